@@ -7,12 +7,17 @@ pub(crate) mod pending;
 pub(crate) mod permitted;
 
 use crate::call::Call;
+use crate::condition::PathResolution;
 use crate::denial::Denial;
 use crate::effect::Effect;
 use crate::policy::Policy;
+use crate::source::SourceLocation;
 
 use pending::PendingCall;
 use permitted::PermittedCall;
+
+/// The text that is shown as the location of a permission that the user gave on the command line.
+const COMMAND_LINE: &str = "given on the command line";
 
 /// The decision of a policy about one call.
 #[must_use = "a call must not go out unless the decision allows it"]
@@ -45,5 +50,22 @@ impl Policy {
                 Decision::Allow(PermittedCall { server, item, arguments, rule })
             }
         }
+    }
+
+    /// Decides a call that the user has ordered on the command line, such as reading a file that the user gives to one
+    /// run. The user's order takes the place of a permission and of an approval. Only a statement that denies the call,
+    /// in any document, denies it; a default does not.
+    pub fn decide_given(&self, call: Call) -> Decision {
+        let paths = PathResolution::Known(&call.resolved_paths);
+        let decided =
+            self.views(call.client.as_ref()).map(|view| (view, view.deciding_statement(&call, paths)));
+        let mut denied =
+            decided.filter(|(_, statement)| statement.effect() == Effect::Deny && !statement.is_fallback());
+        if let Some((view, statement)) = denied.next() {
+            return Decision::Deny(Denial::new(&call, view, statement));
+        }
+        let rule = SourceLocation { path: COMMAND_LINE.to_owned(), line: 0 };
+        let Call { server, item, arguments, .. } = call;
+        Decision::Allow(PermittedCall { server, item, arguments, rule })
     }
 }

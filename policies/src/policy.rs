@@ -109,6 +109,16 @@ impl Policy {
         each_once.take(PATHS_MAX).map(str::to_owned).collect()
     }
 
+    /// Whether a document of the policy has a table `[clients.NAME.servers.SERVER]` for exactly this client and server.
+    /// Tables for a prefix of client names do not count.
+    #[must_use]
+    pub fn names_client(&self, server: &ServerName, client: Option<&ClientName>) -> bool {
+        self.layers().any(|layer| {
+            let table = layer.clients.table_for(client).filter(|table| !table.starred);
+            table.and_then(|table| table.servers.as_ref()).is_some_and(|servers| servers.contains_key(server))
+        })
+    }
+
     /// Returns the file names of the policy's documents, its own document first.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.layers().filter(|layer| layer.source.is_some()).map(Layer::path)

@@ -43,6 +43,12 @@ pub struct Job {
     /// program uses them.
     #[serde(with = "serde_bytes")]
     pub tools: Vec<u8>,
+    /// The files of the host that the program may try to open: a JSON object with the members `given` (pairs of the
+    /// name and the size in bytes of each file that the person gave to this run), `read` and `write` (folders in which
+    /// the program may read and write files), `server` (the name of the server `files`) and `advice` (what a program is told about other paths). Empty if there are
+    /// no such files.
+    #[serde(with = "serde_bytes")]
+    pub files: Vec<u8>,
 }
 
 /// A message from a worker to the supervisor.
@@ -182,6 +188,62 @@ pub enum Request {
         /// The planned calls. Calls after the first [`PLANNED_CALLS_MAX`] are not checked.
         calls: Vec<PlannedCall>,
     },
+    /// Opens a file that the program then reads in pieces. A file of the host counts as a call of the built-in server
+    /// `files`. The reply is a JSON object: `file` is the number of the open file, and `bytes` its size.
+    OpenFile {
+        /// The file.
+        source: FileSource,
+        /// The line of the submitted code that opens the file, counted from 1; `None` if unknown. The supervisor only
+        /// displays the line, because the worker could report a wrong one.
+        line: Option<u32>,
+    },
+    /// Requests the next piece of a file that [`Request::OpenFile`] opened. The reply has the bytes themselves, and is
+    /// not JSON. It is empty at the end of the file, which is then closed.
+    ReadPiece {
+        /// The number of the open file.
+        file: u32,
+    },
+    /// Begins to write a file, whose content follows in pieces. A file of the host counts as a call of the built-in
+    /// server `files`. The reply is a JSON object: `file` is the number of the new file, and `piece` the maximum size of
+    /// a piece in bytes.
+    CreateFile {
+        /// Where the file is written.
+        target: FileTarget,
+        /// The size of the whole file in bytes.
+        bytes: u64,
+        /// The line of the submitted code that writes the file, counted from 1; `None` if unknown. The supervisor only
+        /// displays the line, because the worker could report a wrong one.
+        line: Option<u32>,
+    },
+    /// Sends the next piece of a file that [`Request::CreateFile`] began. With the last byte the file is complete; a
+    /// file of 0 bytes has one empty piece. The reply is the JSON text `true` if the file is complete, otherwise `false`.
+    WritePiece {
+        /// The number of the file.
+        file: u32,
+        /// The next bytes of the file.
+        #[serde(with = "serde_bytes")]
+        piece: Vec<u8>,
+    },
+}
+
+/// A file that a program reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FileSource {
+    /// The file of the host with this path. The policy decides whether the program may read it.
+    Host(String),
+    /// The file with this name, which the person gave to the run.
+    Given(String),
+    /// The stored result or file with this handle.
+    Stored(ResultHandle),
+}
+
+/// Where a program writes a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FileTarget {
+    /// The file of the host with this path. The policy decides whether the program may write it.
+    Host(String),
+    /// A file with this name in the answer to the run.
+    Answer(String),
 }
 
 /// The maximum number of planned calls of one program that are checked before it runs.
@@ -216,8 +278,8 @@ pub struct DecodedArgument {
 }
 
 impl Request {
-    /// Whether an upstream server must answer the request, so that the request counts as a call. The supervisor
-    /// answers other requests itself.
+    /// Whether the request counts as a call: an upstream server must answer it, or it reads or writes a file of the
+    /// host. The supervisor answers other requests itself.
     #[must_use]
     pub fn goes_upstream(&self) -> bool {
         match self {
@@ -225,7 +287,9 @@ impl Request {
             | Self::ListResources { .. }
             | Self::ReadResource { .. }
             | Self::ListPrompts { .. }
-            | Self::GetPrompt { .. } => true,
+            | Self::GetPrompt { .. }
+            | Self::OpenFile { source: FileSource::Host(_), .. }
+            | Self::CreateFile { target: FileTarget::Host(_), .. } => true,
             Self::ListServers
             | Self::ListTools { .. }
             | Self::Describe { .. }
@@ -233,7 +297,11 @@ impl Request {
             | Self::LoadResult { .. }
             | Self::LoadSkill { .. }
             | Self::SearchSkills { .. }
-            | Self::CheckCalls { .. } => false,
+            | Self::CheckCalls { .. }
+            | Self::OpenFile { .. }
+            | Self::ReadPiece { .. }
+            | Self::CreateFile { .. }
+            | Self::WritePiece { .. } => false,
         }
     }
 }

@@ -8,9 +8,10 @@ use std::fmt::{Debug, Write};
 
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, Finding,
-    FromWorker, FromZygote, Job, Outcome, PlannedCall, PromptName, Protection, Request, ResourceUri,
-    ResultHandle, SandboxProfile, SearchDetail, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName,
+    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode,
+    FileSource, FileTarget, Finding, FromWorker, FromZygote, Job, Outcome, PlannedCall, PromptName,
+    Protection, Request, ResourceUri, ResultHandle, SandboxProfile, SearchDetail, ServerName, SkillName,
+    Stream, ToWorker, ToZygote, ToolName,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -91,6 +92,7 @@ fn to_worker() {
         session: true,
         check_only: false,
         tools: b"[]".to_vec(),
+        files: b"{}".to_vec(),
     };
     snapshot(
         "to_worker",
@@ -164,6 +166,13 @@ fn requests() {
                     line: Some(3),
                 }],
             },
+            Request::OpenFile { source: FileSource::Host("/srv/a.csv".into()), line: Some(2) },
+            Request::OpenFile { source: FileSource::Given("a.csv".into()), line: None },
+            Request::OpenFile { source: FileSource::Stored(ResultHandle::new("r1").unwrap()), line: None },
+            Request::ReadPiece { file: 1 },
+            Request::CreateFile { target: FileTarget::Host("/srv/b".into()), bytes: 3, line: None },
+            Request::CreateFile { target: FileTarget::Answer("b.png".into()), bytes: 3, line: None },
+            Request::WritePiece { file: 2, piece: b"abc".to_vec() },
         ],
     );
 }

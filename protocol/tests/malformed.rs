@@ -120,6 +120,7 @@ fn to_worker() -> Vec<Vec<u8>> {
         session: true,
         check_only: false,
         tools: Vec::new(),
+        files: Vec::new(),
     };
     let failure = Failure {
         code: FailureCode::Timeout,

@@ -20,6 +20,7 @@ mod import;
 mod init;
 mod language;
 mod line_width;
+mod output_folder;
 mod policy;
 mod reload;
 mod result;
@@ -168,7 +169,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Serve(arguments) => serve::serve(&files, arguments).await,
             Command::Run(arguments) => run::run(&files, arguments).await,
             Command::Check(arguments) => check::check(&files, arguments).await,
-            Command::Result(arguments) => result::result(&files, &arguments),
+            Command::Result(arguments) => result::result(&files, &arguments).await,
             Command::Demo => demo::demo().await,
             Command::Approvals(arguments) => approvals::approvals(&arguments).await,
             Command::Tools(command) => tools::tools(&files, command).await,

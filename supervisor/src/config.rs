@@ -14,6 +14,7 @@ mod entry_moves;
 mod env_file;
 mod error;
 mod file_permissions;
+mod files_table;
 mod http_tables;
 mod json_edit;
 mod keys;
@@ -48,6 +49,7 @@ use lockhouse_base::text_files::read_source;
 use lockhouse_engine::supervisor;
 use lockhouse_front::access::TokenFile;
 use lockhouse_front::http::{HttpSettings, ListenAddress};
+use lockhouse_gate::result_files::ResultFileLimits;
 use lockhouse_gate::results;
 use lockhouse_gate::skills::SkillSettings;
 use lockhouse_policies::Source;
@@ -165,8 +167,10 @@ impl Settings {
         let (mut servers, refused) = requirements.apply(servers);
         tool_decoding::apply(&mut servers, &document.tools.decode);
         skipped_servers.extend(refused.iter().map(SkippedServer::from));
+        let host_files = files_table::settings(&document.files, &servers, &environment);
         let engine = supervisor::Settings {
             servers,
+            host_files: host_files.ok_or(ConfigError::NoStateDirectory)?,
             own_policy: policy_files::own_policy(files),
             refused: refused.iter().map(ToString::to_string).collect(),
             digest: digest::combined_sha256(&digests),
@@ -247,12 +251,22 @@ pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, Config
 ///
 /// # Errors
 /// [`ConfigError`], with every fault of the configuration file.
-pub(crate) fn load_result_bounds(files: &Files) -> Result<(results::ResultLimits, usize), ConfigError> {
+pub(crate) fn load_result_bounds(files: &Files) -> Result<ResultBounds, ConfigError> {
     let (document, _) = load_document(files, &Environment::from_process())?;
-    Ok((
-        engine_settings::result_bounds(&document.results),
-        engine_settings::display_limits(&document.limits).part_bytes,
-    ))
+    Ok(ResultBounds {
+        results: engine_settings::result_bounds(&document.results),
+        files: engine_settings::result_file_bounds(&document.results),
+        part_bytes: engine_settings::display_limits(&document.limits).part_bytes,
+    })
+}
+
+/// The limits of stored results and files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ResultBounds {
+    pub(crate) results: results::ResultLimits,
+    pub(crate) files: ResultFileLimits,
+    /// Maximum size in bytes of the part of a result that an answer shows.
+    pub(crate) part_bytes: usize,
 }
 
 /// Reads the skill settings from the configuration file. Does not read the servers files (AI clients' files that list

@@ -136,6 +136,7 @@ impl BareZygote {
                             session: false,
                             check_only: false,
                             tools: Vec::new(),
+                            files: Vec::new(),
                         };
                         let job =
                             frame::encode(&ToWorker::Run(job), self.limits.frame_bytes).expect("a frame");

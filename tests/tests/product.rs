@@ -11,6 +11,8 @@ mod design_examples;
 mod direct_tools;
 mod docs;
 mod errors;
+mod files;
+mod files_in_out;
 mod http;
 mod mcp;
 mod policy;

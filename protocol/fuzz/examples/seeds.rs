@@ -6,7 +6,7 @@ use std::path::Path;
 
 use lockhouse_protocol::frame::encode;
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, DecodedArgument, SearchDetail, ExecutionId, Exit, Failure, FailureCode, Finding, FromWorker,
+    CallId, CodeError, ConversationLimits, DecodedArgument, SearchDetail, ExecutionId, Exit, Failure, FailureCode, FileSource, FileTarget, Finding, FromWorker,
     FromZygote, Job, Outcome, PlannedCall, PromptName, Protection, Request, ResourceUri, ResultHandle, SandboxProfile, ServerName, SkillName, Stream, ToWorker, ToZygote,
     ToolName,
 };
@@ -156,6 +156,10 @@ fn from_worker() -> Vec<FromWorker> {
         Request::CheckCalls {
             calls: vec![PlannedCall { server: server(), tool: tool(), arguments: Some(b"{}".to_vec()), line: Some(1) }],
         },
+        Request::OpenFile { source: FileSource::Host("/srv/a".into()), line: None },
+        Request::ReadPiece { file: 1 },
+        Request::CreateFile { target: FileTarget::Answer("a".into()), bytes: 1, line: None },
+        Request::WritePiece { file: 2, piece: b"a".to_vec() },
     ];
     let outcomes = [
         Outcome::Value(None),
@@ -186,7 +190,7 @@ fn to_worker() -> Vec<ToWorker> {
         retryable: true,
     };
     vec![
-        ToWorker::Run(Job { execution: ExecutionId(1), code: "1".into(), servers: vec![server(), server()], session: true, check_only: false, tools: b"[]".to_vec() }),
+        ToWorker::Run(Job { execution: ExecutionId(1), code: "1".into(), servers: vec![server(), server()], session: true, check_only: false, tools: b"[]".to_vec(), files: Vec::new() }),
         ToWorker::Reply { call: CallId(1), reply: Ok(b"1".to_vec()) },
         ToWorker::Reply { call: CallId(2), reply: Err(failure) },
     ]

@@ -1,10 +1,10 @@
 //! Proptest strategies that generate protocol messages of each kind with arbitrary contents.
 
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, Finding,
-    FromWorker, FromZygote, Job, Outcome, PlannedCall, PromptName, Protection, Reply, Request, ResourceUri,
-    ResultHandle, SandboxProfile, SearchDetail, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName,
-    Verdict,
+    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode,
+    FileSource, FileTarget, Finding, FromWorker, FromZygote, Job, Outcome, PlannedCall, PromptName,
+    Protection, Reply, Request, ResourceUri, ResultHandle, SandboxProfile, SearchDetail, ServerName,
+    SkillName, Stream, ToWorker, ToZygote, ToolName, Verdict,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -77,14 +77,16 @@ fn reply() -> impl Strategy<Value = Reply> {
 }
 
 pub(crate) fn to_worker() -> impl Strategy<Value = ToWorker> {
-    let job = (any::<u128>(), text(), vec(server(), 0..4), any::<bool>(), any::<bool>(), bytes()).prop_map(
-        |(execution, code, servers, session, check_only, tools)| Job {
+    let flags = (any::<bool>(), any::<bool>());
+    let job = (any::<u128>(), text(), vec(server(), 0..4), flags, bytes(), bytes()).prop_map(
+        |(execution, code, servers, (session, check_only), tools, files)| Job {
             execution: ExecutionId(execution),
             code,
             servers,
             session,
             check_only,
             tools,
+            files,
         },
     );
     prop_oneof![
@@ -102,6 +104,18 @@ fn decoded() -> impl Strategy<Value = Vec<DecodedArgument>> {
 fn planned_call() -> impl Strategy<Value = PlannedCall> {
     let call = (server(), tool(), proptest::option::of(bytes()), any::<Option<u32>>());
     call.prop_map(|(server, tool, arguments, line)| PlannedCall { server, tool, arguments, line })
+}
+
+fn source() -> impl Strategy<Value = FileSource> {
+    prop_oneof![
+        text().prop_map(FileSource::Host),
+        text().prop_map(FileSource::Given),
+        handle().prop_map(FileSource::Stored),
+    ]
+}
+
+fn target() -> impl Strategy<Value = FileTarget> {
+    prop_oneof![text().prop_map(FileTarget::Host), text().prop_map(FileTarget::Answer)]
 }
 
 fn request() -> impl Strategy<Value = Request> {
@@ -131,6 +145,11 @@ fn request() -> impl Strategy<Value = Request> {
         skill().prop_map(|name| Request::LoadSkill { name }),
         (text(), any::<u32>()).prop_map(|(query, limit)| Request::SearchSkills { query, limit }),
         vec(planned_call(), 0..4).prop_map(|calls| Request::CheckCalls { calls }),
+        (source(), any::<Option<u32>>()).prop_map(|(source, line)| Request::OpenFile { source, line }),
+        any::<u32>().prop_map(|file| Request::ReadPiece { file }),
+        (target(), any::<u64>(), any::<Option<u32>>())
+            .prop_map(|(target, bytes, line)| Request::CreateFile { target, bytes, line }),
+        (any::<u32>(), bytes()).prop_map(|(file, piece)| Request::WritePiece { file, piece }),
     ]
 }
 

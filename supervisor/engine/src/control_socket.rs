@@ -1,4 +1,4 @@
-//! The control socket, through which `lockhouse approvals`, `sessions`, `runs`, `status` and `reload` reach a running
+//! The control socket, through which `lockhouse approvals`, `sessions`, `runs`, `status`, `reload` and `result` reach a running
 //! supervisor.
 //!
 //! The control socket is a Unix domain socket in a directory with mode 0700. Each line is one JSON object: a message of
@@ -29,7 +29,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 pub use connection::{LINE_BYTES_MAX, VERSION, read_line, write_line};
-pub use operator_commands::{OperatorRequest, OperatorResponse};
+pub use operator_commands::{FilePart, OperatorRequest, OperatorResponse};
 
 /// Maximum number of concurrent connections to the control socket.
 const CONNECTIONS_MAX: usize = 16;

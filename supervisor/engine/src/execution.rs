@@ -25,13 +25,15 @@ mod worker_requests;
 
 use std::time::{Duration, Instant};
 
-use lockhouse_gate::{CallRecord, Gate, Requester};
+use lockhouse_gate::{CallRecord, Gate, Requester, ReturnedFiles};
 use lockhouse_protocol::Job;
 use lockhouse_upstream::ai_client::ProgressRequests;
 
 pub use answer::{Answer, Refusal, Sandbox, SessionReport};
 pub use answer_json::parse_value;
-pub use answer_truncation::{DisplayOptions, RenderedAnswer, omit_files, render_answer};
+pub use answer_truncation::{
+    DisplayOptions, FileStorage, RenderedAnswer, describe_files, omit_files, render_answer,
+};
 pub use cancellation::{Cancellation, StopHandle};
 use captured_output::CapturedOutput;
 pub use captured_output::{OutputFollower, OutputPart};
@@ -57,6 +59,8 @@ pub struct RunResult {
     pub wall: Duration,
     pub cpu: Option<Duration>,
     pub peak_memory_bytes: Option<u64>,
+    /// The files that the program returned, apart from those in its value.
+    pub files: ReturnedFiles,
     /// The worker of the session, paused for the next run. `None` for a run without a session, and if the
     /// session cannot have another run.
     pub session_worker: Option<SessionWorker>,
@@ -87,7 +91,8 @@ pub async fn run(
     let session = matches!(run_worker, RunWorker::Session(_));
     let SubmittedProgram { code, check_only, tools, output } = program;
     let (execution, servers) = (requester.caller.execution, requester.scope.servers().to_vec());
-    let job = Job { execution, code, servers, session, check_only, tools };
+    let (files, given) = (requester.files.clone(), gate.job_files(&requester));
+    let job = Job { execution, code, servers, session, check_only, tools, files: given };
     let RunStart { conversation, out, cpu } = run_worker.start_run(limits.cpu, limits.conversation);
     let questions = requester.caller.questions.clone();
     let state = StateMachine::new(conversation, *limits, session);
@@ -140,6 +145,7 @@ pub async fn run(
         wall,
         cpu,
         peak_memory_bytes,
+        files: files.take_returned(),
         session_worker,
     }
 }

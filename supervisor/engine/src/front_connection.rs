@@ -146,6 +146,7 @@ async fn serve(
             () = exchange.closed() => None,
         },
         Request::ReadResult { handle, offset } => Some(supervisor.read_result(&client, &handle, offset)),
+        Request::ReadFile { handle } => Some(supervisor.read_file(&client, handle).await),
         Request::Health => Some(Response::Json(supervisor.health_for(&client.principal))),
         Request::Readiness => Some(Response::Reasons(supervisor.unready_reasons())),
         Request::Metrics => Some(Response::Text(supervisor.render_metrics())),

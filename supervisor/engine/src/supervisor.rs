@@ -20,9 +20,10 @@ use tokio::sync::mpsc;
 use lockhouse_audit::{Audit, AuditError};
 use lockhouse_base::language::Language;
 use lockhouse_base::lifecycle::Lifecycle;
+use lockhouse_gate::result_files::ResultFiles;
 use lockhouse_gate::results::Results;
 use lockhouse_gate::skills::Skills;
-use lockhouse_gate::{Approvers, Gate};
+use lockhouse_gate::{Approvers, Gate, GateStores};
 use lockhouse_messages::FrontEndpoint;
 use lockhouse_policies::Policy;
 use lockhouse_pool::{ControlGroups, Pool, PoolError, ZygoteInfo};
@@ -54,6 +55,7 @@ pub struct Supervisor {
     /// The channel for operators' requests to reload the configuration. `None` if this process does not reload it.
     reload_requests: Mutex<Option<mpsc::Sender<ReloadRequest>>>,
     results: Arc<Results>,
+    result_files: ResultFiles,
     approvers: Arc<Approvers>,
     sessions: Sessions,
     active_runs: ActiveRuns,
@@ -74,16 +76,17 @@ impl Supervisor {
     /// still works.
     pub fn start(settings: Settings, policy: Policy, languages: &[Language]) -> Result<Self, AuditError> {
         let results = Results::in_memory(settings.results);
-        Self::start_with_results(settings, policy, languages, results)
+        let files = ResultFiles::of_process(settings.state_directory.clone(), settings.result_files);
+        Self::start_with_results(settings, policy, languages, (results, files))
     }
 
-    /// Starts the supervisor like [`Self::start`], but with the given store for results. With a store on disk, other
-    /// processes can read the results.
+    /// Starts the supervisor like [`Self::start`], but with the given stores for results and files. With stores that
+    /// commands share, other processes can read the results.
     pub fn start_with_results(
         settings: Settings,
         policy: Policy,
         languages: &[Language],
-        results: Results,
+        (results, result_files): (Results, ResultFiles),
     ) -> Result<Self, AuditError> {
         let audit = Audit::open(settings.audit.clone())?;
         for refusal in &settings.refused {
@@ -109,7 +112,13 @@ impl Supervisor {
         let skills = settings.skills.enabled.then(|| Arc::new(Skills::new(&settings.skills)));
         let reply_bytes_max = settings.limits.conversation.value_bytes() as usize;
         let results = Arc::new(results);
-        let gate = Gate::new(policy, audit.clone(), upstreams, skills, results.clone(), reply_bytes_max);
+        let stores = GateStores {
+            audit: audit.clone(),
+            skills,
+            results: results.clone(),
+            result_files: result_files.clone(),
+        };
+        let gate = Gate::new(policy, upstreams, settings.host_files.clone(), stores, reply_bytes_max);
         let in_force = Mutex::new(ActiveConfiguration::new(gate, settings.digest.clone()));
         let approvers = Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone()));
         let sessions = Sessions::new(settings.sessions);
@@ -122,6 +131,7 @@ impl Supervisor {
             retired_upstreams,
             reload_requests: Mutex::default(),
             results,
+            result_files,
             approvers,
             sessions,
             active_runs: ActiveRuns::default(),
@@ -183,6 +193,11 @@ impl Supervisor {
     /// background runs.
     pub fn results(&self) -> &Results {
         &self.results
+    }
+
+    /// Returns the store of the files that runs returned.
+    pub fn result_files(&self) -> &ResultFiles {
+        &self.result_files
     }
 
     /// Returns the registry of active runs.

@@ -99,6 +99,7 @@ impl Answer {
                 if form != AnswerForm::Value {
                     texts.extend(run_text::printed_output(&self.json));
                     texts.extend(run_text::changes(&self.json));
+                    texts.extend(run_text::files(&self.json));
                 }
                 (texts, Some(run_text::remaining_members(&self.json, form)))
             }

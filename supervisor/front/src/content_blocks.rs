@@ -1,16 +1,24 @@
 //! Converts files in the result of a run to MCP content blocks.
 
-use lockhouse_messages::ResultFile;
+use lockhouse_messages::{RESULT_URI_PREFIX, ResultFile};
 use lockhouse_protocol::ExecutionId;
-use rmcp::model::{ContentBlock, ResourceContents};
+use rmcp::model::{ContentBlock, Resource, ResourceContents};
 
 /// Maximum number of characters of a file name in a resource URI. Longer names are truncated.
 const NAME_CHARS_MAX: usize = 80;
 
-/// Converts a file in the result of an execution to an MCP content block: an image, audio, or an embedded resource.
+/// Converts a file in the result of an execution to an MCP content block: an image, audio, a link to a stored file, or an
+/// embedded resource if files are not stored.
 /// `number` is the position of the file in the result, and is part of the resource's URI.
 pub(super) fn content_block(execution: ExecutionId, number: usize, file: ResultFile) -> ContentBlock {
-    let ResultFile { base64, mime_type, name } = file;
+    let ResultFile { base64, mime_type, name, bytes, handle } = file;
+    let Some(base64) = base64 else {
+        let handle = handle.map(|handle| handle.to_string()).unwrap_or_default();
+        let name = name.unwrap_or_else(|| "file".to_owned());
+        let mut link = Resource::new(format!("{RESULT_URI_PREFIX}{handle}"), name);
+        (link.mime_type, link.size) = (Some(mime_type), Some(bytes));
+        return ContentBlock::resource_link(link);
+    };
     match mime_type.split('/').next() {
         Some("image") => ContentBlock::image(base64, mime_type),
         Some("audio") => ContentBlock::audio(base64, mime_type),

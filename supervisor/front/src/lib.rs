@@ -21,8 +21,9 @@ use std::time::Duration;
 
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry::traces::{self, TraceContext};
-use lockhouse_messages::{EngineClient, ListKind, Request, Response};
+use lockhouse_messages::{EngineClient, ListKind, RESULT_URI_PREFIX, Request, Response};
 use lockhouse_policies::ClientName;
+use lockhouse_protocol::ResultHandle;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestMethod,
@@ -31,8 +32,8 @@ use rmcp::model::{
     ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
     ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ProtocolVersion, ReadResourceRequestMethod, ReadResourceRequestParams,
-    ReadResourceResponse, RequestMetaObject, ServerCapabilities, ServerConfig, SubscriptionFilter,
-    UpdateTaskParams,
+    ReadResourceResponse, ReadResourceResult, RequestMetaObject, ResourcesCapability, ServerCapabilities,
+    ServerConfig, SubscriptionFilter, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use tokio_util::sync::CancellationToken;
@@ -149,6 +150,9 @@ impl ServerHandler for McpHandler {
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_tasks().build();
         if self.has_direct() {
             direct::add_capabilities(&mut capabilities);
+        } else if self.engine.settings().has_files {
+            // Files that runs returned are resources, which links in answers name.
+            capabilities.resources = Some(ResourcesCapability::default());
         }
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("lockhouse", env!("CARGO_PKG_VERSION")))
@@ -218,6 +222,9 @@ impl ServerHandler for McpHandler {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        if !self.has_direct() && self.engine.settings().has_files {
+            return Ok(ListResourcesResult::default());
+        }
         self.require_direct_servers::<ListResourcesRequestMethod>()?;
         let meta = Some(Box::pin(self.list(ListKind::Resources, request, &context)).await?);
         Ok(ListResourcesResult { meta, ..Default::default() })
@@ -228,6 +235,9 @@ impl ServerHandler for McpHandler {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        if !self.has_direct() && self.engine.settings().has_files {
+            return Ok(ListResourceTemplatesResult::default());
+        }
         self.require_direct_servers::<ListResourceTemplatesRequestMethod>()?;
         let meta = Some(Box::pin(self.list(ListKind::ResourceTemplates, request, &context)).await?);
         Ok(ListResourceTemplatesResult { meta, ..Default::default() })
@@ -248,6 +258,9 @@ impl ServerHandler for McpHandler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        if let Some(handle) = request.uri.strip_prefix(RESULT_URI_PREFIX) {
+            return Box::pin(self.read_result_file(&self.principal(&context)?, handle)).await;
+        }
         self.require_direct_servers::<ReadResourceRequestMethod>()?;
         Box::pin(self.read_direct_resource(request, &context)).await
     }
@@ -411,6 +424,24 @@ impl McpHandler {
             }
             Err(wrong) => Answer::invalid_request(&wrong.to_string()),
         }
+    }
+
+    /// Reads a file that a run of this AI client returned.
+    async fn read_result_file(
+        &self,
+        principal: &Principal,
+        handle: &str,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let not_found = |message: String| ErrorData::resource_not_found(message, None);
+        let handle = ResultHandle::new(handle).map_err(|error| not_found(error.to_string()))?;
+        let contents = match self.engine.ask(principal, None, Request::ReadFile { handle }).await {
+            Response::Json(mut result) => serde_json::from_value(result["contents"].take()),
+            Response::Invalid(message) => return Err(not_found(message)),
+            _ => return Err(ErrorData::internal_error("the request failed inside Lockhouse", None)),
+        };
+        let contents = contents.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let result = ReadResourceResult::new(contents).with_ttl_ms(0).with_cache_scope(CacheScope::Private);
+        Ok(result.into())
     }
 
     async fn get_result(&self, principal: &Principal, arguments: &JsonObject) -> Answer {

@@ -12,7 +12,7 @@ use lockhouse_messages::{BuiltinTool, BuiltinTools, FrontSettings};
 // Some AI clients show models only the first 120 characters.
 const RUN_CODE: &str = "Run code over MCP servers. python: from mcp_tools.SERVER import TOOL; TOOL(a=1). \
     typescript: await SERVER.TOOL({a: 1})\n\
-    A sandbox without files, network or processes. \
+    A sandbox: files in memory, no network, no processes. \
     JSON text in results arrives parsed. Large answers are cut: aggregate in code. A long run answers with a handle. \
     Failures raise ToolError(code, message). Parallel: asyncio.gather over mcp_tools.aio.SERVER, Promise.all. \
     Also from mcp_tools (typescript: camelCase): search_tools(query), describe(server, tool), \

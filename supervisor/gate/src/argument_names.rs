@@ -11,8 +11,8 @@ use lockhouse_base::json::{self, DEPTH_MAX, JsonFault};
 use lockhouse_base::language::Language;
 use lockhouse_catalog::{Tool, normalized as normalized_name};
 use lockhouse_policies::{most_similar_name, quoted};
-use lockhouse_protocol::{DecodedArgument, Failure, PromptName, Request};
-use serde_json::{Map, Value};
+use lockhouse_protocol::{DecodedArgument, Failure, FileSource, FileTarget, PromptName, Request};
+use serde_json::{Map, Value, json};
 
 use super::failures::invalid_arguments;
 
@@ -54,6 +54,13 @@ impl RawArguments {
                 Self { arguments, decoded, timeout }
             }
             Request::GetPrompt { arguments, .. } => Self { arguments, ..Self::default() },
+            Request::OpenFile { source: FileSource::Host(path), .. } => {
+                Self { arguments: json!({"path": path}).to_string().into_bytes(), ..Self::default() }
+            }
+            Request::CreateFile { target: FileTarget::Host(path), bytes, .. } => {
+                let arguments = json!({"path": path, "bytes": bytes}).to_string().into_bytes();
+                Self { arguments, ..Self::default() }
+            }
             _ => Self::default(),
         }
     }

@@ -9,6 +9,7 @@
 mod attempt;
 mod check;
 mod decide;
+mod file_path;
 mod recheck;
 mod record;
 mod states;
@@ -51,8 +52,9 @@ impl Gate {
             reply => reply,
         };
         let outcome = outcome_name(request, &reply);
-        let (took, bytes) = (started.elapsed(), reply.as_ref().map_or(0, Vec::len));
-        let known = self.upstreams.get(&request.server).is_some() || is_skills_server(&request.server);
+        let bytes = reply.as_ref().map_or(0, |reply| request.result_bytes(reply.len()));
+        let took = started.elapsed();
+        let known = self.code_server(&request.server).is_some() || is_skills_server(&request.server);
         telemetry::count_call(known.then_some(request.server.as_str()), outcome);
         // Calls that were not permitted already have an audit record.
         if !matches!(outcome, "denied" | "approval_declined" | "rate_limited") {

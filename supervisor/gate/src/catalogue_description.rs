@@ -7,9 +7,10 @@ use lockhouse_catalog::{
 };
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{Connection, ConnectionState};
+use lockhouse_upstream::ConnectionState;
 
 use super::Gate;
+use super::code_server::CodeServer;
 use super::scope::Scope;
 
 /// Assumed minimum size of a tool signature, in estimated tokens. If signatures of this size for all tools would
@@ -19,7 +20,7 @@ const SIGNATURE_TOKENS_MIN: usize = 4;
 /// A server that an AI client may use, with its tools if they are known.
 struct Listed<'a> {
     server: &'a ServerName,
-    connection: &'a Connection,
+    connection: CodeServer<'a>,
     catalogue: Option<Arc<Catalogue>>,
     /// Number of the server's tools that the AI client may use.
     tools: usize,
@@ -45,7 +46,7 @@ impl Gate {
             .filter_map(|listed| {
                 let state = match (&listed.catalogue, listed.connection.state()) {
                     (Some(_), _) => OverviewState::Known(listed.tools),
-                    (None, ConnectionState::Failed(_)) => OverviewState::Unavailable,
+                    (None, Some(ConnectionState::Failed(_))) => OverviewState::Unavailable,
                     (None, _) => OverviewState::Connecting,
                 };
                 // A server whose tools are all withheld is not shown.
@@ -72,7 +73,7 @@ impl Gate {
     ) -> Vec<Listed<'a>> {
         let mut listed = Vec::new();
         for server in scope.servers() {
-            let Some(connection) = self.upstreams.get(server) else { continue };
+            let Some(connection) = self.code_server(server) else { continue };
             let catalogue = connection.known_catalogue();
             let tools = catalogue
                 .as_ref()
@@ -98,7 +99,7 @@ impl Gate {
             let Some(catalogue) = catalogue else { continue };
             let mut signatures = Vec::new();
             for tool in self.permitted_tools_of(server, catalogue, client, scope) {
-                let signature = short_signature(connection, tool);
+                let signature = short_signature(*connection, tool);
                 tokens += estimated_tokens(&signature);
                 if tokens > tokens_max {
                     return None;
@@ -113,7 +114,7 @@ impl Gate {
     }
 }
 
-fn short_signature(connection: &Connection, tool: &Tool) -> String {
-    let observed = connection.shapes.observed_schema(tool).filter(|_| !tool.declares_values);
+fn short_signature(connection: CodeServer<'_>, tool: &Tool) -> String {
+    let observed = connection.observed_schema(tool).filter(|_| !tool.declares_values);
     tool.short_signature(observed.as_ref())
 }

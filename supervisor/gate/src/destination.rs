@@ -1,6 +1,6 @@
-//! The destination of a call: an upstream server, or the built-in server `skills`.
+//! The destination of a call: an upstream server, or one of the built-in servers `skills` and `files`.
 //!
-//! All calls take the same steps. This file contains the differences between the two destinations.
+//! All calls take the same steps. This file contains the differences between the destinations.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -8,12 +8,15 @@ use std::time::Duration;
 use lockhouse_catalog::Catalogue;
 use lockhouse_policies::{CallTarget, SKILLS};
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
-use lockhouse_upstream::{CallSlot, Caller, ConnectedServer, Connection};
+use lockhouse_upstream::{CallSlot, ConnectedServer, Connection};
 use serde_json::{Map, Value};
 
 use super::call::RecordedCall;
+use super::code_server::CodeServer;
 use super::failures::{failure, invalid_arguments};
+use super::host_files::{FILES_CATALOGUE, FileCall, HostFiles};
 use super::skill_requests::save;
+use super::tool_request::ToolRequest;
 use super::{Gate, Requester};
 use crate::skills::{Skill, Skills, is_skills_server};
 
@@ -29,11 +32,12 @@ static SKILLS_CATALOGUE: LazyLock<Arc<Catalogue>> =
     LazyLock::new(|| Arc::new(Catalogue::from_definitions([SAVE_TOOL].into_iter()).0));
 
 /// The server that a call goes to. `Skills` is the built-in server that saves reusable code (skills) for the
-/// AI client.
+/// AI client, `Files` the one that reads and writes files of this machine.
 #[derive(Clone)]
 pub(super) enum Destination<'g> {
     Upstream(&'g Connection),
     Skills(Arc<Skills>),
+    Files(HostFiles),
 }
 
 /// The destination of a call, with its current tool definitions. If it is an upstream server, the server is
@@ -41,12 +45,14 @@ pub(super) enum Destination<'g> {
 pub(super) enum DestinationOffer<'g> {
     Upstream(&'g Connection, Arc<ConnectedServer>),
     Skills(Arc<Skills>),
+    Files(HostFiles),
 }
 
-/// The destination of a call that has a slot of the server's concurrency limit. `Skills` has no such limit.
+/// The destination of a call that has a slot of the server's concurrency limit. Built-in servers have no such limit.
 pub(super) enum ReservedDestination<'g> {
     Upstream { connection: &'g Connection, offer: Arc<ConnectedServer>, slot: CallSlot },
     Skills(Arc<Skills>),
+    Files(HostFiles),
 }
 
 impl Gate {
@@ -60,17 +66,20 @@ impl Gate {
         if is_skills_server(server) {
             return self.skills(requester).map(Destination::Skills);
         }
-        self.connection(requester, server).map(Destination::Upstream)
+        match self.visible_server(requester, server)? {
+            CodeServer::Upstream(connection) => Ok(Destination::Upstream(connection)),
+            CodeServer::Files => Ok(Destination::Files(self.files.clone())),
+        }
     }
 
-    /// Returns the connection of an upstream server. Fails if the server does not exist, or if its existence must
-    /// not be revealed to the execution.
-    pub(super) fn connection(
+    /// Returns a server that programs can import or that an AI client calls directly. Fails if the server does not
+    /// exist, or if its existence must not be revealed to the execution.
+    pub(super) fn visible_server(
         &self,
         requester: &Requester,
         server: &ServerName,
-    ) -> Result<&Connection, Failure> {
-        let known = self.upstreams.get(server).filter(|_| requester.scope.knows(server));
+    ) -> Result<CodeServer<'_>, Failure> {
+        let known = self.code_server(server).filter(|_| requester.scope.knows(server));
         known.ok_or_else(|| {
             let names: Vec<&str> =
                 requester.scope.servers().iter().take(50).map(ServerName::as_str).collect();
@@ -91,6 +100,7 @@ impl<'g> Destination<'g> {
         match self {
             Self::Upstream(connection) => connection.known_catalogue(),
             Self::Skills(_) => Some(SKILLS_CATALOGUE.clone()),
+            Self::Files(_) => Some(FILES_CATALOGUE.clone()),
         }
     }
 
@@ -101,6 +111,7 @@ impl<'g> Destination<'g> {
                 Ok(DestinationOffer::Upstream(connection, connection.connected_server().await?))
             }
             Self::Skills(skills) => Ok(DestinationOffer::Skills(skills.clone())),
+            Self::Files(files) => Ok(DestinationOffer::Files(files.clone())),
         }
     }
 
@@ -117,6 +128,7 @@ impl<'g> Destination<'g> {
                 })
             }
             Self::Skills(skills) => Ok(ReservedDestination::Skills(skills.clone())),
+            Self::Files(files) => Ok(ReservedDestination::Files(files.clone())),
         }
     }
 }
@@ -126,6 +138,7 @@ impl DestinationOffer<'_> {
         match self {
             Self::Upstream(_, offer) => &offer.catalogue,
             Self::Skills(_) => &SKILLS_CATALOGUE,
+            Self::Files(_) => &FILES_CATALOGUE,
         }
     }
 
@@ -138,6 +151,7 @@ impl DestinationOffer<'_> {
     ) -> Result<(), Failure> {
         match self {
             Self::Upstream(connection, offer) => connection.check_offered(offer, item),
+            Self::Files(_) => FileCall::parse(item, arguments).map(drop),
             Self::Skills(_) if matches!(item, CallTarget::Tool(_)) => Skill::from_arguments(arguments)
                 .map(drop)
                 .map_err(|wrong| invalid_arguments(format!("the skill is not saved: {wrong}"))),
@@ -152,8 +166,16 @@ impl DestinationOffer<'_> {
     /// servers, because their calls cannot be stored.
     pub(super) fn draft_store(&self) -> Option<&Arc<Skills>> {
         match self {
-            Self::Upstream(..) => None,
+            Self::Upstream(..) | Self::Files(_) => None,
             Self::Skills(skills) => Some(skills),
+        }
+    }
+
+    /// Returns the built-in server `files`, if the call goes to it.
+    pub(super) fn host_files(&self) -> Option<&HostFiles> {
+        match self {
+            Self::Files(files) => Some(files),
+            Self::Upstream(..) | Self::Skills(_) => None,
         }
     }
 }
@@ -163,6 +185,7 @@ impl ReservedDestination<'_> {
         match self {
             Self::Upstream { offer, .. } => &offer.catalogue,
             Self::Skills(_) => &SKILLS_CATALOGUE,
+            Self::Files(_) => &FILES_CATALOGUE,
         }
     }
 
@@ -172,14 +195,18 @@ impl ReservedDestination<'_> {
         self,
         call: RecordedCall,
         timeout: Option<Duration>,
-        caller: &Arc<Caller>,
+        (gate, requester): (&Gate, &Requester),
+        request: &ToolRequest,
     ) -> Result<Vec<u8>, Failure> {
         let permitted = call.into_permitted();
         match self {
             Self::Upstream { connection, offer, slot } => {
-                connection.call(&offer, slot, permitted, timeout, caller).await
+                connection.call(&offer, slot, permitted, timeout, &requester.caller).await
             }
             Self::Skills(skills) => save(&skills, &permitted.into_arguments()).await,
+            Self::Files(files) => {
+                gate.use_host_file(files, requester, request, &permitted.into_arguments(), timeout).await
+            }
         }
     }
 }

@@ -33,10 +33,16 @@ impl Gate {
         self.upstreams.iter().filter_map(|(name, connection)| Some((name, connection, connection.prefix()?)))
     }
 
-    /// Returns the upstream servers that programs can import as modules.
+    /// Returns the servers that programs can import as modules, sorted by name: upstream servers, and the built-in server
+    /// `files` if it is configured.
     pub fn code_servers(&self) -> Vec<ServerName> {
         let imported = self.upstreams.iter().filter(|(_, connection)| connection.exposure.to_code);
-        imported.map(|(name, _)| name.clone()).collect()
+        let imported = imported.map(|(name, _)| name).filter(|name| !self.is_files_server(name));
+        let settings = self.files.settings();
+        let built_in = settings.is_on().then_some(&settings.name);
+        let mut servers: Vec<ServerName> = imported.chain(built_in).cloned().collect();
+        servers.sort_unstable();
+        servers
     }
 
     /// Returns the upstream servers and tools that this AI client may know of and call directly. The policy is not

@@ -12,17 +12,22 @@ mod argument_names;
 mod audit_cost;
 mod call;
 mod catalogue_description;
+mod code_server;
 mod denials;
 mod destination;
 mod direct_calls;
 mod effective_policy;
 mod failures;
+mod file_requests;
+mod host_files;
 mod limits;
 mod listing_filter;
 mod mentioned_tools;
 mod planned_calls;
 mod requester;
+pub mod result_files;
 pub mod results;
+mod run_files;
 mod schema;
 mod scope;
 mod skill_requests;
@@ -32,6 +37,7 @@ mod tool_discovery;
 mod tool_list_cache;
 mod tool_request;
 mod tool_search;
+mod transfers;
 mod worker_requests;
 
 use std::sync::Arc;
@@ -47,8 +53,10 @@ pub use approvals::{
     WatcherKind, policy_text,
 };
 pub use direct_calls::Entries;
+pub use host_files::{FILE_PATTERNS_MAX, FILES_NAMES, FilePattern, HostFileSettings, InvalidFilePattern};
 pub use limits::Usage;
 pub use requester::Requester;
+pub use run_files::{GivenFile, LeftOutFile, ReturnedFiles, RunFiles};
 pub use scope::{Scope, ScopeError, grant_error};
 pub use symlinks::resolve_paths;
 pub use tool_discovery::{effect_label, unconditional_effect};
@@ -56,7 +64,9 @@ pub use tool_request::{CallRecord, ToolRequest};
 pub use tool_search::{Search, SearchResult};
 
 use effective_policy::EffectivePolicy;
+use host_files::HostFiles;
 use limits::Limiter;
+use result_files::ResultFiles;
 use results::Results;
 use schema::SchemaCache;
 use skills::Skills;
@@ -71,49 +81,67 @@ pub struct Gate {
     upstreams: Upstreams,
     /// The saved skills of all AI clients; `None` if skills are turned off.
     skills: Option<Arc<Skills>>,
+    /// The built-in server `files`.
+    files: HostFiles,
     /// The counters of the policy's rate limits.
     limiter: Limiter,
     schemas: Arc<SchemaCache>,
     results: Arc<Results>,
+    result_files: ResultFiles,
     /// Maximum number of bytes of a reply to a worker. A request whose reply is longer fails.
     reply_bytes_max: usize,
     tool_lists: ToolListCache,
 }
 
+/// The parts of a gate that a reload of the configuration does not replace.
+#[derive(Debug)]
+pub struct GateStores {
+    pub audit: Arc<Audit>,
+    /// `None` if skills are turned off.
+    pub skills: Option<Arc<Skills>>,
+    pub results: Arc<Results>,
+    pub result_files: ResultFiles,
+}
+
 impl Gate {
+    /// Creates the gate of a new process. `files` are the settings of the built-in server `files`.
     pub fn new(
         policy: Policy,
-        audit: Arc<Audit>,
         upstreams: Upstreams,
-        skills: Option<Arc<Skills>>,
-        results: Arc<Results>,
+        files: HostFileSettings,
+        stores: GateStores,
         reply_bytes_max: usize,
     ) -> Self {
         let (policy, limiter, schemas) = (EffectivePolicy::new(policy), Limiter::default(), Arc::default());
+        let GateStores { audit, skills, results, result_files } = stores;
         Self {
             policy,
             audit,
             upstreams,
             skills,
+            files: HostFiles::new(files),
             limiter,
             schemas,
             results,
+            result_files,
             reply_bytes_max,
             tool_lists: ToolListCache::default(),
         }
     }
 
-    /// Returns a gate for a new policy and new upstream servers, with the same audit log and rate counters. The new
-    /// policy also restricts executions that still use the old gate.
-    pub fn with_policy_and_servers(&self, policy: Policy, upstreams: Upstreams) -> Self {
+    /// Returns a gate for a new policy, new upstream servers and new settings of the server `files`, with the same audit
+    /// log and rate counters. The new policy also restricts executions that still use the old gate.
+    pub fn reconfigured(&self, policy: Policy, upstreams: Upstreams, files: HostFileSettings) -> Self {
         Self {
             policy: self.policy.replace_with(policy),
             audit: self.audit.clone(),
             upstreams,
             skills: self.skills.clone(),
+            files: HostFiles::new(files),
             limiter: self.limiter.clone(),
             schemas: self.schemas.clone(),
             results: self.results.clone(),
+            result_files: self.result_files.clone(),
             reply_bytes_max: self.reply_bytes_max,
             tool_lists: ToolListCache::default(),
         }
@@ -140,9 +168,19 @@ impl Gate {
     }
 
     /// Returns the upstream servers and tools that programs of an AI client may know of: all servers that
-    /// programs can import, restricted to those that the client's token grants. The policy is not applied.
+    /// programs can import, restricted to those that the client's token grants. The policy is not applied, except for the
+    /// built-in server `files`: a client of a shared process may know of it only if the policy names the client for it.
     pub fn scope_for(&self, principal: &Principal) -> Scope {
-        let all = Scope::all(self.code_servers());
+        let mut servers = self.code_servers();
+        if principal.owner().is_limited()
+            && !self
+                .policy
+                .current()
+                .names_client(&self.files.settings().name, principal.client(None).as_ref())
+        {
+            servers.retain(|server| !self.is_files_server(server));
+        }
+        let all = Scope::all(servers);
         match principal.only() {
             Some(only) => all.restricted_to_grant(only),
             None => all,

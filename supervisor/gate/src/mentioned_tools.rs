@@ -10,9 +10,9 @@ use std::collections::HashSet;
 
 use lockhouse_catalog::{DescribeOptions, normalized};
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{Connection, ConnectionState};
 use serde_json::{Value, json};
 
+use super::code_server::CodeServer;
 use super::{Gate, Requester};
 
 /// Maximum number of bytes of a program that are scanned; the rest of a longer program is ignored.
@@ -38,7 +38,7 @@ impl Gate {
         let forms: HashSet<String> = words.iter().map(|word| normalized(word)).collect();
         let (mut entries, mut bytes) = (Vec::new(), 0);
         for server in servers.iter().filter(|server| forms.contains(&normalized(server.as_str()))) {
-            let Some(connection) = self.upstreams.get(server) else { continue };
+            let Some(connection) = self.code_server(server) else { continue };
             for entry in self.entries_of(requester, server, connection, &words) {
                 bytes += entry.len();
                 if entries.len() == ENTRIES_MAX || bytes > ENTRIES_BYTES_MAX {
@@ -59,18 +59,18 @@ impl Gate {
         &self,
         requester: &Requester,
         server: &ServerName,
-        connection: &Connection,
+        connection: CodeServer<'_>,
         words: &HashSet<&str>,
     ) -> Vec<String> {
-        let ConnectionState::Connected(offer) = connection.state() else { return Vec::new() };
+        let Some(catalogue) = connection.current_catalogue() else { return Vec::new() };
         let is_visible = self.visible_tool_filter(server, requester.client(), &requester.scope);
         let policy = self.policy.current();
-        let found = words.iter().filter_map(|word| Some((*word, offer.catalogue.tool_for_word(word)?)));
+        let found = words.iter().filter_map(|word| Some((*word, catalogue.tool_for_word(word)?)));
         let visible = found.filter(|(_, tool)| is_visible(tool)).take(ENTRIES_MAX);
         let entry = |(word, tool): (&str, &lockhouse_catalog::Tool)| {
             let entry: Value = tool.module_entry(&DescribeOptions {
                 requires_approval: policy.may_require_approval(server, &tool.name, requester.client()),
-                observed_output: connection.shapes.observed_schema(tool),
+                observed_output: connection.observed_schema(tool),
                 language: requester.language,
             });
             json!([server.as_str(), word, entry]).to_string()

@@ -8,11 +8,11 @@ use lockhouse_base::language::Language;
 use lockhouse_catalog::{Catalogue, DescribeOptions, Tool};
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{CallId, Failure, PLANNED_CALLS_MAX, PlannedCall, Reply, ServerName};
-use lockhouse_upstream::Connection;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::argument_names::{self, RawArguments};
+use super::code_server::CodeServer;
 use super::failures::with_names;
 use super::tool_discovery::ToolLookup;
 use super::{Gate, Requester};
@@ -65,7 +65,7 @@ impl Gate {
     ) -> Result<Option<Value>, Failure> {
         let PlannedCall { server, tool, arguments, line } = planned;
         let unresolved = |failure| with_names(failure, &server, &CallTarget::from(&tool));
-        let connection = self.connection(requester, &server).map_err(unresolved)?;
+        let connection = self.visible_server(requester, &server).map_err(unresolved)?;
         // The name may be another form of a permitted tool's name, which only the server's list tells.
         let Some(catalogue) = connected_catalogue(connection, deadline).await else { return Ok(None) };
         let resolved = self.resolve_tool_name(requester, &server, &tool).unwrap_or(tool);
@@ -82,7 +82,7 @@ impl Gate {
         let policy = self.policy.current();
         let options = DescribeOptions {
             requires_approval: policy.may_require_approval(&server, &resolved, requester.client()),
-            observed_output: connection.shapes.observed_schema(tool),
+            observed_output: connection.observed_schema(tool),
             language: requester.language,
         };
         Ok(Some(tool.module_entry(&options)))
@@ -109,9 +109,8 @@ impl Gate {
 
 /// Returns the tool catalogue of a server if it is connected or connects before the deadline. Does not use the
 /// cached catalogue of an earlier connection, since it may be outdated.
-async fn connected_catalogue(connection: &Connection, deadline: Instant) -> Option<Arc<Catalogue>> {
-    let server = timeout_at(deadline, connection.connected_server()).await.ok()?.ok()?;
-    Some(server.catalogue.clone())
+async fn connected_catalogue(connection: CodeServer<'_>, deadline: Instant) -> Option<Arc<Catalogue>> {
+    timeout_at(deadline, connection.connected_catalogue()).await.ok()?.ok()
 }
 
 /// Whether some arguments (a JSON object or array) are `null`, which means that their values are not known before

@@ -10,6 +10,7 @@ use lockhouse_upstream::Caller;
 
 use super::approvals::{Approvers, ExecutionApprovals};
 use super::limits::Usage;
+use super::run_files::RunFiles;
 use super::scope::Scope;
 
 /// The requester of calls: an execution and its AI client. Clones refer to the same execution.
@@ -25,6 +26,8 @@ pub struct Requester {
     pub scope: Arc<Scope>,
     /// How much of each of the policy's quotas the execution has used.
     pub usage: Arc<Usage>,
+    /// The files of the execution.
+    pub files: Arc<RunFiles>,
     /// Asks approvers about calls of the execution.
     pub approvals: Arc<ExecutionApprovals>,
 }
@@ -48,8 +51,14 @@ impl Requester {
             principal,
             scope: Arc::new(scope),
             usage: Arc::default(),
+            files: Arc::default(),
             approvals: Arc::new(approvals),
         }
+    }
+
+    /// Adds the files of the execution.
+    pub fn with_files(self, files: RunFiles) -> Self {
+        Self { files: Arc::new(files), ..self }
     }
 
     /// Returns the name of the AI client: its authenticated name, or otherwise the name that the client gave itself.

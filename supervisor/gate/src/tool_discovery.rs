@@ -7,9 +7,10 @@ use lockhouse_base::telemetry;
 use lockhouse_catalog::{Catalogue, DescribeOptions, Tool};
 use lockhouse_policies::{Call, CallTarget, ClientName, Decision, Effect, OnChange, Policy, SourceLocation};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, ServerName, ToolName};
-use lockhouse_upstream::{Connection, ConnectionState};
+use lockhouse_upstream::ConnectionState;
 use serde_json::{Value, json};
 
+use super::code_server::CodeServer;
 use super::denials::denial_failure;
 use super::failures::{failure, sanitize_message, with_names};
 use super::scope::Scope;
@@ -36,6 +37,20 @@ pub fn unconditional_effect(policy: &Policy, server: &ServerName, tool: &ToolNam
     policy.certain_effect(server, &tool.into(), None)
 }
 
+/// Returns what a program learns about the state of a connection: the state, the number of permitted tools, and the error.
+fn describe_state(
+    state: ConnectionState,
+    count: impl Fn(&Arc<Catalogue>) -> usize,
+    known: impl Fn() -> usize,
+) -> (&'static str, usize, Option<String>) {
+    match state {
+        ConnectionState::Connected(offer) => ("connected", count(&offer.catalogue), None),
+        ConnectionState::Failed(reason) => ("failed", 0, Some(reason)),
+        ConnectionState::Idle => ("idle", known(), None),
+        ConnectionState::Connecting => ("connecting", 0, None),
+    }
+}
+
 /// Returns the text that tables show for the effect of the policy on a tool. `None` means that the effect depends
 /// on the arguments; the text is then `depends`.
 pub fn effect_label(effect: Option<Effect>) -> &'static str {
@@ -49,8 +64,12 @@ impl Gate {
     pub fn all_tools(&self) -> Vec<(&ServerName, Tool, Option<Effect>)> {
         let policy = self.policy.current();
         let mut tools = Vec::new();
-        for (server, connection) in self.upstreams.iter() {
-            let Some(catalogue) = connection.known_catalogue() else { continue };
+        let settings = self.files.settings();
+        let built_in = settings.is_on().then_some(&settings.name);
+        for server in self.upstreams.iter().map(|(server, _)| server).chain(built_in) {
+            let Some(catalogue) = self.code_server(server).and_then(CodeServer::known_catalogue) else {
+                continue;
+            };
             let row = |tool: &Tool| (server, tool.clone(), unconditional_effect(&policy, server, &tool.name));
             tools.extend(catalogue.tools.iter().map(row));
         }
@@ -61,7 +80,7 @@ impl Gate {
     /// Returns `None` if the tools of the server are not known. The result must not reach programs; it is only
     /// for commands of the user.
     pub fn permitted_tools(&self, server: &ServerName) -> Option<Vec<(Tool, bool)>> {
-        let catalogue = self.upstreams.get(server)?.known_catalogue()?;
+        let catalogue = self.code_server(server)?.known_catalogue()?;
         let (policy, scope) = (self.policy.current(), Scope::all(self.code_servers()));
         let row = |tool: &Tool| (tool.clone(), policy.may_require_approval(server, &tool.name, None));
         Some(self.permitted_tools_of(server, &catalogue, None, &scope).map(row).collect())
@@ -88,23 +107,15 @@ impl Gate {
     /// use, each with its state and the number of its permitted tools.
     pub(super) fn list_servers(&self, requester: &Requester) -> Reply {
         let row = |name: &ServerName| {
-            let connection = self.upstreams.get(name);
-            let (state, tools, error) = match connection.map(Connection::state) {
-                Some(ConnectionState::Connected(offer)) => (
-                    "connected",
-                    self.permitted_tools_of(name, &offer.catalogue, requester.client(), &requester.scope)
-                        .count(),
-                    None,
-                ),
-                Some(ConnectionState::Failed(reason)) => ("failed", 0, Some(reason)),
-                Some(ConnectionState::Idle) => {
-                    let known = connection.and_then(Connection::known_catalogue);
-                    let count = |known: &Arc<Catalogue>| {
-                        self.permitted_tools_of(name, known, requester.client(), &requester.scope).count()
-                    };
-                    ("idle", known.as_ref().map_or(0, count), None)
-                }
-                _ => ("connecting", 0, None),
+            let server = self.code_server(name);
+            let count = |catalogue: &Arc<Catalogue>| {
+                self.permitted_tools_of(name, catalogue, requester.client(), &requester.scope).count()
+            };
+            let known = || server.and_then(CodeServer::known_catalogue).as_ref().map_or(0, count);
+            let (state, tools, error) = match server.map(CodeServer::state) {
+                Some(None) => ("connected", known(), None),
+                Some(Some(state)) => describe_state(state, count, known),
+                None => ("connecting", 0, None),
             };
             let mut row = json!({"name": name.as_str(), "state": state, "tools": tools});
             if let Some(error) = error {
@@ -118,7 +129,7 @@ impl Gate {
     /// Answers a worker's request for the permitted tools of a server with the description of each tool. Takes the
     /// answer from the cache of tool lists if possible.
     pub(super) async fn list_tools(&self, requester: &Requester, server: &ServerName) -> Reply {
-        let connection = self.connection(requester, server)?;
+        let connection = self.visible_server(requester, server)?;
         if !requester.scope.servers().contains(server)
             && let Some(left_out) = requester.scope.out_of_scope_failure()
         {
@@ -135,7 +146,7 @@ impl Gate {
         }
         let brief = |tool: &Tool| {
             let asks = policy.may_require_approval(server, &tool.name, requester.client());
-            let observed = connection.shapes.observed_schema(tool);
+            let observed = connection.observed_schema(tool);
             tool.module_entry(&DescribeOptions {
                 requires_approval: asks,
                 observed_output: observed,
@@ -159,7 +170,7 @@ impl Gate {
         server: &ServerName,
         tool: &ToolName,
     ) -> Option<ToolName> {
-        let catalogue = self.upstreams.get(server)?.known_catalogue()?;
+        let catalogue = self.code_server(server)?.known_catalogue()?;
         if catalogue.tool(tool).is_some() {
             return None;
         }
@@ -182,7 +193,7 @@ impl Gate {
         let tool = resolved.as_ref().unwrap_or(tool);
         let item = CallTarget::from(tool);
         let named = |failure| with_names(failure, server, &item);
-        let connection = self.connection(requester, server).map_err(named)?;
+        let connection = self.visible_server(requester, server).map_err(named)?;
         let lookup = ToolLookup { requester, call, server, tool, line: None };
         self.refuse_withheld_tool(&lookup, connection).map_err(named)?;
         let policy = self.policy.current();
@@ -192,7 +203,7 @@ impl Gate {
             .ok_or_else(|| named(self.unknown_tool_failure(requester, server, tool, &catalogue)))?;
         self.refuse_unaccepted_definition(&lookup, definition).map_err(named)?;
         let asks = policy.may_require_approval(server, tool, requester.client());
-        let observed = connection.shapes.observed_schema(definition);
+        let observed = connection.observed_schema(definition);
         let options = DescribeOptions {
             requires_approval: asks,
             observed_output: observed,
@@ -206,7 +217,7 @@ impl Gate {
     pub(super) fn refuse_withheld_tool(
         &self,
         lookup: &ToolLookup<'_>,
-        connection: &Connection,
+        connection: CodeServer<'_>,
     ) -> Result<(), Failure> {
         let ToolLookup { requester, server, tool, .. } = *lookup;
         if let Some(left_out) = self.out_of_scope_failure(requester, server, &CallTarget::from(tool)) {

@@ -24,6 +24,9 @@ pub struct ToolRequest {
     /// or still waits. Clones of the request share the value: the task that makes the call sets it, and the task
     /// that records an abandoned call reads it.
     dispatch: Arc<OnceLock<Dispatch>>,
+    /// For a file whose content follows in pieces: its size in bytes, once it is open. `None` for other requests. Clones
+    /// share the value.
+    streamed_bytes: Option<Arc<OnceLock<u64>>>,
 }
 
 /// Creates the id of a request: a UUID of version 7. It only identifies the request, so it needs no random numbers of
@@ -58,7 +61,7 @@ impl Dispatch {
 impl ToolRequest {
     /// Converts a request of a worker to a request to an upstream server. Returns `None` if Lockhouse answers the
     /// request itself, without an upstream server.
-    pub fn from_request(request: &Request) -> Option<Self> {
+    pub(super) fn from_request(request: &Request) -> Option<Self> {
         let (server, item) = match request {
             Request::Call { server, tool, .. } => (server, CallTarget::Tool(tool.clone())),
             Request::ReadResource { server, uri } => (server, CallTarget::Resource(uri.clone())),
@@ -72,7 +75,11 @@ impl ToolRequest {
             | Request::LoadResult { .. }
             | Request::LoadSkill { .. }
             | Request::SearchSkills { .. }
-            | Request::CheckCalls { .. } => return None,
+            | Request::CheckCalls { .. }
+            | Request::OpenFile { .. }
+            | Request::ReadPiece { .. }
+            | Request::CreateFile { .. }
+            | Request::WritePiece { .. } => return None,
         };
         let line = match request {
             Request::Call { line, .. } => *line,
@@ -83,7 +90,28 @@ impl ToolRequest {
 
     /// Creates a request with a new id.
     pub fn new(server: ServerName, item: CallTarget) -> Self {
-        Self { id: new_id(), server, item, line: None, dispatch: Arc::default() }
+        Self { id: new_id(), server, item, line: None, dispatch: Arc::default(), streamed_bytes: None }
+    }
+
+    /// Creates a request to open a file whose content follows in pieces.
+    pub(super) fn streamed(server: ServerName, item: CallTarget, line: Option<u32>) -> Self {
+        Self { line, streamed_bytes: Some(Arc::default()), ..Self::new(server, item) }
+    }
+
+    /// Whether the content of a file follows in pieces.
+    pub(super) fn is_streamed(&self) -> bool {
+        self.streamed_bytes.is_some()
+    }
+
+    /// Records the size of the opened file.
+    pub(super) fn set_streamed_bytes(&self, bytes: u64) {
+        let _ = self.streamed_bytes.as_ref().map(|size| size.set(bytes));
+    }
+
+    /// Returns the size of the result of this request: that of the opened file, or else that of the reply.
+    pub(super) fn result_bytes(&self, reply: usize) -> usize {
+        let streamed = self.streamed_bytes.as_ref().and_then(|size| size.get());
+        streamed.map_or(reply, |bytes| usize::try_from(*bytes).unwrap_or(usize::MAX))
     }
 
     /// Returns this request with another item (tool, resource or prompt) of the same server.

@@ -84,7 +84,7 @@ impl Gate {
         let (only, query) = split_server_filter(search.query);
         let is_selected = |name: &&ServerName| only.as_deref().is_none_or(|only| only == name.as_str());
         let servers = scope.servers().iter().filter(is_selected);
-        let connections = servers.filter_map(|name| Some((name, self.upstreams.get(name)?)));
+        let connections = servers.filter_map(|name| Some((name, self.code_server(name)?)));
         let catalogues = futures_util::future::join_all(connections.map(async |(name, connection)| {
             let patience = connection.connect_time_left(CONNECT_TIMEOUT);
             let catalogue = tokio::time::timeout(patience, connection.catalogue()).await;
@@ -93,7 +93,7 @@ impl Gate {
         let (mut searchable, mut missing) = (Vec::new(), Vec::new());
         for (server, connection, catalogue) in catalogues.await {
             let Some(catalogue) = catalogue else {
-                missing.push(unsearched_reason(server, connection.state()));
+                missing.extend(connection.state().map(|state| unsearched_reason(server, state)));
                 continue;
             };
             let tools = self.permitted_indexes(server, &catalogue, client, scope);
@@ -112,8 +112,7 @@ impl Gate {
             let ServerTools { server, catalogue, .. } = &searchable[hit.corpus];
             let tool = &catalogue.tools[usize::from(hit.tool)];
             let asks = policy.may_require_approval(server, &tool.name, client);
-            let observed =
-                || self.upstreams.get(server).and_then(|connection| connection.shapes.observed_schema(tool));
+            let observed = || self.code_server(server).and_then(|known| known.observed_schema(tool));
             let options = || DescribeOptions {
                 requires_approval: asks,
                 observed_output: observed(),

@@ -41,6 +41,10 @@ impl Gate {
                 let found = self.search(&requester.scope, requester.client(), search).await;
                 Ok(json!({"tools": found.tools, "missing": found.missing}).to_string().into_bytes())
             }
+            request @ (Request::OpenFile { .. }
+            | Request::ReadPiece { .. }
+            | Request::CreateFile { .. }
+            | Request::WritePiece { .. }) => self.serve_file(requester, call, request).await,
             _ => self.list_servers(requester),
         };
         (self.limit_reply(reply), None)

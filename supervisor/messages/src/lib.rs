@@ -31,5 +31,5 @@ pub use message::{
     BuiltinTool, BuiltinTools, Event, ExchangeId, FrontSettings, Input, Request, Response, RunReference,
     SearchRequest, ToEngine, ToFront, VERSION,
 };
-pub use run::{FinishedRun, Progress, ResultFile, RunCode, RunState, RunView};
+pub use run::{FinishedRun, Progress, RESULT_URI_PREFIX, ResultFile, RunCode, RunState, RunView};
 pub use user_answers::{Answer, AskError, InputSupport, OpenQuestion, QUESTIONS_MAX, UserWait};

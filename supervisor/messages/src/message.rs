@@ -65,6 +65,8 @@ pub enum ToFront {
 /// The settings of the engine that a front needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrontSettings {
+    /// Whether files that runs return are stored, so that AI clients can read them as resources.
+    pub has_files: bool,
     /// Whether AI clients can call tools of at least one upstream server directly, without code.
     pub has_direct: bool,
     /// The names of the upstream servers that programs can import.
@@ -145,6 +147,8 @@ pub enum Request {
     /// Reads a page of a stored result. The page starts at `offset`, which counts items if the result is a list,
     /// otherwise characters. Answered with [`Response::Json`].
     ReadResult { handle: ResultHandle, offset: usize },
+    /// Reads a stored file. Answered with [`Response::Json`]: the result of the MCP request `resources/read`.
+    ReadFile { handle: ResultHandle },
     /// Lists the tools, resources, resource templates or prompts that the AI client can use without code. Answered
     /// with [`Response::Entries`].
     List(ListKind),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lockhouse_base::language::Language;
-use lockhouse_protocol::ExecutionId;
+use lockhouse_protocol::{ExecutionId, ResultHandle};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -88,8 +88,8 @@ pub struct FinishedRun {
     pub ended: String,
     /// The answer to the run as JSON, as the AI client gets it.
     pub json: Value,
-    /// The files (such as images) that were removed from the value that the program returned. In the value, each
-    /// file is replaced by its number in this list, starting at 1.
+    /// The files (such as images) that the program returned. First come those that were removed from the value: there,
+    /// each file is replaced by its number in this list, starting at 1.
     pub files: Vec<ResultFile>,
 }
 
@@ -110,10 +110,19 @@ impl FinishedRun {
     }
 }
 
-/// A file that was removed from the value that a program returned, so that the AI client gets it separately.
+/// A file that a program returned and that the AI client gets separately: a file below `/out`, or one that was removed
+/// from the value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultFile {
-    pub base64: String,
+    /// The content, if the answer contains it; otherwise, the answer contains a link with the handle.
+    pub base64: Option<String>,
     pub mime_type: String,
     pub name: Option<String>,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// The handle of the stored file. `None` if it is not stored.
+    pub handle: Option<ResultHandle>,
 }
+
+/// The beginning of the URI of a stored file. The rest is its handle.
+pub const RESULT_URI_PREFIX: &str = "lockhouse://result/";

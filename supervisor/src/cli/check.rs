@@ -35,7 +35,7 @@ pub(super) async fn check(files: &Files, arguments: Arguments) -> ExitCode {
         Ok(request) => lockhouse_engine::supervisor::CodeRequest { check_only: true, ..request },
         Err(error) => return super::print_error(&error, super::USAGE),
     };
-    let status = run::run_program(files, request, json).await;
+    let status = run::run_program(files, request, json, &run::FileOptions::default()).await;
     if !json && status == ExitCode::SUCCESS {
         println!("no error was found");
     }

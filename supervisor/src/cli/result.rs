@@ -1,5 +1,8 @@
-//! `lockhouse result`: prints a stored result of `lockhouse run`.
+//! `lockhouse result`: prints a stored result of `lockhouse run`, or writes a returned file into a folder.
 
+mod stored_file;
+
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lockhouse_base::json;
@@ -8,6 +11,7 @@ use lockhouse_gate::results::{ResultLimits, Results, page};
 use lockhouse_protocol::ResultHandle;
 
 use super::id_prefix::{Match, find_by_prefix, list_candidates};
+use super::output_folder::OutputFolder;
 use super::terminal::for_stdout;
 use super::{USAGE, print_config_error, print_error};
 use crate::config::{self, Files};
@@ -15,7 +19,7 @@ use crate::config::{self, Files};
 /// Options of `lockhouse result`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The handle in the `truncated` field of an answer of `lockhouse run --json`, or a prefix of it
+    /// The handle in the `truncated` or `files` field of an answer, or a prefix of it
     handle: String,
     /// Print only a part, starting at this list item or text character
     #[arg(long, value_name = "N")]
@@ -23,11 +27,17 @@ pub(super) struct Arguments {
     /// Print a part as JSON, as the get_result tool does, with the offset of the next part
     #[arg(long)]
     json: bool,
+    /// Write the file with this handle into this folder; it may be a file of a running service
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["offset", "json"])]
+    out: Option<PathBuf>,
+    /// Replace a file in the folder without a question
+    #[arg(long, requires = "out")]
+    yes: bool,
 }
 
-/// Runs `lockhouse result`: prints a stored result, or a part of it.
-pub(super) fn result(files: &Files, arguments: &Arguments) -> ExitCode {
-    let (bounds, limit) = match config::load_result_bounds(files) {
+/// Runs `lockhouse result`: prints a stored result or a part of it, or writes a file.
+pub(super) async fn result(files: &Files, arguments: &Arguments) -> ExitCode {
+    let bounds = match config::load_result_bounds(files) {
         Ok(loaded) => loaded,
         Err(error) => return print_config_error(&error),
     };
@@ -35,21 +45,31 @@ pub(super) fn result(files: &Files, arguments: &Arguments) -> ExitCode {
         Ok(handle) => handle,
         Err(invalid) => return print_error(&invalid, USAGE),
     };
-    let results = open_results(bounds);
+    if let Some(folder) = &arguments.out {
+        let folder = OutputFolder::new(folder.clone(), arguments.yes);
+        return stored_file::write(bounds, &handle, folder).await;
+    }
+    let results = open_results(bounds.results);
     let handle = match complete(&results, handle) {
         Ok(handle) => handle,
         Err(status) => return status,
     };
     let json = match results.get(Owner::LOCAL, &handle) {
         Ok(json) => json,
-        Err(not_kept) => return print_error(&not_kept, USAGE),
+        Err(not_kept) => {
+            if let Some(line) = stored_file::describe(bounds, &handle) {
+                println!("{}", for_stdout(&line));
+                return ExitCode::SUCCESS;
+            }
+            return print_error(&not_kept, USAGE);
+        }
     };
     if arguments.offset.is_none() && !arguments.json {
         let text = json::decode_string(&json);
         println!("{}", for_stdout(text.as_deref().unwrap_or(&json)));
         return ExitCode::SUCCESS;
     }
-    match page(&json, arguments.offset.unwrap_or(0), limit) {
+    match page(&json, arguments.offset.unwrap_or(0), bounds.part_bytes) {
         Ok(part) if arguments.json => println!("{part:#}"),
         Ok(part) => {
             let text = part["value"].as_str().map_or_else(|| part["value"].to_string(), str::to_owned);

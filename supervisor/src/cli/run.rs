@@ -1,5 +1,6 @@
 //! `lockhouse run`: runs a program in a sandboxed worker and prints its result.
 
+mod file_options;
 mod live_output;
 
 use std::io::{IsTerminal, Read};
@@ -12,8 +13,9 @@ use lockhouse_base::json;
 use lockhouse_base::language::Language;
 use lockhouse_base::principal::Owner;
 use lockhouse_engine::control_socket::ControlSocket;
-use lockhouse_engine::execution::{self, Answer, DisplayOptions, Refusal};
+use lockhouse_engine::execution::{self, Answer, DisplayOptions, FileStorage, Refusal, Status};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
+use lockhouse_gate::result_files::ResultFiles;
 use lockhouse_gate::{FromSupervisor, Watcher, WatcherKind};
 use lockhouse_protocol::CodeError;
 use serde_json::Value;
@@ -27,6 +29,8 @@ use super::language::LanguageName;
 use super::terminal::{for_stderr, for_stdout};
 use super::{UNAVAILABLE, USAGE, load, print_error, report_start_error, result};
 use crate::config::Files;
+pub(super) use file_options::FileOptions;
+use file_options::GivenFileError;
 use live_output::{LiveOutput, SharedTerminal};
 
 /// The maximum size in bytes of a program file: more than any configurable limit for code. A larger file is an error.
@@ -53,11 +57,15 @@ pub(super) struct Arguments {
     /// Print the answer as JSON, as an AI client receives it
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    files: FileOptions,
 }
 
 /// Why the arguments of `lockhouse run` or `lockhouse check` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProgramError {
+    #[error(transparent)]
+    GivenFile(#[from] GivenFileError),
     #[error("give a program: a FILE, - for standard input, or -c CODE")]
     NotGiven,
     #[error("give the language: --language python or --language typescript")]
@@ -74,17 +82,23 @@ pub(super) enum ProgramError {
 
 /// Runs the program that the options name. Prints its output while it runs, then its result and its error.
 pub(super) async fn run(files: &Files, arguments: Arguments) -> ExitCode {
-    let json = arguments.json;
+    let (json, file_options) = (arguments.json, arguments.files.clone());
     let request = match parse_request(arguments) {
         Ok(request) => request,
         Err(error) => return print_error(&error, USAGE),
     };
-    run_program(files, request, json).await
+    run_program(files, request, json, &file_options).await
 }
 
 /// Runs a program, and returns the exit status. Prints the output while the program runs, and the result and the error
-/// at its end. With `json`, prints only the answer as JSON, at the end.
-pub(super) async fn run_program(files: &Files, request: CodeRequest, json: bool) -> ExitCode {
+/// at its end. With `json`, prints only the answer as JSON, at the end. Writes the returned files into the folder of
+/// `file_options`, if there is one.
+pub(super) async fn run_program(
+    files: &Files,
+    request: CodeRequest,
+    json: bool,
+    file_options: &FileOptions,
+) -> ExitCode {
     let supervisor = match start(files, request.language) {
         Ok(supervisor) => Arc::new(supervisor),
         Err(status) => return status,
@@ -97,6 +111,7 @@ pub(super) async fn run_program(files: &Files, request: CodeRequest, json: bool)
         }
     });
     let terminal = SharedTerminal::default();
+    let is_json = json;
     let (output, live_output) = (!json).then(|| LiveOutput::start(terminal.clone())).unzip();
     let request = CodeRequest { output, ..request };
     // Questions are shown on this terminal. Without a terminal, `lockhouse approvals` can answer them.
@@ -109,18 +124,31 @@ pub(super) async fn run_program(files: &Files, request: CodeRequest, json: bool)
     };
     let answer = supervisor.run_code(request, &cancelled).await;
     supervisor.close().await;
-    if let Some(live_output) = live_output {
-        live_output.finish().await;
-        print_end_for_people(&answer);
-    } else {
-        let keep = |json: &str| supervisor.results().store(Owner::LOCAL, json);
-        let (limits, more) = (supervisor.settings().display, "lockhouse result HANDLE --offset N");
-        let showing = DisplayOptions { limits, next_part_hint: more, extract_files: false, keep: &keep };
-        println!("{:#}", execution::render_answer(&answer, &showing).json)
+    // Only the JSON names the handles of what was cut.
+    let keep = |json: &str| if is_json { supervisor.results().store(Owner::LOCAL, json) } else { None };
+    let (limits, more) = (supervisor.settings().display, "lockhouse result HANDLE --offset N");
+    let storage = Some(FileStorage { files: supervisor.result_files(), owner: Owner::LOCAL });
+    // The JSON has the bytes of files in its value, unless they are written into a folder.
+    let extract_files = live_output.is_some() || file_options.writes_files();
+    let showing = DisplayOptions { limits, next_part_hint: more, extract_files, storage, keep: &keep };
+    let rendered = execution::render_answer(&answer, &showing);
+    match live_output {
+        Some(live_output) => {
+            live_output.finish().await;
+            print_end_for_people(&answer);
+        }
+        None => println!("{:#}", rendered.json),
     }
+    let is_complete = file_options.deliver(&supervisor, &rendered.files);
+    exit_code(&answer, is_complete)
+}
+
+/// Returns the exit status for an answer. A file that could not be written is a failure.
+fn exit_code(answer: &Answer, has_all_files: bool) -> ExitCode {
     ExitCode::from(match answer.refusal {
         Some(Refusal::InvalidRequest) => USAGE,
         Some(_) => UNAVAILABLE,
+        None if !has_all_files && answer.status == Status::Ok => return ExitCode::FAILURE,
         None => answer.status.exit_code(),
     })
 }
@@ -128,7 +156,10 @@ pub(super) async fn run_program(files: &Files, request: CodeRequest, json: bool)
 fn start(files: &Files, language: Language) -> Result<Supervisor, ExitCode> {
     let (settings, policy) = load(files)?;
     let results = result::open_results(settings.engine.results);
-    report_start_error(Supervisor::start_with_results(settings.engine, policy, &[language], results))
+    let returned =
+        ResultFiles::of_commands(settings.engine.state_directory.clone(), settings.engine.result_files);
+    let stores = (results, returned);
+    report_start_error(Supervisor::start_with_results(settings.engine, policy, &[language], stores))
 }
 
 /// Shows the pending questions of the run on this terminal, and relays the answers to the supervisor in this process.
@@ -198,14 +229,15 @@ impl ProgramSource {
 }
 
 fn parse_request(arguments: Arguments) -> Result<CodeRequest, ProgramError> {
-    let Arguments { file, code, language, timeout, server, .. } = arguments;
+    let Arguments { file, code, language, timeout, server, files, .. } = arguments;
     let timeout = match timeout.map(Duration::try_from_secs_f64) {
         None => None,
         Some(Ok(timeout)) if !timeout.is_zero() => Some(timeout),
         Some(_) => return Err(ProgramError::Timeout),
     };
+    let given_files = files.open_given()?;
     let request = ProgramSource { file, code, language }.into_request(server)?;
-    Ok(CodeRequest { timeout, ..request })
+    Ok(CodeRequest { timeout, given_files, ..request })
 }
 
 fn read_program(file: &Path) -> Result<String, ProgramError> {

@@ -6,6 +6,7 @@ use serde::de::IgnoredAny;
 
 use super::config_diagnostics::ConfigDiagnostics;
 use super::dialects::{self, ListedServer};
+use super::files_table::FilesTable;
 use super::http_tables::Http;
 use super::keys::{DeclaredTable, table};
 use super::multi_error_parser::{self, ReadOutcome};
@@ -41,6 +42,8 @@ table! {
         // Read by `dialects::read_own`, whose diagnostics show no secrets.
         beside #[serde(rename = "servers")] server_tables: IgnoredAny;
         beside #[serde(skip)] servers: Vec<ListedServer>;
+        // The built-in server `files`.
+        beside #[serde(skip)] files: FilesTable;
         // SHA-256 of the file.
         beside #[serde(skip)] digest: Option<String>;
         // Paths in `${file:…}` placeholders of the file.
@@ -84,7 +87,7 @@ impl ConfigToml {
             diagnostics.for_declared_key(span, &title, label)
         }));
         match dialects::read_own(source, &root, environment) {
-            Ok(servers) => document.servers = servers,
+            Ok(own) => (document.servers, document.files) = (own.upstreams, own.files),
             Err(of_servers) => faults.extend(of_servers.0),
         }
         if !faults.is_empty() {

@@ -8,6 +8,7 @@ mod continue_format;
 mod detection;
 mod document_tree;
 mod fields;
+mod files_server;
 mod gemini;
 #[cfg(test)]
 mod golden;
@@ -27,6 +28,7 @@ use std::path::{Path, PathBuf};
 use lockhouse_policies::{Diagnostic, Diagnostics, OnChange, Source};
 use toml::de::DeTable;
 
+use super::files_table::FilesTable;
 use super::placeholders::Environment;
 use super::redacted_diagnostic;
 use super::server_entry::ServerEntry;
@@ -151,6 +153,15 @@ pub(super) fn read(source: &Source, environment: &Environment) -> Result<Option<
     Ok(Some(Listing { dialect: found.dialect, servers }))
 }
 
+/// The `[servers.NAME]` tables of Lockhouse's own configuration.
+#[derive(Debug, Default)]
+pub(super) struct OwnServers {
+    /// The upstream servers.
+    pub(super) upstreams: Vec<ListedServer>,
+    /// The settings of the built-in server `files`.
+    pub(super) files: FilesTable,
+}
+
 /// Reads the `[servers.NAME]` tables of Lockhouse's own configuration. `root` is the parsed text of `source`.
 ///
 /// # Errors
@@ -159,8 +170,8 @@ pub(super) fn read_own(
     source: &Source,
     root: &DeTable<'_>,
     environment: &Environment,
-) -> Result<Vec<ListedServer>, Diagnostics> {
-    let Some(servers) = root.get("servers") else { return Ok(Vec::new()) };
+) -> Result<OwnServers, Diagnostics> {
+    let Some(servers) = root.get("servers") else { return Ok(OwnServers::default()) };
     let node = document_tree::toml_node(servers.span(), servers.get_ref().clone());
     let Some(table) = node.table() else {
         let label = "expected tables: [servers.NAME]".to_owned();
@@ -169,14 +180,22 @@ pub(super) fn read_own(
         );
     };
     let file = SourceFile { path: &source.path, environment, inputs: Vec::new() };
-    let (mut servers, mut found) = (Vec::new(), Vec::new());
+    let (mut own, mut found) = (OwnServers::default(), Vec::new());
     for (key, node) in table {
-        match own_format::parse(key, node, &file) {
-            Ok(entry) => {
+        let files = node.table().filter(|table| files_server::is_files_table(key, table));
+        let parsed = match files {
+            Some(table) => {
+                let fields = Fields { table, syntax: PlaceholderSyntax::Own, file: &file };
+                files_server::parse(key, fields).map(|table| own.files = table)
+            }
+            None => own_format::parse(key, node, &file).map(|entry| {
                 let line = redacted_diagnostic::line_number(&source.text, key.at.start);
                 let section = vec!["servers".to_owned()];
-                servers.push(ListedServer { name: key.name.clone(), line, section, entry });
-            }
+                own.upstreams.push(ListedServer { name: key.name.clone(), line, section, entry });
+            }),
+        };
+        match parsed {
+            Ok(()) => {}
             Err(all) => found.extend(all.into_iter().map(|fault| {
                 let title = "a server in the configuration is not valid";
                 let diagnostic = redacted_diagnostic::new(source, Some(fault.at), title, fault.label);
@@ -184,7 +203,7 @@ pub(super) fn read_own(
             })),
         }
     }
-    if found.is_empty() { Ok(servers) } else { Err(Diagnostics(found)) }
+    if found.is_empty() { Ok(own) } else { Err(Diagnostics(found)) }
 }
 
 fn entry(dialect: Dialect, key: &Key, node: &Node, file: &SourceFile<'_>) -> Result<ServerEntry, SkipReason> {

@@ -1,6 +1,7 @@
 //! Generates texts from the declared configuration keys: the reference in `docs/configuration.md`, the configuration
 //! file that packages install, and the JSON schema of `config.toml`.
 
+use lockhouse_gate::FILES_NAMES;
 use serde_json::{Value, json};
 
 use super::config_toml::ConfigToml;
@@ -39,13 +40,25 @@ pub(crate) fn json_schema() -> Value {
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
     schema["title"] = "The configuration of Lockhouse".into();
     schema["description"] = "config.toml".into();
+    let upstream = json!({
+        "type": "object", "additionalProperties": false, "properties": properties,
+        "oneOf": [{"required": ["command"]}, {"required": ["url"]}],
+    });
+    let of_files: serde_json::Map<String, Value> =
+        server_keys::FILES_KEYS.iter().map(|key| (key.name.to_owned(), key.spec().to_schema())).collect();
+    let built_in = json!({
+        "type": "object", "additionalProperties": false, "properties": of_files,
+        "anyOf": [{"required": ["read"]}, {"required": ["write"]}],
+    });
+    let named: serde_json::Map<String, Value> = FILES_NAMES
+        .iter()
+        .map(|name| ((*name).to_owned(), json!({"anyOf": [&upstream, &built_in]})))
+        .collect();
     schema["properties"]["servers"] = json!({
         "type": "object",
         "propertyNames": {"pattern": "^[A-Za-z0-9_-]{1,128}$"},
-        "additionalProperties": {
-            "type": "object", "additionalProperties": false, "properties": properties,
-            "oneOf": [{"required": ["command"]}, {"required": ["url"]}],
-        },
+        "properties": named,
+        "additionalProperties": upstream,
     });
     schema
 }
@@ -134,6 +147,8 @@ mod tests {
         for toml in [
             "",
             "servers_files = ['x']\n[limits]\ncalls = 3\n[http]\nauth = ['peer', 'oauth']\nusers = ['ada', 7]\n",
+            "[servers.files]\nread = ['/d']\nfile_mib = 3\n",
+            "[servers.files]\ncommand = 'y'\n",
             "[servers.x]\ncommand = 'y'\nstart = 'lazy'\nqueue = 0\n[servers.y]\nurl = 'https://z'\noauth = {scopes = ['s']}\n",
         ] {
             assert!(is_valid(toml), "{toml}");
@@ -150,6 +165,8 @@ mod tests {
             "[servers.x]\ncommand = 'y'\nstart = 'later'\n",
             "[servers.x]\ncommand = 'y'\nsandbox = {reads = []}\n",
             "[servers.'x y']\ncommand = 'y'\n",
+            "[servers.x]\nread = ['/d']\n",
+            "[servers.files]\nread = '/d'\n",
         ] {
             assert!(!is_valid(toml), "{toml}");
         }

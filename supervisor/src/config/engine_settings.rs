@@ -10,14 +10,16 @@ use lockhouse_engine::execution::{DisplayLimits, ExecutionLimits};
 use lockhouse_engine::sessions::SessionSettings;
 use lockhouse_engine::supervisor::{self, BackgroundRunSettings};
 use lockhouse_front::BuiltinTools;
+use lockhouse_gate::result_files::ResultFileLimits;
 use lockhouse_gate::skills::SkillSettings;
 use lockhouse_gate::{ApprovalSettings, results};
-use lockhouse_protocol::{ConversationLimits, FRAME_OVERHEAD_BYTES};
+use lockhouse_protocol::{ConversationLimits, FRAME_OVERHEAD_BYTES, ServerName};
 use lockhouse_upstream::StoragePaths;
 
 use super::client_access;
 use super::config_toml::ConfigToml;
 use super::error::ConfigError;
+use super::files_table;
 use super::placeholders::Environment;
 use super::tables::{Audit, Catalogue, Limits, Results, Runs, Skills};
 use super::worker_pools;
@@ -38,8 +40,13 @@ pub(super) fn engine_settings(
         code_bytes_max: document.limits.code_kib as usize * 1024,
         display: display_limits(&document.limits),
         results: result_bounds(&document.results),
+        result_files: result_file_bounds(&document.results),
+        resource_bytes_max: u64::from(document.results.resource_mib) * 1024 * 1024,
+        state_directory: directories::state(),
         audit: audit_settings(&document.audit)?,
         servers: BTreeMap::new(),
+        host_files: files_table::settings(&document.files, &BTreeMap::<ServerName, ()>::new(), environment)
+            .ok_or(ConfigError::NoStateDirectory)?,
         places: storage_paths(&document.catalogue),
         sessions: session_settings(document),
         runs: run_settings(&document.runs),
@@ -114,6 +121,13 @@ pub(super) fn approval_settings(document: &ConfigToml) -> ApprovalSettings {
 pub(super) fn result_bounds(document: &Results) -> results::ResultLimits {
     results::ResultLimits {
         bytes: u64::from(document.keep_mib) * 1024 * 1024,
+        lifetime: Duration::from_secs(document.keep_seconds.into()),
+    }
+}
+
+pub(super) fn result_file_bounds(document: &Results) -> ResultFileLimits {
+    ResultFileLimits {
+        bytes: u64::from(document.files_mib) * 1024 * 1024,
         lifetime: Duration::from_secs(document.keep_seconds.into()),
     }
 }

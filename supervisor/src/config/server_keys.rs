@@ -206,6 +206,42 @@ pub(super) const COMMAND_KEYS: &[ServerKey] = &[
     },
 ];
 
+pub(super) const FILE_MIB: ServerKey = ServerKey {
+    name: "file_mib",
+    kind: Kind::WholeNumber,
+    range: Some(Range::Numbers { least: 1.0, most: 4_096.0 }),
+    default: Default::Text("64"),
+    description: "size of a file that is read or written",
+    example: Some("64"),
+    ..TEXT
+};
+
+/// The keys of the built-in server `files`.
+pub(super) const FILES_KEYS: &[ServerKey] = &[
+    ServerKey {
+        name: "read",
+        default: Default::Text("none"),
+        description: "paths that programs may read if the policy permits it: folders, files, or patterns in which * matches \
+                any part of a name and ** any number of folders, but no name that begins with a dot",
+        example: Some("[\"~/data/**/*.csv\"]"),
+        ..TEXTS
+    },
+    ServerKey {
+        name: "write",
+        default: Default::Text("none"),
+        description: "the same for paths that programs may write",
+        example: Some("[\"~/reports\"]"),
+        ..TEXTS
+    },
+    FILE_MIB,
+    ServerKey {
+        name: "enabled",
+        default: Default::Text("`true`"),
+        description: "whether it is used",
+        ..FLAG
+    },
+];
+
 /// The keys of upstream servers that are reached over HTTP. Only `url` is required.
 pub(super) const URL_KEYS: &[ServerKey] = &[
     ServerKey {
@@ -315,8 +351,9 @@ fn table(path: &'static str, description: &'static str, keys: &[ServerKey]) -> T
     }
 }
 
-/// Returns example tables for the reference: a server that is a process, a server over HTTP, and an OAuth client.
-pub(super) fn examples() -> [TableSpec; 3] {
+/// Returns example tables for the reference: a server that is a process, a server over HTTP, an OAuth client, and the
+/// built-in server `files`.
+pub(super) fn examples() -> [TableSpec; 4] {
     [
         table(
             "servers.github",
@@ -328,6 +365,11 @@ pub(super) fn examples() -> [TableSpec; 3] {
             "servers.docs.oauth",
             "an OAuth client that is registered for Lockhouse; not together with bearer_token",
             OAUTH_KEYS,
+        ),
+        table(
+            "servers.files",
+            "the built-in server that reads and writes files of this machine: see files.md",
+            FILES_KEYS,
         ),
     ]
 }

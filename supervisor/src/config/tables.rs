@@ -174,6 +174,12 @@ table! {
         /// time after which a result expires; when space is short, the oldest results of the client that stores the
         /// most are evicted first
         keep_seconds: u32 = 3_600, within 1..=604_800;
+        /// total size on disk of all files that runs return, of one Lockhouse process; one file takes at most a quarter
+        /// of it; 0 stores none
+        files_mib: u32 = 256, within 0..=65_536;
+        /// size of a returned file that an AI client can read with `resources/read`; larger ones are read with `lockhouse
+        /// result`
+        resource_mib: u32 = 8, within 1..=64;
     }
 }
 

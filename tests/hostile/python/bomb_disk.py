@@ -1,5 +1,5 @@
 # attack: fill the disk
-# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# outcome: error not available in the Lockhouse sandbox: files of the host cannot be opened
 # control: none: it would fill the disk
 # limits: timeout_seconds = 20, memory_mib = 64
 

@@ -1,5 +1,5 @@
 # attack: hold a directory by O_PATH and open a file below it
-# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# outcome: error not available in the Lockhouse sandbox: files of the host cannot be opened
 # control: outside
 
 import os

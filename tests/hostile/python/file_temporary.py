@@ -1,7 +1,7 @@
 # attack: make a temporary file
-# outcome: error not available in the Lockhouse sandbox: there are no temporary files
+# outcome: error not available in the Lockhouse sandbox: files of the host cannot be opened
 # control: outside
 
 import tempfile
 
-tempfile.TemporaryFile().write(b"x")
+tempfile.TemporaryFile(dir="{DIR}").write(b"x")

@@ -1,5 +1,5 @@
 # attack: include a file by an external entity of XML
-# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# outcome: error not available in the Lockhouse sandbox: files of the host cannot be opened
 # control: outside
 
 import xml.parsers.expat

@@ -1,5 +1,5 @@
 # attack: watch the engine by an audit hook, and stop it
-# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# outcome: error not available in the Lockhouse sandbox: files of the host cannot be opened
 # control: outside
 
 import sys

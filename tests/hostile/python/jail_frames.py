@@ -1,5 +1,5 @@
 # attack: walk the stack frames to those of the runner and use their variables
-# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# outcome: error not available in the Lockhouse sandbox: files of the host cannot be opened
 # control: outside
 
 import sys

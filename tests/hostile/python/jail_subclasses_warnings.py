@@ -1,5 +1,5 @@
 # attack: reach the built-ins through warnings.catch_warnings
-# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# outcome: error not available in the Lockhouse sandbox: files of the host cannot be opened
 # control: outside
 
 import warnings

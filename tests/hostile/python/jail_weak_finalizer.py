@@ -1,5 +1,5 @@
 # attack: run code when an object of the engine dies
-# outcome: error not available in the Lockhouse sandbox: files cannot be opened
+# outcome: error not available in the Lockhouse sandbox: files of the host cannot be opened
 # control: outside
 
 import posix

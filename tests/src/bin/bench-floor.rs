@@ -68,6 +68,7 @@ impl IdleProcess {
             session: false,
             check_only: false,
             tools: Vec::new(),
+            files: Vec::new(),
         };
         self.channel.write_all(&frame::encode(&ToWorker::Run(job), FRAME_BYTES_MAX)?)?;
         match self.receive()? {

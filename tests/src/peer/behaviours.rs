@@ -122,6 +122,7 @@ pub(crate) const ALL: &[(&str, Behaviour)] = &[
             session: false,
             check_only: false,
             tools: Vec::new(),
+            files: Vec::new(),
         };
         write_and_wait(channel, &frame::encode(&ToWorker::Run(job), u32::MAX).unwrap_or_default())
     }),

@@ -89,8 +89,9 @@ impl AttackServer {
         let preload = json!(preload);
         let config = format!("[limits]\n{}\n[python]\npreload = {preload}\n", limits.join("\n"));
         let lockhouse = Lockhouse::new().server("fixture", &[]).policy(POLICY).config(&config);
-        // Outside the configuration directory, which Lockhouse does not use if others can write to it.
-        let worlds = tempfile::Builder::new().prefix("lockhouse-worlds-").tempdir().unwrap();
+        // Outside the configuration directory, which Lockhouse does not use if others can write to it, and outside of
+        // /tmp, which programs have in memory.
+        let worlds = tempfile::Builder::new().prefix("lockhouse-worlds-").tempdir_in("/var/tmp").unwrap();
         make_world_writable(worlds.path());
         // A random secret, which no program can know or guess.
         let random = std::fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap();

@@ -11,8 +11,8 @@ fn importing_an_unavailable_module_says_why() {
         ("python", "import urllib.request", "there is no network"),
         ("python", "import multiprocessing", "processes cannot be started"),
         ("python", "import no_such_module", "[python] preload"),
-        ("typescript", "import fs from 'fs'", UNAVAILABLE),
-        ("typescript", "const fs = require('node:fs')", UNAVAILABLE),
+        ("typescript", "import net from 'net'", UNAVAILABLE),
+        ("typescript", "const net = require('node:net')", UNAVAILABLE),
         ("typescript", "const x = await import('axios')", UNAVAILABLE),
         ("typescript", "import * as std from 'std'", UNAVAILABLE),
     ];

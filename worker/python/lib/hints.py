@@ -1,20 +1,23 @@
 """Advice for common mistakes, and explanations of errors that the sandbox causes."""
 
+import difflib
 import errno
 import keyword
 import re
 from types import ModuleType
 
+import lockhouse_files as files
 import lockhouse_hints_names as names
 import lockhouse_hints_values as values
 from lockhouse_calls import ToolError
 from lockhouse_refusals import (
-    DEBUGGER, ENVIRONMENT, FILES, NETWORK, PACKAGES, PARALLEL, PREFIX, SYSTEM, missing_module_reason,
+    DEBUGGER, ENVIRONMENT, FILES, NATIVE_FILES, NETWORK, PACKAGES, PARALLEL, PREFIX, SYSTEM, missing_module_reason,
 )
 from lockhouse_excerpts import current_line, program_text
 from lockhouse_expressions import results_so_far
 
-_DATABASE = f"{PREFIX}: files cannot be opened; use sqlite3.connect(':memory:') instead"
+_DATABASE = (f"{PREFIX}: SQLite itself opens no files of the host and none in memory: open each database with "
+             "sqlite3.connect(path), without ATTACH")
 _LOCALES = f"{PREFIX}: the C locale is the only one; format with f-strings instead"
 _THREADS = (f"{PREFIX}: threads are limited to some 200, and their stacks count as memory; use fewer, as with "
             "ThreadPoolExecutor(32), or asyncio instead")
@@ -37,6 +40,7 @@ _UNCLEAR_ERRORS = (
 )
 # Explanations by library, for errors that do not say what was refused.
 _MODULES = {"multiprocessing": PARALLEL, "concurrent": PARALLEL, "urllib": NETWORK, "http": NETWORK, "sqlite3": _DATABASE}
+_NAMES_MAX = 8
 _INSTALLERS = ("!", "%", "pip ", "pip3 ", "python -m pip ")
 
 
@@ -49,7 +53,7 @@ def sandbox_explanation(error, message):
     if PREFIX in message or isinstance(error, ToolError):
         return None
     if isinstance(error, OSError) and (error.errno == errno.EPERM or "[Errno 1] " in message):
-        return FILES if getattr(error, "filename", None) else _library_explanation(error.__traceback__) or SYSTEM
+        return NATIVE_FILES if getattr(error, "filename", None) else _library_explanation(error.__traceback__) or SYSTEM
     if isinstance(error, SyntaxError):
         return PACKAGES if str(error.text).lstrip().startswith(_INSTALLERS) else None
     if isinstance(error, AttributeError) and isinstance(getattr(error, "obj", None), ModuleType):
@@ -126,6 +130,19 @@ def _hint_for_runtime(error, message, location):
     return None
 
 
+def _hint_for_file(error, message, location):
+    path = error.filename
+    if type(path) is not str:
+        return None
+    beside = files.names_beside(path)
+    near = difflib.get_close_matches(path.rpartition("/")[2], beside, 1)
+    if near:
+        return f"did you mean {near[0]}?"
+    if beside:
+        return f"the directory has {', '.join(beside[:_NAMES_MAX])}{' and others' if len(beside) > _NAMES_MAX else ''}"
+    return "a program begins without files: write the file first; files of the host are not in memory"
+
+
 def _hint_for_tool(error, message, location):
     return "the same call may succeed later" if error.retryable else None
 
@@ -140,6 +157,7 @@ _HINTS = (
     (TypeError, values.hint_for_type),
     (ToolError, _hint_for_tool),
     (ValueError, values.hint_for_value),
+    (FileNotFoundError, _hint_for_file),
     (MemoryError, lambda *_: "work on smaller pieces, or let the tool filter"),
     (RecursionError, lambda *_: "write it as a loop, with a list as the stack; sys.setrecursionlimit(10_000) allows somewhat more"),
     (RuntimeError, _hint_for_runtime),

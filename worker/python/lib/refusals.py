@@ -8,13 +8,14 @@ import builtins
 import difflib
 import errno
 import functools
-import io
 import os
 import platform
+import shutil
 import socket
 import sys
 from importlib.machinery import BuiltinImporter, FrozenImporter
 
+import lockhouse_files_store as files
 from lockhouse_calls import identifier, find_server
 from lockhouse_servers import ServerFinder
 from lockhouse_sources import is_code
@@ -23,11 +24,13 @@ from skills import SkillFinder
 from lockhouse_streams import NO_INPUT, PREFIX, warn_once
 
 TOOL = "use a tool of an MCP server instead"
-FILES = f"{PREFIX}: files cannot be opened; use io.StringIO or io.BytesIO, or a tool of an MCP server, instead"
+FILES = files.HOST_PATH
+NATIVE_FILES = (f"{PREFIX}: files of the host cannot be opened, and libraries written in C cannot open files in memory; use "
+                "open(path, 'rb') instead, and pass them the file object or its content")
+MAPPINGS = f"{PREFIX}: files in memory cannot be mapped, locked or shared; use open, sqlite3, json or pickle instead"
 NETWORK = f"{PREFIX}: there is no network; {TOOL}"
 PROCESSES = f"{PREFIX}: processes cannot be started; use Python, or a tool of an MCP server, instead"
 PARALLEL = f"{PREFIX}: processes cannot be started; use concurrent.futures.ThreadPoolExecutor or asyncio instead"
-TEMPORARY = f"{PREFIX}: there are no temporary files; keep data in variables, io.BytesIO or io.StringIO"
 SYSTEM = f"{PREFIX}: the operating system is out of reach; {TOOL}"
 TERMINAL = f"{PREFIX}: there is no terminal and no screen; use print, and put the values into the code"
 DEBUGGER = f"{PREFIX}: there is no debugger; use print instead"
@@ -41,17 +44,13 @@ CALLBACKS = f"{PREFIX}: no memory can become executable, so C code cannot call P
 
 # Functions that raise PermissionError with an explanation, by module or module:class. Modules that are not loaded are skipped.
 _REFUSED = (
-    (FILES, "os", "open listdir scandir walk fwalk mkdir makedirs remove unlink rmdir rename replace link symlink readlink "
-                  "chmod chown truncate utime chdir mkfifo stat lstat statvfs"),
-    (FILES, "glob", "glob iglob"),
-    (FILES, "pathlib:Path", "glob rglob walk"),
+    (FILES, "os", "fwalk mkfifo mknod statvfs"),
     (PROCESSES, "os", "system fork forkpty posix_spawn posix_spawnp execv execve execvp execvpe"),
     (PROCESSES, "subprocess:Popen", "__init__"),
     (NETWORK, "socket", "getaddrinfo gethostbyname gethostbyname_ex gethostbyaddr create_connection create_server"),
     (NETWORK, "asyncio:BaseEventLoop", "create_connection create_server create_datagram_endpoint"),
     (NETWORK, "asyncio:SelectorEventLoop", "create_unix_connection create_unix_server"),
     (NETWORK, "webbrowser", "open open_new open_new_tab"),
-    (TEMPORARY, "tempfile", "_get_default_tempdir"),
     (SYSTEM, "os", "getloadavg uname getlogin"),
     (SYSTEM, "socket", "gethostname getfqdn"),
     (ALARMS, "signal", "alarm setitimer"),
@@ -60,11 +59,10 @@ _REFUSED = (
     (DEBUGGER, "pdb", "set_trace"),
     (TERMINAL, "getpass", "getpass"),
 )
-# Functions that report that nothing exists, which is true but misleading. Their explanation is printed once.
+# Functions that report that a file or program of the host does not exist. Their explanation is printed once.
 _ABSENT = (
     (FILES, "os.path", "exists lexists isfile isdir islink ismount"),
     (FILES, "os", "access"),
-    (FILES, "zipfile", "is_zipfile"),
     (PROCESSES, "shutil", "which"),
 )
 
@@ -79,7 +77,7 @@ _MISSING_REASONS = {
         (DEBUGGER, "pdb bdb"),
         (PACKAGES, "pip ensurepip venv setuptools pkg_resources easy_install"),
         (SYSTEM, "resource psutil pwd grp syslog"),
-        (FILES, "mmap shelve dbm fileinput filecmp"),
+        (MAPPINGS, "mmap shelve dbm"),
     )
     for name in names.split()
 }
@@ -90,18 +88,17 @@ def install():
     # Cache the values of the host, except its name. The processor type would be determined by running a program.
     platform._Processor.get = staticmethod(lambda: "")
     platform._uname_cache = platform.uname()._replace(node="lockhouse")
-    for table, wrapped in (_REFUSED, _refuse), (_ABSENT, _always_absent):
+    files.State.on_refusal = _record_refusal
+    for table, wrapped in (_REFUSED, _refuse), (_ABSENT, _explain_absence):
         for words, owner, names in table:
             owner = _owner_object(owner)
             for name in names.split():
                 if owner is not None and hasattr(owner, name):
                     setattr(owner, name, wrapped(getattr(owner, name), words, owner))
-    builtins.open = io.open = _refuse_files(io.open)
     builtins.input = _refused_input
     builtins.help = _short_help
     socket.socket.__init__ = _refuse_new_sockets(socket.socket.__init__)
     type(os.environ).__getitem__ = _explain_missing_variable(type(os.environ).__getitem__)
-    os.getcwd = lambda: "/"
     if "ctypes" in sys.modules:
         _refuse_callbacks(sys.modules["ctypes"])
     sys.meta_path[:] = [BuiltinImporter, FrozenImporter, ServerFinder, SkillFinder, DialectFinder, MissingModuleFinder]
@@ -122,17 +119,6 @@ def _refuse(original, words, owner):
         raise PermissionError(errno.EPERM, words, name and os.fspath(name))
 
     return refused
-
-
-def _refuse_files(original):
-    @functools.wraps(original)
-    def open(file, *args, **kwargs):
-        if isinstance(file, int):  # A descriptor, such as the end of a pipe.
-            return original(file, *args, **kwargs)
-        _record_refusal(FILES)
-        raise PermissionError(errno.EPERM, FILES, os.fspath(file))
-
-    return open
 
 
 def _refuse_new_sockets(original):
@@ -188,30 +174,30 @@ def _refuse_callbacks(ctypes):
 
 _hidden_refusals = {}
 # Callers that look for files but work without them, such as for the source of a frame; by module or function.
-_IGNORED_CALLERS = ("linecache", "posixpath", "platform", "resolve")
+_IGNORED_CALLERS = ("linecache", "genericpath", "posixpath", "platform", "resolve")
 
 
-def _always_absent(original, words, owner):
-    """Replaces a function by one that returns the result for a missing file, and prints an explanation if code calls it."""
-    answer = None if original.__name__ == "which" else False
-
+def _explain_absence(original, words, owner):
+    """Replaces a function by one that prints an explanation if the program asks for a file or program of the host."""
     @functools.wraps(original)
-    def absent(path, *args, **kwargs):
-        if not isinstance(path, (str, bytes, int, os.PathLike)):  # An open file, for zipfile.
-            return original(path, *args, **kwargs)
-        caller = sys._getframe(1)
-        if str(caller.f_globals.get("__name__")).startswith("pathlib"):
-            caller = caller.f_back
-        if is_code(caller.f_code.co_filename):
-            warn_once(words, f"{owner.__name__.replace('posixpath', 'os.path')}.{original.__name__} is always {answer}")
+    def explaining(path, *args, **kwargs):
+        answer = None if owner is shutil else original(path, *args, **kwargs)
+        if not answer and (owner is shutil or isinstance(path, (str, bytes, os.PathLike)) and files.is_host_path(path)):
+            caller = sys._getframe(1)
+            if str(caller.f_globals.get("__name__")).startswith("pathlib"):
+                caller = caller.f_back
+            if is_code(caller.f_code.co_filename):
+                warn_once(words, f"{owner.__name__.replace('posixpath', 'os.path')}.{original.__name__} is {answer}")
         return answer
 
-    return absent
+    return explaining
 
 
 def _record_refusal(words):
     """Remembers a refusal within a library, which may hide it, as `configparser` does."""
-    frame, function = sys._getframe(2), None
+    frame, function = sys._getframe(1), None
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("lockhouse_"):
+        frame = frame.f_back
     while frame is not None and not is_code(frame.f_code.co_filename):
         if frame.f_globals.get("__name__") in _IGNORED_CALLERS or frame.f_code.co_name in _IGNORED_CALLERS:
             return

@@ -13,7 +13,9 @@ import _lockhouse
 import lockhouse_check
 import lockhouse_dialects
 import lockhouse_errors as errors
+import lockhouse_files
 import lockhouse_final_value
+import lockhouse_host_files
 import lockhouse_preload
 import lockhouse_refusals
 import lockhouse_servers
@@ -67,6 +69,8 @@ def preload(extra):
     # Thread stacks of the usual 8 MiB would exhaust a worker's memory limit with about thirty threads.
     threading.stack_size(_THREAD_STACK_BYTES)
     errors.hide_own_frames()
+    lockhouse_files.install()
+    lockhouse_host_files.install()
     lockhouse_refusals.install()
     lockhouse_dialects.install()
     threading.excepthook = _report_thread_error
@@ -105,25 +109,28 @@ def warm():
     run("1 / 0", [])
 
 
-def run(code, servers, session=False, check_only=False, tools=""):
+def run(code, servers, session=False, check_only=False, tools="", host_files=""):
     """Runs a program, or only checks it. Returns ("value", JSON or None), ("no_value", advice), or the kind of failure and a dict that describes it."""
     # CPython 3.11 to 3.13 allocate an integer to enter some handlers, such as `finally`, in a long function. When no memory is
     # left, they try again forever. The handler of `except` in a short function needs none.
     try:
-        return _answer(code, servers, session, check_only, tools)
+        return _answer(code, servers, session, check_only, tools, host_files)
     except BaseException as error:
         _Execution.interruptible = False
         return _describe_failure(error)
 
 
-def _answer(code, servers, session, check_only, tools):
+def _answer(code, servers, session, check_only, tools, host_files):
     _keep_reserve()
     _Execution.interruptible = True
     lockhouse_servers.begin_run(servers, tools)
     lockhouse_dialects.begin_run()
+    lockhouse_files.begin_run()
+    lockhouse_host_files.begin_run(host_files)
     main, filename = _session_module() if session else _new_main_module(), sources.begin_program(code, _run_number(session))
     value = _execute(code, main, filename, check_only)
     answer = ("no_value", _Execution.advice) if value is None and _Execution.advice else ("value", None if value is None else to_json(value))
+    lockhouse_host_files.send_outputs()
     lockhouse_refusals.warn_of_hidden_refusals()
     lockhouse_streams.flush()
     _Execution.interruptible = False

@@ -14,7 +14,7 @@ xml.dom.expatbuilder zoneinfo difflib heapq bisect enum dataclasses typing types
 copyreg pprint reprlib asyncio concurrent.futures concurrent.futures.thread threading queue weakref array struct
 graphlib ipaddress locale keyword token tokenize ast inspect dis traceback linecache warnings logging shlex
 fnmatch glob http pathlib os os.path sys signal tempfile shutil subprocess socket selectors configparser zlib gzip
-zipfile pickle codecs timeit platform errno stat gc atexit builtins importlib importlib.util sched
+zipfile tarfile filecmp fileinput pickle codecs timeit platform errno stat gc atexit builtins importlib importlib.util sched
 """
 # Not available in every distribution or version.
 _OPTIONAL = "sqlite3 sqlite3.dump mimetypes bz2 lzma tomllib string.templatelib annotationlib _ast_unparse _pylong compression.zstd"
@@ -61,6 +61,7 @@ def _compile(sources):
 
 def _import_all():
     _import_asyncio()
+    _import_tarfile()
     for name in _MODULES.split():
         importlib.import_module(name)
     for name in [*_OPTIONAL.split(), *(f"encodings.{name}" for name in _ENCODINGS.split())]:
@@ -69,6 +70,14 @@ def _import_all():
         except ImportError:
             pass
     "x".encode("idna")
+
+
+def _import_tarfile():
+    # tarfile works without the users and groups of the host.
+    unknown = [name for name in ("pwd", "grp") if sys.modules.setdefault(name, None) is None]
+    importlib.import_module("tarfile")
+    for name in unknown:
+        del sys.modules[name]
 
 
 def _import_asyncio():

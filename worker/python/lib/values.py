@@ -12,6 +12,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import partial
+from io import BytesIO
 from itertools import islice
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import PurePath
@@ -219,6 +220,9 @@ def _convert(value, strict):
         return _describe(value, strict)
     if is_dataclass(kind):
         return {field.name: getattr(value, field.name) for field in fields(value)}
+    image = None if strict else _image(value, kind)
+    if image is not None:
+        return image
     library = str(getattr(kind, "__module__", "")).partition(".")[0]
     if library in ("numpy", "pandas"):
         return _convert_table(value, strict)
@@ -233,6 +237,22 @@ def _convert(value, strict):
     if kind.__repr__ is object.__repr__ and getattr(value, "__dict__", None):
         return _public_attributes(value)
     return _describe(value, strict)
+
+
+def _image(value, kind):
+    """The image of a figure or another object that can draw itself, such as one of matplotlib or Pillow; None for other values."""
+    if callable(getattr(kind, "get_figure", None)) and callable(getattr(kind, "plot", None)):
+        value = value.get_figure()  # The axes of a figure, which `plot` of pandas returns.
+        kind = type(value)
+    if callable(getattr(kind, "savefig", None)):
+        png = BytesIO()
+        value.savefig(png, format="png")
+        return Blob(png.getvalue(), "image/png", "figure.png")
+    if callable(getattr(kind, "_repr_png_", None)):
+        png = value._repr_png_()
+        png = png[0] if isinstance(png, tuple) else png
+        return Blob(png, "image/png", "image.png") if isinstance(png, bytes) else None
+    return None
 
 
 _AS_STRINGS = (Decimal, Fraction, UUID, PurePath, timedelta, IPv4Address, IPv6Address, IPv4Network, IPv6Network)

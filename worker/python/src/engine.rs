@@ -22,7 +22,7 @@ use crate::native;
 const STANDARD_MODULES: &str = include_str!("../lib/standard_modules.py");
 
 /// Embedded Python modules, in an order in which each one imports only earlier ones.
-const MODULES: [(&str, &str); 25] = [
+const MODULES: [(&str, &str); 35] = [
     ("lockhouse_values", include_str!("../lib/values.py")),
     ("lockhouse_decoded", include_str!("../lib/decoded.py")),
     ("lockhouse_results", include_str!("../lib/results.py")),
@@ -39,6 +39,16 @@ const MODULES: [(&str, &str); 25] = [
     ("lockhouse_dialects", include_str!("../lib/dialects.py")),
     ("lockhouse_final_value", include_str!("../lib/final_value.py")),
     ("lockhouse_check", include_str!("../lib/check.py")),
+    ("lockhouse_files_nodes", include_str!("../lib/files/nodes.py")),
+    ("lockhouse_files_store", include_str!("../lib/files/store.py")),
+    ("lockhouse_files_host", include_str!("../lib/files/host.py")),
+    ("lockhouse_files_open", include_str!("../lib/files/open.py")),
+    ("lockhouse_files_status", include_str!("../lib/files/status.py")),
+    ("lockhouse_files_os", include_str!("../lib/files/os_functions.py")),
+    ("lockhouse_files_descriptors", include_str!("../lib/files/descriptors.py")),
+    ("lockhouse_files_databases", include_str!("../lib/files/databases.py")),
+    ("lockhouse_files", include_str!("../lib/files/files.py")),
+    ("lockhouse_host_files", include_str!("../lib/host_files.py")),
     ("lockhouse_refusals", include_str!("../lib/refusals.py")),
     ("lockhouse_excerpts", include_str!("../lib/excerpts.py")),
     ("lockhouse_expressions", include_str!("../lib/expressions.py")),
@@ -138,10 +148,10 @@ impl Engine for PythonEngine {
         self.call("after_fork");
     }
 
-    /// Connects the Python library to the supervisor. Ignores `_memory_bytes`, because Python has no memory limit
-    /// of its own: the resource limits of the process apply.
-    fn attach(&mut self, _sandboxed: &Sandboxed, host: &'static dyn ToolHost, _memory_bytes: u64) {
-        native::connect(host);
+    /// Connects the Python library to the supervisor. `memory_bytes` limits only the files in memory, because Python
+    /// has no memory limit of its own: the resource limits of the process apply.
+    fn attach(&mut self, _sandboxed: &Sandboxed, host: &'static dyn ToolHost, memory_bytes: u64) {
+        native::connect(host, memory_bytes);
     }
 
     fn warm(&mut self, _sandboxed: &Sandboxed) {
@@ -153,7 +163,8 @@ impl Engine for PythonEngine {
         let code = blank_fence(&job.code);
         let outcome = Python::attach(|py| {
             let tools = PyString::from_bytes(py, &job.tools)?;
-            let arguments = (&*code, servers, job.session, job.check_only, tools);
+            let files = PyString::from_bytes(py, &job.files)?;
+            let arguments = (&*code, servers, job.session, job.check_only, tools, files);
             outcome(&self.runner.bind(py).call_method1("run", arguments)?)
         });
         // The runner catches errors of the code. An interrupt can still arrive within the runner itself.

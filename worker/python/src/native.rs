@@ -7,21 +7,26 @@ use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 
 use lockhouse_protocol::{
-    DecodedArgument, Failure, FailureCode, InvalidName, PlannedCall, PromptName, Reply, Request, ResourceUri,
-    ResultHandle, SearchDetail, ServerName, SkillName, Stream, ToolName,
+    DecodedArgument, Failure, FailureCode, FileSource, FileTarget, InvalidName, PlannedCall, PromptName,
+    Reply, Request, ResourceUri, ResultHandle, SearchDetail, ServerName, SkillName, Stream, ToolName,
 };
 use lockhouse_worker::tool_host::ToolHost;
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyBytes, PyString};
 
 /// The worker's connection to the supervisor. Not set in the zygote (the process from which workers are
 /// forked).
 static HOST: OnceLock<&'static dyn ToolHost> = OnceLock::new();
 
-/// Sets the connection that the functions of this module use for requests to the supervisor.
-pub(crate) fn connect(host: &'static dyn ToolHost) {
+/// The memory limit of the worker's programs, in bytes. Not set in the zygote.
+static MEMORY_BYTES: OnceLock<u64> = OnceLock::new();
+
+/// Sets the connection that the functions of this module use for requests to the supervisor, and the memory limit of
+/// programs in bytes.
+pub(crate) fn connect(host: &'static dyn ToolHost, memory_bytes: u64) {
     let _ = HOST.set(host);
+    let _ = MEMORY_BYTES.set(memory_bytes);
 }
 
 fn host() -> PyResult<&'static dyn ToolHost> {
@@ -49,6 +54,12 @@ fn ask<E: ToString>(py: Python<'_>, request: Result<Request, E>) -> PyResult<Pai
         Ok(request) => request,
         Err(invalid) => return pair(py, Err(unknown(invalid.to_string()))),
     };
+    let reply = reply(py, request)?;
+    pair(py, reply)
+}
+
+/// Sends a request to the supervisor and waits for the reply, as [`ask`] does.
+fn reply(py: Python<'_>, request: Request) -> PyResult<Reply> {
     let host = host()?;
     let mut raised = None;
     let reply = py.detach(|| {
@@ -58,7 +69,7 @@ fn ask<E: ToString>(py: Python<'_>, request: Result<Request, E>) -> PyResult<Pai
         })
     });
     match (reply, raised) {
-        (Some(reply), _) => pair(py, reply),
+        (Some(reply), _) => Ok(reply),
         (None, Some(error)) => Err(error),
         (None, None) => Err(PyRuntimeError::new_err("the request was given up")),
     }
@@ -265,6 +276,50 @@ pub(crate) fn write(py: Python<'_>, stream: i32, text: &str) -> PyResult<()> {
     let stream = if stream == 2 { Stream::Stderr } else { Stream::Stdout };
     py.detach(|| host.print(stream, text));
     Ok(())
+}
+
+/// Returns the memory limit of the worker's programs, in bytes; in the zygote, which runs no program, the largest number.
+#[pyfunction]
+pub(crate) fn memory_bytes() -> u64 {
+    MEMORY_BYTES.get().copied().unwrap_or(u64::MAX)
+}
+
+/// Opens a file to read it in pieces. `kind` is `host` (a path), `given` (a name) or `stored` (a handle).
+#[pyfunction]
+pub(crate) fn open_file<'py>(py: Python<'py>, kind: &str, name: &str) -> PyResult<Pair<'py>> {
+    let source = match kind {
+        "host" => Ok(FileSource::Host(name.to_owned())),
+        "given" => Ok(FileSource::Given(name.to_owned())),
+        _ => ResultHandle::new(name).map(FileSource::Stored),
+    };
+    match source {
+        Ok(source) => ask(py, Ok::<_, InvalidName>(Request::OpenFile { source, line: None })),
+        Err(invalid) => {
+            pair(py, Err(Failure { code: FailureCode::NotFound, ..unknown(invalid.to_string()) }))
+        }
+    }
+}
+
+/// Returns the next piece of an open file as bytes, which are empty at its end.
+#[pyfunction]
+pub(crate) fn read_piece(py: Python<'_>, file: u32) -> PyResult<Pair<'_>> {
+    match reply(py, Request::ReadPiece { file })? {
+        Ok(piece) => Ok((true, PyBytes::new(py, &piece).into_any())),
+        failed => pair(py, failed),
+    }
+}
+
+/// Begins to write a file of `bytes` bytes in pieces. `kind` is `host` (a path) or `answer` (a name).
+#[pyfunction]
+pub(crate) fn create_file<'py>(py: Python<'py>, kind: &str, name: String, bytes: u64) -> PyResult<Pair<'py>> {
+    let target = if kind == "host" { FileTarget::Host(name) } else { FileTarget::Answer(name) };
+    ask(py, Ok::<_, InvalidName>(Request::CreateFile { target, bytes, line: None }))
+}
+
+/// Sends the next piece of a file.
+#[pyfunction]
+pub(crate) fn write_piece<'py>(py: Python<'py>, file: u32, piece: &[u8]) -> PyResult<Pair<'py>> {
+    ask(py, Ok::<_, InvalidName>(Request::WritePiece { file, piece: piece.to_vec() }))
 }
 
 /// Raises MemoryError if a block of `bytes` bytes cannot be allocated now. The check writes nothing to the block, so it

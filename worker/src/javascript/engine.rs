@@ -97,6 +97,7 @@ impl Interpreter {
             session: false,
             check_only: false,
             tools: Vec::new(),
+            files: Vec::new(),
         };
         let outcome = self.execution(None).run(&job);
         debug_assert!(matches!(outcome, Outcome::Value(Some(_))), "{outcome:?}");
@@ -132,6 +133,7 @@ impl Engine for JavaScript {
     fn attach(&mut self, _sandboxed: &Sandboxed, host: &'static dyn ToolHost, memory_bytes: u64) {
         if let Some(interpreter) = &mut self.interpreter {
             interpreter.limit_memory(memory_bytes);
+            interpreter.realm.shared.memory_bytes.set(memory_bytes);
         }
         self.host = Some(host);
     }

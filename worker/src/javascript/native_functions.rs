@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use lockhouse_protocol::{DecodedArgument, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, Stream};
+use lockhouse_protocol::{DecodedArgument, Request, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, Stream};
 use lockhouse_worker::signals;
 use rquickjs::convert::List;
 use rquickjs::function::Opt;
@@ -37,6 +37,9 @@ pub(super) fn create<'js>(ctx: &Ctx<'js>, state: &Rc<SharedState>) -> Result<Obj
     let frames =
         move |stack: String| traceback::user_frames(&stack, shared.source_map.borrow().as_ref()).join("\n");
     natives.set("frames", Function::new(ctx.clone(), frames)?)?;
+    let shared = Rc::clone(state);
+    let memory_bytes = move || shared.memory_bytes.get() as f64;
+    natives.set("memoryBytes", Function::new(ctx.clone(), memory_bytes)?)?;
     natives.set("searchLimitDefault", SEARCH_LIMIT_DEFAULT)?;
     natives.set("searchLimitMax", SEARCH_LIMIT_MAX)?;
     Ok(natives)
@@ -105,7 +108,30 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, state: &Rc<SharedSta
         answer.set(1, value)?;
         Ok(answer)
     };
-    natives.set("ask", Function::new(ctx.clone(), ask)?)
+    natives.set("ask", Function::new(ctx.clone(), ask)?)?;
+
+    // `readPiece` requests the next piece of an open file. Returns whether it succeeded, and the bytes or the failure.
+    let shared = Rc::clone(state);
+    let read_piece = move |ctx: Ctx<'js>, file: u32| -> Result<Array<'js>> {
+        let reply = shared
+            .host
+            .get()
+            .and_then(|host| host.ask(Request::ReadPiece { file }, &mut || signals::pending().is_some()))
+            .ok_or_else(|| Exception::throw_message(&ctx, "stopped"))?;
+        let answer = Array::new(ctx.clone())?;
+        match reply {
+            Ok(piece) => {
+                answer.set(0, true)?;
+                answer.set(1, TypedArray::new(ctx, piece)?)?;
+            }
+            failed => {
+                answer.set(0, false)?;
+                answer.set(1, tool_requests::to_realm(&ctx, failed)?.1)?;
+            }
+        }
+        Ok(answer)
+    };
+    natives.set("readPiece", Function::new(ctx.clone(), read_piece)?)
 }
 
 fn add_skills<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, state: &Rc<SharedState>) -> Result<()> {

@@ -117,6 +117,11 @@ impl Execution<'_> {
         if let Some((_, reason)) = self.rejections.borrow().first() {
             return Err(ProgramFailure::Exception(reason.clone()));
         }
+        if self.host.is_some() {
+            self.in_realm(|_, functions| {
+                Ok(functions.get::<_, Function>("sendOutputs")?.call::<_, ()>(())?)
+            })?;
+        }
         self.in_realm(|ctx, functions| encode(functions, value.restore(ctx)?))
     }
 
@@ -152,6 +157,14 @@ impl Execution<'_> {
         if !job.tools.is_empty() {
             let tools = ctx.json_parse(job.tools.as_slice())?;
             functions.get::<_, Function>("rememberTools")?.call::<_, ()>((tools,))?;
+        }
+        if !job.files.is_empty() || self.realm.shared.knows_files.get() {
+            let files = match job.files.is_empty() {
+                true => Value::new_undefined(ctx.clone()),
+                false => ctx.json_parse(job.files.as_slice())?,
+            };
+            functions.get::<_, Function>("beginFiles")?.call::<_, ()>((files,))?;
+            shared.knows_files.set(!job.files.is_empty());
         }
         if job.session {
             functions.get::<_, Function>("forget")?.call::<_, ()>(())?;

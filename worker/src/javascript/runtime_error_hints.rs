@@ -12,15 +12,21 @@ use super::traceback;
 const ABSENT: &str = "not available in the Lockhouse sandbox";
 
 /// Globals of other JavaScript environments, each with the reason why it is missing and an alternative.
-const ABSENT_NAMES: [(&[&str], &str); 13] = [
+const ABSENT_NAMES: [(&[&str], &str); 14] = [
     (
         &["process"],
         "there are no environment variables, arguments or exit; put values into the code, print with console.log, end \
          with return, or use a tool of an MCP server instead",
     ),
     (
-        &["Deno", "Bun", "fs", "path", "os", "child_process", "std", "__dirname", "__filename"],
-        "there are no files and no processes; use a tool of an MCP server instead",
+        &["Deno", "Bun", "os", "child_process", "std", "__dirname", "__filename"],
+        "there are no files of the host and no processes; use `files` for files in memory, or a tool of an MCP server \
+         instead",
+    ),
+    (
+        &["fs", "path"],
+        "it is a module, and its files are in memory; use `import fs from \"node:fs\"` or `import path from \
+         \"node:path\"` instead",
     ),
     (
         &["module", "exports"],

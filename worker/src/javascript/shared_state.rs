@@ -27,6 +27,10 @@ pub(super) struct SharedState {
     pub(super) missing_value_advice: Cell<Option<String>>,
     /// Number of runs of the session so far, including the current one; 0 outside of sessions.
     pub(super) runs: Cell<u32>,
+    /// Memory limit of the worker's programs, in bytes; 0 in the zygote, which runs no program that uses files.
+    pub(super) memory_bytes: Cell<u64>,
+    /// Whether the running or the previous program was sent with a description of files of the host.
+    pub(super) knows_files: Cell<bool>,
     /// Generator behind `Math.random`, seeded in each worker.
     random: RefCell<fastrand::Rng>,
     /// Start of the run, the origin of `performance.now()`.
@@ -42,6 +46,8 @@ impl SharedState {
             source_map: RefCell::default(),
             missing_value_advice: Cell::default(),
             runs: Cell::new(0),
+            memory_bytes: Cell::new(0),
+            knows_files: Cell::new(false),
             random: RefCell::new(fastrand::Rng::with_seed(0)),
             started: Cell::new(Instant::now()),
         })

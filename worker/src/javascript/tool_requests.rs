@@ -1,8 +1,8 @@
 //! Converts requests from the realm into protocol messages, and replies into JavaScript values.
 
 use lockhouse_protocol::{
-    DecodedArgument, Failure, FailureCode, PromptName, Reply, Request, ResourceUri, ResultHandle,
-    SearchDetail, ServerName, SkillName, ToolName,
+    DecodedArgument, Failure, FailureCode, FileSource, FileTarget, PromptName, Reply, Request, ResourceUri,
+    ResultHandle, SearchDetail, ServerName, SkillName, ToolName,
 };
 use rquickjs::{Ctx, Object, Result, Value};
 
@@ -56,6 +56,25 @@ fn to_request(request: NativeRequest) -> std::result::Result<Request, String> {
         "load_result" => {
             let handle = ResultHandle::new(first).map_err(|invalid| invalid.to_string())?;
             Request::LoadResult { handle }
+        }
+        "open_file" => {
+            let source = match first.as_str() {
+                "host" => FileSource::Host(second),
+                "given" => FileSource::Given(second),
+                _ => FileSource::Stored(ResultHandle::new(second).map_err(|invalid| invalid.to_string())?),
+            };
+            Request::OpenFile { source, line: request.line }
+        }
+        "create_file" => {
+            let target = if first == "host" { FileTarget::Host(second) } else { FileTarget::Answer(second) };
+            let bytes = third.parse().map_err(|_| "the size is not a number".to_owned())?;
+            Request::CreateFile { target, bytes, line: request.line }
+        }
+        "write_piece" => {
+            let file = first.parse().map_err(|_| "the file is not a number".to_owned())?;
+            // JavaScript passes bytes as a string of the characters U+0000 to U+00FF.
+            let piece: std::result::Result<Vec<u8>, _> = second.chars().map(u8::try_from).collect();
+            Request::WritePiece { file, piece: piece.map_err(|_| "the piece is no bytes".to_owned())? }
         }
         "load_skill" => {
             let name = SkillName::new(first).map_err(|invalid| invalid.to_string())?;

@@ -170,7 +170,6 @@
     ["util", "use console.log, TextEncoder and structuredClone"],
     ["url", "use URLSearchParams"],
     ["querystring", "use URLSearchParams"],
-    ["path", "use the methods of text, such as split and join"],
     ["assert", "throw an Error"],
     ["events", "use functions and promises"],
     ["uuid", "use crypto.randomUUID()"],
@@ -211,7 +210,7 @@
     const server = serverOfPath(name);
     if (server) return server.proxy;
     throw new Error(
-      `No module named '${name}': not available in the Lockhouse sandbox: there are no packages, files, network and ` +
+      `No module named '${name}': not available in the Lockhouse sandbox: there are no packages, network and ` +
         `processes; ${alternativeFor(name)}`,
     );
   };
@@ -244,6 +243,12 @@
       }
     }
   };
+  // Makes a value a global that a server of the same name replaces.
+  realm.offerGlobal = (name, value) => {
+    replaceable[name] = value;
+    global(name, value);
+  };
+  realm.serverOfPath = serverOfPath;
   global("mcp_tools", mcp);
   for (const name of Object.keys(replaceable)) global(name, replaceable[name]);
   Object.defineProperty(globalThis, "ALL_TOOLS", {

@@ -59,3 +59,110 @@ declare function rawText(value: unknown): string;
 declare function raw_text(value: unknown): string;
 declare function require(name: "mcp_tools"): typeof import("mcp_tools");
 declare function require(name: string): any;
+/** Files in memory: see docs/files.md. */
+declare const files: {
+  read(path: string): Uint8Array;
+  readText(path: string): string;
+  write(path: string, data: string | ArrayBuffer | ArrayBufferView): void;
+  append(path: string, data: string | ArrayBuffer | ArrayBufferView): void;
+  list(path?: string): string[];
+  remove(path: string): void;
+  exists(path: string): boolean;
+};
+declare module "node:fs" {
+  type Data = string | ArrayBuffer | ArrayBufferView;
+  type Encoding = "utf8" | "utf-8" | "base64" | "hex" | "latin1";
+  type Writing = Encoding | { encoding?: Encoding; flag?: string };
+  interface Bytes extends Uint8Array {
+    toString(encoding?: Encoding): string;
+  }
+  interface Stats {
+    size: number;
+    mtimeMs: number;
+    mtime: Date;
+    isFile(): boolean;
+    isDirectory(): boolean;
+    isSymbolicLink(): boolean;
+  }
+  interface Dirent {
+    name: string;
+    parentPath: string;
+    isFile(): boolean;
+    isDirectory(): boolean;
+    isSymbolicLink(): boolean;
+  }
+  export function readFileSync(path: string, options: Encoding | { encoding: Encoding }): string;
+  export function readFileSync(path: string, options?: null | { encoding?: null }): Bytes;
+  export function writeFileSync(path: string, data: Data, options?: Writing): void;
+  export function appendFileSync(path: string, data: Data, options?: Writing): void;
+  export function readdirSync(path: string, options: { withFileTypes: true; recursive?: boolean }): Dirent[];
+  export function readdirSync(path: string, options?: { recursive?: boolean }): string[];
+  export function mkdirSync(path: string, options?: { recursive?: boolean }): string | undefined;
+  export function mkdtempSync(prefix: string): string;
+  export function rmSync(path: string, options?: { recursive?: boolean; force?: boolean }): void;
+  export function rmdirSync(path: string): void;
+  export function unlinkSync(path: string): void;
+  export function renameSync(from: string, to: string): void;
+  export function copyFileSync(from: string, to: string, mode?: number): void;
+  export function cpSync(from: string, to: string, options?: { recursive?: boolean }): void;
+  export function statSync(path: string, options?: { throwIfNoEntry?: boolean }): Stats;
+  export function lstatSync(path: string, options?: { throwIfNoEntry?: boolean }): Stats;
+  export function accessSync(path: string, mode?: number): void;
+  export function existsSync(path: string): boolean;
+  export function truncateSync(path: string, length?: number): void;
+  export function realpathSync(path: string): string;
+  export const constants: { F_OK: 0; R_OK: 4; W_OK: 2; X_OK: 1; COPYFILE_EXCL: 1 };
+  export const promises: typeof import("node:fs/promises");
+}
+declare module "node:fs/promises" {
+  import type { Bytes, Data, Dirent, Encoding, Stats, Writing } from "node:fs";
+  export function readFile(path: string, options: Encoding | { encoding: Encoding }): Promise<string>;
+  export function readFile(path: string, options?: null | { encoding?: null }): Promise<Bytes>;
+  export function writeFile(path: string, data: Data, options?: Writing): Promise<void>;
+  export function appendFile(path: string, data: Data, options?: Writing): Promise<void>;
+  export function readdir(path: string, options: { withFileTypes: true; recursive?: boolean }): Promise<Dirent[]>;
+  export function readdir(path: string, options?: { recursive?: boolean }): Promise<string[]>;
+  export function mkdir(path: string, options?: { recursive?: boolean }): Promise<string | undefined>;
+  export function mkdtemp(prefix: string): Promise<string>;
+  export function rm(path: string, options?: { recursive?: boolean; force?: boolean }): Promise<void>;
+  export function rmdir(path: string): Promise<void>;
+  export function unlink(path: string): Promise<void>;
+  export function rename(from: string, to: string): Promise<void>;
+  export function copyFile(from: string, to: string, mode?: number): Promise<void>;
+  export function cp(from: string, to: string, options?: { recursive?: boolean }): Promise<void>;
+  export function stat(path: string): Promise<Stats>;
+  export function lstat(path: string): Promise<Stats>;
+  export function access(path: string, mode?: number): Promise<void>;
+  export function truncate(path: string, length?: number): Promise<void>;
+  export function realpath(path: string): Promise<string>;
+}
+declare module "node:path" {
+  interface Parsed {
+    root: string;
+    dir: string;
+    base: string;
+    ext: string;
+    name: string;
+  }
+  export function join(...paths: string[]): string;
+  export function resolve(...paths: string[]): string;
+  export function normalize(path: string): string;
+  export function relative(from: string, to: string): string;
+  export function dirname(path: string): string;
+  export function basename(path: string, suffix?: string): string;
+  export function extname(path: string): string;
+  export function isAbsolute(path: string): boolean;
+  export function parse(path: string): Parsed;
+  export function format(path: Partial<Parsed>): string;
+  export const sep: "/";
+  export const delimiter: ":";
+}
+declare module "fs" {
+  export * from "node:fs";
+}
+declare module "fs/promises" {
+  export * from "node:fs/promises";
+}
+declare module "path" {
+  export * from "node:path";
+}

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use lockhouse_base::json::{self, truncate_text};
-use lockhouse_gate::CallRecord;
+use lockhouse_gate::{CallRecord, ReturnedFiles};
 use lockhouse_protocol::{CodeError, ExecutionId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -39,6 +39,8 @@ pub struct Answer {
     /// are no such calls.
     pub changed: Option<String>,
     pub calls: Vec<CallRecord>,
+    /// The files that the program returned, apart from those in its value.
+    pub files: ReturnedFiles,
     /// The protection of the worker's sandbox. `None` if the run had no worker.
     pub sandbox: Option<Sandbox>,
     /// The session of the run. `None` for a run without a session.
@@ -124,6 +126,7 @@ impl Answer {
             error: None,
             changed: None,
             calls: Vec::new(),
+            files: ReturnedFiles::default(),
             sandbox: None,
             session: None,
             refusal: None,
@@ -132,9 +135,16 @@ impl Answer {
         }
     }
 
+    /// Whether the answer has files: returned ones, or some in its value.
+    pub fn has_files(&self) -> bool {
+        let ReturnedFiles { stored, left_out } = &self.files;
+        let in_value = self.value.as_ref().is_some_and(|value| value.get().contains("{\"base64\":\""));
+        in_value || !stored.is_empty() || !left_out.is_empty()
+    }
+
     pub fn new(execution: ExecutionId, ended: RunResult, wall_limit: f32, sandbox: Sandbox) -> Self {
         let stats = stats(&ended);
-        let RunResult { end_reason, stdout, stderr, calls, calls_in_flight, .. } = ended;
+        let RunResult { end_reason, stdout, stderr, calls, calls_in_flight, files, .. } = ended;
         let (finished_calls, calls_in_flight) = calls.split_at(calls.len().saturating_sub(calls_in_flight));
         let missing_value_advice = match &end_reason {
             EndReason::NoValue(advice) => Some(advice.chars().take(NAME_BYTES_MAX).collect()),
@@ -154,6 +164,7 @@ impl Answer {
             error,
             changed,
             calls,
+            files,
             sandbox: Some(sandbox),
             session: None,
             refusal: None,

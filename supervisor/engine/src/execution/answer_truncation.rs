@@ -2,6 +2,7 @@
 //! value or output is stored, and a handle in the answer gives access to it.
 
 mod embedded_files;
+mod returned_files;
 
 use std::borrow::Cow;
 
@@ -13,7 +14,9 @@ use serde_json::{Map, Value, json};
 use super::answer::Answer;
 use super::answer_json::AnswerParts;
 use super::call_summary;
-use super::display_limits::{CALLS_MAX, DisplayLimits, FILE_BYTES_MAX, FILES_MAX};
+use super::display_limits::{CALLS_MAX, DisplayLimits};
+use returned_files::AnswerFiles;
+pub use returned_files::FileStorage;
 
 /// Options for [`render_answer`], which prepares an answer for the AI client or the user who receives it: how much of
 /// the answer is shown, how files in it are shown, and how the rest is stored.
@@ -23,6 +26,8 @@ pub struct DisplayOptions<'a> {
     pub next_part_hint: &'a str,
     /// Whether files in the value are moved out of the JSON into [`RenderedAnswer::files`].
     pub extract_files: bool,
+    /// Where files are stored. `None` if they are not stored.
+    pub storage: Option<FileStorage<'a>>,
     /// The function that stores a value or output, as JSON text, before it is truncated. It returns the handle of the
     /// stored result, or `None` if it cannot be stored.
     pub keep: &'a dyn Fn(&str) -> Option<ResultHandle>,
@@ -32,7 +37,7 @@ pub struct DisplayOptions<'a> {
 #[derive(Debug)]
 pub struct RenderedAnswer {
     pub json: Value,
-    /// Files that were moved out of the value. In the value, each file is replaced by an object. The object's member
+    /// The files of the answer. Those that were moved out of the value are replaced by an object there, whose member
     /// `content` is the file's position in this list, starting at 1.
     pub files: Vec<ResultFile>,
 }
@@ -41,11 +46,12 @@ pub struct RenderedAnswer {
 pub fn render_answer(answer: &Answer, options: &DisplayOptions<'_>) -> RenderedAnswer {
     let mut shown = AnswerParts::empty();
     let mut truncation = TruncationReport { options, parts: Map::new(), hint: None };
-    let mut files = ExtractedFiles::default();
+    let mut files = AnswerFiles::new(options.storage);
     if let Some(raw) = &answer.value {
         shown.value = Some(render_value(raw.get(), &mut shown.bytes, &mut truncation, &mut files));
     }
-    shown.bytes += files.extracted.iter().map(|file| file.base64.len()).sum::<usize>();
+    files.add_returned(&answer.files);
+    shown.bytes += files.base64_bytes();
     shown.stdout = render_output("stdout", &answer.stdout, &mut shown.bytes, &mut truncation);
     shown.stderr = render_output("stderr", &answer.stderr, &mut shown.bytes, &mut truncation);
     shown.calls = call_summary::summarise(&answer.calls);
@@ -59,14 +65,28 @@ pub fn render_answer(answer: &Answer, options: &DisplayOptions<'_>) -> RenderedA
     if let Some(truncation) = truncation.into_json() {
         json["truncated"] = truncation;
     }
-    RenderedAnswer { json, files: files.extracted }
+    if !files.rows.is_empty() {
+        json["files"] = files.rows.into();
+    }
+    RenderedAnswer { json, files: files.blocks }
 }
 
 /// Replaces each file (base64 data) in the JSON of a value with a short description, for display to a user.
 pub fn omit_files(json: &str) -> Cow<'_, str> {
     embedded_files::replace_files(json, |file| {
-        Value::from(format!("<{}, {} bytes>", file.mime_type, json::group_thousands(file.bytes())))
-            .to_string()
+        let shown = format!("<{}, {} bytes>", file.mime_type.as_ref()?, json::group_thousands(file.bytes()));
+        Some(Value::from(shown).to_string())
+    })
+}
+
+/// Replaces each file and all bytes (base64 data) in the JSON of a stored value by a description, for a model.
+pub fn describe_files(json: &str) -> Cow<'_, str> {
+    embedded_files::replace_files(json, |file| {
+        let mime_type = file.mime_type.as_deref().unwrap_or("application/octet-stream");
+        Some(
+            json!({"content": null, "mime_type": mime_type, "bytes": file.bytes(), "name": file.name})
+                .to_string(),
+        )
     })
 }
 
@@ -74,7 +94,7 @@ fn render_value(
     whole: &str,
     bytes: &mut usize,
     truncation: &mut TruncationReport<'_>,
-    files: &mut ExtractedFiles,
+    files: &mut AnswerFiles<'_>,
 ) -> Value {
     let limit = truncation.options.limits.part_bytes;
     let json = match truncation.options.extract_files {
@@ -156,38 +176,5 @@ impl TruncationReport<'_> {
             self.parts.insert("hint".into(), hint.into());
         }
         (!self.parts.is_empty()).then_some(Value::Object(self.parts))
-    }
-}
-
-/// Files that were moved out of one value, with their total size, and the number of files that exceeded the limits.
-#[derive(Default)]
-struct ExtractedFiles {
-    extracted: Vec<ResultFile>,
-    bytes: usize,
-    omitted: usize,
-}
-
-impl ExtractedFiles {
-    /// Moves a file out of the value if the limits on files allow it. Returns the JSON object that replaces the file
-    /// in the value.
-    fn extract(&mut self, file: &embedded_files::File<'_>) -> String {
-        let mut stand_in = json!({"content": null, "mime_type": file.mime_type, "bytes": file.bytes()});
-        if let Some(name) = &file.name {
-            stand_in["name"] = name.as_ref().into();
-        }
-        if self.extracted.len() < FILES_MAX && self.bytes + file.bytes() <= FILE_BYTES_MAX {
-            self.bytes += file.bytes();
-            self.extracted.push(ResultFile {
-                base64: file.base64.to_owned(),
-                mime_type: file.mime_type.clone().into_owned(),
-                name: file.name.clone().map(Cow::into_owned),
-            });
-            stand_in["content"] = self.extracted.len().into();
-        } else {
-            self.omitted += 1;
-            stand_in["left_out"] =
-                format!("at most {FILES_MAX} files with {FILE_BYTES_MAX} bytes in total are shown").into();
-        }
-        stand_in.to_string()
     }
 }

@@ -17,7 +17,10 @@ pub struct DisplayLimits {
 pub(super) const CALLS_MAX: usize = 20;
 /// Maximum number of groups of calls in an answer. Calls of further groups are left out.
 pub(super) const CALL_GROUPS_MAX: usize = 40;
-/// Maximum number of files in one answer. Further files are left out.
+/// Maximum number of bytes (as `bytes` of Python) in a value that stay there as base64. More bytes become a file.
+pub(super) const BARE_BYTES_MAX: usize = 1_024;
+/// Maximum number of files in one answer whose content it contains. Further files are links.
 pub(super) const FILES_MAX: usize = 10;
-/// Maximum total size of the files in one answer, in decoded bytes. A file that would exceed this total is left out.
+/// Maximum total size of the files in one answer, in decoded bytes. A file that would exceed this total is a
+/// link.
 pub(super) const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;

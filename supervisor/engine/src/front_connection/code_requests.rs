@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use lockhouse_base::telemetry;
 use lockhouse_messages::{Event, FinishedRun, Input, Response, RunCode, RunReference};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::exchange::Exchange;
 use crate::background_runs::{RunHandle, RunLookup, RunUpdate};
 use crate::direct::RequestingClient;
-use crate::execution::{self, Answer, DisplayOptions, RenderedAnswer, Status};
+use crate::execution::{self, Answer, DisplayOptions, FileStorage, RenderedAnswer, Status};
 use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
 
@@ -32,7 +33,18 @@ pub(super) async fn run(
     // On the heap: a task copies its future several times, and this one has kilobytes.
     let answering = Box::pin(async move {
         let answer = engine.run_code_for(Some(channel), request, &stop).await;
-        render(&engine, &client, answer, for_program)
+        if !answer.has_files() {
+            return render(&engine, &client, answer, for_program);
+        }
+        // Files are written to disk and read from it.
+        let execution = answer.execution;
+        let rendering = tokio::task::spawn_blocking(move || render(&engine, &client, answer, for_program));
+        rendering.await.unwrap_or_else(|error| {
+            tracing::error!("an answer was lost: {error}");
+            let json = json!({"status": "error", "error": {"type": "InternalError", "message": "the answer was lost"}});
+            let (begun, ended) = (String::new(), String::new());
+            FinishedRun { execution, cancelled: false, is_error: true, begun, ended, json, files: Vec::new() }
+        })
     });
     follow(supervisor, supervisor.background_runs().start(owner, follower, cancellation, answering), exchange)
         .await
@@ -92,7 +104,9 @@ fn render(
     answer: Answer,
     for_program: bool,
 ) -> FinishedRun {
-    let keep = |json: &str| supervisor.results().store(client.principal.owner(), json);
+    let owner = client.principal.owner();
+    let keep = |json: &str| supervisor.results().store(owner, json);
+    let storage = Some(FileStorage { files: supervisor.result_files(), owner });
     let mut limits = supervisor.settings().display;
     if for_program {
         limits.part_bytes = limits.part_bytes.max(limits.program_bytes);
@@ -100,7 +114,7 @@ fn render(
     let next_part_hint = "get_result(handle)";
     let RenderedAnswer { json, files } = execution::render_answer(
         &answer,
-        &DisplayOptions { limits, next_part_hint, extract_files: true, keep: &keep },
+        &DisplayOptions { limits, next_part_hint, extract_files: true, storage, keep: &keep },
     );
     telemetry::count_withheld_bytes(json["stats"]["bytes_kept_out"].as_u64().unwrap_or(0));
     let (cancelled, is_error) = (answer.status == Status::Cancelled, answer.status != Status::Ok);

@@ -2,20 +2,23 @@
 //! stored results, health and metrics.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::sync::Weak;
 use std::time::Duration;
 
+use data_encoding::BASE64;
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry;
 use lockhouse_gate::results;
-use lockhouse_messages::{FrontEndpoint, FrontSettings, ListKind, Response, ToFront};
+use lockhouse_messages::{FrontEndpoint, FrontSettings, ListKind, RESULT_URI_PREFIX, Response, ToFront};
 use lockhouse_pool::Pool;
 use lockhouse_protocol::ResultHandle;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{Supervisor, set_gauges};
 use crate::direct::RequestingClient;
+use crate::execution;
 
 impl Supervisor {
     /// Registers a front (the part that serves AI clients). The front gets the settings that concern it now
@@ -53,6 +56,7 @@ impl Supervisor {
 
     fn front_settings(&self) -> FrontSettings {
         FrontSettings {
+            has_files: self.settings.result_files.bytes > 0 && self.settings.state_directory.is_some(),
             has_direct: self.gate().direct_servers().next().is_some(),
             code_servers: self.gate().code_servers().iter().map(ToString::to_string).collect(),
             tools: self.settings.builtin_tools.clone(),
@@ -95,12 +99,57 @@ impl Supervisor {
     ) -> Response {
         let json = match self.results.get(client.principal.owner(), handle) {
             Ok(json) => json,
-            Err(not_kept) => return Response::Invalid(not_kept.to_string()),
+            Err(not_kept) => {
+                return match self.result_files.get(client.principal.owner(), handle) {
+                    Some(file) => Response::Json(json!({"file": {
+                        "name": file.name, "mime_type": file.media_type, "bytes": file.bytes,
+                        "handle": handle.as_str(), "uri": format!("{RESULT_URI_PREFIX}{handle}"),
+                    }})),
+                    None => Response::Invalid(not_kept.to_string()),
+                };
+            }
         };
-        match results::page(&json, offset, self.settings.display.part_bytes) {
+        // A model has no use for the bytes of files.
+        match results::page(&execution::describe_files(&json), offset, self.settings.display.part_bytes) {
             Ok(part) => Response::Json(part),
             Err(beyond) => Response::Invalid(beyond.to_string()),
         }
+    }
+
+    /// Returns a stored file of the AI client as the result of the MCP request `resources/read`.
+    pub(crate) async fn read_file(&self, client: &RequestingClient, handle: ResultHandle) -> Response {
+        let (files, owner) = (self.result_files.clone(), client.principal.owner());
+        let (most, wanted) = (self.settings.resource_bytes_max, handle.clone());
+        let read = tokio::task::spawn_blocking(move || {
+            let (stored, mut file) = files.open(owner, &wanted)?;
+            let mut content = Vec::new();
+            if stored.bytes <= most {
+                file.read_to_end(&mut content).ok()?;
+            }
+            Some((stored, content))
+        });
+        let Ok(Some((stored, content))) = read.await else {
+            let lifetime = self.results.lifetime().as_secs();
+            return Response::Invalid(format!(
+                "there is no file {handle}: each is kept for {lifetime} s or until newer ones need its space, and only for the client whose run made it"
+            ));
+        };
+        if stored.bytes > most {
+            return Response::Invalid(format!(
+                "the file has {} bytes, and {most} can be read (resource_mib of [results] in the configuration); \
+                 `lockhouse result {handle} --out DIR` writes it into a folder, and code reads it with open(\"{RESULT_URI_PREFIX}{handle}\")",
+                stored.bytes
+            ));
+        }
+        let is_text = stored.media_type.starts_with("text/") || stored.media_type == "application/json";
+        let mut contents =
+            json!({"uri": format!("{RESULT_URI_PREFIX}{handle}"), "mimeType": stored.media_type});
+        match String::from_utf8(content) {
+            Ok(text) if is_text => contents["text"] = text.into(),
+            Ok(text) => contents["blob"] = BASE64.encode(text.as_bytes()).into(),
+            Err(error) => contents["blob"] = BASE64.encode(error.as_bytes()).into(),
+        }
+        Response::Json(json!({"contents": [contents]}))
     }
 
     /// Returns the health of this process as JSON for an AI client. If the client may use only some upstream servers,

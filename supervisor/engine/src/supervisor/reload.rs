@@ -84,7 +84,7 @@ impl Supervisor {
         let before = {
             let mut in_force = self.in_force.lock();
             let next = ActiveConfiguration::new(
-                in_force.with_policy_and_servers(policy, upstreams),
+                in_force.reconfigured(policy, upstreams, settings.host_files.clone()),
                 settings.digest.clone(),
             );
             std::mem::replace(&mut *in_force, next)
@@ -126,6 +126,7 @@ impl Supervisor {
         )
         .await;
         in_force.audit().close();
+        self.result_files.close();
     }
 
     /// Returns the upstream servers of earlier configurations whose connections are not closed yet.

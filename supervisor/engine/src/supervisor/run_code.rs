@@ -8,7 +8,7 @@ use lockhouse_audit::{ExecutionEnd, Program, RefusedRun};
 use lockhouse_base::language::Language;
 use lockhouse_base::principal::{Owner, Principal};
 use lockhouse_base::telemetry::{self, Stage, traces};
-use lockhouse_gate::{Gate, Requester, Scope, ScopeError};
+use lockhouse_gate::{Gate, GivenFile, Requester, RunFiles, Scope, ScopeError};
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::ExecutionId;
 use lockhouse_upstream::Caller;
@@ -43,6 +43,8 @@ pub struct CodeRequest {
     pub check_only: bool,
     /// Receives the output of the code while it runs. `None` if only the answer contains the output.
     pub output: Option<OutputFollower>,
+    /// The files of this machine that the user gives to the run.
+    pub given_files: Vec<GivenFile>,
 }
 
 impl CodeRequest {
@@ -56,6 +58,7 @@ impl CodeRequest {
             session: None,
             check_only: false,
             output: None,
+            given_files: Vec::new(),
         }
     }
 }
@@ -232,7 +235,9 @@ impl Supervisor {
     ) -> Requester {
         let (language, code) = (Some(request.language), request.code.as_str().into());
         let scope = scope.retain_configured(&gate.code_servers());
+        let files = RunFiles::new(request.given_files.clone());
         Requester::new(caller, language, principal, scope, code, self.approvers.clone(), gate.audit())
+            .with_files(files)
     }
 
     /// Deducts the CPU time of a run from the CPU credit of its AI client, if the client has one. Records the duration

@@ -2,12 +2,14 @@
 //! no configuration keys.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use lockhouse_audit::AuditSettings;
 use lockhouse_base::language::Language;
+use lockhouse_gate::result_files::ResultFileLimits;
 use lockhouse_gate::skills::SkillSettings;
-use lockhouse_gate::{ApprovalSettings, PolicyFile, results};
+use lockhouse_gate::{ApprovalSettings, HostFileSettings, PolicyFile, results};
 use lockhouse_messages::BuiltinTools;
 use lockhouse_pool::PoolSettings;
 use lockhouse_protocol::ServerName;
@@ -28,8 +30,16 @@ pub struct Settings {
     pub display: DisplayLimits,
     /// Limits on the number and the size of stored results.
     pub results: results::ResultLimits,
+    /// Limits on the number and the size of stored files.
+    pub result_files: ResultFileLimits,
+    /// Maximum size in bytes of a stored file that an AI client can read as a resource.
+    pub resource_bytes_max: u64,
+    /// The directory below which files are stored; `None` if there is none.
+    pub state_directory: Option<PathBuf>,
     pub audit: AuditSettings,
     pub servers: BTreeMap<ServerName, ServerDefinition>,
+    /// The files of this machine that programs may use, if the policy permits it.
+    pub host_files: HostFileSettings,
     /// One message for each configured upstream server that the administrator's requirements exclude.
     pub refused: Vec<String>,
     pub places: StoragePaths,

@@ -85,6 +85,25 @@ pub(super) fn changes(answer: &Value) -> Option<String> {
     (!groups.is_empty()).then(|| format!("May have changed something: {}", groups.join("; ")))
 }
 
+/// Returns the line that names the files of a run, because some AI clients drop links. Returns `None` if there are none.
+pub(super) fn files(answer: &Value) -> Option<String> {
+    let files = answer["files"].as_array()?;
+    let (stored, left_out): (Vec<_>, Vec<_>) = files.iter().partition(|file| file["handle"].is_string());
+    let text = |file: &Value, name: &str| file[name].as_str().unwrap_or_default().to_owned();
+    let mut parts: Vec<String> = stored
+        .iter()
+        .map(|file| {
+            let bytes = group_thousands(file["bytes"].as_u64().unwrap_or_default() as usize);
+            format!("{} ({bytes} bytes, handle {})", text(file, "name"), text(file, "handle"))
+        })
+        .collect();
+    let sentences =
+        left_out.iter().map(|file| format!("{} is left out: {}", text(file, "name"), text(file, "left_out")));
+    parts.extend(sentences);
+    let hint = if stored.is_empty() { "" } else { ". `lockhouse result HANDLE --out DIR` saves one" };
+    (!parts.is_empty()).then(|| format!("Files: {}{hint}.", parts.join("; ")))
+}
+
 /// Returns the text for a run that is still running: its progress, and how to wait for its answer with its handle.
 pub(super) fn running(status: &Value) -> String {
     let progress = &status["progress"];
@@ -122,6 +141,15 @@ pub(super) fn output_tail(status: &Value) -> Option<String> {
 /// Returns a part of a stored result, after a sentence with the position of the part in the result. If the result is a
 /// list and the part contains all of it, returns only the JSON of the list.
 pub(super) fn part(part: &Value, handle: &ResultHandle) -> String {
+    if let Some(file) = part.get("file") {
+        let bytes = group_thousands(file["bytes"].as_u64().unwrap_or_default() as usize);
+        let (name, uri) =
+            (file["name"].as_str().unwrap_or_default(), file["uri"].as_str().unwrap_or_default());
+        return format!(
+            "This is the file {name} ({bytes} bytes), whose content is not shown. Code reads it with open(\"{uri}\"), and \
+             `lockhouse result {handle} --out DIR` saves it."
+        );
+    }
     let number = |name: &str| part[name].as_u64().unwrap_or_default();
     let (offset, total, next) = (number("offset"), number("of"), part["next_offset"].as_u64());
     let is_list = part["value"].is_array();

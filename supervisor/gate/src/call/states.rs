@@ -15,7 +15,7 @@ use lockhouse_protocol::{Failure, Reply};
 use super::attempt::CallAttempt;
 use super::decide::{Permission, PermissionError, decide_permission, store_draft};
 use super::record::RecordedCall;
-use super::{check, recheck};
+use super::{check, file_path, recheck};
 use crate::approvals::Approval;
 use crate::argument_names::RawArguments;
 use crate::destination::{Destination, DestinationOffer, ReservedDestination};
@@ -57,6 +57,10 @@ impl<'a> CheckedCall<'a> {
         let timeout = raw.timeout;
         let call = check::validated_call(&attempt, offered.catalogue(), raw).await?;
         offered.check_supported(attempt.item(), &call.arguments)?;
+        let call = match offered.host_files() {
+            Some(files) => file_path::with_target_path(&attempt, files, call).await?,
+            None => call,
+        };
         Ok(Self { attempt, destination, offered, call, timeout })
     }
 
@@ -171,7 +175,8 @@ impl<'a> OutgoingCall<'a> {
     pub(super) async fn send(self) -> Result<SentCall<'a>, Failure> {
         let Self { attempt, server, recorded, changes, limits, timeout } = self;
         attempt.request.record_dispatch(Dispatch::Sent(changes));
-        let reply = server.call(recorded, timeout, &attempt.requester.caller).await?;
+        let CallAttempt { gate, requester, request, .. } = &attempt;
+        let reply = server.call(recorded, timeout, (gate, requester), request).await?;
         Ok(SentCall { attempt, limits, reply })
     }
 }
@@ -189,7 +194,11 @@ impl SentCall<'_> {
     pub(super) fn into_reply(self) -> Reply {
         let Self { attempt, limits, reply } = self;
         let CallAttempt { gate, requester, .. } = attempt;
-        gate.limiter.count_result(&requester.usage, &limits, reply.len())?;
+        let bytes = attempt.request.result_bytes(reply.len());
+        gate.limiter.count_result(&requester.usage, &limits, bytes).inspect_err(|_| {
+            // The program must not read on in a file that exceeds the limit.
+            requester.files.transfers.close_all();
+        })?;
         match attempt.item() {
             CallTarget::List(listing) => listing_filter::filter_listing(
                 &gate.policy.current(),

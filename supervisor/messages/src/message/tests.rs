@@ -120,7 +120,13 @@ fn each_message_of_the_engine_round_trips() {
         begun: "then".into(),
         ended: "now".into(),
         json: json!({"value": [1, 1.5, null, "x"], "stats": {}}),
-        files: vec![ResultFile { base64: "YQ==".into(), mime_type: "a/b".into(), name: None }],
+        files: vec![ResultFile {
+            base64: Some("YQ==".into()),
+            mime_type: "a/b".into(),
+            name: None,
+            bytes: 1,
+            handle: None,
+        }],
     };
     let notification =
         serde_json::from_value(json!({"progressToken": 1, "progress": 0.5})).expect("progress");

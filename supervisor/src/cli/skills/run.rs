@@ -40,7 +40,7 @@ pub(super) async fn run(files: &Files, skills: &Skills, arguments: &Arguments) -
     let (by_position, by_name) =
         parse(&arguments.arg).map_err(|error| super::print_error(&error, super::USAGE))?;
     let request = CodeRequest::new(skill.language, program(&skill, by_position, by_name));
-    Ok(run::run_program(files, request, arguments.json).await)
+    Ok(run::run_program(files, request, arguments.json, &run::FileOptions::default()).await)
 }
 
 /// Parses the values of `--arg` into positional arguments (JSON) and named arguments (`NAME=VALUE`).

@@ -80,7 +80,7 @@ fn unknown_keys(table: &Table) -> impl Iterator<Item = (&Key, Vec<&'static str>)
     top.chain(of_oauth).chain(of_sandbox).filter(|(key, known)| !known.contains(&key.name.as_str()))
 }
 
-fn nearest(unknown: &str, known: &[&str]) -> Option<String> {
+pub(super) fn nearest(unknown: &str, known: &[&str]) -> Option<String> {
     let distance = |known: &&&str| strsim::damerau_levenshtein(unknown, known);
     let nearest = known.iter().min_by_key(distance).filter(|known| distance(known) <= 3);
     Some(match nearest {
@@ -129,7 +129,7 @@ fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
     if fields.flag("enabled")? == Some(false) { Err(SkipReason::Disabled) } else { Ok(entry) }
 }
 
-fn whole_number(fields: Fields<'_>, key: &ServerKey) -> Result<Option<u32>, SkipReason> {
+pub(super) fn whole_number(fields: Fields<'_>, key: &ServerKey) -> Result<Option<u32>, SkipReason> {
     let Some(number) = fields.number(key.name)? else { return Ok(None) };
     match key.range.filter(|range| number.fract() != 0.0 || !range.has_number(number)) {
         Some(range) => Err(SkipReason::OutOfRange { key: key.name.to_owned(), range }),

@@ -1,5 +1,5 @@
 //! Finds files in the JSON of a program's value. Programs in both languages return a file as an object `{"base64": …,
-//! "mime_type": …}`, with an optional `name`.
+//! "mime_type": …}`, with an optional `name`, and bytes as `{"base64": …}`.
 
 use std::borrow::Cow;
 
@@ -15,8 +15,9 @@ const MIME_TYPE_BYTES_MAX: usize = 127;
 #[serde(deny_unknown_fields)]
 pub(super) struct File<'t> {
     pub base64: &'t str,
+    /// `None` for bytes of which nothing more is known.
     #[serde(borrow)]
-    pub mime_type: Cow<'t, str>,
+    pub mime_type: Option<Cow<'t, str>>,
     #[serde(borrow)]
     pub name: Option<Cow<'t, str>>,
 }
@@ -35,7 +36,8 @@ impl File<'_> {
         self.base64.len().is_multiple_of(4)
             && self.base64.len() - digits.len() <= 2
             && digits.bytes().all(is_digit)
-            && is_mime_type(&self.mime_type)
+            && self.mime_type.as_deref().is_none_or(is_mime_type)
+            && (self.mime_type.is_some() || self.name.is_none())
     }
 }
 
@@ -49,10 +51,11 @@ fn is_mime_type(text: &str) -> bool {
         && text.split_once('/').is_some_and(|(kind, subtype)| is_name(kind) && is_name(subtype))
 }
 
-/// Replaces each file object in valid JSON with the JSON text that `replacement` returns for the file.
+/// Replaces each file object in valid JSON with the JSON text that `replacement` returns for the file. An object for which
+/// it returns `None` stays.
 pub(super) fn replace_files<'t>(
     json: &'t str,
-    mut replacement: impl FnMut(&File<'t>) -> String,
+    mut replacement: impl FnMut(&File<'t>) -> Option<String>,
 ) -> Cow<'t, str> {
     let (mut out, mut copied, mut at) = (String::new(), 0, 0);
     while let Some(found) = json[at..].find(OBJECT_START) {
@@ -63,10 +66,11 @@ pub(super) fn replace_files<'t>(
         at = start + OBJECT_START.len();
         if let Some(Ok(file)) = reader.next()
             && file.is_valid()
+            && let Some(text) = replacement(&file)
         {
             at = start + reader.byte_offset();
             out.push_str(&json[copied..start]);
-            out.push_str(&replacement(&file));
+            out.push_str(&text);
             copied = at;
         }
     }
@@ -88,8 +92,10 @@ mod tests {
     }
 
     fn replaced(json: &str) -> String {
-        replace_files(json, |file| format!("\"{} {} {:?}\"", file.mime_type, file.bytes(), file.name))
-            .into_owned()
+        let shown = |file: &File<'_>| {
+            Some(format!("\"{} {} {:?}\"", file.mime_type.as_ref()?, file.bytes(), file.name))
+        };
+        replace_files(json, shown).into_owned()
     }
 
     #[test]

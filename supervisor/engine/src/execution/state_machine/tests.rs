@@ -34,6 +34,7 @@ fn begin(session: bool) -> Event {
         session,
         check_only: false,
         tools: Vec::new(),
+        files: Vec::new(),
     })
 }
 
@@ -283,6 +284,7 @@ fn job() -> Job {
         session: LEASED,
         check_only: false,
         tools: Vec::new(),
+        files: Vec::new(),
     }
 }
 

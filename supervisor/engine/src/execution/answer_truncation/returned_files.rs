@@ -1,0 +1,126 @@
+//! The files of an answer: those in the value of the program, and those that the program wrote below `/out`. They are
+//! stored, and the answer contains the small images and sounds themselves and links to the others.
+
+use std::io::Read;
+
+use data_encoding::BASE64;
+use lockhouse_base::principal::Owner;
+use lockhouse_gate::ReturnedFiles;
+use lockhouse_gate::result_files::{ResultFiles, StoredFile, default_name};
+use lockhouse_messages::{RESULT_URI_PREFIX, ResultFile};
+use serde_json::{Value, json};
+
+use super::embedded_files::File;
+use crate::execution::display_limits::{BARE_BYTES_MAX, FILE_BYTES_MAX, FILES_MAX};
+
+/// Where the files of an answer are stored, and for whom.
+#[derive(Clone, Copy)]
+pub struct FileStorage<'a> {
+    pub files: &'a ResultFiles,
+    pub owner: Owner,
+}
+
+/// The files of one answer.
+#[derive(Default)]
+pub(super) struct AnswerFiles<'a> {
+    storage: Option<FileStorage<'a>>,
+    /// The files for the content of the answer.
+    pub(super) blocks: Vec<ResultFile>,
+    /// The rows about stored files and files that are not stored, for the JSON of the answer.
+    pub(super) rows: Vec<Value>,
+    /// Total decoded size of the files whose content the answer contains.
+    bytes: usize,
+    /// Number of files in the value that are neither in the answer nor stored.
+    pub(super) omitted: usize,
+}
+
+impl<'a> AnswerFiles<'a> {
+    pub(super) fn new(storage: Option<FileStorage<'a>>) -> Self {
+        Self { storage, ..Self::default() }
+    }
+
+    /// Moves a file out of the value. Returns the JSON object that replaces it there; `None` for a few bytes, which stay.
+    pub(super) fn extract(&mut self, file: &File<'_>) -> Option<String> {
+        let mime_type = match &file.mime_type {
+            Some(mime_type) => mime_type.to_string(),
+            None if file.bytes() > BARE_BYTES_MAX => "application/octet-stream".to_owned(),
+            None => return None,
+        };
+        let stored = self.storage.and_then(|storage| {
+            let content = BASE64.decode(file.base64.as_bytes()).ok()?;
+            let name = file.name.as_deref().map_or_else(|| default_name(&mime_type), str::to_owned);
+            let stored = storage.files.store(storage.owner, &name, mime_type.clone(), &content);
+            stored.inspect_err(|error| tracing::warn!("a file of an answer: {error}")).ok()
+        });
+        let name =
+            stored.as_ref().map(|stored| stored.name.clone()).or(file.name.as_deref().map(str::to_owned));
+        let handle = stored.map(|stored| stored.handle);
+        let mut stand_in = json!({"content": null, "mime_type": mime_type, "bytes": file.bytes()});
+        if let Some(name) = &name {
+            stand_in["name"] = name.as_str().into();
+        }
+        let described = ResultFile { base64: None, mime_type, name, bytes: file.bytes() as u64, handle };
+        match self.add(described, |_| Some(file.base64.to_owned())) {
+            Some(content) => stand_in["content"] = content.into(),
+            None => {
+                self.omitted += 1;
+                stand_in["left_out"] =
+                    format!("at most {FILES_MAX} files with {FILE_BYTES_MAX} bytes in total are shown")
+                        .into();
+            }
+        }
+        Some(stand_in.to_string())
+    }
+
+    /// Adds the files that the program wrote below `/out`. Blocks.
+    pub(super) fn add_returned(&mut self, returned: &ReturnedFiles) {
+        for StoredFile { handle, name, media_type, bytes } in returned.stored.clone() {
+            let (mime_type, name, handle) = (media_type, Some(name), Some(handle));
+            let described = ResultFile { base64: None, mime_type, name, bytes, handle };
+            let storage = self.storage;
+            self.add(described, |file| read_base64(storage?, file));
+        }
+        let left_out = returned.left_out.iter();
+        self.rows.extend(left_out.map(|file| json!({"name": file.name, "left_out": file.reason})));
+    }
+
+    /// Adds a file to the content of the answer, with its bytes (`content`) or as a link. Returns its number in the
+    /// content, counted from 1; `None` if it is neither.
+    fn add(
+        &mut self,
+        mut file: ResultFile,
+        content: impl FnOnce(&ResultFile) -> Option<String>,
+    ) -> Option<usize> {
+        let is_media = file.mime_type.starts_with("image/") || file.mime_type.starts_with("audio/");
+        let bytes = usize::try_from(file.bytes).unwrap_or(usize::MAX);
+        let fits = self.blocks.len() < FILES_MAX && self.bytes.saturating_add(bytes) <= FILE_BYTES_MAX;
+        if fits && (is_media || file.handle.is_none()) {
+            file.base64 = content(&file);
+            self.bytes += file.base64.as_ref().map_or(0, |_| bytes);
+        }
+        if file.base64.is_none() && file.handle.is_none() {
+            return None;
+        }
+        let number = self.blocks.len() + 1;
+        if let Some(handle) = &file.handle {
+            self.rows.push(json!({
+                "name": file.name, "mime_type": file.mime_type, "bytes": file.bytes, "handle": handle.as_str(),
+                "uri": format!("{RESULT_URI_PREFIX}{handle}"), "content": number,
+            }));
+        }
+        self.blocks.push(file);
+        Some(number)
+    }
+
+    /// Returns the number of base64 characters in the content of the answer.
+    pub(super) fn base64_bytes(&self) -> usize {
+        self.blocks.iter().filter_map(|file| file.base64.as_ref()).map(String::len).sum()
+    }
+}
+
+fn read_base64(storage: FileStorage<'_>, file: &ResultFile) -> Option<String> {
+    let (_, stored) = storage.files.open(storage.owner, file.handle.as_ref()?)?;
+    let mut content = Vec::new();
+    stored.take(FILE_BYTES_MAX as u64).read_to_end(&mut content).ok()?;
+    Some(BASE64.encode(&content))
+}

@@ -1,0 +1,60 @@
+//! The path in a call of the built-in server `files`: the call continues with the target of its symbolic links, so that
+//! the policy, the approver and the audit log see the file that is opened.
+
+use std::time::Duration;
+
+use lockhouse_policies::{Call, Decision, Effect};
+use lockhouse_protocol::{Failure, FailureCode};
+
+use super::attempt::CallAttempt;
+use crate::failures::{failure, invalid_arguments};
+use crate::host_files::{FileCall, HostFiles, PathRefusal, ResolvedPath};
+use crate::schema::run_blocking;
+use crate::symlinks;
+
+/// Maximum time for resolving the path, since a file system may be remote or may hang.
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Returns the call with the target of its path, if the configuration of the server lets programs use the path. If the
+/// target differs from the path as written, the policy must not deny the path as written either.
+pub(super) async fn with_target_path(
+    attempt: &CallAttempt<'_>,
+    files: &HostFiles,
+    mut call: Call,
+) -> Result<Call, Failure> {
+    let access = FileCall::parse(attempt.item(), &call.arguments)?.access();
+    let written =
+        call.arguments.get("path").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
+    let (server, path) = (files.clone(), written.clone());
+    let slot = &attempt.requester.files.slot;
+    let resolved = run_blocking(slot, RESOLVE_TIMEOUT, move || server.resolve(access, &path)).await;
+    let ResolvedPath { written, target } = match resolved {
+        Some(Ok(resolved)) => resolved,
+        Some(Err(refusal @ (PathRefusal::NotNormal | PathRefusal::TooLong))) => {
+            return Err(invalid_arguments(refusal.to_string()));
+        }
+        Some(Err(refusal)) => {
+            let reason = format!("{written}: {refusal}");
+            attempt.gate.record_denial(attempt.subject(), Effect::Deny, &reason, None);
+            return Err(failure(FailureCode::Denied, reason));
+        }
+        None => return Err(failure(FailureCode::Timeout, "the file system did not answer in time".into())),
+    };
+    call.arguments.insert("path".into(), written.clone().into());
+    if target != written {
+        refuse_denied_spelling(attempt, &call).await?;
+        call.arguments.insert("path".into(), target.into());
+    }
+    Ok(call)
+}
+
+/// Fails if the policy denies the call with the path as written.
+async fn refuse_denied_spelling(attempt: &CallAttempt<'_>, call: &Call) -> Result<(), Failure> {
+    let (policy, mut as_written) = (attempt.gate.policy.current(), call.clone());
+    let (paths, slot) = (policy.paths_to_resolve(call), &attempt.requester.usage.slow_check_slot);
+    as_written.resolved_paths = symlinks::resolve_in_background(paths, slot).await;
+    match policy.decide(as_written) {
+        Decision::Deny(denial) => Err(attempt.record_policy_denial(&denial)),
+        Decision::Allow(_) | Decision::Ask(_) => Ok(()),
+    }
+}

@@ -1,0 +1,245 @@
+//! Handles the requests of programs to open, read and write files in pieces.
+
+use std::path::Path;
+use std::time::Duration;
+
+use lockhouse_policies::{Call, Decision, Effect};
+use lockhouse_protocol::{
+    CallId, Failure, FailureCode, FileSource, FileTarget, Reply, Request, ResultHandle,
+};
+use serde_json::{Map, Value, json};
+
+use super::code_server::files_tool;
+use super::denials::denial_failure;
+use super::failures::failure;
+use super::host_files::{
+    Content, FileCall, HostFiles, NewFile, file_failure, open_file, perform, require_size,
+};
+use super::result_files::media_type;
+use super::run_files::{GivenFile, RETURNED_MAX, RunFiles};
+use super::schema::run_blocking;
+use super::symlinks;
+use super::tool_request::ToolRequest;
+use super::transfers::{ReadContent, Reading, Target, Transfer, Written, piece_bytes, write_piece};
+use super::{Gate, Requester};
+
+/// Maximum time for one step of a transfer, since a file system may be remote or may hang.
+const STEP_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Runs a step of a transfer on a blocking thread.
+async fn on_disk<T: Send + 'static>(
+    files: &RunFiles,
+    patience: Option<Duration>,
+    step: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = run_blocking(&files.slot, patience.unwrap_or(STEP_TIMEOUT), step).await;
+    done.unwrap_or_else(|| {
+        Err(failure(FailureCode::Timeout, "the file system did not answer in time".into()))
+    })
+}
+
+fn opened(files: &RunFiles, content: ReadContent, bytes: u64) -> Reply {
+    let file = files.transfers.add(Transfer::Reading(Reading { content, bytes, offset: 0 }))?;
+    Ok(json!({"file": file, "bytes": bytes}).to_string().into_bytes())
+}
+
+impl Gate {
+    /// Answers a request about a file that is not a call of the server `files`.
+    pub(super) async fn serve_file(&self, requester: &Requester, call: CallId, request: Request) -> Reply {
+        match request {
+            Request::OpenFile { source: FileSource::Given(name), .. } => {
+                self.open_given(requester, call, &name).await
+            }
+            Request::OpenFile { source: FileSource::Stored(handle), .. } => {
+                self.open_stored(requester, &handle).await
+            }
+            Request::CreateFile { target: FileTarget::Answer(name), bytes, .. } => {
+                let created = self.create_answer_file(requester, &name, bytes).await;
+                created.inspect_err(|failed| requester.files.add_left_out(&name, failed.message.clone()))
+            }
+            Request::ReadPiece { file } => self.read_next_piece(requester, file).await,
+            Request::WritePiece { file, piece } => self.write_next_piece(requester, file, piece).await,
+            _ => Err(failure(FailureCode::UnknownTool, "this is no request about a file".into())),
+        }
+    }
+
+    /// Opens a file that the person gave to the run. The person has decided about it already, so the policy is not asked
+    /// for a permission; but a rule or list of the policy that denies the call holds.
+    async fn open_given(&self, requester: &Requester, call: CallId, name: &str) -> Reply {
+        let given = requester.files.given.iter().find(|given| given.name == name);
+        let given =
+            given.ok_or_else(|| failure(FailureCode::NotFound, format!("no file {name:?} was given")))?;
+        let GivenFile { path, file, bytes, .. } = given;
+        let item = files_tool("read")
+            .ok_or_else(|| failure(FailureCode::UnknownTool, "there is no tool read".into()))?;
+        let request = ToolRequest::new(self.files.settings().name.clone(), item);
+        let arguments: Map<String, Value> =
+            [("path".to_owned(), Value::from(path.to_string_lossy()))].into_iter().collect();
+        let mut asked = Call::new(&request.server, request.item.clone())
+            .with_client(requester.caller.client.clone())
+            .with_arguments(arguments);
+        let policy = self.policy.current();
+        let (paths, slot) = (policy.paths_to_resolve(&asked), &requester.usage.slow_check_slot);
+        asked.resolved_paths = symlinks::resolve_in_background(paths, slot).await;
+        let permitted = match policy.decide_given(asked) {
+            Decision::Allow(permitted) => permitted,
+            Decision::Deny(denial) => {
+                let (reason, rule) = (denial.to_string(), denial.location.as_ref());
+                self.record_denial(request.subject(requester, call), Effect::Deny, &reason, rule);
+                return Err(denial_failure(&denial));
+            }
+            Decision::Ask(_) => {
+                return Err(failure(FailureCode::Denied, "the file needs an approval".into()));
+            }
+        };
+        self.audit.call(request.subject(requester, call), &permitted, None, None).map_err(|error| {
+            tracing::error!("{error}");
+            failure(FailureCode::Denied, format!("the file was not opened: {error}"))
+        })?;
+        let size = usize::try_from(*bytes).unwrap_or(usize::MAX);
+        if let Err(error) = self.audit.outcome(request.subject(requester, call), "ok", Duration::ZERO, size) {
+            tracing::error!("{error}");
+        }
+        let content = file.try_clone();
+        let content = content.map_err(|error| failure(FailureCode::ToolFailed, error.to_string()))?;
+        opened(&requester.files, ReadContent::File(content), *bytes)
+    }
+
+    /// Opens a stored result or file of the requester.
+    async fn open_stored(&self, requester: &Requester, handle: &ResultHandle) -> Reply {
+        let owner = requester.principal.owner();
+        let (files, wanted) = (self.result_files.clone(), handle.clone());
+        let found = on_disk(&requester.files, None, move || Ok(files.open(owner, &wanted))).await?;
+        if let Some((stored, file)) = found {
+            return opened(&requester.files, ReadContent::File(file), stored.bytes);
+        }
+        match self.results.get(owner, handle) {
+            Ok(json) => {
+                let bytes = json.len() as u64;
+                opened(&requester.files, ReadContent::Text(json), bytes)
+            }
+            Err(not_kept) => Err(failure(FailureCode::NotFound, not_kept.to_string())),
+        }
+    }
+
+    /// Begins to store a file that the program returns.
+    async fn create_answer_file(&self, requester: &Requester, name: &str, bytes: u64) -> Reply {
+        if requester.files.stored_count() >= RETURNED_MAX {
+            let message =
+                format!("a run returns at most {RETURNED_MAX} files; put more into one archive (zipfile)");
+            return Err(failure(FailureCode::RateLimited, message));
+        }
+        let (store, owner, name) = (self.result_files.clone(), requester.principal.owner(), name.to_owned());
+        let begin = move || {
+            let kind = media_type(&name).to_owned();
+            store
+                .begin(owner, &name, kind)
+                .map_err(|error| failure(FailureCode::ToolFailed, error.to_string()))
+        };
+        let writer = on_disk(&requester.files, None, begin).await?;
+        self.writing(&requester.files, Target::Answer(writer), bytes)
+    }
+
+    fn writing(&self, files: &RunFiles, to: Target, bytes: u64) -> Reply {
+        let file = files.transfers.add(Transfer::Writing { to, left: bytes })?;
+        let piece = piece_bytes(self.reply_bytes_max);
+        Ok(json!({"file": file, "piece": piece}).to_string().into_bytes())
+    }
+
+    async fn read_next_piece(&self, requester: &Requester, number: u32) -> Reply {
+        let files = &requester.files;
+        let Transfer::Reading(mut reading) = files.transfers.take(number)? else {
+            return Err(failure(FailureCode::NotFound, "the file is written, not read".into()));
+        };
+        let most = piece_bytes(self.reply_bytes_max);
+        let read = move || reading.next_piece(most).map(|piece| (piece, reading));
+        let (piece, reading) = on_disk(files, None, read).await?;
+        if !piece.is_empty() {
+            files.transfers.put_back(number, Transfer::Reading(reading));
+        }
+        Ok(piece)
+    }
+
+    async fn write_next_piece(&self, requester: &Requester, number: u32, piece: Vec<u8>) -> Reply {
+        let files = &requester.files;
+        let Transfer::Writing { to, left } = files.transfers.take(number)? else {
+            return Err(failure(FailureCode::NotFound, "the file is read, not written".into()));
+        };
+        let name = to.name();
+        let written = on_disk(files, None, move || write_and_finish(to, left, &piece)).await;
+        match written {
+            Ok(Finished::No(transfer)) => {
+                files.transfers.put_back(number, transfer);
+                Ok(b"false".to_vec())
+            }
+            Ok(Finished::Host) => Ok(b"true".to_vec()),
+            Ok(Finished::Answer(stored)) => {
+                files.add_stored(stored);
+                Ok(b"true".to_vec())
+            }
+            Err(failed) => {
+                if let Some(name) = name {
+                    files.add_left_out(&name, failed.message.clone());
+                }
+                Err(failed)
+            }
+        }
+    }
+
+    /// Carries out a permitted call of the server `files`. `arguments` have the path without symbolic links.
+    pub(super) async fn use_host_file(
+        &self,
+        files: HostFiles,
+        requester: &Requester,
+        request: &ToolRequest,
+        arguments: &Map<String, Value>,
+        timeout: Option<Duration>,
+    ) -> Reply {
+        let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let call = FileCall::parse(&request.item, arguments)?;
+        let (run, most) = (requester.files.clone(), files.settings().file_bytes);
+        match call {
+            FileCall::Read { .. } if request.is_streamed() => {
+                let open =
+                    move || open_file(Path::new(&path), most).map_err(|error| file_failure(&path, &error));
+                let (file, bytes) = on_disk(&run, timeout, open).await?;
+                request.set_streamed_bytes(bytes);
+                opened(&run, ReadContent::File(file), bytes)
+            }
+            FileCall::Write { content: Content::Streamed(bytes) } if request.is_streamed() => {
+                let create = move || {
+                    let created =
+                        require_size(&files, bytes).and_then(|()| NewFile::create(Path::new(&path)));
+                    created.map_err(|error| file_failure(&path, &error))
+                };
+                let file = on_disk(&run, timeout, create).await?;
+                self.writing(&run, Target::Host(file), bytes)
+            }
+            call => {
+                let bytes_max = self.reply_bytes_max;
+                on_disk(&run, timeout, move || perform(&files, call, &path, bytes_max)).await
+            }
+        }
+    }
+}
+
+/// What a written piece led to.
+enum Finished {
+    No(Transfer),
+    Host,
+    Answer(super::result_files::StoredFile),
+}
+
+fn write_and_finish(to: Target, left: u64, piece: &[u8]) -> Result<Finished, Failure> {
+    let failed = |error: &dyn std::error::Error| failure(FailureCode::ToolFailed, error.to_string());
+    Ok(match write_piece(to, left, piece)? {
+        Written::Partly(transfer) => Finished::No(transfer),
+        Written::Whole(Target::Host(file)) => {
+            file.finish().map_err(|error| failed(&error))?;
+            Finished::Host
+        }
+        Written::Whole(Target::Answer(file)) => {
+            Finished::Answer(file.finish().map_err(|error| failed(&error))?)
+        }
+    })
+}

@@ -1,0 +1,223 @@
+//! The built-in server `files`: files of this machine that the configuration lets programs read or write. Each use is a
+//! call that takes all steps of the gate, so the policy decides about it, and the audit log has a record of it.
+//!
+//! The configuration says which files exist for programs at all. A path must match its patterns as it is written, and
+//! so must the target of its symbolic links. The call then continues with the target: the policy decides about it (and,
+//! if it differs, about the path as written), approvers see it, and it is opened without following any link.
+
+mod file_calls;
+mod file_system;
+mod pattern;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+use lockhouse_catalog::Catalogue;
+use lockhouse_protocol::ServerName;
+
+use crate::symlinks::resolve_paths;
+pub(super) use file_calls::{Content, FileCall, file_failure, perform, require_size};
+use file_system::FileFacts;
+pub(super) use file_system::{FileError, NewFile, open_file};
+pub use pattern::{FilePattern, InvalidFilePattern};
+
+/// Maximum number of patterns of each list in the configuration of the server.
+pub const FILE_PATTERNS_MAX: usize = 100;
+/// The name of the server, and its name if another server is called `files`.
+pub const FILES_NAMES: [&str; 2] = ["files", "lockhouse_files"];
+/// Maximum length of a path in bytes, as in Linux.
+const PATH_BYTES_MAX: usize = 4_096;
+/// Folders whose files are not data: the kernel generates them, and some contain secrets of processes.
+const KERNEL_FOLDERS: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// The MCP definitions of the server's tools, as an upstream server would list them.
+const TOOLS: [&str; 4] = [
+    r#"{"name": "read", "description": "Reads a part of a file as base64. Code reads a whole file with open(path).",
+"inputSchema": {"type": "object", "additionalProperties": false, "required": ["path"], "properties": {"path": {"type": "string"},
+"offset": {"type": "integer", "minimum": 0}, "length": {"type": "integer", "minimum": 1}}}, "annotations": {"readOnlyHint": true}}"#,
+    r#"{"name": "list", "description": "Lists the files and folders in a folder.",
+"inputSchema": {"type": "object", "additionalProperties": false, "required": ["path"], "properties": {"path": {"type": "string"}}},
+"annotations": {"readOnlyHint": true}}"#,
+    r#"{"name": "stat", "description": "Returns the kind, the size and the time of a file or folder.",
+"inputSchema": {"type": "object", "additionalProperties": false, "required": ["path"], "properties": {"path": {"type": "string"}}},
+"annotations": {"readOnlyHint": true}}"#,
+    r#"{"name": "write", "description": "Writes a file, and replaces one of this name: give text or base64. Code can also use open(path, \"w\").",
+"inputSchema": {"type": "object", "additionalProperties": false, "required": ["path"], "properties": {"path": {"type": "string"},
+"text": {"type": "string"}, "base64": {"type": "string"}, "bytes": {"type": "integer", "minimum": 0}}},
+"annotations": {"readOnlyHint": false, "destructiveHint": true}}"#,
+];
+
+/// The tool catalogue (parsed definitions) of the server.
+pub(super) static FILES_CATALOGUE: LazyLock<Arc<Catalogue>> =
+    LazyLock::new(|| Arc::new(Catalogue::from_definitions(TOOLS.into_iter()).0));
+
+/// The configuration of the built-in server `files`. Without patterns, the server does not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostFileSettings {
+    /// `files`, or `lockhouse_files` if an upstream server is called `files`.
+    pub name: ServerName,
+    /// The files that programs may read, if the policy permits it.
+    pub read: Vec<FilePattern>,
+    /// The files that programs may write, if the policy permits it.
+    pub write: Vec<FilePattern>,
+    /// Maximum size in bytes of a file that is read or written.
+    pub file_bytes: u64,
+    /// The home directory, for paths that begin with `~/`.
+    pub home: Option<PathBuf>,
+    /// Folders that no pattern opens: Lockhouse's own.
+    pub refused: Vec<PathBuf>,
+}
+
+/// The built-in server `files` with its configuration. Clones share it.
+#[derive(Clone, Debug)]
+pub(super) struct HostFiles(Arc<HostFileSettings>);
+
+/// What a program does with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Reads the content of a file.
+    Read,
+    /// Asks for the facts of a file or folder, or for the entries of a folder.
+    Browse,
+    Write,
+}
+
+/// The path of a call.
+#[derive(Debug)]
+pub(super) struct ResolvedPath {
+    /// The path as written, with the home directory in place of `~`.
+    pub(super) written: String,
+    /// The path without symbolic links to which it leads.
+    pub(super) target: String,
+}
+
+/// Why a path cannot be used by programs, whatever the policy says.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PathRefusal {
+    #[error(
+        "a path must be absolute, or begin with ~/, and have no `.`, `..`, empty parts and control characters"
+    )]
+    NotNormal,
+    #[error("a path must have at most {PATH_BYTES_MAX} bytes")]
+    TooLong,
+    #[error(
+        "programs cannot {verb} this path: a person can add it to `{verb}` of [servers.{server}] in the configuration, which has {granted}"
+    )]
+    NotGranted { verb: &'static str, server: ServerName, granted: String },
+    #[error(
+        "a symbolic link in this path leads to a file that is not in `{verb}` of [servers.{server}] of the configuration"
+    )]
+    LeadsElsewhere { verb: &'static str, server: ServerName },
+    #[error("no program can use files of the kernel and of Lockhouse itself")]
+    Reserved,
+    #[error(
+        "the path cannot be resolved: a symbolic link in it leads nowhere, or the user of Lockhouse cannot read a folder"
+    )]
+    Unresolvable,
+}
+
+impl HostFileSettings {
+    /// Whether programs can use any files. Otherwise, the server does not exist.
+    pub fn is_on(&self) -> bool {
+        !self.read.is_empty() || !self.write.is_empty()
+    }
+}
+
+impl Access {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Read | Self::Browse => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
+impl HostFiles {
+    pub(super) fn new(settings: HostFileSettings) -> Self {
+        Self(Arc::new(settings))
+    }
+
+    pub(super) fn settings(&self) -> &HostFileSettings {
+        &self.0
+    }
+
+    /// Returns the path of a call, and the path without symbolic links to which it leads. Blocks.
+    ///
+    /// # Errors
+    /// If the configuration does not let programs use the path as written, or its target.
+    pub(super) fn resolve(&self, access: Access, path: &str) -> Result<ResolvedPath, PathRefusal> {
+        let written = self.normal(path)?;
+        let (verb, server) = (access.verb(), self.0.name.clone());
+        if !self.is_granted(access, &written, false) {
+            let texts: Vec<&str> = self.patterns(access).iter().map(FilePattern::as_str).take(20).collect();
+            let granted = if texts.is_empty() { "no paths".to_owned() } else { texts.join(", ") };
+            return Err(PathRefusal::NotGranted { verb, server, granted });
+        }
+        let written = written.to_string_lossy().into_owned();
+        let real = resolve_paths(vec![written.clone()]).remove(&written).ok_or(PathRefusal::Unresolvable)?;
+        let target = Path::new(&real);
+        let is_below = |folder: &Path| target.starts_with(folder);
+        let is_own = |folder: &PathBuf| {
+            is_below(folder) || std::fs::canonicalize(folder).is_ok_and(|folder| is_below(&folder))
+        };
+        if KERNEL_FOLDERS.iter().any(|folder| is_below(Path::new(folder)))
+            || self.0.refused.iter().any(is_own)
+        {
+            return Err(PathRefusal::Reserved);
+        }
+        match self.is_granted(access, target, true) {
+            true => Ok(ResolvedPath { written, target: real }),
+            false => Err(PathRefusal::LeadsElsewhere { verb, server }),
+        }
+    }
+
+    fn patterns(&self, access: Access) -> &[FilePattern] {
+        match access {
+            Access::Read | Access::Browse => &self.0.read,
+            Access::Write => &self.0.write,
+        }
+    }
+
+    /// Whether the configuration names the path, or, to browse, could name a file below it. With `is_target`, the roots of
+    /// the patterns are compared with their symbolic links resolved as well.
+    fn is_granted(&self, access: Access, path: &Path, is_target: bool) -> bool {
+        self.patterns(access).iter().any(|pattern| {
+            let fits = |root: &Path| {
+                pattern.matches(root, path)
+                    || access == Access::Browse
+                        && path.starts_with(root)
+                        && pattern.may_match_below(root, path)
+            };
+            fits(pattern.root())
+                || is_target && std::fs::canonicalize(pattern.root()).is_ok_and(|root| fits(&root))
+        })
+    }
+
+    /// Whether a program may know of the file or folder at a path without links: it may read the file, or could read
+    /// files in the folder.
+    fn shows(&self, path: &Path, facts: &FileFacts) -> bool {
+        let access = if facts.is_folder { Access::Browse } else { Access::Read };
+        self.is_granted(access, path, true)
+    }
+
+    /// Returns the path with the home directory in place of `~`. Fails unless it is absolute and normalised.
+    fn normal(&self, path: &str) -> Result<PathBuf, PathRefusal> {
+        if path.len() > PATH_BYTES_MAX {
+            return Err(PathRefusal::TooLong);
+        }
+        let is_normal = |name: &str| !matches!(name, "" | "." | "..") && !name.chars().any(char::is_control);
+        let (base, rest) = match (path.strip_prefix("~/"), path.strip_prefix('/')) {
+            (Some(rest), _) => (self.0.home.clone().ok_or(PathRefusal::NotNormal)?, rest),
+            (None, Some(rest)) => (PathBuf::from("/"), rest),
+            (None, None) => return Err(PathRefusal::NotNormal),
+        };
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        match rest.is_empty() || rest.split('/').all(is_normal) {
+            true => Ok(base.join(rest)),
+            false => Err(PathRefusal::NotNormal),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,235 @@
+//! Opens, lists and writes files of this machine by paths without symbolic links. Each component of a path is opened
+//! in the folder before it, and no component may be a link. So a process that renames folders or creates links at the
+//! same time cannot lead the supervisor to another place.
+//!
+//! All functions block, and are called on blocking threads.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Component, Path};
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, open, openat, renameat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+
+/// Why a file of this machine cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    #[error("there is no such file or folder")]
+    NotFound,
+    #[error("it is a folder")]
+    IsFolder,
+    #[error("it is not a folder")]
+    NotFolder,
+    /// A pipe, a device, a socket or a symbolic link.
+    #[error("it is not a regular file")]
+    NotRegular,
+    #[error("it has {bytes} bytes, and the limit is {most} (file_mib of its table in the configuration)")]
+    TooLarge { bytes: u64, most: u64 },
+    #[error("a folder or symbolic link in its path was changed at the same time")]
+    Changed,
+    #[error("the user of Lockhouse has no permission for it")]
+    NoPermission,
+    #[error("there is no space left for it")]
+    NoSpace,
+    #[error("it cannot be read or written: {0}")]
+    Other(io::Error),
+}
+
+impl From<Errno> for FileError {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            Errno::ENOENT => Self::NotFound,
+            Errno::EISDIR => Self::IsFolder,
+            Errno::ENOTDIR => Self::NotFolder,
+            Errno::ELOOP => Self::Changed,
+            Errno::EACCES | Errno::EPERM | Errno::EROFS => Self::NoPermission,
+            Errno::ENOSPC | Errno::EDQUOT => Self::NoSpace,
+            Errno::ENXIO => Self::NotRegular,
+            errno => Self::Other(errno.into()),
+        }
+    }
+}
+
+impl From<io::Error> for FileError {
+    fn from(error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(number) => Errno::from_raw(number).into(),
+            None => Self::Other(error),
+        }
+    }
+}
+
+/// What a program learns about a file or folder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileFacts {
+    pub is_folder: bool,
+    /// Size in bytes; 0 for a folder.
+    pub bytes: u64,
+    /// When the content was last changed, in seconds since 1970.
+    pub modified: f64,
+}
+
+/// The kinds of files that programs may know of.
+fn facts(status: &FileStat) -> Option<FileFacts> {
+    let is_folder = match SFlag::from_bits_truncate(status.st_mode & SFlag::S_IFMT.bits()) {
+        SFlag::S_IFREG => false,
+        SFlag::S_IFDIR => true,
+        _ => return None,
+    };
+    let bytes = if is_folder { 0 } else { u64::try_from(status.st_size).unwrap_or(0) };
+    Some(FileFacts { is_folder, bytes, modified: status.st_mtime as f64 + status.st_mtime_nsec as f64 / 1e9 })
+}
+
+/// Opens the folder that contains `path`, and returns it with the last component. `path` is absolute and has no links.
+fn open_parent(path: &Path) -> Result<(OwnedFd, &OsStr), FileError> {
+    let name = path.file_name().ok_or(FileError::IsFolder)?;
+    Ok((open_folder(path.parent().unwrap_or(Path::new("/")))?, name))
+}
+
+/// Opens a folder by an absolute path without links.
+fn open_folder(path: &Path) -> Result<OwnedFd, FileError> {
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let mut folder = open("/", flags, Mode::empty())?;
+    for component in path.components() {
+        match component {
+            Component::RootDir => {}
+            Component::Normal(name) => {
+                folder = openat(&folder, name, flags, Mode::empty()).map_err(|errno| match errno {
+                    // With O_DIRECTORY, a symbolic link is reported as what it is: not a folder.
+                    Errno::ENOTDIR if is_link(&folder, name) => FileError::Changed,
+                    errno => errno.into(),
+                })?;
+            }
+            _ => return Err(FileError::Changed),
+        }
+    }
+    Ok(folder)
+}
+
+fn is_link(folder: &OwnedFd, name: &OsStr) -> bool {
+    let status = fstatat(folder, name, AtFlags::AT_SYMLINK_NOFOLLOW);
+    status.is_ok_and(|status| status.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFLNK.bits())
+}
+
+/// Opens a regular file of at most `most` bytes, and returns it with its size. Does not wait for a pipe, and opens no
+/// device.
+pub fn open_file(path: &Path, most: u64) -> Result<(File, u64), FileError> {
+    let (parent, name) = open_parent(path)?;
+    // Opening a device can have effects, so the kind is checked before the file is opened, and again afterwards.
+    regular_size(&fstatat(&parent, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)?;
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let file = openat(&parent, name, flags, Mode::empty())?;
+    let bytes = regular_size(&fstat(&file)?)?;
+    match bytes > most {
+        true => Err(FileError::TooLarge { bytes, most }),
+        false => Ok((File::from(file), bytes)),
+    }
+}
+
+fn regular_size(status: &FileStat) -> Result<u64, FileError> {
+    match facts(status) {
+        Some(facts) if facts.is_folder => Err(FileError::IsFolder),
+        Some(facts) => Ok(facts.bytes),
+        None => Err(FileError::NotRegular),
+    }
+}
+
+/// Returns what is known about the file or folder at a path.
+pub fn stat(path: &Path) -> Result<FileFacts, FileError> {
+    let status = match path.parent() {
+        None => fstat(open_folder(path)?)?,
+        Some(_) => {
+            let (parent, name) = open_parent(path)?;
+            fstatat(&parent, name, AtFlags::AT_SYMLINK_NOFOLLOW)?
+        }
+    };
+    facts(&status).ok_or(FileError::NotRegular)
+}
+
+/// Returns the names in a folder for which `is_shown` returns true for the name and its facts, sorted by name, and
+/// whether names were left out because there are more than `most`. Links, devices and names that are not UTF-8 are
+/// omitted.
+pub fn list(
+    path: &Path,
+    most: usize,
+    is_shown: impl Fn(&str, &FileFacts) -> bool,
+) -> Result<(Vec<(String, FileFacts)>, bool), FileError> {
+    let folder = open_folder(path)?;
+    // The magic link of the open folder leads to this folder, whatever happens to its path meanwhile.
+    let entries = std::fs::read_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()))?;
+    let mut shown = Vec::new();
+    let mut is_cut = false;
+    for entry in entries {
+        let name = entry?.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let Ok(status) = fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) else { continue };
+        let Some(facts) = facts(&status).filter(|facts| is_shown(name, facts)) else { continue };
+        is_cut = shown.len() == most;
+        if is_cut {
+            break;
+        }
+        shown.push((name.to_owned(), facts));
+    }
+    shown.sort_by(|one, other| one.0.cmp(&other.0));
+    Ok((shown, is_cut))
+}
+
+/// A file that is being written. Its content becomes visible under its name at the end, all at once. If this value is
+/// dropped before, nothing remains.
+#[derive(Debug)]
+pub struct NewFile {
+    folder: OwnedFd,
+    name: std::ffi::OsString,
+    temporary: String,
+    file: File,
+    is_finished: bool,
+}
+
+impl NewFile {
+    /// Begins to write the file at `path`, whose folder must exist. A regular file with this name is replaced at the
+    /// end, and keeps its mode.
+    pub fn create(path: &Path) -> Result<Self, FileError> {
+        let (folder, name) = open_parent(path)?;
+        let old = match fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(status) => regular_size(&status).map(|_| Some(status))?,
+            Err(Errno::ENOENT) => None,
+            Err(errno) => return Err(errno.into()),
+        };
+        let temporary = format!(".lockhouse-{}", uuid::Uuid::now_v7().simple());
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        // The umask of the process restricts the mode.
+        let file = openat(&folder, temporary.as_str(), flags, Mode::from_bits_truncate(0o666))?;
+        let new =
+            Self { folder, name: name.to_owned(), temporary, file: File::from(file), is_finished: false };
+        if let Some(old) = old {
+            fchmod(&new.file, Mode::from_bits_truncate(old.st_mode & 0o777))?;
+        }
+        Ok(new)
+    }
+
+    pub fn write(&mut self, piece: &[u8]) -> Result<(), FileError> {
+        Ok(self.file.write_all(piece)?)
+    }
+
+    /// Makes the file visible under its name.
+    pub fn finish(mut self) -> Result<(), FileError> {
+        renameat(&self.folder, self.temporary.as_str(), &self.folder, self.name.as_os_str())?;
+        self.is_finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            let _ = unlinkat(&self.folder, self.temporary.as_str(), UnlinkatFlags::NoRemoveDir);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

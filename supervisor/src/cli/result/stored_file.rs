@@ -1,0 +1,123 @@
+//! Stored files for `lockhouse result`: those of `lockhouse run` from their directory, and those of running services
+//! through their control sockets.
+
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::process::ExitCode;
+
+use data_encoding::BASE64;
+use lockhouse_base::json::group_thousands;
+use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse};
+use lockhouse_gate::result_files::{ResultFiles, StoredFile};
+use lockhouse_protocol::ResultHandle;
+
+use super::super::control_client;
+use super::super::id_prefix::{Match, find_by_prefix, list_candidates};
+use super::super::output_folder::OutputFolder;
+use super::super::terminal::for_stderr;
+use super::super::{USAGE, print_error};
+use crate::config::ResultBounds;
+
+/// A stored file, with its content.
+struct Found {
+    name: String,
+    content: File,
+}
+
+/// Returns a sentence about the stored file of `lockhouse run` whose handle is, or starts with, `handle`.
+pub(super) fn describe(bounds: ResultBounds, handle: &ResultHandle) -> Option<String> {
+    let found = open_store(bounds).with_prefix(handle.as_str());
+    let [StoredFile { handle, name, media_type, bytes }] = found.as_slice() else { return None };
+    let size = group_thousands(usize::try_from(*bytes).unwrap_or(usize::MAX));
+    Some(format!(
+        "{handle} is the file {name} ({media_type}, {size} bytes): `lockhouse result {handle} --out DIR` writes it"
+    ))
+}
+
+/// Writes the file whose handle is, or starts with, `handle` into the folder.
+pub(super) async fn write(bounds: ResultBounds, handle: &ResultHandle, mut folder: OutputFolder) -> ExitCode {
+    let found = match find(bounds, handle).await {
+        Ok(Some(found)) => found,
+        Ok(None) => {
+            eprintln!(
+                "lockhouse: there is no file {handle}, neither of `lockhouse run` nor of a running service; files are kept \
+                 for {} s or until newer ones need their space",
+                bounds.files.lifetime.as_secs()
+            );
+            return ExitCode::from(USAGE);
+        }
+        Err(status) => return status,
+    };
+    let Found { name, mut content } = found;
+    match folder.write(&name, &mut content) {
+        Ok(path) => {
+            println!("{}", path.display());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("lockhouse: {}", for_stderr(&error.to_string()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn find(bounds: ResultBounds, handle: &ResultHandle) -> Result<Option<Found>, ExitCode> {
+    let store = open_store(bounds);
+    let candidates = store.with_prefix(handle.as_str());
+    match find_by_prefix(&candidates, handle.as_str(), |file| file.handle.to_string()) {
+        Match::One(file) => {
+            let opened = store.open_for_operator(&file.handle);
+            Ok(opened.map(|(file, content)| Found { name: file.name, content }))
+        }
+        Match::Ambiguous(several) => {
+            let several: Vec<String> = several.iter().map(|file| file.handle.to_string()).collect();
+            let candidates = list_candidates(&several);
+            eprintln!(
+                "lockhouse: several files match; give more characters of the handle of one: {candidates}"
+            );
+            Err(ExitCode::from(USAGE))
+        }
+        Match::None => find_in_services(handle).await,
+    }
+}
+
+/// Asks every running Lockhouse process of this user for the file. The handle must be complete.
+async fn find_in_services(handle: &ResultHandle) -> Result<Option<Found>, ExitCode> {
+    let request = |offset| OperatorRequest::ReadFile { handle: handle.to_string(), offset };
+    for (pid, answer) in control_client::request_all(&request(0)).await {
+        let OperatorResponse::File(mut part) = answer else { continue };
+        let fetched = async {
+            let mut content = tempfile()?;
+            let mut offset = 0;
+            loop {
+                let bytes = BASE64.decode(part.base64.as_bytes()).map_err(io::Error::other)?;
+                content.write_all(&bytes)?;
+                offset += bytes.len() as u64;
+                if offset >= part.bytes || bytes.is_empty() {
+                    break;
+                }
+                let next = control_client::request_one(pid, &request(offset)).await;
+                let Some(OperatorResponse::File(next)) = next else {
+                    return Err(io::Error::other("the service stopped, or the file has expired"));
+                };
+                part = next;
+            }
+            content.rewind()?;
+            Ok(Found { name: part.name, content })
+        };
+        return fetched.await.map(Some).map_err(|error: io::Error| print_error(&error, USAGE));
+    }
+    Ok(None)
+}
+
+/// Creates a file without a name in the directory for temporary files.
+fn tempfile() -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = File::options();
+    options.read(true).write(true).custom_flags(libc::O_TMPFILE).mode(0o600);
+    options.open(std::env::temp_dir())
+}
+
+fn open_store(bounds: ResultBounds) -> ResultFiles {
+    ResultFiles::of_commands(lockhouse_base::directories::state(), bounds.files)
+}

@@ -1,0 +1,100 @@
+"""Access of the file system in memory to files of the host, through an object that asks the supervisor.
+
+Without such an object, no path leads to the host. A file that was fetched stays in memory until the end of the run.
+"""
+
+import errno
+
+import lockhouse_files_store as store
+from lockhouse_files_nodes import Directory, File, Usage, require_space
+from lockhouse_files_store import State, failure
+
+
+class Host:
+    """What an object for `set_host` offers. Paths are absolute and normal. Each method may raise OSError."""
+
+    def fetch(self, path):
+        """The content of a file of the host, as a bytearray, which the caller may keep, or bytes; None if the path is not its concern."""
+
+    def stat(self, path):
+        """Whether the path is a directory, its size in bytes, and its time of change in seconds; None as above."""
+
+    def list(self, path):
+        """The names in a directory; None as above."""
+
+    def may_save(self, path):
+        """Whether a file can be written. Asked when a program opens it."""
+        return False
+
+    def save(self, path, data):
+        """Writes the content of a file that a program has closed."""
+
+
+def set_host(host):
+    """Installs the access to files of the host; None removes it."""
+    State.host = host
+
+
+def begin_run():
+    """Forgets the files that the previous run of the session has fetched."""
+    if State.fetched:
+        for file in State.fetched.values():
+            file.linked = False
+            file.release()
+        State.fetched = {}
+
+
+def fetch(path):
+    """The file of the host at a path, as a File; None if there is none."""
+    file = State.fetched.get(path)
+    if file is None and State.host is not None:
+        data = State.host.fetch(path)
+        if data is not None:
+            require_space(len(data))
+            file = File(0o444)
+            file.data = data if isinstance(data, bytearray) else bytearray(data)
+            file.linked, file.changed = True, False
+            Usage.bytes += len(data)
+            State.fetched[path] = file
+    return file
+
+
+def status(path):
+    """Whether a path of the host is a directory, its size and its time; None if it is unknown."""
+    file = State.fetched.get(path)
+    if file is not None:
+        return False, len(file.data), file.modified_ns / 1e9
+    return State.host.stat(path) if State.host is not None else None
+
+
+def names(path):
+    """Names in a directory of the host; None if it is unknown."""
+    return State.host.list(path) if State.host is not None else None
+
+
+def may_save(path):
+    """Whether the program may write a file of the host."""
+    return State.host is not None and State.host.may_save(path)
+
+
+def save(path, data):
+    """Writes a file of the host, which replaces the fetched one."""
+    fetched = State.fetched.pop(path, None)
+    if fetched is not None:
+        fetched.linked = False
+        fetched.release()
+    State.host.save(path, data)
+
+
+def existing_file(place, given):
+    """The File at a place that a program wants to read, in memory or from the host."""
+    node = place.node
+    if node is None:
+        node = fetch(place.path)
+        if node is None:
+            raise store.missing_error(place, given)
+    if isinstance(node, Directory):
+        raise failure(errno.EISDIR, given)
+    if place.is_directory:
+        raise failure(errno.ENOTDIR, given)
+    return node

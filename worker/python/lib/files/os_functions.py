@@ -1,0 +1,217 @@
+"""The functions of `os` that change files in memory and the working directory."""
+
+import errno
+import os
+import stat as modes
+
+import lockhouse_files_host as host
+import lockhouse_files_open as streams
+import lockhouse_files_store as store
+from lockhouse_files_nodes import Directory, File, NullDevice, now
+from lockhouse_files_store import State, failure
+from lockhouse_files_status import existing, listdir, require_no_descriptor, scandir, stat
+from lockhouse_streams import PREFIX
+
+LINKS = f"{PREFIX}: files in memory have no links, owners and attributes; copy the file instead"
+
+_original = {name: getattr(os, name) for name in ("truncate", "chmod", "utime", "chdir")}
+
+
+def lstat(path, *, dir_fd=None):
+    """Status of a file in memory."""
+    return stat(path, dir_fd=dir_fd)
+
+
+def access(path, mode, *, dir_fd=None, effective_ids=False, follow_symlinks=True):
+    """Whether a file exists and may be used so."""
+    require_no_descriptor(dir_fd)
+    place = store.locate(path) if not isinstance(path, int) else None
+    if place is not None and place.node is None and host.status(place.path) is None:
+        return False
+    found = stat(path)
+    wanted = (0o444 if mode & os.R_OK else 0) | (0o222 if mode & os.W_OK else 0) | (0o111 if mode & os.X_OK else 0)
+    return all(found.st_mode & wanted & digit for digit in (0o444, 0o222, 0o111) if wanted & digit)
+
+
+def mkdir(path, mode=0o777, *, dir_fd=None):
+    """Makes a directory."""
+    require_no_descriptor(dir_fd)
+    place = store.locate(path)
+    if place.node is not None:
+        raise failure(errno.EEXIST, path)
+    store.add(place, Directory(mode & 0o755), path)
+
+
+def rmdir(path, *, dir_fd=None):
+    """Removes an empty directory."""
+    require_no_descriptor(dir_fd)
+    node, place = existing(path), store.locate(path)
+    if not isinstance(node, Directory):
+        raise failure(errno.ENOTDIR, path)
+    store.require_changeable(place, path)
+    if node.entries:
+        raise failure(errno.ENOTEMPTY, path)
+    store.take(place)
+
+
+def remove(path, *, dir_fd=None):
+    """Removes a file."""
+    require_no_descriptor(dir_fd)
+    node, place = existing(path), store.locate(path)
+    if isinstance(node, Directory):
+        raise failure(errno.EISDIR, path)
+    store.require_changeable(place, path)
+    store.take(place)
+
+
+def unlink(path, *, dir_fd=None):
+    """Removes a file."""
+    remove(path, dir_fd=dir_fd)
+
+
+def rename(src, dst, *, src_dir_fd=None, dst_dir_fd=None):
+    """Renames a file or directory, and replaces a file or an empty directory of the new name."""
+    require_no_descriptor(src_dir_fd, dst_dir_fd)
+    source, target = store.locate(src), store.locate(dst)
+    for place, given in (source, src), (target, dst):
+        if place.is_host:
+            raise store.refusal(given)
+        if place.node is None and place.parent is None:
+            raise failure(place.problem, src, dst)
+    node, before = source.node, target.node
+    if node is None:
+        raise failure(source.problem, src, dst)
+    moves_directory = isinstance(node, Directory)
+    if (source.is_directory or target.is_directory) and not moves_directory:
+        raise failure(errno.ENOTDIR, src, dst)
+    if source.path == target.path:
+        return
+    for place in (source, target):
+        if place.parent is None or place.parent.fixed:
+            raise failure(errno.EBUSY, src, dst)
+    if moves_directory and target.path.startswith(f"{source.path}/"):
+        raise failure(errno.EINVAL, src, dst)
+    if isinstance(before, Directory) and source.path.startswith(f"{target.path}/"):
+        raise failure(errno.ENOTEMPTY, src, dst)
+    _require_replaceable(before, moves_directory, src, dst)
+    _require_levels(node, target, dst)
+    del source.parent.entries[source.name]
+    source.parent.modified_ns = now()
+    store.put(target, node)
+    if isinstance(node, File):
+        node.changed = True
+    if before is not None:
+        store.drop(before)
+
+
+def _require_replaceable(before, by_directory, src, dst):
+    if before is None:
+        return
+    if isinstance(before, Directory):
+        if not by_directory:
+            raise failure(errno.EISDIR, src, dst)
+        if before.entries:
+            raise failure(errno.ENOTEMPTY, src, dst)
+    elif by_directory:
+        raise failure(errno.ENOTDIR, src, dst)
+
+
+def _require_levels(node, target, given):
+    """Raises an error if a moved directory would reach below the last level."""
+    waiting = [(node, target.path.count("/"))]
+    while waiting:
+        node, level = waiting.pop()
+        if level > store.LEVELS_MAX:
+            raise failure(errno.ENAMETOOLONG, given)
+        if isinstance(node, Directory):
+            waiting += [(inner, level + 1) for inner in node.entries.values()]
+
+
+def replace(src, dst, *, src_dir_fd=None, dst_dir_fd=None):
+    """As `rename`."""
+    rename(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+
+
+def truncate(path, length):
+    """Cuts a file, or extends it with zeros."""
+    if isinstance(path, int):
+        raw = streams.stream_of(path)
+        return _original["truncate"](path, length) if raw is None else raw.truncate(length) and None
+    node = existing(path)
+    if isinstance(node, Directory):
+        raise failure(errno.EISDIR, path)
+    if length < 0 or isinstance(node, NullDevice):
+        raise failure(errno.EINVAL, path)
+    if length != len(node.content()):
+        node.resize(length)
+
+
+def chmod(path, mode, *, dir_fd=None, follow_symlinks=True):
+    """Sets the permission bits of a file. They are kept, but not enforced: all files are the program's own."""
+    if isinstance(path, int):
+        return _original["chmod"](path, mode)
+    require_no_descriptor(dir_fd)
+    node = existing(path)
+    node.mode = modes.S_IFMT(node.mode) | mode & 0o7777
+
+
+def utime(path, times=None, *, ns=None, dir_fd=None, follow_symlinks=True):
+    """Sets the times of a file."""
+    if isinstance(path, int):
+        return _original["utime"](path, times) if ns is None else _original["utime"](path, ns=ns)
+    require_no_descriptor(dir_fd)
+    if times is not None and ns is not None:
+        raise ValueError("utime: you may specify either 'times' or 'ns' but not both")
+    node = existing(path)
+    if times is not None:
+        ns = [int(seconds * 1_000_000_000) for seconds in times]
+    node.accessed_ns, node.modified_ns = ns or (now(),) * 2
+
+
+def getcwd():
+    """The working directory."""
+    return State.directory
+
+
+def getcwdb():
+    """The working directory, as bytes."""
+    return os.fsencode(State.directory)
+
+
+def chdir(path):
+    """Changes the working directory."""
+    if isinstance(path, int):
+        return _original["chdir"](path)
+    if not isinstance(existing(path), Directory):
+        raise failure(errno.ENOTDIR, path)
+    State.directory = store.locate(path).path
+
+
+def readlink(path, *, dir_fd=None):
+    """Raises the error for a path that is no link."""
+    require_no_descriptor(dir_fd)
+    existing(path)
+    raise failure(errno.EINVAL, path)
+
+
+def listxattr(path=None, *, follow_symlinks=True):
+    """Attributes of a file: none."""
+    if not isinstance(path, int):
+        existing("." if path is None else path)
+    return []
+
+
+def _refuse_links(*args, **kwargs):
+    path = args[0] if args and isinstance(args[0], (str, bytes, os.PathLike)) else None
+    if path is not None and store.is_host_path(path):
+        raise store.refusal(path)
+    raise PermissionError(errno.EPERM, LINKS, None if path is None else os.fspath(path))
+
+
+symlink = link = chown = lchown = setxattr = removexattr = _refuse_links
+FUNCTIONS = {
+    function: globals()[function]
+    for function in (
+        "stat lstat access mkdir rmdir remove unlink rename replace listdir scandir truncate chmod utime getcwd getcwdb chdir "
+        "readlink listxattr symlink link chown lchown setxattr removexattr").split()
+}

@@ -1,0 +1,161 @@
+"""Status of files in memory, and lists of directories: `os.stat`, `os.listdir`, `os.scandir`."""
+
+import errno
+import os
+import stat as modes
+
+import lockhouse_files_host as host
+import lockhouse_files_open as streams
+import lockhouse_files_store as store
+from lockhouse_files_nodes import Directory, File
+from lockhouse_files_store import failure
+from lockhouse_streams import PREFIX
+
+DIRECTORY_DESCRIPTORS = f"{PREFIX}: directories in memory have no descriptors; use whole paths instead of dir_fd"
+_DEVICE = 1
+
+_original = {name: getattr(os, name) for name in ("stat", "listdir", "scandir")}
+
+
+def require_no_descriptor(*descriptors):
+    if any(descriptor is not None for descriptor in descriptors):
+        raise PermissionError(errno.EPERM, DIRECTORY_DESCRIPTORS)
+
+
+def existing(path):
+    """The file or directory in memory at a path."""
+    place = store.locate(path)
+    if place.node is None:
+        raise store.missing_error(place, path)
+    if place.is_directory and not isinstance(place.node, Directory):
+        raise failure(errno.ENOTDIR, path)
+    return place.node
+
+
+def stat(path, *, dir_fd=None, follow_symlinks=True):
+    """Status of a file in memory; there are no links, so `lstat` is the same."""
+    if isinstance(path, int):
+        raw = streams.stream_of(path)
+        return _original["stat"](path) if raw is None else status_of(raw)
+    require_no_descriptor(dir_fd)
+    place = store.locate(path)
+    if place.node is None:
+        known = host.status(place.path)
+        if known is None:
+            raise store.missing_error(place, path)
+        is_directory, size, seconds = known
+        mode = modes.S_IFDIR | 0o555 if is_directory else modes.S_IFREG | 0o444
+        return _result(mode, hash(place.path) & 0x7FFFFFFF, size, int(seconds * 1e9), int(seconds * 1e9))
+    return status(existing(path))
+
+
+def status(node):
+    """The `os.stat_result` of a file or directory in memory."""
+    size = node.size() if isinstance(node, File) else 0
+    return _result(node.mode, node.inode, size, node.accessed_ns, node.modified_ns)
+
+
+def status_of(raw):
+    """The `os.stat_result` of an open raw stream."""
+    return status(raw.node) if isinstance(raw, streams.MemoryFile) else stat(store.NULL)
+
+
+def _result(mode, inode, size, accessed_ns, modified_ns):
+    times = (accessed_ns, modified_ns, modified_ns)
+    named = {}
+    for name, ns in zip(("st_atime", "st_mtime", "st_ctime"), times):
+        named[name], named[f"{name}_ns"] = ns / 1e9, ns
+    named["st_blksize"], named["st_blocks"] = 4096, (size + 511) // 512
+    whole = (ns // 10**9 for ns in times)
+    return os.stat_result((mode, inode, _DEVICE, 1, os.getuid(), os.getgid(), size, *whole), named)
+
+
+def listdir(path="."):
+    """Names in a directory, in no particular order."""
+    if isinstance(path, int):
+        return _original["listdir"](path)
+    names = [name for name, _ in _entries(path)]
+    return [os.fsencode(name) for name in names] if isinstance(path, bytes) else names
+
+
+def _entries(path):
+    """Pairs of a name and its File or Directory, or None in a directory of the host."""
+    path = "." if path is None else path
+    place = store.locate(path)
+    if place.node is None:
+        names = host.names(place.path)
+        if names is None:
+            raise store.missing_error(place, path)
+        return [(name, None) for name in names]
+    node = existing(path)
+    if not isinstance(node, Directory):
+        raise failure(errno.ENOTDIR, path)
+    return list(node.entries.items())
+
+
+class DirEntry:
+    """An entry of `os.scandir`."""
+
+    __slots__ = ("name", "path", "_node")
+
+    def __init__(self, name, path, node):
+        self.name, self.path, self._node = name, path, node
+
+    def __fspath__(self):
+        return self.path
+
+    def __repr__(self):
+        return f"<DirEntry {self.name!r}>"
+
+    def is_dir(self, *, follow_symlinks=True):
+        return modes.S_ISDIR(self._mode())
+
+    def is_file(self, *, follow_symlinks=True):
+        return modes.S_ISREG(self._mode())
+
+    def is_symlink(self):
+        return False
+
+    def is_junction(self):
+        return False
+
+    def inode(self):
+        return self.stat().st_ino
+
+    def stat(self, *, follow_symlinks=True):
+        return stat(self.path) if self._node is None else status(self._node)
+
+    def _mode(self):
+        return self.stat().st_mode if self._node is None else self._node.mode
+
+
+class _Scan:
+    """The iterator of `os.scandir`, which is also a context manager."""
+
+    def __init__(self, entries):
+        self._entries = iter(entries)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self._entries)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self._entries = iter(())
+
+
+def scandir(path="."):
+    """Entries of a directory."""
+    if isinstance(path, int):
+        return _original["scandir"](path)
+    folder = os.fspath("." if path is None else path)
+    encode = os.fsencode if isinstance(folder, bytes) else str
+    entries = [(encode(name), node) for name, node in _entries(path)]
+    return _Scan(DirEntry(name, os.path.join(folder, name), node) for name, node in entries)

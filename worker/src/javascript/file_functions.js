@@ -1,0 +1,317 @@
+// Functions on files in memory: those of `node:fs`, and the global `files`.
+(native, realm) => {
+  const { isOrdinary, latin1, names, wellFormed } = realm;
+  const { add, directory, drop, fileAt, fileError, locate, missing, newFile, put, requireChangeable, resize, statusAt, take, writeAt, LEVELS_MAX } =
+    realm.fileSystem;
+  const { isView } = ArrayBuffer;
+
+  const ENCODINGS = {
+    utf8: (bytes) => native.fromUtf8(latin1(bytes), false),
+    base64: (bytes) => native.toBase64(latin1(bytes)),
+    hex: (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(""),
+    latin1,
+  };
+  const encodingName = (encoding) => {
+    const name = String(encoding).toLowerCase().replace(/^utf-8$/, "utf8").replace(/^(binary|ascii)$/, "latin1");
+    if (Object.hasOwn(ENCODINGS, name)) return name;
+    throw Object.assign(new TypeError(`Unknown encoding: ${encoding}`), { code: "ERR_UNKNOWN_ENCODING" });
+  };
+  const decode = (bytes, encoding) => ENCODINGS[encodingName(encoding)](bytes);
+
+  // The bytes of a file, as Node's Buffer: `toString()` decodes them.
+  class Buffer extends Uint8Array {
+    static get [Symbol.species]() {
+      return Uint8Array;
+    }
+    toString(encoding = "utf8") {
+      return decode(this, encoding);
+    }
+  }
+  const bytesOf = (data, encoding = "utf8") => {
+    if (isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    if (data instanceof ArrayBuffer) return new Uint8Array(data);
+    if (typeof data !== "string") {
+      const error = new TypeError(`The "data" argument must be of type string, or bytes as Uint8Array. Received ${data === null ? "null" : typeof data}`);
+      throw Object.assign(error, { code: "ERR_INVALID_ARG_TYPE" });
+    }
+    switch (encodingName(encoding)) {
+      case "utf8":
+        return native.toUtf8(wellFormed(data));
+      case "base64":
+        return native.fromBase64(wellFormed(data));
+      case "hex":
+        return Uint8Array.from(data.match(/[0-9a-f]{2}/gi) ?? [], (pair) => Number.parseInt(pair, 16));
+      default:
+        return Uint8Array.from(data, (letter) => letter.charCodeAt(0));
+    }
+  };
+  const optionsOf = (options) => (typeof options === "string" ? { encoding: options } : (options ?? {}));
+
+  class Stats {
+    constructor({ isDirectory, size, modifiedMs, inode }) {
+      const time = new Date(modifiedMs);
+      Object.assign(this, { dev: 1, ino: inode, mode: isDirectory ? 0o40755 : 0o100644, nlink: 1, uid: 0, gid: 0, size });
+      for (const kind of ["atime", "mtime", "ctime", "birthtime"]) Object.assign(this, { [`${kind}Ms`]: modifiedMs, [kind]: time });
+      Object.defineProperty(this, "isFolder", { value: isDirectory });
+    }
+    isDirectory() {
+      return this.isFolder;
+    }
+    isFile() {
+      return !this.isFolder;
+    }
+    isSymbolicLink() {
+      return false;
+    }
+  }
+  class Dirent {
+    #isDirectory;
+    constructor(name, parentPath, isDirectory) {
+      Object.assign(this, { name, parentPath, path: parentPath });
+      this.#isDirectory = isDirectory;
+    }
+    isDirectory() {
+      return this.#isDirectory;
+    }
+    isFile() {
+      return !this.#isDirectory;
+    }
+    isSymbolicLink() {
+      return false;
+    }
+  }
+
+  const status = (path, call) => {
+    const place = locate(path, call);
+    const found = statusAt(place);
+    if (!found) throw missing(place, call);
+    if (place.isFolder && !found.isDirectory) throw fileError("ENOTDIR", place.given, call);
+    return found;
+  };
+  const isThere = (path) => {
+    try {
+      return status(path, "access") !== undefined;
+    } catch {
+      return false;
+    }
+  };
+  const copyOf = (file) => Object.setPrototypeOf(file.bytes.slice(0, file.size), Buffer.prototype);
+
+  const readFile = (path, options) => {
+    const { encoding } = optionsOf(options);
+    const bytes = copyOf(fileAt(path, "open"));
+    return encoding && encoding !== "buffer" ? decode(bytes, encoding) : bytes;
+  };
+  // Opens a file for writing with a flag of Node: `w`, `a`, `wx`, `ax` or `r+`.
+  const openToWrite = (path, flag) => {
+    const place = locate(path, "open");
+    if (place.isHost) return undefined;
+    if (place.isFolder && place.parent && !flag.startsWith("r")) throw fileError("EISDIR", place.given, "open");
+    if (place.node && flag.includes("x")) throw fileError("EEXIST", place.given, "open");
+    if (place.node?.isDirectory) throw fileError("EISDIR", place.given, "open");
+    if (place.node && place.isFolder) throw fileError("ENOTDIR", place.given, "open");
+    if (place.node) return place.node;
+    if (flag.startsWith("r")) throw missing(place, "open");
+    const file = newFile();
+    add(place, file, "open");
+    return file;
+  };
+  const saveOnHost = (path, bytes, flag) => {
+    const place = locate(path, "open");
+    if (!realm.filesHost?.maySave(place.path)) throw missing(place, "open");
+    const before = flag.startsWith("a") ? realm.filesHost.fetch(place.path) : undefined;
+    if (flag.includes("x") && realm.filesHost.stat(place.path)) throw fileError("EEXIST", place.given, "open");
+    const whole = new Uint8Array((before?.length ?? 0) + bytes.length);
+    if (before) whole.set(before);
+    whole.set(bytes, before?.length ?? 0);
+    realm.filesHost.save(place.path, whole);
+  };
+  const write = (path, data, options, defaultFlag) => {
+    const { encoding, flag = defaultFlag } = optionsOf(options);
+    const bytes = bytesOf(data, encoding ?? "utf8");
+    const file = openToWrite(path, flag);
+    if (!file) return saveOnHost(path, bytes, flag);
+    if (flag.startsWith("w")) resize(file, 0, "write");
+    writeAt(file, flag.startsWith("a") ? file.size : 0, bytes, "write");
+  };
+  const writeFile = (path, data, options) => write(path, data, options, "w");
+  const appendFile = (path, data, options) => write(path, data, options, "a");
+
+  const entriesOf = (place, call) => {
+    const { node } = place;
+    if (!node) {
+      const listed = realm.filesHost?.list(place.path);
+      if (!listed) throw missing(place, call);
+      return listed.map((name) => [name, status(`${place.path}/${name}`, call)]);
+    }
+    if (!node.isDirectory) throw fileError("ENOTDIR", place.given, call);
+    return [...node.entries].sort(([a], [b]) => (a < b ? -1 : 1));
+  };
+  const readdir = (path, options) => {
+    const { withFileTypes, recursive } = optionsOf(options);
+    const place = locate(path, "scandir");
+    const found = [];
+    const collect = (place, prefix) => {
+      for (const [name, { isDirectory }] of entriesOf(place, "scandir")) {
+        const parent = prefix ? `${place.given}` : String(path);
+        found.push(withFileTypes ? new Dirent(name, parent, isDirectory) : prefix + name);
+        if (recursive && isDirectory) collect(locate(`${place.given}/${name}`, "scandir"), `${prefix}${name}/`);
+      }
+    };
+    collect(place, "");
+    return found;
+  };
+  const mkdir = (path, options) => {
+    const place = locate(path, "mkdir");
+    if (!optionsOf(options).recursive) {
+      if (place.node) throw fileError("EEXIST", place.given, "mkdir");
+      return add(place, directory(), "mkdir");
+    }
+    let first;
+    let at = "";
+    for (const name of place.path.slice(1).split("/")) {
+      at += `/${name}`;
+      const part = locate(at, "mkdir");
+      if (part.node && !part.node.isDirectory) throw fileError(at === place.path && !place.isFolder ? "EEXIST" : "ENOTDIR", place.given, "mkdir");
+      if (part.node) continue;
+      add({ ...part, given: place.given }, directory(), "mkdir");
+      first ??= at;
+    }
+    return first;
+  };
+  const present = (path, call) => {
+    const place = locate(path, call);
+    if (!place.node) throw missing(place, call);
+    if (place.isFolder && !place.node.isDirectory) throw fileError("ENOTDIR", place.given, call);
+    return place;
+  };
+  const discard = (place, call) => {
+    requireChangeable(place, call);
+    take(place);
+    drop(place.node);
+  };
+  const unlink = (path) => {
+    const place = present(path, "unlink");
+    if (place.node.isDirectory) throw fileError("EISDIR", place.given, "unlink");
+    discard(place, "unlink");
+  };
+  const rmdir = (path) => {
+    const place = present(path, "rmdir");
+    if (!place.node.isDirectory) throw fileError("ENOTDIR", place.given, "rmdir");
+    if (place.node.entries.size) throw fileError("ENOTEMPTY", place.given, "rmdir");
+    discard(place, "rmdir");
+  };
+  const rm = (path, options) => {
+    const { force, recursive } = optionsOf(options);
+    const place = locate(path, "rm");
+    if (place.problem === "ENOENT" && force) return;
+    const { node } = present(path, "rm");
+    if (node.isDirectory && !recursive) {
+      const error = new Error(`Path is a directory: rm returned EISDIR (is a directory) ${place.given}`);
+      throw Object.assign(error, { code: "ERR_FS_EISDIR", errno: 21, syscall: "rm", path: place.given });
+    }
+    discard(place, "rm");
+  };
+  const rename = (from, to) => {
+    const [source, target] = [locate(from, "rename"), locate(to, "rename")];
+    const fail = (code) => fileError(code, source.given, "rename", { dest: target.given });
+    for (const place of [source, target]) {
+      if (place.isHost) throw missing(place, "rename");
+      if (!place.node && !place.parent) throw fail(place.problem);
+    }
+    if (!source.node) throw fail("ENOENT");
+    if ((source.isFolder || target.isFolder) && !source.node.isDirectory) throw fail("ENOTDIR");
+    if (source.path === target.path) return;
+    for (const place of [source, target]) requireChangeable(place, "rename");
+    const before = target.node;
+    if (source.node.isDirectory && target.path.startsWith(`${source.path}/`)) throw fail("EINVAL");
+    if (before?.isDirectory && source.path.startsWith(`${target.path}/`)) throw fail("ENOTEMPTY");
+    if (before && before.isDirectory !== source.node.isDirectory) throw fail(before.isDirectory ? "EISDIR" : "ENOTDIR");
+    if (before?.isDirectory && before.entries.size) throw fail("ENOTEMPTY");
+    const depth = (node) => (node.isDirectory ? 1 + Math.max(0, ...Array.from(node.entries.values(), depth)) : 1);
+    if (target.path.split("/").length - 2 + depth(source.node) > LEVELS_MAX) throw fail("ENAMETOOLONG");
+    take(source);
+    put(target, source.node);
+    if (!source.node.isDirectory) source.node.changed = true;
+    if (before) drop(before);
+  };
+  const copyFile = (from, to, mode = 0) => {
+    try {
+      writeFile(to, copyOf(fileAt(from, "copyfile")), { flag: mode & 1 ? "wx" : "w" });
+    } catch (error) {
+      if (!error.errno || error.code === "ENOSPC" || error.code === "EPERM") throw error;
+      throw fileError(error.code, String(from), "copyfile", { dest: String(to) });
+    }
+  };
+  const cp = (from, to, options) => {
+    const source = status(from, "cp");
+    if (!source.isDirectory) return copyFile(from, to);
+    if (!optionsOf(options).recursive) throw fileError("EISDIR", String(from), "cp", { words: "Recursive option not enabled, cannot copy a directory" });
+    if (`${locate(to, "cp").path}/`.startsWith(`${locate(from, "cp").path}/`)) throw fileError("EINVAL", String(from), "cp");
+    mkdir(to, { recursive: true });
+    for (const name of readdir(from)) cp(`${from}/${name}`, `${to}/${name}`, options);
+  };
+  const stat = (path, options) => {
+    if (optionsOf(options).throwIfNoEntry === false && !isThere(path)) return undefined;
+    return new Stats(status(path, "stat"));
+  };
+  const access = (path) => void status(path, "access");
+  const truncate = (path, length = 0) => resize(fileAt(path, "open"), length, "truncate");
+  const realpath = (path) => {
+    status(path, "realpath");
+    return locate(path, "realpath").path;
+  };
+  const mkdtemp = (prefix) => {
+    const path = `${prefix}${Array.from(native.randomBytes(6), (byte) => (byte % 36).toString(36)).join("")}`;
+    mkdir(path);
+    return path;
+  };
+
+  const sync = { access, appendFile, copyFile, cp, mkdir, mkdtemp, readFile, readdir, realpath, rename, rm, rmdir, stat, lstat: stat, truncate, unlink, writeFile };
+  const constants = { F_OK: 0, R_OK: 4, W_OK: 2, X_OK: 1, COPYFILE_EXCL: 1 };
+  // A module whose unknown names explain what there is.
+  const fileModule = (name, exports) => {
+    const module = new Proxy(exports, {
+      get(target, key) {
+        if (Object.hasOwn(target, key) || isOrdinary(key)) return Reflect.get(target, key);
+        if (key === "default") return module;
+        throw new TypeError(`${name} has no ${String(key)} in the Lockhouse sandbox, where files are in memory; it has ${Object.keys(exports).join(", ")}`);
+      },
+    });
+    names.set(module, `[module: ${name}]`);
+    return module;
+  };
+  const promised = (call) => async (...values) => call(...values);
+  const withCallback = (call) => (...values) => {
+    const done = values.pop();
+    if (typeof done !== "function") throw Object.assign(new TypeError('The "cb" argument must be of type function'), { code: "ERR_INVALID_ARG_TYPE" });
+    promised(call)(...values).then((value) => done(null, value), done);
+  };
+  const mapped = (change) => Object.fromEntries(Object.entries(sync).map(([name, call]) => change(name, call)));
+  const promises = fileModule("node:fs/promises", { ...mapped((name, call) => [name, promised(call)]), constants });
+  const fs = fileModule("node:fs", {
+    ...mapped((name, call) => [`${name}Sync`, call]),
+    existsSync: isThere,
+    ...mapped((name, call) => [name, withCallback(call)]),
+    promises,
+    constants,
+  });
+
+  const files = {
+    read: (path) => readFile(path),
+    readText: (path) => readFile(path, "utf8"),
+    write: (path, data) => writeFile(path, data),
+    append: (path, data) => appendFile(path, data),
+    list: (path = ".") => readdir(path),
+    remove: (path) => rm(path, { recursive: true }),
+    exists: isThere,
+  };
+  names.set(files, "[files in memory]");
+  realm.fileModules = { fs, "fs/promises": promises, files };
+  const otherModules = realm.module;
+  realm.module = (name) => {
+    const plain = name.replace(/^node:/, "");
+    return Object.hasOwn(realm.fileModules, plain) && !realm.serverOfPath(name) ? realm.fileModules[plain] : otherModules(name);
+  };
+  realm.offerGlobal("files", files);
+}
