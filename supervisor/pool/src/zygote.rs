@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::child_stderr::LastLines;
-use lockhouse_protocol::{Exit, Finding, FromZygote, STACK_OVERFLOW_STATUS, ToZygote};
+use lockhouse_protocol::{Exit, Finding, FromZygote, LoadedPackage, STACK_OVERFLOW_STATUS, ToZygote};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
@@ -48,6 +48,8 @@ pub struct ZygoteInfo {
     pub findings: Vec<Finding>,
     /// What was found about each optional protection that this host lacks, as texts for users.
     pub reduced: Vec<String>,
+    /// The Python packages that the zygote has loaded.
+    pub packages: Vec<LoadedPackage>,
 }
 
 /// A report from the task of a zygote to the task of its pool.
@@ -169,8 +171,12 @@ impl Zygote {
         // The write fails if the zygote exits at once. Then its exit status and its output explain the failure better.
         let _ = self.socket.send(&ToZygote::Prepare(launch.command.profile.clone())).await;
         match self.socket.receive().await {
-            Ok(Some((FromZygote::Prepared { runtime, mut findings }, _))) => {
+            Ok(Some((FromZygote::Prepared { runtime, mut findings, mut packages }, _))) => {
                 findings.iter_mut().for_each(|finding| finding.found = bounded(&finding.found));
+                for package in &mut packages {
+                    package.name = bounded(&package.name);
+                    package.version = bounded(&package.version);
+                }
                 findings.push(launch.control_group());
                 let reduced = match protections::evaluate(&findings, launch.command.require_full) {
                     Ok(reduced) => reduced,
@@ -179,7 +185,7 @@ impl Zygote {
                 if let Some(pid) = self.child.id() {
                     seal_verification::verify_zygote_limits(pid)?;
                 }
-                Ok(ZygoteInfo { runtime, findings, reduced })
+                Ok(ZygoteInfo { runtime, findings, reduced, packages })
             }
             Ok(Some((FromZygote::Refused { reason }, _))) => Err(PoolError::Refused(bounded(&reason))),
             Ok(Some(_)) => Err(PoolError::zygote(FOREIGN_PROTOCOL)),
