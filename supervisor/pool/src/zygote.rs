@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::child_stderr::LastLines;
-use lockhouse_protocol::{Exit, Finding, FromZygote, LoadedPackage, STACK_OVERFLOW_STATUS, ToZygote};
+use lockhouse_protocol::{Exit, Finding, FromZygote, LoadedPackage, PythonPackages, STACK_OVERFLOW_STATUS, ToZygote};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
@@ -26,6 +26,8 @@ use socket::ZygoteSocket;
 /// Maximum time from the start of a zygote until it is ready to fork. Preloading Python takes a tenth of a second,
 /// heavy packages on a slow disk take much longer.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
+/// The same for a zygote that loads packages: dozens of them take a minute on a busy machine.
+const PREPARE_PACKAGES_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// Maximum time that the supervisor waits for a zygote process to exit after its socket was closed or carried an
 /// invalid message.
@@ -130,7 +132,11 @@ pub(super) async fn run(launch: Arc<LaunchConfig>, forks_max: usize, reporter: R
         Ok(zygote) => zygote,
         Err(error) => return reporter.send(ZygoteReport::NotStarted(error)).await,
     };
-    let prepared = tokio::time::timeout(PREPARE_TIMEOUT, zygote.prepare(&launch));
+    let timeout = match launch.command.profile.packages {
+        PythonPackages::Loaded(_) => PREPARE_PACKAGES_TIMEOUT,
+        PythonPackages::Elsewhere(_) => PREPARE_TIMEOUT,
+    };
+    let prepared = tokio::time::timeout(timeout, zygote.prepare(&launch));
     let prepared = prepared.await.unwrap_or_else(|_| Err(PoolError::zygote("it did not get ready in time")));
     match prepared {
         Ok(prepared) => {

@@ -69,7 +69,8 @@ pub(super) fn python_packages(document: &ConfigToml, limits: &ExecutionLimits) -
             advice: "Install the packages with: lockhouse python lock",
         }),
     };
-    Some(PackageSettings { pool, modules })
+    let names = python.packages.iter().map(|package| package.name().to_owned()).collect();
+    Some(PackageSettings { pool, names, modules })
 }
 
 fn python_pool(

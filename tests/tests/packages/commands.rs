@@ -128,7 +128,7 @@ fn a_failed_command_changes_nothing() {
     for (arguments, status, words) in [
         (&["add", "no-such-data"][..], 7, "Check the spelling"),
         (&["add", "picky-data"], 7, ""),
-        (&["add", "broken-data"], 7, "nothing was changed: [python] packages: 'broken-data'"),
+        (&["add", "broken-data"], 7, "[python] packages: 'broken-data' cannot be imported"),
         (&["add", "requests"], 2, "add an MCP server whose tools make the requests"),
         (&["add", "numba"], 2, "cannot generate machine code"),
         (&["add", "--", "--index-url=http://127.0.0.1"], 2, "no name of a Python package"),

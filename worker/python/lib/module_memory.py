@@ -15,7 +15,7 @@ _BYTES_MAX = 96 * 1024 * 1024
 _MODULES_MAX = 20_000
 # Tests, and what installs packages.
 _LEFT_OUT = {"tests", "test", "_tests", "__pycache__", "benchmarks", "conftest", "pip", "setuptools", "pkg_resources",
-             "wheel", "_distutils_hack", "ensurepip", "idlelib", "lib2to3", "turtledemo", "distutils", "numba", "llvmlite"}
+             "wheel", "_distutils_hack", "ensurepip", "idlelib", "lib2to3", "turtledemo", "distutils"}
 _HEADER_BYTES = 16
 
 _kept = {}
@@ -79,9 +79,7 @@ def libraries_of(package, folder):
 
 
 def collect(is_left_out):
-    """Keeps the modules of the environment and of the standard library that are not loaded. `is_left_out` decides by name about those
-    of the standard library.
-    """
+    """Keeps the modules of the environment and of the standard library that are not loaded. `is_left_out` is a function of the name."""
     total = 0
     for fullname, file, is_package in _installed_modules(is_left_out):
         if fullname in sys.modules or fullname in _kept or fullname in _deferred or not file.endswith(".py"):
@@ -95,12 +93,11 @@ def collect(is_left_out):
 
 
 def _installed_modules(is_left_out):
-    for folder in sys.path:
-        if folder.endswith(("site-packages", "dist-packages")):
-            yield from _modules_in(folder)
-    for found in _modules_in(os.path.dirname(os.__file__)):
-        if not is_left_out(found[0]):
-            yield found
+    folders = [folder for folder in sys.path if folder.endswith(("site-packages", "dist-packages"))]
+    for folder in [*folders, os.path.dirname(os.__file__)]:
+        for found in _modules_in(folder):
+            if not is_left_out(found[0]):
+                yield found
 
 
 def _modules_in(folder, prefix=""):

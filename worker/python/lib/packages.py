@@ -26,8 +26,8 @@ _ENVIRONMENT = {
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
-# The rehearsal of all packages together is killed after this time in seconds. The supervisor waits 60 s for a zygote.
-_REHEARSAL_SECONDS = 40
+# The rehearsal of all packages together is killed after this time in seconds. The supervisor waits 240 s for a zygote.
+_REHEARSAL_SECONDS = 120
 # Maximum number of compiled modules that are imported of a package without a recipe.
 _LIBRARIES_MAX = 200
 _PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024

@@ -68,6 +68,8 @@ pub struct Settings {
 pub struct PackageSettings {
     /// The settings of their pool, or what is missing for it.
     pub pool: Result<PoolSettings, MissingProgram>,
+    /// The names of the packages, without versions.
+    pub names: Vec<String>,
     /// The names of the top-level modules that these workers have in addition to the standard ones.
     pub modules: BTreeSet<String>,
 }

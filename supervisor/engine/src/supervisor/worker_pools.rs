@@ -118,6 +118,11 @@ impl WorkerPools {
         }
     }
 
+    /// Returns the names of the packages that programs can import.
+    pub(super) fn package_names(&self) -> Vec<String> {
+        self.packages.lock().as_ref().map(|packages| packages.settings.names.clone()).unwrap_or_default()
+    }
+
     /// Returns all pools that exist.
     pub(super) fn all(&self) -> impl Iterator<Item = Pool> {
         WorkerKind::ALL.into_iter().filter_map(|kind| self.get(kind)?.ok())

@@ -26,6 +26,7 @@ def _leave_out_host_fonts():
     """Without this, the import would search the host for fonts, run a program, start a thread, and write a file."""
     import matplotlib
 
+    matplotlib.get_configdir(), matplotlib.get_cachedir()  # Both remember the folder.
     own, walk = matplotlib.get_data_path(), os.walk
     _replace(os, "walk", lambda path, *args, **kwargs: walk(path, *args, **kwargs) if str(path).startswith(own) else iter(()))
     _replace(subprocess, "check_output", _fail)
@@ -67,11 +68,26 @@ class _FontFile(io.BytesIO):
         return self.name
 
 
+class _Files:
+    """Stands for the module `os` in modules that look for fonts: `path.isfile` and `path.exists` know the fonts in memory."""
+
+    def __init__(self, fonts):
+        self.fonts, self.path = fonts, self
+
+    def __getattr__(self, name):
+        return getattr(os, name) if hasattr(os, name) else getattr(os.path, name)
+
+    def isfile(self, path):
+        return str(path) in self.fonts or os.path.isfile(path)
+
+    exists = isfile
+
+
 def _keep_fonts():
     """Replaces the functions that open fonts by functions that read them from memory."""
     import fontTools.subset
     import matplotlib
-    from matplotlib import font_manager, ft2font
+    from matplotlib import _mathtext, font_manager, ft2font
 
     fonts = {}
     for path in glob.glob(os.path.join(matplotlib.get_data_path(), "fonts", "ttf", "*.ttf")):
@@ -93,6 +109,7 @@ def _keep_fonts():
     ft2font.FT2Font = font_manager.FT2Font = FT2Font
     fontTools.subset.load_font = lambda file, *args, **kwargs: load_font(opened(file), *args, **kwargs)
     font_manager._cached_realpath = str
+    font_manager.os = _mathtext.os = _Files(fonts)
     font_manager._get_font.cache_clear()
 
 
