@@ -3,5 +3,5 @@
 
 mod commands;
 pub(crate) mod environments;
-mod libraries;
+pub(crate) mod libraries;
 mod selection;

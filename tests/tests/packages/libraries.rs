@@ -45,27 +45,34 @@ fn the_documented_packages_are_those_with_a_program() {
 
 async fn run_all(folder: &str, at_least: usize) {
     let Some(environment) = environments::of_pypi() else { return };
+    let used = programs("packages").into_iter().flat_map(|program| program.packages);
+    let usable = used.filter(|name| !["numba", "requests"].contains(&name.as_str()));
+    let packages: Vec<String> = usable.collect::<BTreeSet<_>>().into_iter().collect();
     let programs = programs(folder);
-    let unusable = ["numba", "requests"];
-    let packages: BTreeSet<&str> =
-        self::programs("packages").iter().flat_map(|program| program.packages.clone()).map(leak).collect();
-    let packages: Vec<&&str> = packages.iter().filter(|name| !unusable.contains(name)).collect();
     let config = format!(
         "[limits]\nmemory_mib = 512\n[python]\nenvironment = {:?}\npackages = {packages:?}\n",
         environment.display().to_string()
     );
-    let session = Lockhouse::new().config(&config);
-    let session = session.serve().await;
+    let lockhouse = Lockhouse::new().config(&config);
+    let session = lockhouse.serve().await;
     let mut table = Table::new(&format!("{} programs of tests/libraries/{folder}", programs.len()));
     table.row(format!("{at_least} programs or more"), ensure(programs.len() >= at_least, programs.len()));
+    wait_until_loaded(&session).await;
     for program in programs {
         table.row(program.name.clone(), run(&session, &program).await);
     }
     table.finish();
 }
 
-fn leak(name: String) -> &'static str {
-    Box::leak(name.into_boxed_str())
+/// Waits until the packages are loaded. A program that waits for them for too long is refused, and sent again.
+pub(crate) async fn wait_until_loaded(session: &Session) {
+    for _ in 0..8 {
+        let answer = session.run_code("python", "# import numpy\n1 + 1").await;
+        if answer["error"]["type"] != "Busy" {
+            return assert_eq!(answer["value"], 2, "{answer}");
+        }
+    }
+    panic!("the packages are not loaded");
 }
 
 async fn run(session: &Session, program: &Program) -> Result<(), String> {

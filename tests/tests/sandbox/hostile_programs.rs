@@ -10,6 +10,7 @@ use lockhouse_tests::{Attack, CommandOutput, Control, Lockhouse, Outcome, Sessio
 use serde_json::{Value, json};
 
 use crate::packages::environments;
+use crate::packages::libraries::wait_until_loaded;
 use crate::sandbox::attack_targets::{AttackTargets, SECRET_VARIABLE, make_world_writable};
 
 /// The resource limits of a hostile program. Those that its header sets apply instead.
@@ -35,7 +36,8 @@ async fn attacks_in_python_have_the_outcome_of_their_header() {
 #[tokio::test]
 async fn attacks_in_python_with_packages_have_the_same_outcome() {
     let Some(environment) = environments::of_pypi() else { return };
-    attack("python", 75, &["TCP", "UDP", "abstract socket", "directory", "unix socket"], Some(&environment)).await;
+    attack("python", 75, &["TCP", "UDP", "abstract socket", "directory", "unix socket"], Some(&environment))
+        .await;
 }
 
 #[tokio::test]
@@ -63,6 +65,9 @@ async fn attack(language: &str, at_least: usize, controls_reach: &[&str], enviro
         };
         let site = AttackServer::new(language, &limits, &preload, environment);
         let session = site.serve().await;
+        if environment.is_some() {
+            wait_until_loaded(&session).await;
+        }
         let tried = stream::iter(attacks).map(|attack| site.run_attack(&session, attack));
         let tried: Vec<AttackResult> = tried.buffered(at_once).collect().await;
         for tried in tried {
@@ -94,7 +99,12 @@ struct AttackServer {
 }
 
 impl AttackServer {
-    fn new(language: &str, limits: &[String], preload: &BTreeSet<String>, environment: Option<&Path>) -> Self {
+    fn new(
+        language: &str,
+        limits: &[String],
+        preload: &BTreeSet<String>,
+        environment: Option<&Path>,
+    ) -> Self {
         let keys = limits.iter().map(String::as_str);
         let named: Vec<&str> = limits.iter().filter_map(|limit| limit.split(' ').next()).collect();
         let rest = LIMITS.into_iter().filter(|limit| !named.iter().any(|key| limit.starts_with(key)));
