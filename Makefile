@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -81,6 +81,12 @@ test-stubs: build-for-tests prepare-stubs $(if $(LOCKHOUSE_CATALOGUES),,prepare-
 test-bfcl: build-for-tests prepare-bfcl
 	tests/bfcl/run.sh
 	tests/bfcl/run.sh --sessions base
+
+# Installs 28 packages from PyPI (1.2 GB, once), and runs programs with each of them in the sandbox, tutorial tasks, and all hostile
+# programs in workers with packages.
+test-packages-python: build-for-tests
+	tests/libraries/prepare.sh packages
+	packaging/run-tests $(BUILD_FOR_TESTS) packages:: with_packages
 
 test-bfcl-subset: build-for-tests prepare-bfcl
 	tests/bfcl/run.sh --subset

@@ -29,10 +29,12 @@ pub use id::{
     SkillName, ToolName,
 };
 pub use protection::{Finding, Protection, Verdict};
-pub use sandbox_profile::{ConversationLimits, FRAME_OVERHEAD_BYTES, SandboxProfile};
+pub use sandbox_profile::{ConversationLimits, FRAME_OVERHEAD_BYTES, PythonPackages, SandboxProfile};
 pub use search_options::{SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SearchDetail};
 pub use worker_messages::{
     CodeError, DecodedArgument, Failure, FailureCode, FileSource, FileTarget, FromWorker, Job, Outcome,
     PLANNED_CALLS_MAX, PlannedCall, Reply, Request, Stream, ToWorker,
 };
-pub use zygote_messages::{Exit, FromZygote, SECCOMP_FILTERS, STACK_OVERFLOW_STATUS, ToZygote};
+pub use zygote_messages::{
+    Exit, FromZygote, LoadedPackage, SECCOMP_FILTERS, STACK_OVERFLOW_STATUS, ToZygote,
+};

@@ -29,6 +29,24 @@ impl ConversationLimits {
     }
 }
 
+/// The Python packages that the workers of a zygote have, of those that the configuration names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PythonPackages {
+    /// None. The value has the names of the top-level modules that workers of another zygote have, so that the error
+    /// for a missing module can say so.
+    Elsewhere(Vec<String>),
+    /// All of them. The value has their names, each possibly with a version specifier.
+    Loaded(Vec<String>),
+}
+
+impl PythonPackages {
+    /// Returns the value for a host without packages.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::Elsewhere(Vec::new())
+    }
+}
+
 /// The parameters of the sandbox that the workers of a zygote enter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxProfile {
@@ -43,6 +61,8 @@ pub struct SandboxProfile {
     /// Python modules that the zygote imports before it forks workers, in addition to the built-in list. Zygotes
     /// for other languages ignore this field.
     pub preload: Vec<String>,
+    /// The Python packages of the workers. Zygotes for other languages ignore this field.
+    pub packages: PythonPackages,
     /// The limits on messages. The worker keeps to `parallel_calls` and `frame_bytes`; the supervisor enforces all
     /// limits.
     pub limits: ConversationLimits,

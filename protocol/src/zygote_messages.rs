@@ -46,6 +46,8 @@ pub enum FromZygote {
         runtime: String,
         /// The result of testing each protection of the sandbox.
         findings: Vec<Finding>,
+        /// The Python packages that the zygote has loaded, in the order of the configuration.
+        packages: Vec<LoadedPackage>,
     },
     /// The zygote cannot work on this host, and exits.
     Refused {
@@ -73,6 +75,19 @@ pub enum FromZygote {
         /// The error of the operating system.
         reason: String,
     },
+}
+
+/// A Python package that a zygote has loaded, with what it cost. Parts that several packages use count for the first one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadedPackage {
+    /// The name of the package.
+    pub name: String,
+    /// The installed version.
+    pub version: String,
+    /// How much resident memory the zygote gained while it imported the package, in KiB.
+    pub memory_kib: u64,
+    /// How long the import took, in milliseconds.
+    pub import_ms: u64,
 }
 
 /// How a worker process ended.

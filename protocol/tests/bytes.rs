@@ -8,10 +8,10 @@ use std::fmt::{Debug, Write};
 
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode,
-    FileSource, FileTarget, Finding, FromWorker, FromZygote, Job, Outcome, PlannedCall, PromptName,
-    Protection, Request, ResourceUri, ResultHandle, SandboxProfile, SearchDetail, ServerName, SkillName,
-    Stream, ToWorker, ToZygote, ToolName,
+    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, FileSource, FileTarget, Finding,
+    FromWorker, FromZygote, Job, LoadedPackage, Outcome, PlannedCall, PromptName, Protection, PythonPackages,
+    Request, ResourceUri, ResultHandle, SandboxProfile, SearchDetail, ServerName, SkillName, Stream,
+    ToWorker, ToZygote, ToolName,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -226,13 +226,19 @@ fn to_zygote() {
         memory_bytes: 256 * 1024 * 1024,
         unprivileged_id: Some(65_000),
         preload: vec!["json".into()],
+        packages: PythonPackages::Loaded(vec!["pandas>=2".into()]),
         limits,
     };
     snapshot(
         "to_zygote",
         &[
             ToZygote::Prepare(profile.clone()),
-            ToZygote::Prepare(SandboxProfile { unprivileged_id: None, preload: vec![], ..profile }),
+            ToZygote::Prepare(SandboxProfile {
+                unprivileged_id: None,
+                preload: vec![],
+                packages: PythonPackages::none(),
+                ..profile
+            }),
             ToZygote::Fork { warm: false, session: true },
             ToZygote::Fork { warm: true, session: false },
         ],
@@ -250,6 +256,12 @@ fn from_zygote() {
                     Finding::holds(Protection::SystemCalls, "refused"),
                     Finding::absent(Protection::ControlGroup, "none"),
                 ],
+                packages: vec![LoadedPackage {
+                    name: "pandas".into(),
+                    version: "3".into(),
+                    memory_kib: 9,
+                    import_ms: 8,
+                }],
             },
             FromZygote::Refused { reason: "threads".into() },
             FromZygote::Forked { pid: 4_242 },

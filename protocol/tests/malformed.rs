@@ -7,8 +7,9 @@ mod counting;
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
     CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, Finding,
-    FrameDecoder, FrameError, FromWorker, FromZygote, Job, Outcome, PromptName, Protection, Request,
-    ResourceUri, SandboxProfile, SearchDetail, ServerName, Stream, ToWorker, ToZygote, ToolName,
+    FrameDecoder, FrameError, FromWorker, FromZygote, Job, LoadedPackage, Outcome, PromptName, Protection,
+    PythonPackages, Request, ResourceUri, SandboxProfile, SearchDetail, ServerName, Stream, ToWorker,
+    ToZygote, ToolName,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -143,12 +144,19 @@ fn zygote() -> Vec<Vec<u8>> {
         memory_bytes: 1 << 28,
         unprivileged_id: Some(61_500),
         preload: vec!["json".into(), "re".into()],
+        packages: PythonPackages::Elsewhere(vec!["pandas".into()]),
         limits,
     };
     let messages = [
         FromZygote::Prepared {
             runtime: "Python".into(),
             findings: vec![Finding::absent(Protection::WriteXorExecute, "no MDWE")],
+            packages: vec![LoadedPackage {
+                name: "pandas".into(),
+                version: "3".into(),
+                memory_kib: 9,
+                import_ms: 8,
+            }],
         },
         FromZygote::Refused { reason: "threads".into() },
         FromZygote::Forked { pid: 4_242 },

@@ -21,7 +21,9 @@ mod init;
 mod language;
 mod line_width;
 mod output_folder;
+mod package_costs;
 mod policy;
+mod python;
 mod reload;
 mod result;
 mod run;
@@ -97,6 +99,9 @@ enum Command {
     Server(server::Command),
     /// Set Lockhouse up for your AI clients: take over their servers, write a first policy, and add Lockhouse to them
     Setup(setup::Arguments),
+    /// Install Python packages for programs, such as pandas
+    #[command(subcommand)]
+    Python(python::Command),
     /// Import the MCP servers of your AI clients into the configuration; plaintext secrets are moved to files
     Import(import::Arguments),
     /// Add Lockhouse to an AI client's own configuration file
@@ -177,6 +182,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Server(command) => server::server(&files, command).await,
             Command::Setup(arguments) => setup::setup(&files, &arguments).await,
             Command::Import(arguments) => import::import(&files, &arguments).await,
+            Command::Python(command) => python::python(&files, command).await,
             Command::Init(arguments) => init::init(&files, &arguments).await,
             Command::Skills(arguments) => skills::skills(&files, arguments).await,
             Command::Config(command) => configuration::configuration(&files, command),
@@ -255,7 +261,11 @@ fn default_log(command: &Command) -> &'static str {
         Command::Tools(_) | Command::Stubs(_) | Command::Policy(_) => {
             "lockhouse=warn,lockhouse_upstream::connection_task=error,rmcp=off,error"
         }
-        Command::Server(_) | Command::Setup(_) | Command::Import(_) | Command::Config(_) => {
+        Command::Server(_)
+        | Command::Setup(_)
+        | Command::Python(_)
+        | Command::Import(_)
+        | Command::Config(_) => {
             "lockhouse=warn,lockhouse_upstream::connection_task=error,lockhouse::config::servers=error,rmcp=off,error"
         }
         _ => "lockhouse=warn,rmcp=off,error",

@@ -20,8 +20,10 @@ mod json_edit;
 mod keys;
 mod multi_error_parser;
 mod oauth_settings;
+mod package_spec;
 mod placeholders;
 mod policy_files;
+mod python_environment;
 mod redacted_diagnostic;
 mod requirements;
 mod search_paths;
@@ -46,7 +48,7 @@ use lockhouse_audit::{AuditSettings, digest};
 use lockhouse_base::directories;
 use lockhouse_base::telemetry::log;
 use lockhouse_base::text_files::read_source;
-use lockhouse_engine::supervisor;
+use lockhouse_engine::supervisor::{self, MissingProgram};
 use lockhouse_front::access::TokenFile;
 use lockhouse_front::http::{HttpSettings, ListenAddress};
 use lockhouse_gate::result_files::ResultFileLimits;
@@ -67,12 +69,14 @@ pub(crate) use documentation::{json_schema, packaged_configuration};
 pub(crate) use entry_moves::{EntryPlace, put_back, take_out};
 pub(crate) use error::ConfigError;
 pub(crate) use file_permissions::ReadableSecret;
+pub(crate) use package_spec::{InvalidPackage, PackageSpec};
 pub(crate) use placeholders::{Environment, PlaceholderError};
 pub(crate) use policy_files::{
     editable_policy, find_policy, load_policy, policy_path, restrict_by_requirements,
 };
 pub(crate) use requirements::program_digest;
 pub(crate) use search_paths::installed_file;
+pub(crate) use python_environment::{environment_in_use, managed_directory};
 pub(crate) use secret_detection::{looks_secret, replace_secrets, store_secret};
 pub(crate) use server_entry::ServerEntry;
 pub(crate) use server_table::to_server_table;
@@ -161,6 +165,10 @@ impl Settings {
         if let Some(state) = directories::state() {
             file_permissions::refuse_if_writable(&state)?;
         }
+        if let Some(environment) = &document.python.environment {
+            // The code in it runs before the sandbox is entered.
+            file_permissions::refuse_if_writable(environment)?;
+        }
         let requirements = Requirements::load(document.server_limits(), &environment)?;
         let digests: Vec<String> = document.digest.iter().chain(collector.digests()).cloned().collect();
         let (servers, mut skipped_servers) = collector.into_servers();
@@ -180,6 +188,41 @@ impl Settings {
         let http = document.http.settings(access, document.limits.code_kib, &path, &environment);
         let metrics = document.metrics.listen.clone();
         Ok(Self { engine, skipped_servers, http, metrics, document, path })
+    }
+
+    /// Loads the configuration like [`Self::load`], but with other Python packages in another virtual environment.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub(crate) fn load_with_packages(
+        files: &Files,
+        packages: &[PackageSpec],
+        environment: &Path,
+    ) -> Result<Self, ConfigError> {
+        let mut settings = Self::load(files)?;
+        let python = &mut settings.document.python;
+        (python.packages, python.environment) = (packages.to_vec(), Some(environment.to_owned()));
+        let limits = settings.engine.limits;
+        settings.engine.packages = worker_pools::python_packages(&settings.document, &limits);
+        Ok(settings)
+    }
+
+    /// Returns the Python packages that programs can import.
+    pub(crate) fn python_packages(&self) -> &[PackageSpec] {
+        &self.document.python.packages
+    }
+
+    /// Returns the virtual environment with the packages, if it is configured and not managed by `lockhouse python`.
+    pub(crate) fn python_environment(&self) -> Option<&Path> {
+        self.document.python.environment.as_deref()
+    }
+
+    /// Returns the path of the Python interpreter.
+    ///
+    /// # Errors
+    /// There is no interpreter.
+    pub(crate) fn python_interpreter(&self) -> Result<PathBuf, MissingProgram> {
+        search_paths::python_interpreter(self.document.python.interpreter.as_deref())
     }
 
     /// Finds files with secrets that other Unix users can read: keys, tokens, and files that placeholders in the

@@ -12,7 +12,7 @@ use std::time::Duration;
 use lockhouse_protocol::zygote_messages::ZYGOTE_FRAME_BYTES_MAX;
 use lockhouse_protocol::{
     ConversationLimits, ExecutionId, Exit, Finding, FrameDecoder, FromWorker, FromZygote, Job, Outcome,
-    SandboxProfile, ToWorker, ToZygote, frame,
+    PythonPackages, SandboxProfile, ToWorker, ToZygote, frame,
 };
 use nix::sys::socket::{
     AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, setsockopt,
@@ -73,6 +73,7 @@ impl BareZygote {
             memory_bytes: MEMORY_BYTES,
             unprivileged_id: (user.is_none() && nix::unistd::geteuid().is_root()).then_some(61_500),
             preload: Vec::new(),
+            packages: PythonPackages::none(),
             limits,
         };
         let mut zygote = Self { socket, child, limits, findings: Vec::new() };

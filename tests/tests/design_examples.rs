@@ -175,7 +175,7 @@ async fn invalid_arguments_are_reported_as_missing_or_of_the_wrong_type() {
 }
 
 /// Runs an example that needs pandas. If this machine has no pandas, the test checks instead that the error mentions
-/// the setting `preload`, which loads the library.
+/// the command that installs the library.
 #[tokio::test]
 async fn a_data_frame_can_be_created_if_pandas_is_preloaded() {
     let python = std::process::Command::new("python3").args(["-c", "import pandas"]).output().unwrap();
@@ -184,7 +184,7 @@ async fn a_data_frame_can_be_created_if_pandas_is_preloaded() {
         let session = lockhouse.serve().await;
         let answer = run(&session, "data_pipeline.py", &[]).await;
         let error = answer["error"].to_string();
-        assert!(error.contains("pandas") && error.contains("preload"), "{answer}");
+        assert!(error.contains("lockhouse python add pandas"), "{answer}");
         return;
     }
     let config = std::fs::read_to_string(lockhouse.path("config/lockhouse/config.toml")).unwrap();

@@ -15,6 +15,7 @@ mod files;
 mod files_in_out;
 mod http;
 mod mcp;
+mod packages;
 mod policy;
 mod policy_commands;
 mod resilience;

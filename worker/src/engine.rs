@@ -1,6 +1,6 @@
 //! Interface between a language engine and the zygote or worker that contains it.
 
-use lockhouse_protocol::{Job, Outcome};
+use lockhouse_protocol::{Job, LoadedPackage, Outcome, SandboxProfile};
 
 use crate::sandbox::Sandboxed;
 use crate::tool_host::ToolHost;
@@ -17,16 +17,30 @@ impl EngineError {
     }
 }
 
+/// What a language engine reports after it was prepared.
+#[derive(Debug, Default)]
+pub struct PreparedEngine {
+    /// The interpreter's name and version for display.
+    pub runtime: String,
+    /// The Python packages that were loaded, in the order of the configuration.
+    pub packages: Vec<LoadedPackage>,
+}
+
+impl From<String> for PreparedEngine {
+    fn from(runtime: String) -> Self {
+        Self { runtime, packages: Vec::new() }
+    }
+}
+
 /// A language interpreter. The zygote prepares it once. Each forked worker has a copy, and runs code with it in the
 /// sandbox.
 pub trait Engine {
     /// Prepares the interpreter; the zygote calls this method once. Loads everything that code may use, because a
-    /// worker in its sandbox cannot open files. `preload` names additional modules. Returns the interpreter's name and
-    /// version for display.
+    /// worker in its sandbox cannot open files. `profile` names additional modules and packages.
     ///
     /// # Errors
     /// [`EngineError`] says what is missing, and how to correct it.
-    fn prepare(&mut self, preload: &[String]) -> Result<String, EngineError>;
+    fn prepare(&mut self, profile: &SandboxProfile) -> Result<PreparedEngine, EngineError>;
 
     /// Prepares the interpreter for a fork. The zygote calls this method before each fork.
     fn before_fork(&mut self) {}

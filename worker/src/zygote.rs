@@ -18,7 +18,7 @@ use nix::sys::socket::{
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 
 use crate::channel::Channel;
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Engine, EngineError, PreparedEngine};
 use crate::sandbox::{self, Layers, PreparedSandbox, SandboxError};
 use crate::{code_pages, signals, stack_overflow};
 
@@ -60,7 +60,7 @@ pub fn run(engine: &mut dyn Engine, layers: Layers) -> Result<(), ZygoteError> {
     let socket = take_stdin()?;
     let mut buffer = vec![0; ZYGOTE_FRAME_BYTES_MAX as usize];
     let Some(ToZygote::Prepare(profile)) = receive(&socket, &mut buffer)? else { return Ok(()) };
-    let (runtime, mut prepared) = match prepare(engine, &profile, layers) {
+    let (PreparedEngine { runtime, packages }, mut prepared) = match prepare(engine, &profile, layers) {
         Ok(ready) => ready,
         Err(error) => return send(&socket, &FromZygote::Refused { reason: error.to_string() }, &[]),
     };
@@ -75,7 +75,7 @@ pub fn run(engine: &mut dyn Engine, layers: Layers) -> Result<(), ZygoteError> {
     code_pages::release();
     // The findings tell why, if this fails. Each worker then tries to install the whole filter, and ends if it cannot.
     let _ = sandbox::confine_zygote(&mut prepared);
-    send(&socket, &FromZygote::Prepared { runtime, findings }, &[])?;
+    send(&socket, &FromZygote::Prepared { runtime, findings, packages }, &[])?;
     serve(&socket, &mut buffer, engine, &profile, &prepared)
 }
 
@@ -83,13 +83,13 @@ fn prepare(
     engine: &mut dyn Engine,
     profile: &SandboxProfile,
     layers: Layers,
-) -> Result<(String, PreparedSandbox), PrepareError> {
+) -> Result<(PreparedEngine, PreparedSandbox), PrepareError> {
     ignore_file_signals();
     limit_malloc_arenas();
-    let runtime = engine.prepare(&profile.preload)?;
+    let prepared = engine.prepare(profile)?;
     assert_single_thread()?;
     stack_overflow::prepare()?;
-    Ok((runtime, sandbox::prepare(profile, layers)?))
+    Ok((prepared, sandbox::prepare(profile, layers)?))
 }
 
 /// Ignores SIGPIPE and SIGXFSZ, so that a write to a closed socket or beyond the file size limit returns an

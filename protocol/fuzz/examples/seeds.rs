@@ -6,9 +6,10 @@ use std::path::Path;
 
 use lockhouse_protocol::frame::encode;
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, DecodedArgument, SearchDetail, ExecutionId, Exit, Failure, FailureCode, FileSource, FileTarget, Finding, FromWorker,
-    FromZygote, Job, Outcome, PlannedCall, PromptName, Protection, Request, ResourceUri, ResultHandle, SandboxProfile, ServerName, SkillName, Stream, ToWorker, ToZygote,
-    ToolName,
+    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, FileSource, FileTarget, Finding,
+    FromWorker, FromZygote, Job, LoadedPackage, Outcome, PlannedCall, PromptName, Protection, PythonPackages,
+    Request, ResourceUri, ResultHandle, SandboxProfile, SearchDetail, ServerName, SkillName, Stream,
+    ToWorker, ToZygote, ToolName,
 };
 use serde::Serialize;
 
@@ -35,7 +36,8 @@ fn main() {
         write("frame_decoder", &format!("kind-{kind}-body"), bodies);
     }
     let false_lengths = [0, 1_u32, 1 << 31, u32::MAX];
-    let false_lengths = false_lengths.map(|length| [&[3, 0, 0, 0][..], &length.to_le_bytes(), &[0; 4]].concat());
+    let false_lengths =
+        false_lengths.map(|length| [&[3, 0, 0, 0][..], &length.to_le_bytes(), &[0; 4]].concat());
     write("frame_decoder", "length", false_lengths.into_iter());
     let false_lengths = [0, 1_u32, 1 << 31, u32::MAX];
     let false_lengths = false_lengths.map(|length| [&[0][..], &length.to_le_bytes(), &[0; 4]].concat());
@@ -94,7 +96,8 @@ fn conversations(messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
         vec![4, 3, 9, 0, RUN, 5, 5],
         vec![4, 3, 9, 0, RUN, 5, 1, RUN, 2],
     ];
-    let raw_messages = messages.iter().map(|frame| with(&[&[8, frame.len() as u8 - 4], &frame[4..]].concat()));
+    let raw_messages =
+        messages.iter().map(|frame| with(&[&[8, frame.len() as u8 - 4], &frame[4..]].concat()));
     seeds.extend(raw_messages);
     seeds
 }
@@ -154,7 +157,12 @@ fn from_worker() -> Vec<FromWorker> {
         Request::LoadSkill { name: SkillName::new("s").unwrap() },
         Request::SearchSkills { query: "words".into(), limit: 5 },
         Request::CheckCalls {
-            calls: vec![PlannedCall { server: server(), tool: tool(), arguments: Some(b"{}".to_vec()), line: Some(1) }],
+            calls: vec![PlannedCall {
+                server: server(),
+                tool: tool(),
+                arguments: Some(b"{}".to_vec()),
+                line: Some(1),
+            }],
         },
         Request::OpenFile { source: FileSource::Host("/srv/a".into()), line: None },
         Request::ReadPiece { file: 1 },
@@ -190,7 +198,15 @@ fn to_worker() -> Vec<ToWorker> {
         retryable: true,
     };
     vec![
-        ToWorker::Run(Job { execution: ExecutionId(1), code: "1".into(), servers: vec![server(), server()], session: true, check_only: false, tools: b"[]".to_vec(), files: Vec::new() }),
+        ToWorker::Run(Job {
+            execution: ExecutionId(1),
+            code: "1".into(),
+            servers: vec![server(), server()],
+            session: true,
+            check_only: false,
+            tools: b"[]".to_vec(),
+            files: Vec::new(),
+        }),
         ToWorker::Reply { call: CallId(1), reply: Ok(b"1".to_vec()) },
         ToWorker::Reply { call: CallId(2), reply: Err(failure) },
     ]
@@ -204,6 +220,12 @@ fn from_zygote() -> Vec<FromZygote> {
                 Finding::absent(Protection::Pidfd, "x"),
                 Finding::holds(Protection::EmptyRoot, "y"),
             ],
+            packages: vec![LoadedPackage {
+                name: "pandas".into(),
+                version: "3".into(),
+                memory_kib: 9,
+                import_ms: 8,
+            }],
         },
         FromZygote::Refused { reason: "no".into() },
         FromZygote::Forked { pid: 1 },
@@ -220,10 +242,16 @@ fn to_zygote() -> Vec<ToZygote> {
         memory_bytes: 2,
         unprivileged_id: Some(3),
         preload: vec!["json".into(), "re".into()],
+        packages: PythonPackages::Elsewhere(vec!["pandas".into()]),
         limits,
     };
     vec![
-        ToZygote::Prepare(SandboxProfile { unprivileged_id: None, preload: vec![], ..profile.clone() }),
+        ToZygote::Prepare(SandboxProfile {
+            unprivileged_id: None,
+            preload: vec![],
+            packages: PythonPackages::none(),
+            ..profile.clone()
+        }),
         ToZygote::Prepare(profile),
         ToZygote::Fork { warm: false, session: true },
         ToZygote::Fork { warm: true, session: false },

@@ -1,10 +1,10 @@
 //! Proptest strategies that generate protocol messages of each kind with arbitrary contents.
 
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode,
-    FileSource, FileTarget, Finding, FromWorker, FromZygote, Job, Outcome, PlannedCall, PromptName,
-    Protection, Reply, Request, ResourceUri, ResultHandle, SandboxProfile, SearchDetail, ServerName,
-    SkillName, Stream, ToWorker, ToZygote, ToolName, Verdict,
+    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, FileSource, FileTarget, Finding,
+    FromWorker, FromZygote, Job, LoadedPackage, Outcome, PlannedCall, PromptName, Protection, PythonPackages,
+    Reply, Request, ResourceUri, ResultHandle, SandboxProfile, SearchDetail, ServerName, SkillName, Stream,
+    ToWorker, ToZygote, ToolName, Verdict,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -195,12 +195,17 @@ pub(crate) fn to_zygote() -> impl Strategy<Value = ToZygote> {
         any::<(u32, u32, u64, u32)>().prop_map(|(calls, parallel_calls, output_bytes, frame_bytes)| {
             ConversationLimits { calls, parallel_calls, output_bytes, frame_bytes }
         });
-    let profile = (any::<(u64, u64, Option<u32>)>(), vec(text(), 0..4), limits).prop_map(
-        |((cpu_seconds, memory_bytes, unprivileged_id), preload, limits)| SandboxProfile {
+    let packages = prop_oneof![
+        vec(text(), 0..4).prop_map(PythonPackages::Elsewhere),
+        vec(text(), 0..4).prop_map(PythonPackages::Loaded),
+    ];
+    let profile = (any::<(u64, u64, Option<u32>)>(), vec(text(), 0..4), packages, limits).prop_map(
+        |((cpu_seconds, memory_bytes, unprivileged_id), preload, packages, limits)| SandboxProfile {
             cpu_seconds,
             memory_bytes,
             unprivileged_id,
             preload,
+            packages,
             limits,
         },
     );
@@ -208,11 +213,20 @@ pub(crate) fn to_zygote() -> impl Strategy<Value = ToZygote> {
     prop_oneof![profile.prop_map(ToZygote::Prepare), fork]
 }
 
+fn loaded_package() -> impl Strategy<Value = LoadedPackage> {
+    (text(), text(), any::<(u64, u64)>()).prop_map(|(name, version, (memory_kib, import_ms))| LoadedPackage {
+        name,
+        version,
+        memory_kib,
+        import_ms,
+    })
+}
+
 pub(crate) fn from_zygote() -> impl Strategy<Value = FromZygote> {
     let exit = prop_oneof![any::<i32>().prop_map(Exit::Status), any::<i32>().prop_map(Exit::Signal)];
     prop_oneof![
-        (text(), vec(finding(), 0..4))
-            .prop_map(|(runtime, findings)| FromZygote::Prepared { runtime, findings }),
+        (text(), vec(finding(), 0..4), vec(loaded_package(), 0..4))
+            .prop_map(|(runtime, findings, packages)| FromZygote::Prepared { runtime, findings, packages }),
         text().prop_map(|reason| FromZygote::Refused { reason }),
         text().prop_map(|reason| FromZygote::ForkFailed { reason }),
         any::<i32>().prop_map(|pid| FromZygote::Forked { pid }),

@@ -5,12 +5,14 @@ mod direct_calls;
 mod fronts;
 mod gauges;
 mod health;
+mod import_scan;
 mod policy_warnings;
 mod reload;
 mod reload_requests;
 mod run_code;
 mod settings;
 mod unavailable_engine;
+mod worker_pools;
 
 use std::sync::{Arc, Weak};
 
@@ -26,7 +28,7 @@ use lockhouse_gate::skills::Skills;
 use lockhouse_gate::{Approvers, Gate, GateStores};
 use lockhouse_messages::FrontEndpoint;
 use lockhouse_policies::Policy;
-use lockhouse_pool::{ControlGroups, Pool, PoolError, ZygoteInfo};
+use lockhouse_pool::{ControlGroups, PoolError, ZygoteInfo};
 use lockhouse_upstream::Upstreams;
 
 use crate::active_runs::ActiveRuns;
@@ -40,15 +42,18 @@ pub use health::Health;
 use reload::ActiveConfiguration;
 pub use reload_requests::{ReloadReport, ReloadRequest, ReloadUnavailable};
 pub use run_code::CodeRequest;
-pub use settings::{BackgroundRunSettings, Settings};
+pub use settings::{BackgroundRunSettings, PackageSettings, Settings};
 pub use unavailable_engine::{EngineUnavailable, MissingProgram, PrepareError};
+pub use worker_pools::WorkerKind;
+use worker_pools::WorkerPools;
 
 /// The running supervisor: owns the worker pools, the upstream connections, the sessions and all other parts of the
 /// engine crate.
 #[derive(Debug)]
 pub struct Supervisor {
     /// The settings with which the process was started. A reload of the configuration leaves them unchanged: it
-    /// replaces only the upstream servers and the policy, which `in_force` holds.
+    /// replaces only the upstream servers and the policy, which `in_force` holds, and the pool of Python workers with
+    /// packages.
     settings: Settings,
     in_force: Mutex<Arc<ActiveConfiguration>>,
     retired_upstreams: Mutex<Vec<Upstreams>>,
@@ -64,8 +69,7 @@ pub struct Supervisor {
     fronts: Mutex<Vec<Weak<dyn FrontEndpoint>>>,
     quotas: ClientQuotas,
     lifecycle: Lifecycle,
-    python: Result<Pool, EngineUnavailable>,
-    typescript: Result<Pool, EngineUnavailable>,
+    pools: WorkerPools,
 }
 
 impl Supervisor {
@@ -93,20 +97,9 @@ impl Supervisor {
             tracing::warn!("{refusal}");
         }
         // Control groups come first, since every zygote must start inside the supervisor's own part of the hierarchy.
-        let groups = ControlGroups::acquire();
-        let pool = |language: Language| {
-            if !languages.contains(&language) {
-                return Err(EngineUnavailable::NotStarted(language));
-            }
-            let pool = settings.pool(language).inspect_err(|error| {
-                tracing::info!("{} is not available: {error}", language.as_str());
-            });
-            let pool = pool.map_err(Clone::clone)?;
-            Ok(Pool::start(pool.clone(), &groups))
-        };
-        // Zygotes start before upstream servers, and the one that needs less time starts first, so that on few processors the
-        // first result does not wait for what it does not need.
-        let (typescript, python) = (pool(Language::Typescript), pool(Language::Python));
+        // Zygotes start before upstream servers, so that on few processors the first result does not wait for what it does
+        // not need.
+        let pools = WorkerPools::start(&settings, languages, ControlGroups::acquire());
         let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
         audit.redact_secrets(upstreams.secrets());
         let skills = settings.skills.enabled.then(|| Arc::new(Skills::new(&settings.skills)));
@@ -140,41 +133,33 @@ impl Supervisor {
             fronts: Mutex::default(),
             lifecycle,
             quotas,
-            python,
-            typescript,
+            pools,
         })
     }
 
-    /// Waits until the zygote (fork server) of a language is ready to fork workers. Returns what the zygote found out
-    /// about its interpreter and about the protections on this host.
-    pub async fn wait_until_prepared(&self, language: Language) -> Result<ZygoteInfo, PrepareError> {
-        let pool = self.pool(language).map_err(Clone::clone)?;
-        Ok(pool.zygote_info().await?)
+    /// Waits until the zygote (fork server) for workers of a kind is ready to fork workers. Returns what the zygote found
+    /// out about its interpreter and about the protections on this host. Never completes for workers with packages if
+    /// there are none, or if no program has started their zygote.
+    pub async fn wait_until_prepared(&self, kind: impl Into<WorkerKind>) -> Result<ZygoteInfo, PrepareError> {
+        match self.pools.get(kind.into()) {
+            Some(pool) => Ok(pool?.zygote_info().await?),
+            None => std::future::pending().await,
+        }
     }
 
     /// Waits until the zygote (fork server) of a language reports that a required protection of the sandbox is missing
     /// or ineffective. Returns this error, after which Lockhouse must not serve AI clients. Never completes if all
     /// required protections hold.
     pub async fn wait_for_failed_protection(&self) -> Arc<PoolError> {
-        let failed_protection = async |language| match self.wait_until_prepared(language).await {
+        let failed_protection = async |kind: WorkerKind| match self.wait_until_prepared(kind).await {
             Err(PrepareError::Pool(error)) if matches!(*error, PoolError::Unprotected { .. }) => error,
             _ => std::future::pending().await,
         };
         tokio::select! {
-            reason = failed_protection(Language::Python) => reason,
-            reason = failed_protection(Language::Typescript) => reason,
+            reason = failed_protection(WorkerKind::Python) => reason,
+            reason = failed_protection(WorkerKind::PythonPackages) => reason,
+            reason = failed_protection(WorkerKind::Typescript) => reason,
         }
-    }
-
-    fn pool(&self, language: Language) -> Result<&Pool, &EngineUnavailable> {
-        match language {
-            Language::Python => self.python.as_ref(),
-            Language::Typescript => self.typescript.as_ref(),
-        }
-    }
-
-    fn pools(&self) -> impl Iterator<Item = &Pool> {
-        [&self.python, &self.typescript].into_iter().flatten()
     }
 
     /// Returns the lifecycle of this process, which shows whether the process is starting, serving, draining or

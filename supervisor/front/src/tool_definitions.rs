@@ -42,6 +42,9 @@ pub(super) fn instructions(servers: &[String], settings: &FrontSettings) -> Stri
         if !servers.is_empty() {
             sentences.push(format!("Code can use the MCP servers {}.", bounded_list(servers)));
         }
+        if !settings.packages.is_empty() {
+            sentences.push(format!("Python has {}.", bounded_list(&settings.packages)));
+        }
         let search = match is_shown(BuiltinTool::SearchTools) {
             true => format!("Find tools with {}search_tools, then do", tools.prefix),
             false => "Do".to_owned(),

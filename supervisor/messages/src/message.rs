@@ -75,6 +75,9 @@ pub struct FrontSettings {
     pub tools: BuiltinTools,
     /// The optional protections of the sandbox that this host is known to lack.
     pub missing_protections: Vec<String>,
+    /// The names of the Python packages that programs can import.
+    #[serde(default)]
+    pub packages: Vec<String>,
     /// How long an MCP request waits for its run to end. After this time, the AI client gets a handle, and the run
     /// continues in the background.
     pub wait: Duration,

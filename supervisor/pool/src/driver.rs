@@ -91,8 +91,10 @@ pub(super) fn start(
     prepared: watch::Sender<Option<ZygoteStart>>,
     figures: SharedStats,
 ) -> mpsc::Sender<Request> {
-    let PoolSettings { language, zygote, idle, running_max, queue, recycle_after, recycle_age } = settings;
-    let bounds = PoolLimits { idle_min: IDLE_MIN, idle, running_max, queue, recycle_after, recycle_age };
+    let PoolSettings { language, zygote, idle, running_max, queue, recycle_after, recycle_age, unused_max } =
+        settings;
+    let bounds =
+        PoolLimits { idle_min: IDLE_MIN, idle, running_max, queue, recycle_after, recycle_age, unused_max };
     let (requests, inbox) = mpsc::channel(REQUESTS_MAX);
     let (reports, reports_inbox) = mpsc::channel(REPORTS_MAX);
     let (slots, released) = LeaseSlots::new(running_max);

@@ -9,7 +9,7 @@ use super::ControlGroupResult;
 
 /// The command that starts a zygote (a process from which workers are forked), and the sandbox profile of its
 /// workers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ZygoteCommand {
     pub program: PathBuf,
     pub arguments: Vec<String>,

@@ -95,9 +95,9 @@ fn bounded(reason: &str) -> String {
 }
 
 /// The settings of a pool.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PoolSettings {
-    /// The language of the programs, as label of metrics.
+    /// The kind of the workers, as label of metrics: the language, or `python_packages`.
     pub language: &'static str,
     /// How to start the pool's zygote.
     pub zygote: ZygoteCommand,
@@ -114,6 +114,9 @@ pub struct PoolSettings {
     /// Age at which the zygote is replaced, so that later workers get new random seeds and a new address-space
     /// layout. An old zygote stays as long as none of its workers has been used.
     pub recycle_age: Duration,
+    /// If set, the first request starts the zygote, and the zygote is ended after this time without a request or a leased
+    /// worker. If `None`, the zygote runs as long as the pool.
+    pub unused_max: Option<Duration>,
 }
 
 /// The cgroup hierarchy below which each worker gets its own control group, or the reason why workers have no control

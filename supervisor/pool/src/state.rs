@@ -71,6 +71,8 @@ pub(super) struct State<W, L, S> {
     /// When the most recent request for a worker arrived, for an execution or for a session. Before the first request,
     /// the time when the pool was started.
     last_request: Instant,
+    /// When the most recent lease was released. Before the first lease, the time when the pool was started.
+    last_release: Instant,
 }
 
 type Effects<W, L, S> = Vec<Effect<W, L, S>>;
@@ -89,6 +91,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
             sessions: VecDeque::new(),
             failures: 0,
             last_request: now,
+            last_release: now,
         }
     }
 
@@ -101,6 +104,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         self.lease(&mut effects);
         self.raise_idle_target(now);
         self.trim_idle(now, &mut effects);
+        self.retire_unused(now, &mut effects);
         self.refill(now, &mut effects);
         effects
     }
@@ -108,12 +112,13 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
     /// Returns when [`Event::Woken`] must be sent if no other event comes first: to fork idle workers, to end surplus
     /// ones, or to replace an old zygote. `None` if nothing needs to be done later.
     pub(super) fn wake_at(&self, now: Instant) -> Option<Instant> {
-        let is_short = self.ready_count() < self.idle_target.count() && self.failures < FAILURES_MAX;
+        let is_short = self.ready_count() < self.count_ahead() && self.failures < FAILURES_MAX;
         let shrinks_at = self.idle_target.shrinks_at(self.idle.len() > self.idle_target.count());
         let quiet_at = is_short.then(|| self.last_request + QUIET);
         let serving = self.zygote.as_ref().filter(|zygote| zygote.has_served(self.idle_count(zygote.number)));
         let old_at = serving.map(|zygote| zygote.started + self.bounds.recycle_age);
-        quiet_at.into_iter().chain(shrinks_at).chain(old_at).filter(|at| *at > now).min()
+        let unused_at = self.zygote.as_ref().and_then(|_| self.unused_at());
+        quiet_at.into_iter().chain(shrinks_at).chain(old_at).chain(unused_at).filter(|at| *at > now).min()
     }
 
     pub(super) fn stats(&self) -> PoolStats {
@@ -135,6 +140,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
 
     fn apply_event(&mut self, event: Event<W, L, S>, now: Instant, effects: &mut Effects<W, L, S>) {
         match event {
+            Event::Begin if self.bounds.unused_max.is_some() => {}
             Event::Begin => self.start_zygote(effects),
             Event::Lease(owner, request) => self.enqueue(owner, request, now, effects),
             Event::Session(request) => {
@@ -143,6 +149,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
             }
             Event::Released(owner, held) => {
                 self.waiting.release(owner);
+                self.last_release = now;
                 self.average_hold_time = (self.average_hold_time * 7 + held) / 8;
             }
             Event::ZygoteStarted { generation } => {
@@ -315,7 +322,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         let for_sessions = self.sessions.len().min(SESSION_FORKS_MAX).saturating_sub(pending);
         let must_start = match &self.zygote {
             Some(zygote) => zygote.needs_replacement(self.idle_count(zygote.number), now, &self.bounds),
-            None => for_runs > 0 || for_sessions > 0 || self.failures > 0,
+            None => for_runs > 0 || for_sessions > 0 || self.failures > 0 && self.bounds.unused_max.is_none(),
         };
         if must_start {
             self.start_zygote(effects);
@@ -336,8 +343,30 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
     fn target_ready(&self, now: Instant) -> usize {
         let free = self.bounds.running_max - self.waiting.running();
         let is_quiet = now.duration_since(self.last_request) >= QUIET;
-        let ahead = if is_quiet { self.idle_target.count() } else { 0 };
+        let ahead = if is_quiet { self.count_ahead() } else { 0 };
         self.waiting.len().min(free).max(ahead)
+    }
+
+    /// Returns how many idle workers should be ready for future requests. None, if only a request may start the zygote.
+    fn count_ahead(&self) -> usize {
+        if self.zygote.is_none() && self.bounds.unused_max.is_some() { 0 } else { self.idle_target.count() }
+    }
+
+    /// Returns when the zygote must be retired if no request arrives; `None` if it may stay.
+    fn unused_at(&self) -> Option<Instant> {
+        let in_use = self.waiting.running() > 0 || !self.waiting.is_empty() || !self.sessions.is_empty();
+        let unused_max = self.bounds.unused_max.filter(|_| !in_use)?;
+        Some(self.last_request.max(self.last_release) + unused_max)
+    }
+
+    /// Retires the zygote, and kills the idle workers, if the pool was unused for too long. Waits for pending forks, since
+    /// their workers would otherwise stay.
+    fn retire_unused(&mut self, now: Instant, effects: &mut Effects<W, L, S>) {
+        let is_due = self.unused_at().is_some_and(|at| now >= at) && !self.starting;
+        if let Some(zygote) = self.zygote.take_if(|zygote| is_due && zygote.pending_forks() == 0) {
+            effects.push(Effect::Retire { generation: zygote.number });
+            self.remove_idle(|_| true, effects);
+        }
     }
 
     /// Starts a zygote, unless one is being started already. The current zygote continues to fork workers until

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use lockhouse_protocol::{Action, Conversation, ConversationLimits, Exit, FrameDecoder, FromWorker};
+use lockhouse_protocol::{Action, Conversation, Exit, FrameDecoder, FromWorker, SandboxProfile};
 use tokio::sync::oneshot;
 
 use super::cgroup::WorkerGroup;
@@ -43,6 +43,8 @@ pub struct Worker {
     pub conversation: Conversation,
     /// Receives the exit report of the worker process from its zygote's task.
     pub exit: oneshot::Receiver<WorkerExitReport>,
+    /// The memory limit of the worker, in bytes, in addition to the memory that its zygote has mapped.
+    pub memory_bytes: u64,
     /// Peak resident memory of the worker, in bytes, at the time when its sandbox was verified. 0 if it could not be
     /// read.
     pub resident_bytes: u64,
@@ -58,11 +60,9 @@ impl Worker {
         unverified: UnverifiedWorker,
         launch: &LaunchConfig,
     ) -> Result<Self, PoolError> {
-        let sealed = tokio::time::timeout(
-            SEAL_TIMEOUT,
-            Self::wait_until_sealed(unverified, launch.command.profile.limits),
-        )
-        .await;
+        let sealed =
+            tokio::time::timeout(SEAL_TIMEOUT, Self::wait_until_sealed(unverified, &launch.command.profile))
+                .await;
         let mut worker =
             sealed.unwrap_or_else(|_| Err(PoolError::Worker("it did not seal itself in time".into())))?;
         if let Ok(groups) = &launch.control_groups {
@@ -81,15 +81,24 @@ impl Worker {
 
     async fn wait_until_sealed(
         unverified: UnverifiedWorker,
-        limits: ConversationLimits,
+        profile: &SandboxProfile,
     ) -> Result<Self, PoolError> {
         let UnverifiedWorker { process, socket, exit } = unverified;
         let socket =
             Socket::new(socket).map_err(|error| PoolError::Worker(format!("its channel: {error}")))?;
-        let decoder = FrameDecoder::new(limits.frame_bytes);
-        let conversation = Conversation::new(limits);
-        let mut worker =
-            Self { process, socket, decoder, conversation, exit, resident_bytes: 0, group: None };
+        let decoder = FrameDecoder::new(profile.limits.frame_bytes);
+        let conversation = Conversation::new(profile.limits);
+        let memory_bytes = profile.memory_bytes;
+        let mut worker = Self {
+            process,
+            socket,
+            decoder,
+            conversation,
+            exit,
+            memory_bytes,
+            resident_bytes: 0,
+            group: None,
+        };
         match worker.first_message().await? {
             Action::Verify => {}
             Action::SealFailed(reason) => return Err(PoolError::Worker(bounded(&reason))),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::child_stderr::LastLines;
-use lockhouse_protocol::{Exit, Finding, FromZygote, STACK_OVERFLOW_STATUS, ToZygote};
+use lockhouse_protocol::{Exit, Finding, FromZygote, LoadedPackage, PythonPackages, STACK_OVERFLOW_STATUS, ToZygote};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
@@ -26,6 +26,8 @@ use socket::ZygoteSocket;
 /// Maximum time from the start of a zygote until it is ready to fork. Preloading Python takes a tenth of a second,
 /// heavy packages on a slow disk take much longer.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
+/// The same for a zygote that loads packages: dozens of them take a minute on a busy machine.
+const PREPARE_PACKAGES_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// Maximum time that the supervisor waits for a zygote process to exit after its socket was closed or carried an
 /// invalid message.
@@ -48,6 +50,8 @@ pub struct ZygoteInfo {
     pub findings: Vec<Finding>,
     /// What was found about each optional protection that this host lacks, as texts for users.
     pub reduced: Vec<String>,
+    /// The Python packages that the zygote has loaded.
+    pub packages: Vec<LoadedPackage>,
 }
 
 /// A report from the task of a zygote to the task of its pool.
@@ -128,7 +132,11 @@ pub(super) async fn run(launch: Arc<LaunchConfig>, forks_max: usize, reporter: R
         Ok(zygote) => zygote,
         Err(error) => return reporter.send(ZygoteReport::NotStarted(error)).await,
     };
-    let prepared = tokio::time::timeout(PREPARE_TIMEOUT, zygote.prepare(&launch));
+    let timeout = match launch.command.profile.packages {
+        PythonPackages::Loaded(_) => PREPARE_PACKAGES_TIMEOUT,
+        PythonPackages::Elsewhere(_) => PREPARE_TIMEOUT,
+    };
+    let prepared = tokio::time::timeout(timeout, zygote.prepare(&launch));
     let prepared = prepared.await.unwrap_or_else(|_| Err(PoolError::zygote("it did not get ready in time")));
     match prepared {
         Ok(prepared) => {
@@ -169,8 +177,12 @@ impl Zygote {
         // The write fails if the zygote exits at once. Then its exit status and its output explain the failure better.
         let _ = self.socket.send(&ToZygote::Prepare(launch.command.profile.clone())).await;
         match self.socket.receive().await {
-            Ok(Some((FromZygote::Prepared { runtime, mut findings }, _))) => {
+            Ok(Some((FromZygote::Prepared { runtime, mut findings, mut packages }, _))) => {
                 findings.iter_mut().for_each(|finding| finding.found = bounded(&finding.found));
+                for package in &mut packages {
+                    package.name = bounded(&package.name);
+                    package.version = bounded(&package.version);
+                }
                 findings.push(launch.control_group());
                 let reduced = match protections::evaluate(&findings, launch.command.require_full) {
                     Ok(reduced) => reduced,
@@ -179,7 +191,7 @@ impl Zygote {
                 if let Some(pid) = self.child.id() {
                     seal_verification::verify_zygote_limits(pid)?;
                 }
-                Ok(ZygoteInfo { runtime, findings, reduced })
+                Ok(ZygoteInfo { runtime, findings, reduced, packages })
             }
             Ok(Some((FromZygote::Refused { reason }, _))) => Err(PoolError::Refused(bounded(&reason))),
             Ok(Some(_)) => Err(PoolError::zygote(FOREIGN_PROTOCOL)),

@@ -14,6 +14,7 @@ use lockhouse_protocol::{Finding, Verdict};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::package_costs::{self, PackageCosts};
 use super::terminal::sanitize;
 use super::{UNAVAILABLE, load, start_with, table};
 use crate::config::{Files, ReadableSecret};
@@ -38,6 +39,8 @@ struct Report {
     /// Files with secrets that other Unix users can read. Files that other users can write are not listed: loading the
     /// configuration fails on them.
     secrets: Vec<ReadableSecret>,
+    /// What the Python packages cost, or why programs cannot use them. `None` if the configuration names none.
+    packages: Option<Result<PackageCosts, String>>,
 }
 
 struct Engine {
@@ -74,6 +77,7 @@ async fn examine(files: &Files) -> Result<Report, ExitCode> {
         report.engines.push(engine);
         findings.into_iter().for_each(|finding| report.add(finding));
     }
+    report.packages = package_costs::measure(&supervisor).await;
     supervisor.close().await;
     report.findings.sort_by_key(|finding| finding.protection);
     Ok(report)
@@ -183,6 +187,10 @@ impl Report {
             "level": self.level(),
             "engines": self.engines.iter().map(engine).collect::<Vec<_>>(),
             "protections": self.findings.iter().map(row).collect::<Vec<_>>(),
+            "packages": self.packages.as_ref().map(|packages| match packages {
+                Ok(costs) => costs.to_json(),
+                Err(reason) => json!({"error": reason}),
+            }),
             "readable_secrets": self.secrets.iter().map(secret).collect::<Vec<_>>(),
         })
     }
@@ -200,6 +208,13 @@ impl Report {
             let texts = [finding.found.as_str(), described.second_layer, described.gain, fix(finding)];
             cells.iter().chain(&texts).map(|cell| (*cell).to_owned()).collect()
         };
+        match &self.packages {
+            Some(Ok(costs)) => costs.print(),
+            Some(Err(reason)) => {
+                println!("warning: programs cannot use the Python packages: {}", sanitize(reason))
+            }
+            None => {}
+        }
         for secret in &self.secrets {
             println!("warning: {}", sanitize(&secret.to_string()));
         }

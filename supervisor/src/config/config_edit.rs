@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use lockhouse_base::directories;
 use lockhouse_base::text_files::read_source;
 use nix::fcntl::{Flock, FlockArg};
-use toml_edit::{DocumentMut, Item, Table, TableLike};
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike};
 
-use super::{ConfigError, Files, Settings, search_paths, toml_tables};
+use super::{ConfigError, Files, PackageSpec, Settings, search_paths, toml_tables};
 
 /// The configuration file `config.toml`, opened for an edit.
 pub(crate) struct ConfigEdit {
@@ -75,6 +75,20 @@ impl ConfigEdit {
     /// Removes the server with all its subtables. Returns whether the server existed.
     pub(crate) fn remove_server(&mut self, name: &str) -> bool {
         toml_tables::remove(&mut self.document, "servers", name)
+    }
+
+    /// Sets the key `packages` of the table `[python]`. Comments of the key and of its entries that stay are kept.
+    pub(crate) fn set_python_packages(&mut self, packages: &[PackageSpec]) {
+        let python = self.document.entry("python").or_insert(Item::Table(Table::new()));
+        let Some(python) = python.as_table_like_mut() else { return };
+        let list = python.entry("packages").or_insert(Item::Value(Array::new().into()));
+        let Some(list) = list.as_array_mut() else { return };
+        list.retain(|entry| packages.iter().any(|package| entry.as_str() == Some(package.as_str())));
+        for package in packages {
+            if !list.iter().any(|entry| entry.as_str() == Some(package.as_str())) {
+                list.push(package.as_str());
+            }
+        }
     }
 
     /// Returns the text of the edited file.

@@ -117,8 +117,13 @@ impl ConfigToml {
     /// `[audit]`.
     pub(super) fn expand_home(&mut self, environment: &Environment) {
         let Self { python, javascript, audit, .. } = self;
-        let paths =
-            [&mut python.interpreter, &mut python.extension, &mut javascript.worker, &mut audit.directory];
+        let paths = [
+            &mut python.interpreter,
+            &mut python.extension,
+            &mut python.environment,
+            &mut javascript.worker,
+            &mut audit.directory,
+        ];
         for path in paths.into_iter().flatten() {
             *path = environment.expand_home(&path.to_string_lossy());
         }
@@ -127,7 +132,13 @@ impl ConfigToml {
     /// Returns the names of the tables that differ between this configuration and `other`, if changes in them take
     /// effect only after a restart.
     pub(super) fn tables_requiring_restart(&self, other: &Self) -> Vec<&'static str> {
-        self.tables_that_differ(other)
+        // A reload replaces the workers with packages.
+        let Python { packages, environment, packages_memory_mib, packages_idle_seconds, .. } = &self.python;
+        let (packages, environment) = (packages.clone(), environment.clone());
+        let (packages_memory_mib, packages_idle_seconds) = (*packages_memory_mib, *packages_idle_seconds);
+        let python = other.python.clone();
+        let python = Python { packages, environment, packages_memory_mib, packages_idle_seconds, ..python };
+        self.tables_that_differ(&Self { python, ..other.clone() })
     }
 
     /// Returns the default limits for upstream servers, with the maximum message size that follows from `frame_kib` of

@@ -32,6 +32,7 @@ pub(super) fn engine_settings(
     environment: &Environment,
 ) -> Result<supervisor::Settings, ConfigError> {
     let limits = execution_limits(&document.limits);
+    let packages = worker_pools::python_packages(document, &limits);
     Ok(supervisor::Settings {
         limits,
         approvals: approval_settings(document),
@@ -62,8 +63,9 @@ pub(super) fn engine_settings(
         first_list_wait: Duration::from_secs_f64(document.catalogue.first_list_seconds),
         catalogue_tokens: document.tools.catalogue_tokens as usize,
         digest: None,
-        python: worker_pools::python(document, &limits),
+        python: worker_pools::python(document, &limits, packages.as_ref()),
         typescript: worker_pools::typescript(document, &limits),
+        packages,
     })
 }
 

@@ -14,6 +14,7 @@ use lockhouse_upstream::TextDecoding;
 use serde::Deserialize;
 
 use super::keys::{Range, table};
+use super::package_spec::PackageSpec;
 
 table! {
     /// limits of one run
@@ -110,7 +111,19 @@ table! {
             else "beside lockhouse, ../lib/lockhouse, /usr/lib/lockhouse",
             like "\"/opt/lockhouse/liblockhouse_python.so\"";
         /// modules to load before the worker enters the sandbox, in addition to the standard ones
-        preload: Vec<String> = Vec::new(), like "[\"pandas\"]";
+        preload: Vec<String> = Vec::new(), like "[\"logging.handlers\"]";
+        /// packages that programs can import: see python-packages.md; `lockhouse python add` installs them and adds them
+        /// here. They are loaded in workers of their own, which only programs that import one of them use
+        packages: Vec<PackageSpec> = Vec::new(), within Range::Entries(64), like "[\"numpy\", \"pandas\"]";
+        /// virtual environment with the packages, if `lockhouse python` does not manage it
+        environment: Option<PathBuf> = None,
+            else "python/current below $STATE_DIRECTORY, else ~/.local/state/lockhouse",
+            like "\"/opt/analysis\"";
+        /// memory of a run with packages, beyond what the interpreter has mapped
+        packages_memory_mib: Option<u32> = None, within 16..=1_048_576, else "memory_mib of `[limits]`", like "1024";
+        /// time without a run after which the packages are unloaded; the next run that needs them waits until they are
+        /// loaded
+        packages_idle_seconds: u32 = 900, within 10..=86_400;
     }
 }
 

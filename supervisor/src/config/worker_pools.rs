@@ -1,15 +1,15 @@
-//! Builds the settings of the worker pools, one for each language.
+//! Builds the settings of the worker pools: one for each language, and one for Python with packages.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use lockhouse_engine::execution::ExecutionLimits;
-use lockhouse_engine::supervisor::MissingProgram;
+use lockhouse_engine::supervisor::{MissingProgram, PackageSettings, WorkerKind};
 use lockhouse_pool::{PoolSettings, QueueLimits, ZygoteCommand};
-use lockhouse_protocol::SandboxProfile;
+use lockhouse_protocol::{PythonPackages, SandboxProfile};
 
 use super::config_toml::ConfigToml;
-use super::search_paths;
+use super::{python_environment, search_paths};
 
 /// The Python program that a zygote runs: it loads Lockhouse's extension module by the module's path. The option `-I`
 /// isolates the interpreter from the user's environment.
@@ -25,14 +25,61 @@ sys.modules['_lockhouse'] = module
 module.zygote()
 ";
 
-/// Returns the settings of the pool of Python workers. Returns an error if the interpreter or the Python engine is not
+/// The number of idle workers with packages that are kept ready once the packages are loaded. Each shares the memory of
+/// the packages, but a fork of a large process takes milliseconds.
+const PACKAGES_IDLE: usize = 1;
+
+/// Returns the settings of the pool of Python workers without packages. Returns an error if the interpreter or the Python engine is not
 /// installed.
 pub(super) fn python(
     document: &ConfigToml,
     limits: &ExecutionLimits,
+    packages: Option<&PackageSettings>,
+) -> Result<PoolSettings, MissingProgram> {
+    let program = search_paths::python_interpreter(document.python.interpreter.as_deref())?;
+    let modules = packages.map(|packages| packages.modules.iter().cloned().collect());
+    python_pool(document, limits, program, PythonPackages::Elsewhere(modules.unwrap_or_default()))
+}
+
+/// Returns the settings of the pool of Python workers with packages. `None` if the configuration names no packages.
+pub(super) fn python_packages(document: &ConfigToml, limits: &ExecutionLimits) -> Option<PackageSettings> {
+    let python = &document.python;
+    if python.packages.is_empty() {
+        return None;
+    }
+    let environment = python_environment::environment_in_use(python.environment.as_deref());
+    let modules = python_environment::importable_modules(environment.as_deref(), &python.packages);
+    let program = environment.unwrap_or_default().join("bin/python");
+    let pool = match program.is_file() {
+        true => {
+            let names = python.packages.iter().map(|package| package.as_str().to_owned()).collect();
+            let memory_mib = python.packages_memory_mib.map(|mib| u64::from(mib) * 1024 * 1024);
+            let limits =
+                ExecutionLimits { memory_bytes: memory_mib.unwrap_or(limits.memory_bytes), ..*limits };
+            python_pool(document, &limits, program, PythonPackages::Loaded(names)).map(|pool| PoolSettings {
+                language: WorkerKind::PythonPackages.as_str(),
+                idle: PACKAGES_IDLE,
+                unused_max: Some(Duration::from_secs(python.packages_idle_seconds.into())),
+                ..pool
+            })
+        }
+        false => Err(MissingProgram {
+            what: "the environment with the packages of [python]",
+            looked_at: vec![program],
+            advice: "Install the packages with: lockhouse python lock",
+        }),
+    };
+    let names = python.packages.iter().map(|package| package.name().to_owned()).collect();
+    Some(PackageSettings { pool, names, modules })
+}
+
+fn python_pool(
+    document: &ConfigToml,
+    limits: &ExecutionLimits,
+    program: PathBuf,
+    packages: PythonPackages,
 ) -> Result<PoolSettings, MissingProgram> {
     let python = &document.python;
-    let program = search_paths::python_interpreter(python.interpreter.as_deref())?;
     let extension = search_paths::installed_file(
         python.extension.as_deref(),
         "liblockhouse_python.so",
@@ -40,7 +87,9 @@ pub(super) fn python(
     )?;
     let arguments = ["-I", "-B", "-c", PYTHON_ENTRY].map(str::to_owned).into_iter();
     let arguments = arguments.chain([extension.to_string_lossy().into_owned()]).collect();
-    Ok(pool(document, limits, "python", program, arguments, python.preload.clone()))
+    let pool = pool(document, limits, WorkerKind::Python, program, arguments);
+    let profile = SandboxProfile { preload: python.preload.clone(), packages, ..pool.zygote.profile };
+    Ok(PoolSettings { zygote: ZygoteCommand { profile, ..pool.zygote }, ..pool })
 }
 
 /// Returns the settings of the pool of JavaScript workers. Returns an error if the JavaScript engine is not installed.
@@ -50,32 +99,33 @@ pub(super) fn typescript(
 ) -> Result<PoolSettings, MissingProgram> {
     let worker = document.javascript.worker.as_deref();
     let program = search_paths::installed_file(worker, "lockhouse-worker", "the JavaScript engine")?;
-    Ok(pool(document, limits, "typescript", program, Vec::new(), Vec::new()))
+    Ok(pool(document, limits, WorkerKind::Typescript, program, Vec::new()))
 }
 
 fn pool(
     document: &ConfigToml,
     limits: &ExecutionLimits,
-    language: &'static str,
+    kind: WorkerKind,
     program: PathBuf,
     arguments: Vec<String>,
-    preload: Vec<String>,
 ) -> PoolSettings {
     let pool = &document.pool;
     let profile = SandboxProfile {
         cpu_seconds: limits.cpu.as_secs(),
         memory_bytes: limits.memory_bytes,
         unprivileged_id: nix::unistd::geteuid().is_root().then_some(pool.unprivileged_id),
-        preload,
+        preload: Vec::new(),
+        packages: PythonPackages::none(),
         limits: limits.conversation,
     };
     PoolSettings {
-        language,
+        language: kind.as_str(),
         zygote: ZygoteCommand { program, arguments, profile, require_full: pool.require_full },
         idle: pool.idle as usize,
         running_max: pool.running as usize,
         queue: QueueLimits { all: pool.queue as usize, of_one: pool.queue_per_client as usize },
         recycle_after: pool.recycle_after,
         recycle_age: Duration::from_secs(pool.recycle_seconds.into()),
+        unused_max: None,
     }
 }

@@ -11,9 +11,11 @@ use std::error::Error;
 use std::io::{BufRead, Read, Write};
 use std::os::unix::net::UnixStream;
 
-use lockhouse_protocol::{ExecutionId, FrameDecoder, FromWorker, Job, Outcome, ToWorker, frame};
+use lockhouse_protocol::{
+    ExecutionId, FrameDecoder, FromWorker, Job, Outcome, SandboxProfile, ToWorker, frame,
+};
 use lockhouse_tests::BareZygote;
-use lockhouse_worker::engine::{Engine, EngineError};
+use lockhouse_worker::engine::{Engine, EngineError, PreparedEngine};
 use lockhouse_worker::sandbox::{Layers, Sandboxed};
 use lockhouse_worker::tool_host::ToolHost;
 use lockhouse_worker::zygote;
@@ -28,8 +30,8 @@ const IDLE: usize = 2;
 struct Constant;
 
 impl Engine for Constant {
-    fn prepare(&mut self, _preload: &[String]) -> Result<String, EngineError> {
-        Ok("constant".to_owned())
+    fn prepare(&mut self, _profile: &SandboxProfile) -> Result<PreparedEngine, EngineError> {
+        Ok("constant".to_owned().into())
     }
 
     fn after_fork(&mut self) {}

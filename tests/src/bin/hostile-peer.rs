@@ -15,8 +15,8 @@ mod raw_channel;
 
 use std::process::ExitCode;
 
-use lockhouse_protocol::{CodeError, Job, Outcome};
-use lockhouse_worker::engine::{Engine, EngineError};
+use lockhouse_protocol::{CodeError, Job, Outcome, SandboxProfile};
+use lockhouse_worker::engine::{Engine, EngineError, PreparedEngine};
 use lockhouse_worker::sandbox::{Layers, Sandboxed};
 use lockhouse_worker::tool_host::ToolHost;
 
@@ -30,8 +30,8 @@ struct Peer {
 }
 
 impl Engine for Peer {
-    fn prepare(&mut self, _: &[String]) -> Result<String, EngineError> {
-        before_code::prepare(&self.called)
+    fn prepare(&mut self, _: &SandboxProfile) -> Result<PreparedEngine, EngineError> {
+        before_code::prepare(&self.called).map(PreparedEngine::from)
     }
 
     fn after_fork(&mut self) {}

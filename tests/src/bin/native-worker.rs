@@ -10,8 +10,8 @@
 use std::ffi::c_long;
 use std::os::fd::AsRawFd;
 
-use lockhouse_protocol::{CodeError, Job, Outcome};
-use lockhouse_worker::engine::{Engine, EngineError};
+use lockhouse_protocol::{CodeError, Job, Outcome, SandboxProfile};
+use lockhouse_worker::engine::{Engine, EngineError, PreparedEngine};
 use lockhouse_worker::sandbox::{Layer, Layers, Sandboxed};
 use lockhouse_worker::tool_host::ToolHost;
 use lockhouse_worker::zygote;
@@ -25,11 +25,11 @@ const INHERITED: i32 = 200;
 struct Native;
 
 impl Engine for Native {
-    fn prepare(&mut self, _preload: &[String]) -> Result<String, EngineError> {
+    fn prepare(&mut self, _profile: &SandboxProfile) -> Result<PreparedEngine, EngineError> {
         let file = std::fs::File::open("/proc/self/status").map_err(EngineError::new)?;
         // SAFETY: the number is unused; the descriptor stays open as long as the process lives.
         unsafe { libc::dup2(file.as_raw_fd(), INHERITED) };
-        Ok(format!("{} native attacks", ATTACKS.len()))
+        Ok(format!("{} native attacks", ATTACKS.len()).into())
     }
 
     fn after_fork(&mut self) {}

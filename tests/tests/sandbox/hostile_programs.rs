@@ -2,16 +2,21 @@
 //! must not reach any of its targets.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::Command;
 
 use futures_util::{StreamExt, stream};
 use lockhouse_tests::{Attack, CommandOutput, Control, Lockhouse, Outcome, Session, Table, ensure, equal};
 use serde_json::{Value, json};
 
+use crate::packages::environments;
+use crate::packages::libraries::wait_until_loaded;
 use crate::sandbox::attack_targets::{AttackTargets, SECRET_VARIABLE, make_world_writable};
 
 /// The resource limits of a hostile program. Those that its header sets apply instead.
 const LIMITS: [&str; 2] = ["timeout_seconds = 20", "memory_mib = 128"];
+/// The packages of the workers, for attacks in Python with packages: those with the most compiled code.
+const PACKAGES: [&str; 5] = ["numpy", "pandas", "matplotlib", "pyarrow", "lxml"];
 /// The number of hostile programs that run at the same time if none of them exhausts memory or another resource.
 const CONCURRENT: usize = 8;
 /// The number of hostile TypeScript programs that run at the same time if some of them exhaust resources. It is more
@@ -25,15 +30,23 @@ const REFUSED: &str = "Lockhouse sandbox";
 #[tokio::test]
 async fn attacks_in_python_have_the_outcome_of_their_header() {
     // The controls in Python reach these targets, which shows that the targets exist and that traces are detected.
-    attack("python", 75, &["TCP", "UDP", "abstract socket", "directory", "unix socket"]).await;
+    attack("python", 75, &["TCP", "UDP", "abstract socket", "directory", "unix socket"], None).await;
+}
+
+#[tokio::test]
+async fn attacks_in_python_with_packages_have_the_same_outcome() {
+    let Some(environment) = environments::of_pypi() else { return };
+    attack("python", 75, &["TCP", "UDP", "abstract socket", "directory", "unix socket"], Some(&environment))
+        .await;
 }
 
 #[tokio::test]
 async fn attacks_in_typescript_have_the_outcome_of_their_header() {
-    attack("typescript", 40, &[]).await;
+    attack("typescript", 40, &[], None).await;
 }
 
-async fn attack(language: &str, at_least: usize, controls_reach: &[&str]) {
+/// Runs all attacks in a language; in Python, in workers with the packages of `environment` if it is given.
+async fn attack(language: &str, at_least: usize, controls_reach: &[&str], environment: Option<&Path>) {
     let attacks = Attack::all(language);
     let mut table = Table::new(&format!("{} attacks in {language}", attacks.len()));
     table.row(format!("{at_least} programs or more"), ensure(attacks.len() >= at_least, attacks.len()));
@@ -50,8 +63,11 @@ async fn attack(language: &str, at_least: usize, controls_reach: &[&str]) {
             "typescript" => CONCURRENT_TYPESCRIPT,
             _ => 1,
         };
-        let site = AttackServer::new(language, &limits, &preload);
+        let site = AttackServer::new(language, &limits, &preload, environment);
         let session = site.serve().await;
+        if environment.is_some() {
+            wait_until_loaded(&session).await;
+        }
         let tried = stream::iter(attacks).map(|attack| site.run_attack(&session, attack));
         let tried: Vec<AttackResult> = tried.buffered(at_once).collect().await;
         for tried in tried {
@@ -78,16 +94,27 @@ struct AttackServer {
     lockhouse: Lockhouse,
     worlds: tempfile::TempDir,
     secret: String,
+    /// A line that is added to each program: a comment that selects the workers, or nothing.
+    selection: &'static str,
 }
 
 impl AttackServer {
-    fn new(language: &str, limits: &[String], preload: &BTreeSet<String>) -> Self {
+    fn new(
+        language: &str,
+        limits: &[String],
+        preload: &BTreeSet<String>,
+        environment: Option<&Path>,
+    ) -> Self {
         let keys = limits.iter().map(String::as_str);
         let named: Vec<&str> = limits.iter().filter_map(|limit| limit.split(' ').next()).collect();
         let rest = LIMITS.into_iter().filter(|limit| !named.iter().any(|key| limit.starts_with(key)));
         let limits: Vec<&str> = keys.chain(rest).collect();
         let preload = json!(preload);
-        let config = format!("[limits]\n{}\n[python]\npreload = {preload}\n", limits.join("\n"));
+        let mut config = format!("[limits]\n{}\n[python]\npreload = {preload}\n", limits.join("\n"));
+        if let Some(environment) = environment {
+            config += &format!("environment = {environment:?}\npackages = {PACKAGES:?}\n");
+        }
+        let selection = if environment.is_some() { "\n# import numpy" } else { "" };
         let lockhouse = Lockhouse::new().server("fixture", &[]).policy(POLICY).config(&config);
         // Outside the configuration directory, which Lockhouse does not use if others can write to it, and outside of
         // /tmp, which programs have in memory.
@@ -96,7 +123,7 @@ impl AttackServer {
         // A random secret, which no program can know or guess.
         let random = std::fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap();
         let secret = format!("lockhouse-canary-{}", random.trim().replace('-', ""));
-        Self { language: language.to_owned(), lockhouse, worlds, secret }
+        Self { language: language.to_owned(), lockhouse, worlds, secret, selection }
     }
 
     async fn serve(&self) -> Session {
@@ -143,12 +170,12 @@ impl AttackServer {
         program: &str,
         is_expected: impl Fn(&Value) -> bool,
     ) -> Result<(), String> {
-        let answer = session.run_code(&self.language, program).await;
+        let answer = session.run_code(&self.language, &format!("{program}{}", self.selection)).await;
         let text = answer.to_string();
         let shown: String = text.chars().take(600).collect();
         ensure(is_expected(&answer), &shown)?;
         ensure(!text.contains(&self.secret), format!("it knows the secret: {shown}"))?;
-        let next = session.run_code(&self.language, "1 + 1").await;
+        let next = session.run_code(&self.language, &format!("1 + 1{}", self.selection)).await;
         ensure(next["value"] == 2, format!("the next program: {next}"))
     }
 

@@ -10,7 +10,7 @@ fn importing_an_unavailable_module_says_why() {
         ("python", "import requests", "there is no network"),
         ("python", "import urllib.request", "there is no network"),
         ("python", "import multiprocessing", "processes cannot be started"),
-        ("python", "import no_such_module", "[python] preload"),
+        ("python", "import no_such_module", "lockhouse python add no_such_module"),
         ("typescript", "import net from 'net'", UNAVAILABLE),
         ("typescript", "const net = require('node:net')", UNAVAILABLE),
         ("typescript", "const x = await import('axios')", UNAVAILABLE),

@@ -1,52 +1,22 @@
 """Loads what code may use besides the standard modules, since a sealed worker cannot open files. Each MB makes every fork slower."""
 
 import gc
-import importlib
+import importlib.util
 import io
 import os
 import sys
 
-# Prevents libraries below packages such as numpy from starting a thread per core: a zygote must have one thread.
-_THREADS = "OPENBLAS_NUM_THREADS OMP_NUM_THREADS MKL_NUM_THREADS NUMEXPR_NUM_THREADS"
-# Code that makes well-known packages load their lazily imported parts.
-_FIRST_USES = {
-    "numpy": "import numpy as n, numpy.random, numpy.linalg, numpy.fft\nstr(n.arange(3.0)); n.linalg.inv(n.eye(2))",
-    "pandas": """
-import io, pandas as p
-f = p.read_csv(io.StringIO('a,b,t\\n1,x,2020-01-01\\n2,y,2020-01-02'), parse_dates=['t'])
-str(f); f.describe(); f.groupby('b').agg({'a': 'sum'}); f.merge(f, on='a'); f.pivot_table(index='b', values='a')
-f.to_csv(); f.to_json(); f.to_dict(orient='records'); f.set_index('t').resample('D').sum(numeric_only=True); f.dtypes
-p.to_datetime(['2020-01-01']).tz_localize('UTC').tz_convert('Europe/Berlin'); f.info(buf=io.StringIO())
-""",
-}
 
-
-def preload(extra):
-    """Loads the modules in `extra`, and everything else that is read from files. Raises ImportError if one of the modules fails."""
-    threads = dict.fromkeys(_THREADS.split(), "1")
-    os.environ.update(threads)
-    for name in extra:
-        _load_extra(name)
-    _use_once()
-    for name in threads:
-        del os.environ[name]
+def preload(modules, packages, recipes):
+    """Loads the modules and packages, and everything else that is read from files. Returns a description of each package. Raises
+    ImportError if one of them fails.
+    """
     _keep_zones()
+    if not modules and not packages:
+        return []
+    import lockhouse_packages  # Exists only in this case.
 
-
-def _load_extra(name):
-    try:
-        importlib.import_module(name)
-    except BaseException as error:  # Any exception, including SystemExit, must be reported with the name of the package.
-        raise ImportError(f"[python] preload: {name!r} cannot be imported: {type(error).__name__}: {error}") from error
-
-
-def _use_once():
-    for package, code in _FIRST_USES.items():
-        if package in sys.modules:
-            try:
-                exec(code, {})
-            except Exception:
-                pass  # Only a warm-up: the package itself is loaded.
+    return lockhouse_packages.load(modules, packages, recipes)
 
 
 def _keep_zones():

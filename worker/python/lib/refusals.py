@@ -38,8 +38,8 @@ ENVIRONMENT = f"{PREFIX}: there are no environment variables; put the value into
               "which has credentials of its own"
 ALARMS = f"{PREFIX}: there are no timer signals; use asyncio.wait_for or time.monotonic instead"
 ZONE = f"{PREFIX}: the time zone of the process is fixed; use zoneinfo.ZoneInfo instead"
-PACKAGES = f"{PREFIX}: nothing can be installed; use what is loaded, or ask an administrator for more under " \
-           "[python] preload in the configuration"
+PACKAGES = f"{PREFIX}: nothing can be installed by code; use what is loaded, or ask the user to run: lockhouse python add NAME"
+MACHINE_CODE = f"{PREFIX}: no memory can become executable, so machine code cannot be generated; use numpy without it instead"
 CALLBACKS = f"{PREFIX}: no memory can become executable, so C code cannot call Python; use Python alone instead"
 
 # Functions that raise PermissionError with an explanation, by module or module:class. Modules that are not loaded are skipped.
@@ -78,13 +78,17 @@ _MISSING_REASONS = {
         (PACKAGES, "pip ensurepip venv setuptools pkg_resources easy_install"),
         (SYSTEM, "resource psutil pwd grp syslog"),
         (MAPPINGS, "mmap shelve dbm"),
+        (MACHINE_CODE, "numba llvmlite"),
     )
     for name in names.split()
 }
 
 
-def install():
-    """Installs all explanations. Called at the end of preloading; afterwards nothing can be imported from files."""
+def install(elsewhere):
+    """Installs all explanations. Called at the end of preloading; afterwards nothing can be imported from files. `elsewhere` has the
+    names of modules that workers with packages have.
+    """
+    _elsewhere.update(elsewhere)
     # Cache the values of the host, except its name. The processor type would be determined by running a program.
     platform._Processor.get = staticmethod(lambda: "")
     platform._uname_cache = platform.uname()._replace(node="lockhouse")
@@ -101,7 +105,9 @@ def install():
     type(os.environ).__getitem__ = _explain_missing_variable(type(os.environ).__getitem__)
     if "ctypes" in sys.modules:
         _refuse_callbacks(sys.modules["ctypes"])
-    sys.meta_path[:] = [BuiltinImporter, FrozenImporter, ServerFinder, SkillFinder, DialectFinder, MissingModuleFinder]
+    memory = sys.modules.get("lockhouse_module_memory")
+    memory = [memory.ModuleMemoryFinder] if memory else []
+    sys.meta_path[:] = [BuiltinImporter, FrozenImporter, ServerFinder, SkillFinder, *memory, DialectFinder, MissingModuleFinder]
 
 
 def _owner_object(owner):
@@ -227,7 +233,15 @@ def missing_module_reason(name):
     return _MISSING_REASONS.get(name) or _MISSING_REASONS.get(name.partition(".")[0])
 
 
-# Alternatives that are loaded, for packages that are not. An administrator can preload the packages themselves.
+# Names of modules that workers with packages have, in workers without packages.
+_elsewhere = set()
+# Names under which packages are installed, if they differ from the names of their modules.
+_DISTRIBUTIONS = {
+    "sklearn": "scikit-learn", "PIL": "pillow", "bs4": "beautifulsoup4", "yaml": "pyyaml", "dateutil": "python-dateutil",
+    "cv2": "opencv-python-headless", "docx": "python-docx", "pptx": "python-pptx", "attr": "attrs", "skimage": "scikit-image",
+    "fitz": "pymupdf", "Levenshtein": "levenshtein", "mpl_toolkits": "matplotlib", "pylab": "matplotlib",
+}
+# Alternatives that are loaded, for packages that are not. A user can add the packages themselves.
 _ALTERNATIVES = {
     name: words
     for words, names in (
@@ -264,8 +278,13 @@ def _missing_module_message(name):
 
 
 def _missing_package_reason(name, top):
-    package = name if top in sys.modules else top
-    ask = f"ask an administrator to add {package!r} under [python] preload in the configuration"
+    if top in _elsewhere:
+        return (f"this worker was started without packages, because the program (in a session: its first one) has no statement that "
+                f"imports them; write `import {top}` in the program, and use a new session")
+    if top in sys.stdlib_module_names or top in sys.modules:
+        ask = f"ask an administrator to add {name!r} under [python] preload in the configuration"
+    else:
+        ask = f"ask the user to run: lockhouse python add {_DISTRIBUTIONS.get(top, top)}"
     if top in _ALTERNATIVES:
         return f"it was not loaded before the worker was sealed; {_ALTERNATIVES[top]}, or {ask}"
     near = difflib.get_close_matches(name, {loaded for loaded in sys.modules if loaded[:1] != "_"}, 1, 0.75)

@@ -63,15 +63,17 @@ class _Execution:
     runs = 0
 
 
-def preload(extra):
-    """Called in the zygote: loads all modules. Returns interpreter and version. Raises ImportError if a module of `extra` is missing."""
-    lockhouse_preload.preload(extra)
+def preload(modules, packages, recipes, elsewhere):
+    """Called in the zygote: loads all modules and packages. Returns interpreter with version, and a description of each package.
+    `elsewhere` has the names of modules that workers of another zygote have. Raises ImportError if a module or package is missing.
+    """
+    loaded = lockhouse_preload.preload(modules, packages, recipes)
     # Thread stacks of the usual 8 MiB would exhaust a worker's memory limit with about thirty threads.
     threading.stack_size(_THREAD_STACK_BYTES)
     errors.hide_own_frames()
     lockhouse_files.install()
     lockhouse_host_files.install()
-    lockhouse_refusals.install()
+    lockhouse_refusals.install(elsewhere)
     lockhouse_dialects.install()
     threading.excepthook = _report_thread_error
     _Execution.first_main = sys.modules["__main__"]
@@ -86,14 +88,14 @@ def preload(extra):
     _keep_reserve()  # Allocated here, so that it does not count as memory of the code.
     lockhouse_preload.freeze_memory()
     name = {"cpython": "CPython", "pypy": "PyPy"}.get(sys.implementation.name, sys.implementation.name)
-    return f"{name} {'.'.join(map(str, sys.version_info[:3]))}"
+    return f"{name} {'.'.join(map(str, sys.version_info[:3]))}", loaded
 
 
 def after_fork():
     """Called in the worker before the sandbox is entered: reseeds random generators."""
     random.seed()
-    if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()
+    if "lockhouse_packages" in sys.modules:
+        sys.modules["lockhouse_packages"].reseed()
     _main_thread._set_native_id()
 
 

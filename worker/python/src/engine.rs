@@ -6,8 +6,8 @@
 
 use std::ffi::CString;
 
-use lockhouse_protocol::{CodeError, Job, Outcome};
-use lockhouse_worker::engine::{Engine, EngineError};
+use lockhouse_protocol::{CodeError, Job, LoadedPackage, Outcome, PythonPackages, SandboxProfile};
+use lockhouse_worker::engine::{Engine, EngineError, PreparedEngine};
 use lockhouse_worker::markdown_fence::blank_fence;
 use lockhouse_worker::sandbox::Sandboxed;
 use lockhouse_worker::tool_host::ToolHost;
@@ -15,7 +15,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyModule, PyString};
 
-use crate::native;
+use crate::{native, recipes};
 
 /// The embedded Python module that is executed first: it imports the standard modules, and compiles the modules in
 /// [`MODULES`].
@@ -59,6 +59,11 @@ const MODULES: [(&str, &str); 35] = [
     ("lockhouse_preload", include_str!("../lib/preload.py")),
     ("lockhouse_runner", include_str!("../lib/runner.py")),
 ];
+/// Embedded Python modules that only zygotes with packages execute, in an order in which each one imports only earlier ones.
+const PACKAGE_MODULES: [(&str, &str); 2] = [
+    ("lockhouse_module_memory", include_str!("../lib/module_memory.py")),
+    ("lockhouse_packages", include_str!("../lib/packages.py")),
+];
 const RUNNER: &str = "lockhouse_runner";
 
 /// Runs Python programs through the embedded `runner` module.
@@ -84,6 +89,30 @@ impl PythonEngine {
         Ok(Self { runner, needs_fork_hooks: true, signal_actions: Vec::new() })
     }
 
+    /// Loads the modules and packages of the profile. Without any, executes nothing of what packages need.
+    fn preload(&mut self, py: Python<'_>, profile: &SandboxProfile) -> PyResult<PreparedEngine> {
+        let (packages, elsewhere) = match &profile.packages {
+            PythonPackages::Loaded(packages) => (packages.clone(), Vec::new()),
+            PythonPackages::Elsewhere(modules) => (Vec::new(), modules.clone()),
+        };
+        self.needs_fork_hooks = !profile.preload.is_empty() || !packages.is_empty();
+        let recipes = PyDict::new(py);
+        if self.needs_fork_hooks {
+            for (name, source) in PACKAGE_MODULES {
+                let (source, file, name) =
+                    (CString::new(source)?, CString::new(file_of(name))?, CString::new(name)?);
+                PyModule::from_code(py, &source, &file, &name)?;
+            }
+            recipes::ALL.iter().try_for_each(|(name, source)| recipes.set_item(name, source))?;
+        }
+        let arguments = (profile.preload.clone(), packages, recipes, elsewhere);
+        let prepared = self.runner.bind(py).call_method1("preload", arguments)?;
+        let (runtime, loaded): (String, Vec<(String, String, u64, u64)>) = prepared.extract()?;
+        let package =
+            |(name, version, memory_kib, import_ms)| LoadedPackage { name, version, memory_kib, import_ms };
+        Ok(PreparedEngine { runtime, packages: loaded.into_iter().map(package).collect() })
+    }
+
     fn call(&self, function: &str) {
         // Errors are ignored, since they must not end the worker here. They occur again, with a message, when code
         // runs.
@@ -106,15 +135,11 @@ fn execute_module(name: &str, code: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 impl Engine for PythonEngine {
-    fn prepare(&mut self, preload: &[String]) -> Result<String, EngineError> {
-        self.needs_fork_hooks = !preload.is_empty();
-        let runtime = Python::attach(|py| {
-            let prepared = self.runner.bind(py).call_method1("preload", (preload.to_vec(),));
-            prepared.and_then(|runtime| runtime.extract()).map_err(EngineError::new)
-        })?;
+    fn prepare(&mut self, profile: &SandboxProfile) -> Result<PreparedEngine, EngineError> {
+        let prepared = Python::attach(|py| self.preload(py, profile)).map_err(EngineError::new)?;
         let signals = [libc::SIGINT, libc::SIGXCPU];
         self.signal_actions = signals.map(|signal| (signal, signal_action(signal))).into();
-        Ok(runtime)
+        Ok(prepared)
     }
 
     fn before_fork(&mut self) {

@@ -7,6 +7,7 @@
 
 mod engine;
 mod native;
+mod recipes;
 mod reserve;
 
 use pyo3::prelude::*;

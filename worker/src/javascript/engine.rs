@@ -2,8 +2,8 @@
 
 use std::mem::ManuallyDrop;
 
-use lockhouse_protocol::{ExecutionId, Job, Outcome};
-use lockhouse_worker::engine::{Engine, EngineError};
+use lockhouse_protocol::{ExecutionId, Job, Outcome, SandboxProfile};
+use lockhouse_worker::engine::{Engine, EngineError, PreparedEngine};
 use lockhouse_worker::sandbox::Sandboxed;
 use lockhouse_worker::tool_host::ToolHost;
 use rquickjs::{Result, Runtime};
@@ -114,14 +114,14 @@ impl Interpreter {
 impl Engine for JavaScript {
     /// Starts the QuickJS interpreter and runs the warm-up program, once in the zygote. Each worker reseeds the random
     /// number generator after its fork.
-    fn prepare(&mut self, _preload: &[String]) -> std::result::Result<String, EngineError> {
+    fn prepare(&mut self, _profile: &SandboxProfile) -> std::result::Result<PreparedEngine, EngineError> {
         let start_error = |error| EngineError::new(StartError(error));
         let interpreter = Interpreter::new(MEMORY_BYTES).map_err(start_error)?;
         interpreter.warm();
         // The first use looks up the function of libc, which would cost every worker more than the seed itself.
         interpreter.realm.shared.reseed();
         self.interpreter = Some(interpreter);
-        Ok(format!("QuickJS-NG {}, TypeScript by oxc", realm::version()))
+        Ok(format!("QuickJS-NG {}, TypeScript by oxc", realm::version()).into())
     }
 
     fn after_fork(&mut self) {

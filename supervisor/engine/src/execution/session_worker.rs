@@ -77,6 +77,11 @@ pub(super) struct RunStart {
 }
 
 impl RunWorker {
+    /// Returns the memory limit of the worker, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.worker().memory_bytes
+    }
+
     pub(super) fn worker(&self) -> &Worker {
         match self {
             Self::Leased(lease) => &lease.worker,

@@ -11,12 +11,11 @@ use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry;
 use lockhouse_gate::results;
 use lockhouse_messages::{FrontEndpoint, FrontSettings, ListKind, RESULT_URI_PREFIX, Response, ToFront};
-use lockhouse_pool::Pool;
 use lockhouse_protocol::ResultHandle;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{Supervisor, set_gauges};
+use super::{Supervisor, WorkerKind, set_gauges};
 use crate::direct::RequestingClient;
 use crate::execution;
 
@@ -42,8 +41,13 @@ impl Supervisor {
     /// Waits until the protections of the sandbox on this host are known. If any is missing, sends the list
     /// of missing protections to the fronts (which serve AI clients).
     pub(crate) async fn report_missing_protections(&self) {
-        for pool in self.pools() {
-            let _ = pool.zygote_info().await;
+        // The zygote with packages may never start; the host lacks the same protections for it.
+        for pool in
+            [WorkerKind::Python, WorkerKind::Typescript].into_iter().filter_map(|kind| self.pools.get(kind))
+        {
+            if let Ok(pool) = pool {
+                let _ = pool.zygote_info().await;
+            }
         }
         if !self.missing_protections().is_empty() {
             self.send_settings_to_fronts();
@@ -51,7 +55,9 @@ impl Supervisor {
     }
 
     fn missing_protections(&self) -> Vec<String> {
-        self.pools().flat_map(Pool::missing_protections).collect::<BTreeSet<_>>().into_iter().collect()
+        let missing: BTreeSet<String> =
+            self.pools.all().flat_map(|pool| pool.missing_protections()).collect();
+        missing.into_iter().collect()
     }
 
     fn front_settings(&self) -> FrontSettings {
@@ -61,6 +67,7 @@ impl Supervisor {
             code_servers: self.gate().code_servers().iter().map(ToString::to_string).collect(),
             tools: self.settings.builtin_tools.clone(),
             missing_protections: self.missing_protections(),
+            packages: self.pools.package_names(),
             wait: self.settings.runs.wait,
             // Counted from the start of the run: the longest run, and then the time for which its answer is stored.
             task_lifetime: self.settings.limits.wall + self.results.lifetime(),

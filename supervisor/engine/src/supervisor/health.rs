@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use lockhouse_base::language::Language;
-use lockhouse_pool::{PoolStats, ZygoteInfo};
+use lockhouse_pool::{Pool, PoolStats, ZygoteInfo};
 use lockhouse_upstream::{Connection, ConnectionState};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Supervisor;
+use super::{EngineUnavailable, Supervisor, WorkerKind};
 
 /// The health of this process and of each of its parts.
 #[derive(Clone, Debug, Serialize)]
@@ -27,6 +26,7 @@ pub struct Health {
     pub running: usize,
     /// Number of runs that wait for a worker.
     pub queue: usize,
+    /// The language engines: `python`, `typescript`, and `python_packages` if packages are configured.
     pub engines: BTreeMap<&'static str, EngineHealth>,
     pub upstreams: BTreeMap<String, UpstreamHealth>,
     pub sessions: usize,
@@ -38,7 +38,8 @@ pub struct Health {
 /// The health of one language engine, which runs code of one language.
 #[derive(Clone, Debug, Serialize)]
 pub struct EngineHealth {
-    /// The state of the language engine: `starting`, `ready` or `missing`.
+    /// The state of the language engine: `starting`, `on_demand` (the first program that imports a package starts it),
+    /// `ready` or `missing`.
     pub state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
@@ -102,8 +103,8 @@ impl Health {
 
 impl Supervisor {
     pub fn health(&self) -> Health {
-        let engine = |language: Language| (language.as_str(), self.engine_health(language));
-        let engines = BTreeMap::from([Language::Python, Language::Typescript].map(engine));
+        let engine = |kind: WorkerKind| Some((kind.as_str(), engine_health(kind, &self.pools.get(kind)?)));
+        let engines: BTreeMap<_, _> = WorkerKind::ALL.into_iter().filter_map(engine).collect();
         let pools = || engines.values().filter_map(|engine| engine.pool.as_ref());
         let queue = pools().map(|pool| pool.waiting).sum();
         let gate = self.gate();
@@ -151,7 +152,7 @@ impl Supervisor {
 
     /// Returns a one-line status: the numbers of active runs, of waiting runs and of connected upstream servers.
     pub fn status_line(&self) -> String {
-        let waiting: usize = self.pools().map(|pool| pool.stats().waiting).sum();
+        let waiting: usize = self.pools.all().map(|pool| pool.stats().waiting).sum();
         let gate = self.gate();
         let (mut connected, mut servers) = (0, 0);
         for (_, connection) in gate.upstreams().iter() {
@@ -164,35 +165,38 @@ impl Supervisor {
     }
 
     fn has_ready_engine(&self) -> bool {
-        self.pools().any(|pool| matches!(pool.zygote_info_if_known(), Some(Ok(_))))
+        self.pools.all().any(|pool| matches!(pool.zygote_info_if_known(), Some(Ok(_))))
     }
+}
 
-    fn engine_health(&self, language: Language) -> EngineHealth {
-        let missing = |reason: String| EngineHealth {
-            state: "missing",
-            runtime: None,
-            sandbox: None,
-            reduced: Vec::new(),
-            reason: Some(reason),
-            pool: None,
-        };
-        let pool = match self.pool(language) {
-            Ok(pool) => pool,
-            Err(error) => return missing(error.to_string()),
-        };
-        let figures = Some(pool.stats());
-        match pool.zygote_info_if_known() {
-            None => EngineHealth { state: "starting", reason: None, pool: figures, ..missing(String::new()) },
-            Some(Err(error)) => missing(error.to_string()),
-            Some(Ok(ZygoteInfo { runtime, reduced, .. })) => EngineHealth {
-                state: "ready",
-                runtime: Some(runtime),
-                sandbox: Some(if reduced.is_empty() { "full" } else { "reduced" }),
-                reduced,
-                reason: None,
-                pool: figures,
-            },
+fn engine_health(kind: WorkerKind, pool: &Result<Pool, EngineUnavailable>) -> EngineHealth {
+    let missing = |reason: String| EngineHealth {
+        state: "missing",
+        runtime: None,
+        sandbox: None,
+        reduced: Vec::new(),
+        reason: Some(reason),
+        pool: None,
+    };
+    let pool = match pool {
+        Ok(pool) => pool,
+        Err(error) => return missing(error.to_string()),
+    };
+    let figures = Some(pool.stats());
+    match pool.zygote_info_if_known() {
+        None => {
+            let state = if kind == WorkerKind::PythonPackages { "on_demand" } else { "starting" };
+            EngineHealth { state, reason: None, pool: figures, ..missing(String::new()) }
         }
+        Some(Err(error)) => missing(error.to_string()),
+        Some(Ok(ZygoteInfo { runtime, reduced, .. })) => EngineHealth {
+            state: "ready",
+            runtime: Some(runtime),
+            sandbox: Some(if reduced.is_empty() { "full" } else { "reduced" }),
+            reduced,
+            reason: None,
+            pool: figures,
+        },
     }
 }
 

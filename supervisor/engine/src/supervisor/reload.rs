@@ -89,6 +89,7 @@ impl Supervisor {
             );
             std::mem::replace(&mut *in_force, next)
         };
+        self.pools.set_packages(settings.packages.clone());
         self.send_settings_to_fronts();
         let in_force = self.gate();
         let digests = (in_force.digests(), before.digests());

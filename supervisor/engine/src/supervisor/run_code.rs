@@ -201,7 +201,7 @@ impl Supervisor {
         // The run keeps this configuration until it ends, even if a reload replaces it.
         let gate = self.gate();
         let owner = principal.owner();
-        let limits = self.limits(&request, owner);
+        let limits = ExecutionLimits { memory_bytes: worker.memory_bytes(), ..self.limits(&request, owner) };
         let requester = self.requester(&gate, caller, principal.clone(), &request, scope);
         record_start(&gate, &requester, &request).await;
         let tools = gate.mentioned_tools(&requester, &request.code);

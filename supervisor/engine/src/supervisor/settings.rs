@@ -1,7 +1,7 @@
 //! Settings of the engine crate. The configuration crate creates them from files; the engine crate knows no files and
 //! no configuration keys.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -69,6 +69,19 @@ pub struct Settings {
     pub python: Result<PoolSettings, MissingProgram>,
     /// The settings of the TypeScript worker pool, or the program that is missing for TypeScript.
     pub typescript: Result<PoolSettings, MissingProgram>,
+    /// The settings of the pool of Python workers with packages. `None` if the configuration names no packages.
+    pub packages: Option<PackageSettings>,
+}
+
+/// The settings of Python workers with packages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PackageSettings {
+    /// The settings of their pool, or what is missing for it.
+    pub pool: Result<PoolSettings, MissingProgram>,
+    /// The names of the packages, without versions.
+    pub names: Vec<String>,
+    /// The names of the top-level modules that these workers have in addition to the standard ones.
+    pub modules: BTreeSet<String>,
 }
 
 /// The settings of background runs, from the configuration table `[runs]`.

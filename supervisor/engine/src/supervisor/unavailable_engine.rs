@@ -7,7 +7,7 @@ use lockhouse_base::language::Language;
 use lockhouse_pool::PoolError;
 
 /// The error for a program that a language engine needs and that was not found.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("cannot find {what}; looked at {}. {advice}", list(.looked_at))]
 pub struct MissingProgram {
     pub what: &'static str,

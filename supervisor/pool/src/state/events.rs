@@ -30,6 +30,9 @@ pub(crate) struct PoolLimits {
     /// Age at which a zygote is replaced, so that later workers get new random seeds and a new address-space layout.
     /// An old zygote stays as long as none of its workers has been used.
     pub(crate) recycle_age: Duration,
+    /// If set, the first request starts the zygote, and the zygote is retired after this time without a request or a
+    /// leased worker.
+    pub(crate) unused_max: Option<Duration>,
 }
 
 impl PoolLimits {

@@ -15,6 +15,7 @@ const LIMITS: PoolLimits = PoolLimits {
     queue: QueueLimits { all: 4, of_one: 3 },
     recycle_after: 8,
     recycle_age: Duration::from_secs(60),
+    unused_max: None,
 };
 
 /// A simulated worker or request of the pool.
@@ -255,6 +256,34 @@ fn a_zygote_start_that_failed_is_retried_on_the_next_request() {
     script.at(500, Event::Woken, &[]);
     let lease = script.lease(2);
     script.at(501, lease, &["start 2, ended"]);
+}
+
+#[test]
+fn a_zygote_on_demand_starts_with_the_first_request_and_ends_when_unused() {
+    let limits = PoolLimits { idle_min: 1, idle: 1, unused_max: Some(Duration::from_secs(30)), ..LIMITS };
+    let begun = Instant::now();
+    let owner = Principal::for_new_connection().owner();
+    let mut script = Script { state: State::new(limits, begun), begun, owner };
+    let at = |ms| begun + Duration::from_millis(ms);
+    script.at(0, Event::Begin, &[]);
+    assert_eq!(script.state.wake_at(at(0)), None);
+    script.at(1_000, Event::Woken, &[]);
+    let lease = script.lease(1);
+    script.at(2_000, lease, &["start 1, first"]);
+    script.at(2_500, Event::ZygoteStarted { generation: 1 }, &["1 forks 1+0 cold"]);
+    script.at(2_501, worker(1, 101), &["lease 101 to 1", "1 forks 1+0 cold"]);
+    script.at(2_502, worker(1, 102), &[]);
+    // A leased worker keeps the zygote.
+    script.at(40_000, Event::Woken, &[]);
+    let released = script.released(38);
+    script.at(41_000, released, &[]);
+    assert_eq!(script.state.wake_at(at(41_000)), Some(at(62_500)), "the zygote is old then");
+    script.at(70_999, Event::Woken, &["start 2, worn"]);
+    script.at(71_000, Event::ZygoteStarted { generation: 2 }, &["retire 1", "2 forks 1+0 warm"]);
+    script.at(71_001, worker(2, 201), &["retire 2", "end 102", "end 201"]);
+    assert_eq!(script.state.wake_at(at(71_001)), None);
+    let lease = script.lease(2);
+    script.at(80_000, lease, &["start 3, ended"]);
 }
 
 #[test]

@@ -12,6 +12,7 @@ use lockhouse_upstream::TextDecoding;
 use serde_json::{Value, json};
 
 use super::range::Range;
+use crate::config::package_spec::PackageSpec;
 
 /// A type that a configuration key can have.
 pub(in crate::config) trait ValueType {
@@ -125,7 +126,7 @@ macro_rules! texts {
         })+
     };
 }
-texts!(PathBuf, ListenAddress, HostName, PageOrigin, TrustedProxy);
+texts!(PathBuf, PackageSpec, ListenAddress, HostName, PageOrigin, TrustedProxy);
 
 impl ValueType for ConfiguredUser {
     fn schema() -> Value {

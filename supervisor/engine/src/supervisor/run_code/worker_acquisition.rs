@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use lockhouse_base::language::Language;
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry::{self, Stage, traces};
-use lockhouse_pool::{Pool, PoolError};
+use lockhouse_pool::PoolError;
 use lockhouse_protocol::ExecutionId;
 use lockhouse_upstream::Caller;
 use tracing::Instrument;
@@ -118,12 +118,13 @@ impl Supervisor {
             why = stop.requested(None, principal, &self.lifecycle) => return Err(AcquireError::from_cancellation(why)),
         };
         telemetry::record_stage(Stage::Lease, began.elapsed());
-        let reduced = self.pool(request.language).map(Pool::missing_protections).unwrap_or_default();
+        let reduced = self.pools.get(request.language.into()).and_then(Result::ok);
+        let reduced = reduced.map(|pool| pool.missing_protections()).unwrap_or_default();
         Ok(AcquiredWorker { worker, session_lease, sandbox: Sandbox { reduced } })
     }
 
     /// Leases a fresh worker from the pool. For a run in a session, acquires the session and takes its worker
-    /// instead.
+    /// instead, which is that of its first run, and has packages if that run needed them.
     async fn find_worker(
         &self,
         principal: &Principal,
@@ -132,7 +133,7 @@ impl Supervisor {
     ) -> Result<(RunWorker, Option<SessionLease>), AcquireError> {
         let language = request.language;
         let failed = |error| AcquireError::Pool { language, error };
-        let pool = self.pool(language).map_err(Clone::clone)?;
+        let pool = self.pools.for_program(language, &request.code)?;
         let Some(key) = &request.session else {
             return Ok((RunWorker::Leased(pool.lease(principal.owner()).await.map_err(failed)?), None));
         };

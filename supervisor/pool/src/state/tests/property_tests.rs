@@ -252,18 +252,22 @@ proptest! {
         idle in 1_usize..4,
         running_max in 1_usize..4,
         recycle_after in 1_u32..12,
+        on_demand in any::<bool>(),
     ) {
-        let mut world = Model::new(PoolLimits { idle_min: 1, idle, running_max, recycle_after, ..LIMITS });
+        let unused_max = on_demand.then_some(Duration::from_secs(50));
+        let limits = PoolLimits { idle_min: 1, idle, running_max, recycle_after, unused_max, ..LIMITS };
+        let mut world = Model::new(limits);
         for one in what {
             world.act(one);
         }
         world.settle();
         let figures = world.state.stats();
         prop_assert_eq!((figures.waiting, figures.running, figures.forking), (0, 0, 0));
-        prop_assert_eq!(figures.idle, 1, "one worker stays idle after a while");
+        prop_assert_eq!(figures.idle, usize::from(!on_demand), "one worker stays idle after a while");
         // Only the current generation has idle workers.
         let held = world.workers.iter().filter(|(id, _)| !world.given.contains(id));
         let held: BTreeSet<Option<u32>> = held.map(|(_, (generation, _))| Some(*generation)).collect();
-        prop_assert_eq!(held, BTreeSet::from([world.current]));
+        prop_assert_eq!(held, if on_demand { BTreeSet::new() } else { BTreeSet::from([world.current]) });
+        prop_assert!(!on_demand || world.current.is_none(), "an unused zygote stays");
     }
 }

@@ -1,0 +1,64 @@
+//! `lockhouse python add` and `lockhouse python remove`.
+
+use std::process::ExitCode;
+
+use super::environment::ManagedDirectory;
+use super::lock::{Versions, build, names};
+use super::unusable::refuse_unusable;
+use super::{PythonError, load, parse_packages};
+use crate::cli::reload::reload_all;
+use crate::config::{ConfigEdit, Files, PackageSpec};
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Arguments {
+    /// Packages: names, possibly with versions, such as pandas or "pandas>=2,<4"
+    #[arg(required = true, value_name = "PACKAGE")]
+    packages: Vec<String>,
+}
+
+/// Runs `lockhouse python add`.
+pub(super) async fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, PythonError> {
+    let new = parse_packages(&arguments.packages)?;
+    new.iter().try_for_each(refuse_unusable)?;
+    let settings = load(files)?;
+    let kept =
+        settings.python_packages().iter().filter(|known| !new.iter().any(|new| new.is_same_package(known)));
+    let packages: Vec<PackageSpec> = kept.chain(&new).cloned().collect();
+    let directory = ManagedDirectory::open(&settings)?;
+    let costs = build(files, &settings, &directory, &packages, Versions::KeepLocked).await?;
+    save(files, &packages)?;
+    costs.print();
+    println!("added {}: programs can import them now", names(&new));
+    reload_all().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `lockhouse python remove`.
+pub(super) async fn remove(files: &Files, arguments: &Arguments) -> Result<ExitCode, PythonError> {
+    let removed = parse_packages(&arguments.packages)?;
+    let settings = load(files)?;
+    let configured = settings.python_packages();
+    let is_removed = |package: &PackageSpec| removed.iter().any(|removed| removed.is_same_package(package));
+    if let Some(unknown) =
+        removed.iter().find(|name| !configured.iter().any(|known| known.is_same_package(name)))
+    {
+        return Err(PythonError::NotConfigured(unknown.to_string()));
+    }
+    let packages: Vec<PackageSpec> =
+        configured.iter().filter(|package| !is_removed(package)).cloned().collect();
+    let directory = ManagedDirectory::open(&settings)?;
+    build(files, &settings, &directory, &packages, Versions::KeepLocked).await?;
+    save(files, &packages)?;
+    println!("removed {}", names(&removed));
+    reload_all().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn save(files: &Files, packages: &[PackageSpec]) -> Result<(), PythonError> {
+    let mut edit = ConfigEdit::open(files)?;
+    edit.set_python_packages(packages);
+    let path = edit.path().to_owned();
+    edit.save(files)?;
+    println!("changed packages of [python] in {}", path.display());
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! Tests in a sandboxed worker that programs can import the packages of an environment.
+
+use std::path::Path;
+
+use lockhouse_base::language::Language;
+use lockhouse_engine::supervisor::Supervisor;
+
+use super::PythonError;
+use crate::cli::package_costs::{PackageCosts, measure};
+use crate::config::{self, Files, PackageSpec, Settings};
+
+/// Starts a worker with the packages of the environment, and runs a program in it. Returns what the packages cost.
+pub(super) async fn test(
+    files: &Files,
+    packages: &[PackageSpec],
+    environment: &Path,
+) -> Result<PackageCosts, PythonError> {
+    let settings = Settings::load_with_packages(files, packages, environment)?;
+    let mut engine = settings.engine;
+    engine.servers.clear();
+    let supervisor = Supervisor::start(engine, config::load_policy(files)?, &[Language::Python]);
+    let supervisor = supervisor.map_err(|error| PythonError::Import(error.to_string()))?;
+    let costs = measure(&supervisor).await;
+    supervisor.close().await;
+    match costs {
+        Some(Ok(costs)) => Ok(costs),
+        Some(Err(reason)) => Err(PythonError::Import(reason)),
+        None => Ok(PackageCosts::default()),
+    }
+}

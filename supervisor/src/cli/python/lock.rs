@@ -1,0 +1,78 @@
+//! `lockhouse python lock`, and the build of a new environment for all subcommands.
+
+use std::process::ExitCode;
+
+use super::environment::{EnvironmentError, ManagedDirectory};
+use super::installer::Installer;
+use super::{PythonError, import_test, load, lock_file, print_step};
+use crate::cli::package_costs::PackageCosts;
+use crate::config::{Files, PackageSpec, Settings};
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Arguments {
+    /// Select the newest versions instead of those of the lock file
+    #[arg(long)]
+    upgrade: bool,
+}
+
+/// Which versions an environment gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Versions {
+    /// Exactly those of the lock file.
+    Locked,
+    /// Those of the lock file for packages that are in it, and the newest for others.
+    KeepLocked,
+    Newest,
+}
+
+/// Runs `lockhouse python lock`.
+pub(super) async fn lock(files: &Files, arguments: &Arguments) -> Result<ExitCode, PythonError> {
+    let settings = load(files)?;
+    let directory = ManagedDirectory::open(&settings)?;
+    let packages = settings.python_packages().to_vec();
+    let versions = if arguments.upgrade { Versions::Newest } else { Versions::Locked };
+    let costs = build(files, &settings, &directory, &packages, versions).await?;
+    costs.print();
+    super::super::reload::reload_all().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Builds a new environment with the packages, tests it in the sandbox, and makes it the current one. On an error, the
+/// current one stays.
+pub(super) async fn build(
+    files: &Files,
+    settings: &Settings,
+    directory: &ManagedDirectory,
+    packages: &[PackageSpec],
+    versions: Versions,
+) -> Result<PackageCosts, PythonError> {
+    let environment = directory.new_environment();
+    let interpreter = settings.python_interpreter();
+    let interpreter = interpreter.map_err(|error| EnvironmentError::Interpreter(error.to_string()))?;
+    let installer = Installer::new(interpreter, environment.path.clone());
+    print_step(&format!("creating {} with {}", environment.path.display(), installer.name()));
+    installer.create().await?;
+    let locked = std::fs::read_to_string(directory.lock_file()).unwrap_or_default();
+    let pins = lock_file::pins(&locked);
+    let is_locked = |package: &PackageSpec| {
+        pins.iter().any(|(name, _)| name.parse().is_ok_and(|name: PackageSpec| name.is_same_package(package)))
+    };
+    let lock_text = if versions == Versions::Locked && packages.iter().all(is_locked) {
+        locked
+    } else {
+        print_step(&format!("selecting versions of {}", names(packages)));
+        let pins = pins.iter().map(|(name, version)| format!("{name}=={version}"));
+        let pins: Vec<String> = if versions == Versions::Newest { Vec::new() } else { pins.collect() };
+        installer.resolve(packages, &pins).await?
+    };
+    print_step(&format!("installing {} packages", lock_file::pins(&lock_text).len()));
+    installer.install(&lock_text).await?;
+    print_step("importing the packages in a sandboxed worker");
+    let costs = import_test::test(files, packages, &environment.path).await?;
+    directory.replace_current(environment, &lock_text)?;
+    Ok(costs)
+}
+
+pub(super) fn names(packages: &[PackageSpec]) -> String {
+    packages.iter().map(PackageSpec::as_str).collect::<Vec<_>>().join(", ")
+}

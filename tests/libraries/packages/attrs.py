@@ -1,0 +1,7 @@
+# package: attrs
+# value: {"a":1}
+import attrs
+@attrs.define
+class A:
+    a: int
+attrs.asdict(A(1))

@@ -1,0 +1,11 @@
+# package: pandas, pyarrow
+# value: [[{"a":1,"b":"x"},{"a":2,"b":"y"}],true,[1,2]]
+import io
+import pandas as pd
+frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+buffer = io.BytesIO()
+frame.to_parquet(buffer)
+back = pd.read_parquet(io.BytesIO(buffer.getvalue()))
+feather = io.BytesIO()
+frame.to_feather(feather)
+[back, bool(back.equals(frame)), pd.read_feather(io.BytesIO(feather.getvalue()))["a"].tolist()]

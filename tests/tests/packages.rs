@@ -1,0 +1,7 @@
+//! Tests of Python packages: which workers have them, `lockhouse python`, and the packages of PyPI that
+//! `tests/libraries/prepare.sh packages` installs.
+
+mod commands;
+pub(crate) mod environments;
+pub(crate) mod libraries;
+mod selection;

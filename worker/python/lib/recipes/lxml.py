@@ -1,0 +1,9 @@
+"""lxml: its compiled modules are imported at first use."""
+
+MODULES = "lxml.etree lxml.objectify lxml.html lxml.builder lxml.cssselect lxml.html.clean lxml.html.diff lxml.sax lxml._elementpath"
+
+
+def first_use():
+    from lxml import etree, html
+
+    etree.fromstring("<a><b>1</b></a>").xpath("//b/text()"), html.fromstring("<p>a</p>").text_content()
