@@ -13,6 +13,7 @@ mod docs;
 mod errors;
 mod http;
 mod mcp;
+mod page;
 mod policy;
 mod policy_commands;
 mod resilience;
