@@ -79,7 +79,6 @@ async function answer(entry, decision, card) {
     else entry.error = error.message;
   }
   entry.busy = false;
-  if (entry.end && card.contains(document.activeElement)) card.focus();
   announce(entry.end?.text ?? entry.error);
   redraw();
 }

@@ -54,12 +54,17 @@ function setVars(element, vars) {
 
 /**
  * Makes the children of `container` equal to `children` and keeps every existing element that corresponds to a new one,
- * so that focus, selection, scroll positions and open details stay.
+ * so that focus, selection, scroll positions and open details stay. If the element with the focus is removed, the
+ * nearest element around it that can have the focus gets it.
  */
 export function draw(container, ...children) {
+  const focused = container.contains(document.activeElement) ? document.activeElement : null;
+  const around = [];
+  for (let element = focused?.closest("[tabindex]"); element; element = element.parentElement?.closest("[tabindex]")) around.push(element);
   const next = document.createElement("div");
   next.append(...children.flat(Infinity).filter((child) => child instanceof Node || typeof child === "string"));
   updateChildren(container, next);
+  if (focused && !focused.isConnected) around.find((element) => element.isConnected)?.focus({ preventScroll: true });
 }
 
 function updateChildren(current, next) {

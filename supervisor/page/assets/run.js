@@ -101,19 +101,9 @@ function calls(run) {
   );
 }
 
-const PROGRAM_NOTES = {
-  redacted: "Secrets of the configuration are redacted.",
-  unverifiable: "The stored program cannot be verified against the record of the run.",
-  absent: "The program was not stored.",
-  replaced: "WARNING: the stored program is not the one that ran.",
-  removed: "The stored program was removed.",
-  unreadable: "The stored program cannot be read.",
-};
-
 function program() {
   const { program, calls } = shown.details;
   const lines = new Set(calls.filter((call) => call.line).map((call) => call.line));
-  const note = program.note ?? PROGRAM_NOTES[program.state];
   return h(
     "section",
     { class: "panel", key: "program", "aria-labelledby": "program-title" },
@@ -123,7 +113,7 @@ function program() {
       h("h2", { id: "program-title" }, "Program"),
       lines.size ? h("span", { class: "muted small-text" }, "Lines that made calls, as the worker reports them, are marked") : null,
     ),
-    note ? h("p", { class: program.state === "replaced" ? "notice bad" : "muted" }, note) : null,
+    program.note ? h("p", { class: program.state === "replaced" ? "notice bad" : "muted" }, program.note) : null,
     program.text !== null ? programLines(program.text, lines) : null,
     program.truncated ? h("p", { class: "muted" }, "The program is longer than what is shown.") : null,
   );

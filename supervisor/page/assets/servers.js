@@ -14,6 +14,7 @@ const TONES = { connected: "good", idle: "neutral", connecting: "neutral", faile
 const CHANGES = { changed: "changed", new: "new", not_comparable: "cannot be compared" };
 
 async function review(server) {
+  if (reviews.get(server)?.isBusy) return;
   const entry = { answer: null, isBusy: true };
   reviews.set(server, entry);
   redraw();
@@ -39,6 +40,8 @@ async function accept(server) {
     tell("good", message);
   } catch (error) {
     tellError(error);
+    entry.isBusy = false;
+    // The server's tools are others than those shown: the person reads the new ones before they accept them.
     if (error.code === "stale") await review(server);
   }
   entry.isBusy = false;
@@ -120,7 +123,7 @@ function card(server) {
       ["Last call", server.last_call ? timeElement(server.last_call, time(server.last_call)) : "–"],
     ),
     changed ? h("p", { class: "notice warn" }, "Programs cannot call a changed tool before you accept its new definition.") : null,
-    isAdministrator() && !reviews.has(server.name)
+    isAdministrator()
       ? h("div", { class: "row" }, h("button", { type: "button", class: changed ? "primary" : "small", onclick: () => review(server.name), "aria-describedby": `server-${server.name}` }, changed ? "Review the changes" : "Compare definitions"))
       : null,
     reviewPanel(server.name),
