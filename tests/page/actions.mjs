@@ -40,6 +40,7 @@ export async function actions({ product, browser }) {
   await row("a question that ended elsewhere keeps its place", () => endedElsewhere(page, client, product));
   await row("no script ran that is not the page's", () => script.verify());
   await context.close();
+  await row("a desktop notification tells of a new question, once the person has enabled them", () => notifications(product, browser, client));
   await row("the page says when it is disconnected, connects again, and takes a new link after a restart", () => reconnects(product, browser));
 }
 
@@ -199,8 +200,9 @@ async function steadyQuestions(page, client) {
   expectEqual(await question(page).count(), 1);
   expect(await question(page, 1).isVisible(), "a click on an inactive button counted");
   await active(question(page, 1));
-  await question(page).getByRole("button", { name: "Deny" }).click();
-  await question(page).getByRole("button", { name: "Deny" }).click();
+  // Approved, because nobody is asked for a while after three refusals.
+  await question(page).getByRole("button", { name: "Approve" }).click();
+  await question(page).getByRole("button", { name: "Approve" }).click();
   await Promise.all([first, second]);
 }
 
@@ -214,6 +216,48 @@ async function endedElsewhere(page, client, product) {
   await answer;
   await card.getByText("No longer pending").waitFor();
   expectEqual(await card.boundingBox(), place, "place of the question:");
+}
+
+/** Chromium without a display has no notifications: a stand-in keeps what the page would show. */
+async function notifications(product, browser, client) {
+  const process = await product.page();
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.addInitScript(() => {
+    window.shown = [];
+    window.Notification = class {
+      static permission = "default";
+      static async requestPermission() {
+        return (this.permission = "granted");
+      }
+      constructor(title, { body }) {
+        window.shown.push(`${title}: ${body}`);
+      }
+    };
+  });
+  await page.goto(process.link);
+  const ask = async () => {
+    const answer = client.run(REFUND);
+    await active(question(page));
+    await question(page).getByRole("button", { name: "Approve" }).click();
+    await answer;
+    return page.evaluate(() => window.shown);
+  };
+  await show(page, "approvals");
+  expectEqual(await ask(), [], "before they are enabled:");
+  await page.getByRole("button", { name: "Enable notifications" }).click();
+  await show(page, "overview");
+  const answer = client.run(REFUND);
+  const shown = await until("a notification is shown", async () => {
+    const found = await page.evaluate(() => window.shown);
+    return found.length ? found : null;
+  });
+  expect(shown.length === 1 && shown[0].includes("claude-code asks to call shop.refund"), JSON.stringify(shown));
+  await show(page, "approvals");
+  await active(question(page));
+  await question(page).getByRole("button", { name: "Approve" }).click();
+  await answer;
+  await context.close();
 }
 
 async function reconnects(product, browser) {

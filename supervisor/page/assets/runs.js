@@ -63,7 +63,6 @@ const COLUMNS = [
   { label: "Run" },
   { label: "State" },
   { label: "Client", wide: true },
-  { label: "Language" },
   { label: "Started" },
   { label: "Duration", number: true },
   { label: "CPU", number: true },
@@ -73,20 +72,19 @@ const COLUMNS = [
 ];
 
 function runRow(run) {
-  const denied = run.denied ? h("div", { class: "small-text" }, stateLabel("bad", `${number(run.denied)} denied`)) : null;
+  const denied = run.denied ? h("div", { class: "small-text" }, stateLabel("bad", `${plural(run.denied, "call")} denied`)) : null;
   const why = run.waiting_for ?? run.reason;
   return {
     key: run.execution,
     cells: [
       [runLink(run.execution), run.session ? h("div", { class: "muted small-text" }, "session ", untrusted(run.session)) : null],
-      [runState(run), why ? h("div", { class: "muted small-text" }, untrusted(why)) : null],
-      clientName(run.client),
-      run.language,
+      [runState(run), denied, why ? h("div", { class: "muted small-text" }, untrusted(why)) : null],
+      [clientName(run.client), h("div", { class: "muted small-text" }, run.language)],
       timeElement(run.started, time(run.started)),
       isActive(run) ? span(elapsed(run) / 1000) : duration(run.wall_ms ?? NaN),
       duration(run.cpu_ms ?? NaN),
       run.memory_bytes === null ? "–" : bytes(run.memory_bytes),
-      [number(run.calls), denied],
+      number(run.calls),
       isActive(run) && run.supervisor !== null ? endButton(run) : null,
     ],
   };
