@@ -44,10 +44,35 @@ enum Outcome {
 /// Runs `lockhouse reload`. The exit status is 0 if the files as they are now are in force in all processes, 2 if a
 /// process refused them, and 7 if a process did not reload for another reason, or none is running.
 pub(super) async fn reload(arguments: &Arguments) -> ExitCode {
+    let reloads = reload_selected(arguments.pid).await;
+    if arguments.json {
+        println!("{:#}", reloads.iter().map(ProcessReload::to_json).collect::<Value>());
+    } else {
+        reloads.iter().for_each(ProcessReload::print);
+    }
+    match arguments.pid {
+        Some(pid) if reloads.is_empty() => {
+            eprintln!(
+                "lockhouse: process {pid} is no `lockhouse serve` of this user; `lockhouse status` lists them"
+            );
+        }
+        None if reloads.is_empty() && !arguments.json => println!("No Lockhouse is running."),
+        _ => {}
+    }
+    exit_status(&reloads)
+}
+
+/// Reloads the configuration in all Lockhouse processes of this user, and returns the outcome of each as JSON.
+pub(super) async fn reload_all() -> Vec<Value> {
+    reload_selected(None).await.iter().map(ProcessReload::to_json).collect()
+}
+
+/// Reloads the configuration in the process with this id, or in all.
+async fn reload_selected(wanted: Option<u32>) -> Vec<ProcessReload> {
     let mut reloads = Vec::new();
     // The health comes first: `lockhouse run` has a control socket too, but reads its configuration only once.
     for (pid, health) in request_reachable(&OperatorRequest::Health(VERSION)).await {
-        if arguments.pid.is_some_and(|wanted| wanted != pid) {
+        if wanted.is_some_and(|wanted| wanted != pid) {
             continue;
         }
         let Some(health) = health else {
@@ -65,21 +90,7 @@ pub(super) async fn reload(arguments: &Arguments) -> ExitCode {
         }
         reloads.push(ProcessReload { pid, version, outcome });
     }
-    if arguments.json {
-        println!("{:#}", reloads.iter().map(ProcessReload::to_json).collect::<Value>());
-    } else {
-        reloads.iter().for_each(ProcessReload::print);
-    }
-    match arguments.pid {
-        Some(pid) if reloads.is_empty() => {
-            eprintln!(
-                "lockhouse: process {pid} is no `lockhouse serve` of this user; `lockhouse status` lists them"
-            );
-        }
-        None if reloads.is_empty() && !arguments.json => println!("No Lockhouse is running."),
-        _ => {}
-    }
-    exit_status(&reloads)
+    reloads
 }
 
 async fn reload_process(pid: u32) -> Outcome {
