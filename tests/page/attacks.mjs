@@ -4,7 +4,7 @@
 import { createServer } from "node:http";
 
 import { REFUND, active, question } from "./actions.mjs";
-import { SIZES, open, show } from "./browser.mjs";
+import { SIZES, accessibilityFindings, open, show } from "./browser.mjs";
 import { expect, expectEqual, row } from "./rows.mjs";
 
 export async function attacks({ product, browser }) {
@@ -160,6 +160,7 @@ async function tokens(browser, process) {
     expect(!page.url().includes("token="), `${name}: the token stays in the address`);
     const status = await page.evaluate(async () => (await fetch("/api/audit")).status);
     expectEqual(status, 401, `${name}: status of the audit log:`);
+    expectEqual(await accessibilityFindings(page), [], "axe-core:");
     await context.close();
   }
 }

@@ -8,6 +8,7 @@ import { draw, h } from "./dom.js";
 import { follow } from "./events.js";
 import { host } from "./host.js";
 import { moveInViews, showHelp, startShortcuts } from "./keyboard.js";
+import { loginView } from "./login.js";
 import { announce } from "./messages.js";
 import { overview } from "./overview.js";
 import { results } from "./results.js";
@@ -54,7 +55,7 @@ function drawAll() {
   document.title = `${pending ? `(${pending}) ` : ""}${TITLES[state.link] ?? current.title} – Lockhouse`;
   drawViews(pending);
   const main = document.getElementById("main");
-  if (state.link === "no_session") return draw(main, sessionEnded());
+  if (state.link === "no_session") return draw(main, loginView());
   if (!state.hello) return draw(main, h("p", { class: "muted", key: "loading" }, "Loading…"));
   draw(main, h("div", { class: "view", key: `${current.name} ${argument ?? ""}` }, current.render(argument)));
 }
@@ -77,20 +78,6 @@ function drawViews(pending) {
     return h("li", { key: view.name }, h("a", attributes, h("span", null, view.title), badge(view)));
   };
   draw(document.getElementById("views"), VIEWS.map(item));
-}
-
-function sessionEnded() {
-  return h(
-    "div",
-    { class: "gate", key: "gate" },
-    h(
-      "div",
-      { class: "panel" },
-      h("h1", { id: "title", tabindex: "-1" }, "This page needs a new link"),
-      h("p", null, "A link opens the page once, and a session lasts for 12 hours."),
-      h("p", null, "Press Enter in the terminal where ", h("code", null, "lockhouse page"), " runs, or start it again, and open the link that it prints."),
-    ),
-  );
 }
 
 function showLink(link, seconds) {

@@ -39,6 +39,7 @@ const ASSETS: &[Asset] = &[
     asset!("format.js", JAVASCRIPT),
     asset!("host.js", JAVASCRIPT),
     asset!("keyboard.js", JAVASCRIPT),
+    asset!("login.js", JAVASCRIPT),
     asset!("messages.js", JAVASCRIPT),
     asset!("notifications.js", JAVASCRIPT),
     asset!("overview.js", JAVASCRIPT),
