@@ -48,7 +48,7 @@ pub(super) fn respond(
     let queue = VecDeque::from([event("hello", &hello.to_string())]);
     let (changes, sections) = (sections.changes(), sections.clone());
     let events = EventStream { sections, viewer, changes, sent: 0, queue, alive, is_valid, _page: page };
-    let chunks = stream::unfold(events, |mut events| async {
+    let chunks = stream::unfold(events, |mut events| async move {
         let chunk = events.next().await?;
         Some((Ok::<_, Infallible>(chunk), events))
     });

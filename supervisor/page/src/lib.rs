@@ -32,7 +32,7 @@ pub use activity::{ActiveRun, Activity, ServerStates};
 pub use action::{Action, Decision, Effect, Operator, Scope};
 pub use attachment::Attachment;
 pub use error::{ActionError, ErrorCode};
-pub use listener::{ListenAddress, ListenError, Listener};
+pub use listener::{InvalidAddress, ListenAddress, ListenError, Listener};
 pub use sections::{Section, Sections};
 pub use server::{PageServer, serve};
 pub use viewer::Viewer;

@@ -1,11 +1,9 @@
 //! Serves the page over HTTP/1.1, with limits on connections and times.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -60,16 +58,12 @@ pub async fn serve(listener: Listener, server: PageServer) {
 }
 
 async fn serve_connection(stream: Box<dyn Stream>, router: Router) {
-    let service = TowerToHyperService::new(router);
-    let service = hyper::service::service_fn(move |request: http::Request<Incoming>| {
-        hyper::service::Service::call(&service, request)
-    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = pin!(connection).await {
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    if let Err(error) = connection.await {
         tracing::debug!("a connection to the page has ended: {error}");
     }
 }

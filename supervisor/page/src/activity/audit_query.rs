@@ -1,11 +1,12 @@
 //! Searches the audit log, the latest records first, a page of them at a time.
 
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use lockhouse_audit::Event;
-use lockhouse_audit::reader::{Filter, LocatedRecord, records};
+use lockhouse_audit::reader::{Filter, LocatedRecord, ReadError, records};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -146,15 +147,17 @@ impl Search {
         found: &Found,
         deadline: Instant,
     ) -> Result<Option<VecDeque<LocatedRecord>>, ActionError> {
-        let failed = |error: lockhouse_audit::reader::ReadError| match error.source.kind() {
-            std::io::ErrorKind::NotFound => ActionError::new(ErrorCode::Failed, "no audit log exists before the first run"),
-            _ => ActionError::new(ErrorCode::Failed, error.to_string()),
-        };
+        let failed = |error: ReadError| ActionError::new(ErrorCode::Failed, error.to_string());
         let filter = Filter { since: Some(start), until: Some(end), ..self.filter.clone() };
         let known = found.records.front().map(position).or_else(|| self.before.clone());
         let wanted = self.limit + 1 - found.records.len();
         let mut latest = VecDeque::new();
-        for (count, record) in records(directory, &filter).map_err(failed)?.enumerate() {
+        let matching = match records(directory, &filter) {
+            // No log exists before the first run.
+            Err(error) if error.source.kind() == ErrorKind::NotFound => return Ok(Some(latest)),
+            matching => matching.map_err(failed)?,
+        };
+        for (count, record) in matching.enumerate() {
             let record = record.map_err(failed)?;
             if count % 256 == 0 && Instant::now() > deadline {
                 return Ok(None);

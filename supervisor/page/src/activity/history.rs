@@ -52,11 +52,11 @@ impl History {
                 self.insert(execution, run);
             }
             Event::End { execution, status, wall_ms, cpu_ms, answer_bytes, .. } => {
-                let Some(run) = self.run(&execution) else { return };
+                let Some(run) = self.runs.get_mut(&execution) else { return };
+                run.revision += 1;
                 (run.status, run.wall_ms, run.cpu_ms) = (Some(status), Some(wall_ms), cpu_ms);
                 run.answer_bytes = answer_bytes;
-                let run = run.clone();
-                self.savings.add(&run);
+                self.savings.add(run);
             }
             Event::Call { about, arguments, decision, rule, approval } => {
                 let Some(run) = self.run(&about.execution) else { return };

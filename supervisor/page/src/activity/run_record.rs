@@ -74,7 +74,7 @@ impl RunRecord {
             return None;
         }
         let CallIdentity { call, server, kind, item, line, .. } = about;
-        let (server, item) = (text::name(server), text::name(item));
+        let (kind, server, item) = (*kind, text::name(server), text::name(item));
         self.calls.push(CallRecord { id: call.clone(), server, kind, item, line: *line, ..CallRecord::default() });
         self.calls.last_mut()
     }

@@ -99,7 +99,9 @@ impl ApprovalQuestions {
 impl State {
     fn handle(&mut self, SupervisorEvent { supervisor, message }: SupervisorEvent) {
         match message {
-            Some(FromSupervisor::Watching(_)) => drop(self.watched.insert(supervisor)),
+            Some(FromSupervisor::Watching(_)) => {
+                self.watched.insert(supervisor);
+            }
             Some(FromSupervisor::Ask(question)) => {
                 let key = (supervisor, question.id);
                 if self.pending.len() < STORED_MAX || self.pending.contains_key(&key) {
