@@ -27,8 +27,17 @@ pub(super) const LOGIN_KEY: &str = "login";
 /// How long a session lasts.
 pub const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// Returns who a login with an access token of a service is; `None` if the token is not valid.
-pub type TokenCheck = Box<dyn Fn(String) -> BoxFuture<'static, Option<Viewer>> + Send + Sync>;
+/// Returns who logs in with an access token of a service; `None` if the token is not valid.
+pub type TokenCheck = Box<dyn Fn(String) -> BoxFuture<'static, Option<TokenLogin>> + Send + Sync>;
+/// Returns whether the authentication that began a session is still valid.
+pub type ValidityCheck = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// A person who logs in with an access token of a service.
+pub struct TokenLogin {
+    pub viewer: Viewer,
+    /// The session ends when this returns false, for example because the token was revoked.
+    pub is_valid: ValidityCheck,
+}
 
 /// Decides who may use the page.
 pub struct Access {
@@ -69,16 +78,18 @@ impl Access {
 
     /// Begins a session with the token of a one-time link, or with an access token of a service.
     pub(super) async fn log_in(&self, token: String) -> Result<LoggedIn, ActionError> {
-        let viewer = match self.links.redeem(&token) {
-            Some(viewer) => Some(viewer),
-            None => match &self.token_check {
-                Some(check) => check(token).await,
-                None => None,
-            },
+        let always_valid = |viewer| TokenLogin { viewer, is_valid: Box::new(|| true) };
+        let login = match (self.links.redeem(&token), &self.token_check) {
+            (Some(viewer), _) => Some(always_valid(viewer)),
+            (None, Some(check)) => check(token).await,
+            (None, None) => None,
         };
-        let message = "this link is not valid: it was used already, or it is too old. Open a new one";
-        let viewer = viewer.ok_or_else(|| ActionError::new(ErrorCode::NoSession, message))?;
-        let SessionSecrets { cookie, key } = self.sessions.begin(viewer).map_err(|error| {
+        let message = match self.token_check {
+            None => "this link is not valid: it was used already, or it is too old. Open a new one",
+            Some(_) => "this access token is not valid",
+        };
+        let login = login.ok_or_else(|| ActionError::new(ErrorCode::NoSession, message))?;
+        let SessionSecrets { cookie, key } = self.sessions.begin(login).map_err(|error| {
             ActionError::new(ErrorCode::Failed, format!("no session can be created: {error}"))
         })?;
         let seconds = SESSION_LIFETIME.as_secs();

@@ -21,7 +21,7 @@ pub(super) fn login_response(key: &str) -> Json<Value> {
 
 pub(super) async fn events(State(state): Shared, headers: HeaderMap) -> Result<Response, ActionError> {
     let viewer = state.access.viewer(&headers)?;
-    let page = state.sections.open_page()?;
+    let page = state.sections.open_page(&viewer)?;
     let hello = json!({
         "version": env!("CARGO_PKG_VERSION"), "user": viewer.name(), "administrator": viewer.is_administrator(),
         "now": rfc3339(std::time::SystemTime::now()), "address": state.address,

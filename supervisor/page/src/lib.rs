@@ -10,7 +10,7 @@
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only user is the binary crate: names and types say what fields are.
 
-pub mod access;
+mod access;
 mod action;
 mod activity;
 mod api;
@@ -27,7 +27,7 @@ mod server;
 pub mod text;
 mod viewer;
 
-pub use access::{Access, LoginLink};
+pub use access::{Access, LoginLink, TokenCheck, TokenLogin, ValidityCheck};
 pub use activity::{ActiveRun, Activity, ServerStates};
 pub use action::{Action, Decision, Effect, Operator, Scope};
 pub use attachment::Attachment;

@@ -50,7 +50,11 @@ pub enum ListenError {
 
 /// The open socket of the page. Dropping this value closes it, and removes the file of a Unix domain socket.
 #[derive(Debug)]
-pub struct Listener(Socket);
+pub struct Listener {
+    socket: Socket,
+    /// Further values of `Host` that requests may have.
+    hosts: Vec<String>,
+}
 
 #[derive(Debug)]
 enum Socket {
@@ -63,22 +67,22 @@ pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 impl Listener {
-    /// Opens the socket.
+    /// Opens the socket. `hosts` are further values of `Host` that requests may have: those of a proxy.
     ///
     /// # Errors
     /// [`ListenError`] if the address is in use, or other users could replace the Unix domain socket.
-    pub async fn open(address: &ListenAddress) -> Result<Self, ListenError> {
+    pub async fn open(address: &ListenAddress, hosts: Vec<String>) -> Result<Self, ListenError> {
         match address {
             ListenAddress::Loopback(address) => {
                 let failed = |source| ListenError::Tcp { address: *address, source };
                 let listener = TcpListener::bind(address).await.map_err(failed)?;
                 let bound = listener.local_addr().map_err(failed)?;
-                Ok(Self(Socket::Tcp(listener, bound)))
+                Ok(Self { socket: Socket::Tcp(listener, bound), hosts })
             }
             ListenAddress::Unix(path) => {
                 let listener = bind_unix(path)
                     .map_err(|source| ListenError::Unix { path: path.clone(), source })?;
-                Ok(Self(Socket::Unix(listener, path.clone())))
+                Ok(Self { socket: Socket::Unix(listener, path.clone()), hosts })
             }
         }
     }
@@ -86,7 +90,7 @@ impl Listener {
     /// Returns the port; `None` for a Unix domain socket.
     #[must_use]
     pub fn port(&self) -> Option<u16> {
-        match &self.0 {
+        match &self.socket {
             Socket::Tcp(_, address) => Some(address.port()),
             Socket::Unix(..) => None,
         }
@@ -95,23 +99,24 @@ impl Listener {
     /// Returns the address for a person: `IP:PORT`, or the path of the socket.
     #[must_use]
     pub fn address(&self) -> String {
-        match &self.0 {
+        match &self.socket {
             Socket::Tcp(_, address) => address.to_string(),
             Socket::Unix(_, path) => format!("unix:{}", path.display()),
         }
     }
 
     pub(super) fn permitted_hosts(&self) -> PermittedHosts {
-        match &self.0 {
+        match &self.socket {
             Socket::Tcp(_, address) => {
-                PermittedHosts::Exactly(vec![address.to_string(), format!("localhost:{}", address.port())])
+                let own = [address.to_string(), format!("localhost:{}", address.port())];
+                PermittedHosts::Exactly(own.into_iter().chain(self.hosts.clone()).collect())
             }
             Socket::Unix(..) => PermittedHosts::LoopbackWithAnyPort,
         }
     }
 
     pub(super) async fn accept(&self) -> io::Result<Box<dyn Stream>> {
-        match &self.0 {
+        match &self.socket {
             Socket::Tcp(listener, _) => {
                 let (stream, _) = listener.accept().await?;
                 // Small events must not wait for the acknowledgement of earlier ones.
@@ -132,7 +137,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Socket::Unix(_, path) = &self.0 {
+        if let Socket::Unix(_, path) = &self.socket {
             let _ = std::fs::remove_file(path);
         }
     }

@@ -13,6 +13,8 @@ use super::viewer::Viewer;
 
 /// Maximum number of open pages. Each has an event stream.
 pub(super) const PAGES_MAX: usize = 250;
+/// Maximum number of open pages of one person who is not an administrator.
+const PAGES_OF_PERSON_MAX: usize = 10;
 
 /// A section of the page. The name is that of its event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,12 +88,15 @@ struct Shared {
     /// The number of the last change.
     version: watch::Sender<u64>,
     open_pages: watch::Sender<usize>,
+    /// The number of open pages of each person who is not an administrator.
+    pages_of_persons: Mutex<BTreeMap<String, usize>>,
 }
 
 impl Default for Sections {
     fn default() -> Self {
         let (version, open_pages) = (watch::Sender::new(0), watch::Sender::new(0));
-        Self(Arc::new(Shared { contents: Mutex::default(), version, open_pages }))
+        let (contents, pages_of_persons) = (Mutex::default(), Mutex::default());
+        Self(Arc::new(Shared { contents, version, open_pages, pages_of_persons }))
     }
 }
 
@@ -130,14 +135,29 @@ impl Sections {
     ///
     /// # Errors
     /// [`ErrorCode::TooMany`] if too many pages are open.
-    pub(super) fn open_page(&self) -> Result<OpenPage, ActionError> {
+    pub(super) fn open_page(&self, viewer: &Viewer) -> Result<OpenPage, ActionError> {
+        let too_many = |most: usize| {
+            let message = format!("{most} pages are open, the maximum: close one");
+            ActionError::new(ErrorCode::TooMany, message)
+        };
+        let person = viewer.only_client().map(str::to_owned);
+        let mut pages = self.0.pages_of_persons.lock();
+        let own = person.as_ref().and_then(|person| pages.get(person)).copied().unwrap_or(0);
+        if own >= PAGES_OF_PERSON_MAX {
+            return Err(too_many(PAGES_OF_PERSON_MAX));
+        }
         let opened = self.0.open_pages.send_if_modified(|count| {
             let is_free = *count < PAGES_MAX;
             *count += usize::from(is_free);
             is_free
         });
-        let message = format!("{PAGES_MAX} pages are open, the maximum: close one");
-        opened.then(|| OpenPage(self.clone())).ok_or_else(|| ActionError::new(ErrorCode::TooMany, message))
+        if !opened {
+            return Err(too_many(PAGES_MAX));
+        }
+        if let Some(person) = &person {
+            pages.insert(person.clone(), own + 1);
+        }
+        Ok(OpenPage { sections: self.clone(), person })
     }
 
     /// Returns the number of open pages, whose changes can be awaited. The sources of data pause while it is 0.
@@ -149,11 +169,23 @@ impl Sections {
 
 /// An open page. Dropping this value closes it.
 #[derive(Debug)]
-pub(super) struct OpenPage(Sections);
+pub(super) struct OpenPage {
+    sections: Sections,
+    /// The person who is not an administrator; `None` for an administrator.
+    person: Option<String>,
+}
 
 impl Drop for OpenPage {
     fn drop(&mut self) {
-        self.0.0.open_pages.send_modify(|count| *count -= 1);
+        let Shared { open_pages, pages_of_persons, .. } = &*self.sections.0;
+        if let Some(person) = &self.person {
+            let mut pages = pages_of_persons.lock();
+            let left = pages.remove(person).unwrap_or(1) - 1;
+            if left > 0 {
+                pages.insert(person.clone(), left);
+            }
+        }
+        open_pages.send_modify(|count| *count -= 1);
     }
 }
 
@@ -200,11 +232,18 @@ mod tests {
     #[test]
     fn the_number_of_open_pages_is_limited() {
         let sections = Sections::default();
-        let mut open: Vec<OpenPage> = (0..PAGES_MAX).map(|_| sections.open_page().expect("free")).collect();
-        assert_eq!(sections.open_page().expect_err("full").code, ErrorCode::TooMany);
-        open.pop();
-        assert!(sections.open_page().is_ok());
+        let all = Viewer::Administrator { name: "root".into() };
+        let ann = Viewer::Person { client: "ann".into() };
+        let mut open: Vec<OpenPage> =
+            (0..PAGES_OF_PERSON_MAX).map(|_| sections.open_page(&ann).expect("free")).collect();
+        assert_eq!(sections.open_page(&ann).expect_err("their own are used").code, ErrorCode::TooMany);
+        open.extend((PAGES_OF_PERSON_MAX..PAGES_MAX).map(|_| sections.open_page(&all).expect("free")));
+        assert_eq!(sections.open_page(&all).expect_err("full").code, ErrorCode::TooMany);
+        open.remove(0);
+        drop(sections.open_page(&ann).expect("free again"));
         assert_eq!(*sections.open_pages().borrow(), PAGES_MAX - 1);
+        open.clear();
+        assert!(sections.0.pages_of_persons.lock().is_empty());
     }
 
     #[test]

@@ -56,8 +56,8 @@ impl Viewer {
         self.may_see(item["client"].as_str())
     }
 
-    /// Checks that the viewer may carry out an action. A person may end the runs of their own AI client and answer its
-    /// questions: those that a section shows them.
+    /// Checks that the viewer may carry out an action. A person may end the runs of their own AI client. They may not
+    /// answer its questions: the AI client has the same token, and would approve its own calls.
     ///
     /// # Errors
     /// [`ErrorCode::Forbidden`].
@@ -65,18 +65,11 @@ impl Viewer {
         if self.is_administrator() {
             return Ok(());
         }
-        let shown = |section: Section, list: &str, is_it: &dyn Fn(&Value) -> bool| {
-            let value = sections.value(section);
-            let items = value[list].as_array().into_iter().flatten();
-            items.into_iter().any(|item| self.may_see_item(item) && is_it(item))
-        };
         let is_permitted = match action {
             Action::EndRun { execution, .. } => {
-                shown(Section::Runs, "active", &|run| run["execution"] == execution.as_str())
-            }
-            Action::Answer { supervisor, id, .. } => {
-                let is_it = |question: &Value| question["supervisor"] == *supervisor && question["id"] == *id;
-                shown(Section::Approvals, "questions", &is_it)
+                let runs = sections.value(Section::Runs);
+                let mut active = runs["active"].as_array().into_iter().flatten();
+                active.any(|run| run["execution"] == execution.as_str() && self.may_see_item(run))
             }
             _ => false,
         };

@@ -10,6 +10,7 @@ mod commands;
 mod kept_results;
 mod operator;
 mod processes;
+mod service_login;
 mod stable_times;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,11 +19,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_page::{Access, Activity, ListenAddress, Listener, PageServer, Sections, Viewer};
+use lockhouse_page::{
+    Access, Activity, ListenAddress, ListenError, Listener, PageServer, Sections, Viewer,
+};
 use nix::unistd::{User, geteuid};
 use tokio::sync::watch;
 
-use super::{UNAVAILABLE, USAGE, print_error};
+use super::{UNAVAILABLE, print_error};
 use crate::config::{self, Files};
 use approval_questions::ApprovalQuestions;
 use browser::LinkPrinter;
@@ -38,6 +41,10 @@ pub(super) struct Arguments {
     /// Print the link without opening it in a browser
     #[arg(long)]
     no_open: bool,
+    /// Serve the people who use this service: each logs in with their access token, and sees their own runs. Uses the
+    /// table [page] of the configuration
+    #[arg(long, conflicts_with_all = ["listen", "unix"])]
+    service: bool,
     /// Listen on this address of this machine instead of a random port of 127.0.0.1: IP:PORT, or unix:/PATH
     #[arg(long, value_name = "ADDRESS", conflicts_with = "unix")]
     listen: Option<ListenAddress>,
@@ -53,6 +60,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
+    /// Returns where this user's own page listens.
     fn address(&self) -> ListenAddress {
         match (&self.unix, &self.listen) {
             (Some(path), _) => {
@@ -67,14 +75,14 @@ impl Arguments {
 
 /// Runs `lockhouse page` until Ctrl-C, or until no page was open for the time of `--idle`.
 pub(super) async fn page(files: &Files, arguments: &Arguments) -> ExitCode {
-    let listener = match Listener::open(&arguments.address()).await {
-        Ok(listener) => listener,
-        Err(error) => return print_error(&error, UNAVAILABLE),
+    let (listener, access) = match open(files, arguments).await {
+        Ok(opened) => opened,
+        Err(status) => return status,
     };
-    let link_lifetime = Duration::from_secs(arguments.link_seconds.into());
-    let access = Arc::new(Access::new(listener.port(), link_lifetime, None));
     let links = LinkPrinter::new(access.clone(), administrator(), &listener);
-    if let Err(error) = links.print(!arguments.no_open) {
+    if arguments.service {
+        eprintln!("The page of this service listens at {}. People log in with their access tokens.", listener.address());
+    } else if let Err(error) = links.print(!arguments.no_open) {
         eprintln!("lockhouse: no link can be created: {error}");
         return ExitCode::from(UNAVAILABLE);
     }
@@ -85,7 +93,7 @@ pub(super) async fn page(files: &Files, arguments: &Arguments) -> ExitCode {
     let questions = ApprovalQuestions::default();
     let operator = match PageOperator::new(files, questions.clone()) {
         Ok(operator) => Arc::new(operator),
-        Err(error) => return print_error(&error, USAGE),
+        Err(error) => return print_error(&error, UNAVAILABLE),
     };
     let server =
         PageServer { access, sections: sections.clone(), activity: activity.clone(), operator: operator.clone() };
@@ -95,11 +103,26 @@ pub(super) async fn page(files: &Files, arguments: &Arguments) -> ExitCode {
         () = activity.follow_audit_log(&sections) => {}
         () = while_pages_are_open(&sections, processes) => {}
         () = questions.follow(&sections) => {}
-        () = links.print_on_enter() => {}
+        () = links.print_on_enter(), if !arguments.service => {}
         () = no_page_for(&sections, arguments.idle) => eprintln!("lockhouse: no page was open for a while"),
         _ = tokio::signal::ctrl_c() => {}
     }
     ExitCode::SUCCESS
+}
+
+/// Opens the socket, and decides who may use the page.
+async fn open(files: &Files, arguments: &Arguments) -> Result<(Listener, Arc<Access>), ExitCode> {
+    let unavailable = |error: ListenError| print_error(&error, UNAVAILABLE);
+    let link_lifetime = Duration::from_secs(arguments.link_seconds.into());
+    if !arguments.service {
+        let listener = Listener::open(&arguments.address(), Vec::new()).await.map_err(unavailable)?;
+        let access = Access::new(listener.port(), link_lifetime, None);
+        return Ok((listener, Arc::new(access)));
+    }
+    let service = service_login::load(files)?;
+    let listener = Listener::open(&service.listen, service.hosts).await.map_err(unavailable)?;
+    let access = Access::new(listener.port(), link_lifetime, Some(service.token_check));
+    Ok((listener, Arc::new(access)))
 }
 
 /// Returns the viewer of this user's own page.
