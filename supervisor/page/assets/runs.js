@@ -131,4 +131,4 @@ function render(execution) {
   ];
 }
 
-export const runs = { name: "runs", title: "Runs", render, everySecond: true };
+export const runs = { name: "runs", title: "Runs", render, isTicking: () => state.runs?.active.length > 0 };
