@@ -127,7 +127,7 @@ async function start() {
     document.getElementById("main").focus();
   };
   startShortcuts((index) => VIEWS[index] && (location.hash = `#/${VIEWS[index].name}`));
-  setInterval(() => current.everySecond && !document.hidden && redraw(), 1_000);
+  setInterval(() => current.isTicking?.() && !document.hidden && redraw(), 1_000);
   // A wrong or used token does not end a session that this browser has.
   await login().catch(() => {});
   window.addEventListener("hashchange", show);

@@ -72,7 +72,7 @@ async function answer(entry, decision, card) {
   redraw();
   try {
     await post("/api/approvals/answer", { supervisor, id, digest, decision, scope });
-    const text = decision === "approve" ? `Approved (${SCOPES[scope].short}).` : "Denied.";
+    const text = decision === "approve" ? `Approved (${SCOPES[scope]?.short ?? scope}).` : "Denied.";
     entry.end = { tone: decision === "approve" ? "good" : "bad", text };
   } catch (error) {
     if (error.code === "stale" || error.code === "refused") entry.end = { tone: "warn", text: `Not answered: ${error.message}` };
@@ -182,8 +182,8 @@ export const approvals = {
   name: "approvals",
   title: "Approvals",
   render,
-  /** Seconds between drawings while the view is shown, for the countdowns. */
-  everySecond: true,
+  /** Whether the view shows a time that passes, and so is drawn every second. */
+  isTicking: () => pendingCount() > 0,
   enter() {
     isShown = true;
     guard();

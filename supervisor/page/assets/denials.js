@@ -83,7 +83,7 @@ function proposedChange(key, denial, proposal) {
     h("p", { class: "small-text" }, "Change of ", code(file)),
     changed ? diff(text, "Suggested change of the policy") : h("p", null, "The policy has this entry already."),
     isInEffect ? null : h("p", { class: "notice warn" }, "Another line of the policy still decides otherwise for some calls."),
-    [...warnings, ...notes].map((text) => h("p", { class: "muted small-text" }, text)),
+    [...(warnings ?? []), ...(notes ?? [])].map((text) => h("p", { class: "muted small-text" }, text)),
     h(
       "div",
       { class: "row" },

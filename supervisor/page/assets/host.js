@@ -126,4 +126,4 @@ function render() {
   ];
 }
 
-export const host = { name: "host", title: "Host", render, everySecond: true };
+export const host = { name: "host", title: "Host", render };

@@ -32,14 +32,16 @@ async function load(entry, revision) {
   redraw();
 }
 
-/** Loads the details if they are not those of the current revision. The view is drawn every second, and asks again. */
+/** Loads the details if they are not those of the current revision. */
 function refresh(execution) {
   if (shown.execution !== execution) shown = { execution, details: null, error: null, loadedAt: -Infinity };
   const run = listed(execution);
   // The state is part of the revision, so that the end of a run is loaded too.
   const revision = run ? `${run.revision} ${run.state} ${run.status}` : "not listed";
-  const isDue = performance.now() - shown.loadedAt >= RELOAD_INTERVAL_MS;
-  if (shown.revision !== revision && !shown.isLoading && isDue) load(shown, revision);
+  if (shown.revision === revision || shown.isLoading) return;
+  const wait = shown.loadedAt + RELOAD_INTERVAL_MS - performance.now();
+  if (wait > 0) setTimeout(redraw, wait);
+  else load(shown, revision);
 }
 
 export function runDetails(execution) {

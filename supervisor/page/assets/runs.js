@@ -97,12 +97,12 @@ export function runTable(caption, runs) {
 const order = steadyOrder();
 
 function sessionPanel(sessions) {
-  const columns = [{ label: "Session" }, { label: "Client", wide: true }, { label: "Language" }, { label: "State" }, { label: "Age", number: true }, { label: "" }];
+  const columns = [{ label: "Session" }, { label: "Owner", wide: true }, { label: "Language" }, { label: "State" }, { label: "Age", number: true }, { label: "" }];
   const row = (session) => ({
     key: `${session.supervisor} ${session.id}`,
     cells: [
       untrusted(session.name),
-      clientName(session.client),
+      untrusted(session.owner),
       session.language,
       session.state,
       span(elapsed(session) / 1000),
@@ -131,4 +131,4 @@ function render(execution) {
   ];
 }
 
-export const runs = { name: "runs", title: "Runs", render, everySecond: true };
+export const runs = { name: "runs", title: "Runs", render, isTicking: () => state.runs?.active.length > 0 };
