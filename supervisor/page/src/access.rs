@@ -48,6 +48,11 @@ pub struct Access {
     token_check: Option<TokenCheck>,
 }
 
+/// The kernel provides no random numbers, which secrets need.
+#[derive(Debug, thiserror::Error)]
+#[error("the kernel provides no random numbers: {0}")]
+pub struct NoRandomNumbers(#[from] getrandom::Error);
+
 /// The response to a login: the two secrets of the new session.
 pub(super) struct LoggedIn {
     pub(super) cookie: HeaderValue,
@@ -72,7 +77,7 @@ impl Access {
     ///
     /// # Errors
     /// If the kernel provides no random numbers.
-    pub fn create_link(&self, viewer: Viewer) -> Result<LoginLink, getrandom::Error> {
+    pub fn create_link(&self, viewer: Viewer) -> Result<LoginLink, NoRandomNumbers> {
         self.links.create(viewer)
     }
 
@@ -128,7 +133,7 @@ impl Access {
 }
 
 /// Returns a secret of 256 random bits as 64 hexadecimal digits.
-fn random_secret() -> Result<String, getrandom::Error> {
+fn random_secret() -> Result<String, NoRandomNumbers> {
     let mut bits = [0; 32];
     getrandom::fill(&mut bits)?;
     Ok(data_encoding::HEXLOWER.encode(&bits))

@@ -27,7 +27,7 @@ mod server;
 pub mod text;
 mod viewer;
 
-pub use access::{Access, LoginLink, TokenCheck, TokenLogin, ValidityCheck};
+pub use access::{Access, LoginLink, NoRandomNumbers, TokenCheck, TokenLogin, ValidityCheck};
 pub use activity::{ActiveRun, Activity, ServerStates};
 pub use action::{Action, Decision, Effect, Operator, Scope};
 pub use attachment::Attachment;

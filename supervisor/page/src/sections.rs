@@ -30,17 +30,6 @@ pub enum Section {
 }
 
 impl Section {
-    pub(super) const ALL: [Self; 8] = [
-        Self::Processes,
-        Self::Runs,
-        Self::Sessions,
-        Self::Approvals,
-        Self::Denials,
-        Self::Servers,
-        Self::Results,
-        Self::Savings,
-    ];
-
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Processes => "processes",

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::{digest, random_secret};
+use super::{NoRandomNumbers, digest, random_secret};
 use crate::viewer::Viewer;
 
 /// Maximum number of links that can be used at one time. A further link replaces the oldest one.
@@ -34,7 +34,7 @@ impl LoginLinks {
         Self { lifetime, open: Mutex::default() }
     }
 
-    pub(super) fn create(&self, viewer: Viewer) -> Result<LoginLink, getrandom::Error> {
+    pub(super) fn create(&self, viewer: Viewer) -> Result<LoginLink, NoRandomNumbers> {
         let token = random_secret()?;
         let mut open = self.open.lock();
         if open.len() == LINKS_MAX {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use super::{SESSION_LIFETIME, TokenLogin, digest, random_secret};
+use super::{NoRandomNumbers, SESSION_LIFETIME, TokenLogin, digest, random_secret};
 use crate::viewer::Viewer;
 
 /// Maximum number of sessions of one viewer. A further login ends the viewer's oldest session.
@@ -31,7 +31,7 @@ pub(super) struct SessionSecrets {
 }
 
 impl PageSessions {
-    pub(super) fn begin(&self, login: TokenLogin) -> Result<SessionSecrets, getrandom::Error> {
+    pub(super) fn begin(&self, login: TokenLogin) -> Result<SessionSecrets, NoRandomNumbers> {
         let secrets = SessionSecrets { cookie: random_secret()?, key: random_secret()? };
         let mut sessions = self.0.lock();
         let is_own = |session: &PageSession| session.login.viewer == login.viewer;

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::process::Stdio;
 use std::sync::Arc;
 
-use lockhouse_page::{Access, Listener, LoginLink, Viewer};
+use lockhouse_page::{Access, Listener, LoginLink, NoRandomNumbers, Viewer};
 
 use crate::cli::approvals::keyboard::Keyboard;
 
@@ -29,7 +29,7 @@ impl LinkPrinter {
 
     /// Creates a link and prints it. With `open`, opens it in a browser if this is a desktop session and standard
     /// output is a terminal.
-    pub(super) fn print(&self, open: bool) -> Result<(), getrandom::Error> {
+    pub(super) fn print(&self, open: bool) -> Result<(), NoRandomNumbers> {
         let LoginLink { token } = self.access.create_link(self.viewer.clone())?;
         let path = format!("/#token={token}");
         let on_a_terminal = std::io::stdout().is_terminal();
