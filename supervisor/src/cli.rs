@@ -22,6 +22,7 @@ mod language;
 mod line_width;
 mod output_folder;
 mod package_costs;
+mod page;
 mod policy;
 mod python;
 mod reload;
@@ -60,6 +61,9 @@ use crate::config::{self, ConfigError, Files, Settings};
 pub(crate) const USAGE: u8 = 2;
 /// Exit status when this host cannot run code safely, or when a required file, server or service is not available.
 pub(crate) const UNAVAILABLE: u8 = 7;
+
+/// Part of the error message of a command with `--digest`, if what would be changed is not what was shown.
+const DIGEST_IS_STALE: &str = "have changed since that digest was printed";
 
 /// An MCP server that runs model-written code in sandboxed workers, where all your other MCP servers are libraries
 #[derive(Debug, Parser)]
@@ -118,6 +122,8 @@ enum Command {
     Status(status::Arguments),
     /// Reload the configuration and the policy in your running Lockhouse processes, and report the result of each
     Reload(reload::Arguments),
+    /// Open a live page in the browser: runs, approvals, denials, servers and the audit log
+    Page(page::Arguments),
     /// List and end running code
     #[command(subcommand)]
     Runs(runs::Command),
@@ -189,6 +195,7 @@ pub(crate) fn main() -> ExitCode {
             Command::Policy(command) => policy::policy(&files, command).await,
             Command::Status(arguments) => status::status(&arguments).await,
             Command::Reload(arguments) => reload::reload(&arguments).await,
+            Command::Page(arguments) => page::page(&files, &arguments).await,
             Command::Runs(command) => runs::runs(command).await,
             Command::Sessions(command) => sessions::sessions(command).await,
             Command::Token(command) => token::token(&files, command),

@@ -49,7 +49,7 @@ use lockhouse_base::directories;
 use lockhouse_base::telemetry::log;
 use lockhouse_base::text_files::read_source;
 use lockhouse_engine::supervisor::{self, MissingProgram};
-use lockhouse_front::access::TokenFile;
+use lockhouse_front::access::{AuthSettings, TokenFile};
 use lockhouse_front::http::{HttpSettings, ListenAddress};
 use lockhouse_gate::result_files::ResultFileLimits;
 use lockhouse_gate::results;
@@ -287,6 +287,26 @@ pub(crate) fn log_format(files: &Files) -> log::Format {
 /// [`ConfigError`], with every fault of the configuration file.
 pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, ConfigError> {
     engine_settings::audit_settings(&load_document(files, &Environment::from_process())?.0.audit)
+}
+
+/// The settings of a service's live page: the table `[page]`, and how people authenticate.
+pub(crate) struct PageSettings {
+    pub(crate) listen: Option<ListenAddress>,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) administrators: Vec<String>,
+    pub(crate) auth: AuthSettings,
+}
+
+/// Reads the settings of a service's live page from the configuration file. Resolves no secret of upstream servers.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the configuration file.
+pub(crate) fn load_page_settings(files: &Files) -> Result<PageSettings, ConfigError> {
+    let environment = Environment::from_process();
+    let (document, path) = load_document(files, &environment)?;
+    let auth = client_access::access_settings(&document, &path, &environment)?;
+    let tables::Page { listen, hosts, administrators } = document.page;
+    Ok(PageSettings { listen, hosts, administrators, auth })
 }
 
 /// Reads the limits for stored results, and the maximum size in bytes of the part of a result that an answer shows.

@@ -16,6 +16,7 @@ mod files_in_out;
 mod http;
 mod mcp;
 mod packages;
+mod page;
 mod policy;
 mod policy_commands;
 mod resilience;

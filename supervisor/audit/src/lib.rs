@@ -143,6 +143,8 @@ pub struct ExecutionEnd {
     pub wall: Duration,
     pub cpu: Option<Duration>,
     pub calls: usize,
+    /// Size in bytes of what the answer shows: value and output.
+    pub answer_bytes: usize,
 }
 
 impl Audit {
@@ -237,16 +239,17 @@ impl Audit {
         }
     }
 
-    /// Records the end of an execution, with its status, its wall-clock and CPU time, and its number of calls.
+    /// Records the end of an execution, with its status, its wall-clock and CPU time, its number of calls and the size
+    /// of its answer.
     pub fn end(&self, execution: ExecutionId, end: ExecutionEnd) -> Result<(), AuditError> {
-        let ExecutionEnd { status, wall, cpu, calls } = end;
+        let ExecutionEnd { status, wall, cpu, calls, answer_bytes } = end;
         let body = RecordBody::new("end").text("execution", &execution.to_string()).text("status", status);
         let body = body.number("wall_ms", millis(wall));
         let body = match cpu {
             Some(cpu) => body.number("cpu_ms", millis(cpu)),
             None => body,
         };
-        self.append(&body.number("calls", calls))
+        self.append(&body.number("calls", calls).number("answer_bytes", answer_bytes))
     }
 
     /// Records a permitted call before it is made, with the policy rule that permits it. `approval` is the scope of the

@@ -78,7 +78,15 @@ pub enum Event {
     /// An upstream server asked the user a question.
     Question { execution: String, server: String, outcome: String },
     /// An execution has ended.
-    End { execution: String, status: String, wall_ms: f64, cpu_ms: Option<f64>, calls: u64 },
+    End {
+        execution: String,
+        status: String,
+        wall_ms: f64,
+        cpu_ms: Option<f64>,
+        calls: u64,
+        /// Size in bytes of what the answer shows: value and output. `None` in a record of an older version.
+        answer_bytes: Option<u64>,
+    },
     /// Before this point of the log, records could not be written or may be lost. `records` is the number of missing
     /// records.
     Gap { since: String, records: u64, reason: String },
@@ -181,6 +189,7 @@ pub(super) struct RecordMembers {
     wall_ms: f64,
     cpu_ms: Option<f64>,
     calls: u64,
+    answer_bytes: Option<u64>,
     since: Option<String>,
     records: u64,
 }
@@ -267,6 +276,7 @@ impl RecordMembers {
                 wall_ms: self.wall_ms,
                 cpu_ms: self.cpu_ms,
                 calls: self.calls,
+                answer_bytes: self.answer_bytes,
             },
             "gap" => Event::Gap { since: text(self.since), records: self.records, reason: text(self.reason) },
             _ => Event::Chain,

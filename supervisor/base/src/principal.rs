@@ -219,6 +219,15 @@ impl Principal {
         }
     }
 
+    /// Whether the authentication has expired or was revoked.
+    pub fn has_expired(&self) -> bool {
+        match &self.0.validity {
+            Validity::Connection => false,
+            Validity::Revocable(grant) => grant.revoked.is_cancelled(),
+            Validity::Until(end) => Instant::now() >= *end,
+        }
+    }
+
     /// Waits until the authentication expires or is revoked. Waits for ever if neither can happen.
     pub async fn expired(&self) {
         match &self.0.validity {

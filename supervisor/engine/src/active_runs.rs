@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use lockhouse_base::language::Language;
 use lockhouse_policies::ClientName;
+use lockhouse_pool::process_usage;
 use lockhouse_protocol::ExecutionId;
 use lockhouse_upstream::ai_client::{OpenQuestions, ProgressRequests, RunStarted};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,8 @@ struct ActiveRun {
     begun: RunStarted,
     questions: OpenQuestions,
     stop: StopHandle,
+    /// The process id of the worker. `None` while the run waits for a worker.
+    worker: Option<i32>,
 }
 
 /// One active run, as listed for an operator.
@@ -52,6 +55,14 @@ pub struct RunListing {
     pub waiting_s: Option<f64>,
     /// Seconds since the run was requested.
     pub age_s: f64,
+    /// The process id of the worker, its CPU time and its resident memory. For a worker of a session, the CPU time
+    /// includes that of earlier runs. `None` while the run has no worker.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub worker: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cpu_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub memory_bytes: Option<u64>,
 }
 
 /// Keeps a run in the registry of active runs. Dropping the guard removes the run from the registry.
@@ -81,9 +92,16 @@ impl ActiveRuns {
         let session = session.map(|key| key.name.to_string());
         let (since, begun) = (Instant::now(), progress_requests.started_flag());
         let questions = questions.clone();
-        let run = ActiveRun { client, language, session, since, begun, questions, stop: stop.clone() };
+        let run = ActiveRun { client, language, session, since, begun, questions, stop: stop.clone(), worker: None };
         self.active().insert(execution.0, run);
         ActiveRunGuard { execution, active_runs: self.clone(), stop }
+    }
+
+    /// Adds the process of its worker to a run.
+    pub fn set_worker(&self, execution: ExecutionId, pid: i32) {
+        if let Some(run) = self.active().get_mut(&execution.0) {
+            run.worker = Some(pid);
+        }
     }
 
     /// Lists the active runs, ordered by the time of their request.
@@ -91,6 +109,7 @@ impl ActiveRuns {
         let seconds = |duration: Duration| duration.as_millis() as f64 / 1000.0;
         let listing = |(id, run): (&u128, &ActiveRun)| {
             let person = run.questions.oldest();
+            let usage = run.worker.map(process_usage).unwrap_or_default();
             let state = match (run.begun.get(), &person) {
                 (false, _) => "waiting",
                 (true, None) => "running",
@@ -105,6 +124,9 @@ impl ActiveRuns {
                 waiting_for: person.as_ref().map(|person| person.reason.clone()),
                 waiting_s: person.map(|person| seconds(person.since)),
                 age_s: seconds(run.since.elapsed()),
+                worker: run.worker,
+                cpu_ms: usage.cpu.map(|cpu| cpu.as_micros() as f64 / 1000.0),
+                memory_bytes: usage.memory_bytes,
             }
         };
         self.active().iter().map(listing).collect()

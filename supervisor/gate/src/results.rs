@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lockhouse_base::principal::Owner;
 use lockhouse_protocol::ResultHandle;
+use serde::{Deserialize, Serialize};
 
 use directory::DirectoryStore;
 use memory::{MemoryStore, ResultKind};
@@ -48,6 +49,26 @@ pub struct ResultNotFound {
     /// Whether this process has run for less than the lifetime of results. If so, a previous process may have
     /// stored the missing result.
     is_young: bool,
+}
+
+/// A stored result, as listed for an operator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResultListing {
+    pub handle: String,
+    /// What was stored: `value` for a value or output that was too long for an answer, `answer` for the answer of a
+    /// background run.
+    pub kind: String,
+    pub bytes: u64,
+    /// Seconds since the result was stored, and until it expires.
+    pub age_s: f64,
+    pub expires_s: f64,
+}
+
+impl ResultListing {
+    fn new(handle: &ResultHandle, kind: &str, bytes: u64, age: Duration, bounds: &ResultLimits) -> Self {
+        let (age_s, expires_s) = (age.as_secs_f64(), bounds.lifetime.saturating_sub(age).as_secs_f64());
+        Self { handle: handle.to_string(), kind: kind.to_owned(), bytes, age_s, expires_s }
+    }
 }
 
 /// The store of results that are too long for an answer, and of the answers of background runs.
@@ -128,6 +149,22 @@ impl Results {
         match &self.place {
             Storage::Memory(_) => Vec::new(),
             Storage::Directory(directory) => directory.handles(prefix, &self.bounds, SystemTime::now()),
+        }
+    }
+
+    /// Lists all stored results, for an operator.
+    pub fn list(&self) -> Vec<ResultListing> {
+        match &self.place {
+            Storage::Memory(memory) => memory.lock().list(&self.bounds, Instant::now()),
+            Storage::Directory(directory) => directory.list(&self.bounds, SystemTime::now()),
+        }
+    }
+
+    /// Returns a stored result of any AI client as JSON, for an operator. `None` if there is none, or it has expired.
+    pub fn get_for_operator(&self, handle: &ResultHandle) -> Option<Arc<str>> {
+        match &self.place {
+            Storage::Memory(memory) => memory.lock().get_of_any_owner(handle, &self.bounds, Instant::now()),
+            Storage::Directory(directory) => directory.get(handle, &self.bounds, SystemTime::now()),
         }
     }
 

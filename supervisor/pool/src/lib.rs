@@ -41,7 +41,7 @@ pub use socket::Socket;
 pub use stats::PoolStats;
 use stats::SharedStats;
 pub use worker::{Worker, WorkerExitReport};
-pub use worker_process::WorkerProcess;
+pub use worker_process::{ProcessUsage, WorkerProcess, process_usage};
 pub use zygote::ZygoteInfo;
 
 /// Why a pool cannot provide a worker.

@@ -49,7 +49,8 @@ impl WorkerProcess {
         Self { pid: Pid::from_raw(pid), pidfd, status: File::open(format!("/proc/{pid}/status")) }
     }
 
-    pub(super) fn pid(&self) -> i32 {
+    /// Returns the worker's process id in the PID namespace of this process.
+    pub fn pid(&self) -> i32 {
         self.pid.as_raw()
     }
 
@@ -94,15 +95,39 @@ impl WorkerProcess {
 
     /// Returns the CPU time that the worker process has used so far; `None` if it cannot be read.
     pub fn cpu_time(&self) -> Option<Duration> {
-        // clock_getcpuclockid(3) computes the same number, with a system call in addition.
-        let clock = ClockId::from_raw((!self.pid.as_raw() << 3) | CPUCLOCK_SCHED);
-        nix::time::clock_gettime(clock).ok().map(Duration::from)
+        cpu_time(self.pid.as_raw())
     }
 
     /// Returns the peak resident memory of the worker process in bytes; `None` if it cannot be read.
     pub fn peak_memory_bytes(&self) -> Option<u64> {
         self.with_status(proc_status::peak_memory_bytes).ok()?
     }
+}
+
+/// The resources that a process uses. A field is `None` if it cannot be read, for example after the process has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessUsage {
+    pub cpu: Option<Duration>,
+    /// Resident memory.
+    pub memory_bytes: Option<u64>,
+}
+
+/// Returns the resources that the process with this id uses, for display. If the process has ended, another process may
+/// have its id.
+pub fn process_usage(pid: i32) -> ProcessUsage {
+    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok();
+    let pages = statm.and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
+    let page_bytes = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok().flatten();
+    let page_bytes = page_bytes.and_then(|bytes| u64::try_from(bytes).ok());
+    let memory_bytes = pages.zip(page_bytes).map(|(pages, bytes)| pages.saturating_mul(bytes));
+    ProcessUsage { cpu: cpu_time(pid), memory_bytes }
+}
+
+/// Returns the CPU time of all threads of a process; `None` if it cannot be read.
+fn cpu_time(pid: i32) -> Option<Duration> {
+    // clock_getcpuclockid(3) computes the same number, with a system call in addition.
+    let clock = ClockId::from_raw((!pid << 3) | CPUCLOCK_SCHED);
+    nix::time::clock_gettime(clock).ok().map(Duration::from)
 }
 
 impl Drop for WorkerProcess {

@@ -3,7 +3,7 @@
 mod json;
 pub(super) mod keyboard;
 mod stdin_lines;
-mod supervisors;
+pub(super) mod supervisors;
 pub(super) mod terminal_prompt;
 
 use std::io::IsTerminal;

@@ -44,7 +44,7 @@ enum Outcome {
 /// Runs `lockhouse reload`. The exit status is 0 if the files as they are now are in force in all processes, 2 if a
 /// process refused them, and 7 if a process did not reload for another reason, or none is running.
 pub(super) async fn reload(arguments: &Arguments) -> ExitCode {
-    let reloads = reload_processes(arguments.pid).await;
+    let reloads = reload_selected(arguments.pid).await;
     if arguments.json {
         println!("{:#}", reloads.iter().map(ProcessReload::to_json).collect::<Value>());
     } else {
@@ -62,16 +62,23 @@ pub(super) async fn reload(arguments: &Arguments) -> ExitCode {
     exit_status(&reloads)
 }
 
-/// Reloads the configuration in all running processes after a command has changed it, and prints what each reports.
-pub(super) async fn reload_all() {
-    reload_processes(None).await.iter().for_each(ProcessReload::print);
+/// Reloads the configuration in all Lockhouse processes of this user, and returns the outcome of each as JSON.
+pub(super) async fn reload_all() -> Vec<Value> {
+    reload_selected(None).await.iter().map(ProcessReload::to_json).collect()
 }
 
-async fn reload_processes(only: Option<u32>) -> Vec<ProcessReload> {
+/// Reloads the configuration in all Lockhouse processes of this user after a command has changed it, and prints what each
+/// reports.
+pub(super) async fn reload_all_and_print() {
+    reload_selected(None).await.iter().for_each(ProcessReload::print);
+}
+
+/// Reloads the configuration in the process with this id, or in all.
+async fn reload_selected(wanted: Option<u32>) -> Vec<ProcessReload> {
     let mut reloads = Vec::new();
     // The health comes first: `lockhouse run` has a control socket too, but reads its configuration only once.
     for (pid, health) in request_reachable(&OperatorRequest::Health(VERSION)).await {
-        if only.is_some_and(|wanted| wanted != pid) {
+        if wanted.is_some_and(|wanted| wanted != pid) {
             continue;
         }
         let Some(health) = health else {

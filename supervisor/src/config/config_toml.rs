@@ -12,8 +12,8 @@ use super::keys::{DeclaredTable, table};
 use super::multi_error_parser::{self, ReadOutcome};
 use super::placeholders::{Environment, placeholder_files};
 use super::tables::{
-    Approvals, Audit, Catalogue, Clients, JavaScript, Limits, Log, Metrics, Pool, Python, Results, Runs,
-    Service, Sessions, Skills, Tools,
+    Approvals, Audit, Catalogue, Clients, JavaScript, Limits, Log, Metrics, Page, Pool, Python, Results,
+    Runs, Service, Sessions, Skills, Tools,
 };
 
 table! {
@@ -37,6 +37,7 @@ table! {
         table clients: Clients;
         table service: Service;
         table metrics: Metrics;
+        table page: Page;
         table log: Log;
         table tools: Tools;
         // Read by `dialects::read_own`, whose diagnostics show no secrets.

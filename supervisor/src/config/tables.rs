@@ -242,6 +242,19 @@ table! {
 }
 
 table! {
+    /// the live page of a service: see docs/page.md. Everybody who can start `lockhouse page` has their own page without it
+    pub(super) struct Page = "page" {
+        /// address at which `lockhouse page --service` listens: loopback only, a proxy with TLS makes it reachable
+        #[serde(deserialize_with = "page_address")]
+        listen: Option<ListenAddress> = None, else "off", like "\"127.0.0.1:7302\"";
+        /// further host names of the page, NAME or NAME:PORT, exactly as browsers send them
+        hosts: Vec<String> = Vec::new(), else "none", like "[\"page.example.com\"]";
+        /// clients, by their name in the policy, who see and do everything; others see their own runs
+        administrators: Vec<String> = Vec::new(), else "none", like "[\"ada\"]";
+    }
+}
+
+table! {
     /// the log on standard error
     pub(super) struct Log = "log" {
         /// "text", "json" with one object per line, or "journald" for fields of the systemd journal
@@ -270,6 +283,14 @@ table! {
         decode: BTreeMap<String, TextDecoding> = BTreeMap::new(),
             like "{ \"github\" = \"auto\", \"files.read_*\" = \"text\" }";
     }
+}
+
+/// Deserializes the listen address of `[page]` and rejects one that other machines can reach.
+fn page_address<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<ListenAddress>, D::Error> {
+    use serde::de::Error;
+    let written: String = Deserialize::deserialize(from)?;
+    written.parse::<lockhouse_page::ListenAddress>().map_err(D::Error::custom)?;
+    written.parse().map(Some).map_err(D::Error::custom)
 }
 
 /// Deserializes the listen addresses of `[metrics]` and rejects those that other machines can reach.

@@ -10,7 +10,7 @@ use crate::layering::source::root;
 
 /// Lockhouse's crates, each with its name, its source folder, and the workspace crates that it may depend on. A crate
 /// may depend only on crates that precede it in this list.
-pub(crate) const CRATES: [(&str, &str, &[&str]); 14] = [
+pub(crate) const CRATES: [(&str, &str, &[&str]); 15] = [
     ("lockhouse-protocol", "protocol/src", &[]),
     ("lockhouse-policies", "policies/src", &["protocol"]),
     ("lockhouse-worker", "worker/src", &["protocol"]),
@@ -36,10 +36,14 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 14] = [
         &["protocol", "policies", "base", "messages", "catalog", "audit", "pool", "upstream", "gate"],
     ),
     ("lockhouse-front", "supervisor/front/src", &["protocol", "policies", "base", "messages"]),
+    ("lockhouse-page", "supervisor/page/src", &["audit"]),
     (
         "lockhouse",
         "supervisor/src",
-        &["protocol", "policies", "base", "catalog", "audit", "pool", "upstream", "gate", "engine", "front"],
+        &[
+            "protocol", "policies", "base", "catalog", "audit", "pool", "upstream", "gate", "engine", "front",
+            "page",
+        ],
     ),
 ];
 const TESTS: &str = "lockhouse-tests";

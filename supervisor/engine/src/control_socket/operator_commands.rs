@@ -7,12 +7,18 @@ use crate::active_runs::RunListing;
 use crate::sessions::{SessionListing, SessionSelector};
 use crate::supervisor::{ReloadReport, Supervisor};
 use data_encoding::BASE64;
+use lockhouse_gate::results::{ResultListing, Results};
 use lockhouse_protocol::ResultHandle;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The reason that an AI client gets for the end of its session after an operator ended the session.
 const ENDED_BY_OPERATOR: &str = "a person ended it with `lockhouse sessions end`";
+
+/// Maximum number of stored results in a list. A line of the control socket has space for them.
+const RESULTS_LISTED_MAX: usize = 1_000;
+/// Maximum bytes of a part of a stored result. As a JSON string in a line of the control socket, a byte takes up to six.
+const RESULT_PART_BYTES: usize = 128 * 1024;
 
 /// A request of an operator over the control socket: what the supervisor must do. A `u32` in a variant is the version
 /// of the control protocol.
@@ -39,6 +45,13 @@ pub enum OperatorRequest {
         handle: String,
         offset: u64,
     },
+    /// List the stored results of all AI clients.
+    ListResults(u32),
+    /// Return a part of a stored result, which begins at this byte of its JSON.
+    ReadResult {
+        handle: String,
+        offset: usize,
+    },
 }
 
 /// The response to a request of an operator over the control socket.
@@ -55,6 +68,13 @@ pub enum OperatorResponse {
     EndedRuns(Vec<String>),
     Reloaded(ReloadReport),
     File(FilePart),
+    Results(Vec<ResultListing>),
+    /// A part of the JSON of a stored result.
+    ResultPart {
+        text: String,
+        /// Whether the result ends with this part.
+        is_last: bool,
+    },
     /// The supervisor refused the request, and nothing changed.
     Refused {
         reason: String,
@@ -113,10 +133,27 @@ pub(super) async fn carry_out(request: &OperatorRequest, supervisor: &Supervisor
             Err(unavailable) => OperatorResponse::Refused { reason: unavailable.to_string() },
         },
         OperatorRequest::ReadFile { handle, offset } => read_file(supervisor, handle, *offset).await,
+        OperatorRequest::ListResults(_) => {
+            let mut results = supervisor.results().list();
+            results.truncate(RESULTS_LISTED_MAX);
+            OperatorResponse::Results(results)
+        }
+        OperatorRequest::ReadResult { handle, offset } => read_result(supervisor.results(), handle, *offset),
         OperatorRequest::EndSessions(_) => {
             ended_response(sessions.end(SessionSelector::All, ENDED_BY_OPERATOR))
         }
     }
+}
+
+/// Returns a part of a stored result that fits into one line of the control socket.
+fn read_result(results: &Results, handle: &str, offset: usize) -> OperatorResponse {
+    let found = ResultHandle::new(handle).ok().and_then(|handle| results.get_for_operator(&handle));
+    let Some(rest) = found.as_deref().and_then(|json| json.get(offset..)) else {
+        let reason = "there is no such result: it has expired, or newer ones needed its space".to_owned();
+        return OperatorResponse::Refused { reason };
+    };
+    let end = rest.floor_char_boundary(RESULT_PART_BYTES);
+    OperatorResponse::ResultPart { text: rest[..end].to_owned(), is_last: end == rest.len() }
 }
 
 fn ended_response(ended: Result<Vec<String>, usize>) -> OperatorResponse {

@@ -9,6 +9,7 @@ use lockhouse_protocol::{CodeError, ExecutionId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::display_limits::DisplayLimits;
 use super::end_reason::EndReason;
 use super::error_report::{describe_changes, report};
 use super::status::Status;
@@ -171,6 +172,15 @@ impl Answer {
             retry_after: None,
             stats,
         }
+    }
+}
+
+impl Answer {
+    /// Returns how many bytes of the value and of the output are shown within these limits.
+    pub fn shown_bytes(&self, limits: DisplayLimits) -> usize {
+        let value = self.value.as_ref().map_or(0, |value| value.get().len().min(limits.part_bytes));
+        let printed = [&self.stdout, &self.stderr].map(|text| text.len().min(limits.printed_bytes));
+        value + printed.iter().sum::<usize>()
     }
 }
 

@@ -89,6 +89,11 @@ impl RunWorker {
         }
     }
 
+    /// Returns the process id of the worker.
+    pub fn pid(&self) -> i32 {
+        self.worker().process.pid()
+    }
+
     pub(super) fn worker_mut(&mut self) -> &mut Worker {
         match self {
             Self::Leased(lease) => &mut lease.worker,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lockhouse_catalog::Catalogue;
 use lockhouse_pool::{Pool, PoolStats, ZygoteInfo};
 use lockhouse_upstream::{Connection, ConnectionState};
 use serde::Serialize;
@@ -64,6 +65,14 @@ pub struct UpstreamHealth {
     pub reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
+    /// Number of tools whose definitions no user has accepted yet, so that they cannot be called. `None` if the tools
+    /// are unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed_tools: Option<usize>,
+    /// Size in bytes of all tool definitions, which an AI client would load without Lockhouse. `None` if the tools are
+    /// unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub definitions_bytes: Option<usize>,
     /// Number of calls that the upstream server has answered since Lockhouse started.
     pub answered: u64,
     pub reconnects: u64,
@@ -209,7 +218,16 @@ impl UpstreamHealth {
             ConnectionState::Connected(_) => ("connected", None),
             ConnectionState::Failed(reason) => ("failed", Some(reason)),
         };
-        let tools = connection.known_catalogue().map(|catalogue| catalogue.tools.len());
-        Self { state, reason, tools, answered: status.answered_calls, reconnects: status.reconnects }
+        let known = connection.known_catalogue();
+        let changed = |known: &Catalogue| known.tools.iter().filter(|tool| tool.change.is_some()).count();
+        Self {
+            state,
+            reason,
+            tools: known.as_ref().map(|known| known.tools.len()),
+            changed_tools: known.as_deref().map(changed),
+            definitions_bytes: known.as_ref().map(|known| known.definitions_bytes),
+            answered: status.answered_calls,
+            reconnects: status.reconnects,
+        }
     }
 }

@@ -198,6 +198,7 @@ impl Supervisor {
                 Ok(acquired) => acquired,
                 Err(error) => return error.to_answer(execution),
             };
+        self.active_runs.set_worker(execution, worker.pid());
         // The run keeps this configuration until it ends, even if a reload replaces it.
         let gate = self.gate();
         let owner = principal.owner();
@@ -214,7 +215,12 @@ impl Supervisor {
                 .instrument(traces::run_stage("run in the worker"))
                 .await;
         self.charge(owner, &limits, &result);
-        finish_run(&gate, execution, result, &limits, session_lease, sandbox)
+        let (wall, cpu) = (result.wall, result.cpu);
+        let answer = finish_run(execution, result, &limits, session_lease, sandbox);
+        let answer_bytes = answer.shown_bytes(self.settings.display);
+        let end = ExecutionEnd { status: answer.status.as_str(), wall, cpu, calls: answer.calls.len(), answer_bytes };
+        log_audit_error(gate.audit().end(execution, end));
+        answer
     }
 
     fn limits(&self, request: &CodeRequest, owner: Owner) -> ExecutionLimits {
@@ -267,22 +273,17 @@ async fn record_start(gate: &Gate, requester: &Requester, request: &CodeRequest)
     );
 }
 
-/// Releases the session of a run that has one, writes the audit record of the end of the run, and builds the answer to
-/// the run.
+/// Releases the session of a run that has one, and builds the answer to the run.
 fn finish_run(
-    gate: &Gate,
     execution: ExecutionId,
     mut result: RunResult,
     limits: &ExecutionLimits,
     session_lease: Option<SessionLease>,
     sandbox: Sandbox,
 ) -> Answer {
-    let (wall, cpu) = (result.wall, result.cpu);
     let session = session_lease
         .map(|session_lease| session_lease.release(result.session_worker.take(), &result.end_reason));
     let mut answer = Answer::new(execution, result, limits.wall.as_secs_f32(), sandbox);
-    let (status, calls) = (answer.status.as_str(), answer.calls.len());
-    log_audit_error(gate.audit().end(execution, ExecutionEnd { status, wall, cpu, calls }));
     answer.session = session;
     answer
 }

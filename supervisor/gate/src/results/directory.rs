@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use lockhouse_base::files;
 use lockhouse_protocol::ResultHandle;
 
-use super::{COUNT_MAX, ResultLimits};
+use super::{COUNT_MAX, ResultLimits, ResultListing};
 
 /// The extension of the files with results.
 const FILE_EXTENSION: &str = "json";
@@ -22,6 +22,14 @@ struct File {
     bytes: u64,
     /// When the file of the result was last modified.
     since: SystemTime,
+}
+
+impl File {
+    /// Returns the handle of the result in this file; `None` if the file contains no result according to its name.
+    fn handle(&self) -> Option<ResultHandle> {
+        let name = self.path.file_name()?.to_str()?.strip_suffix(FILE_EXTENSION)?.strip_suffix('.')?;
+        ResultHandle::new(name).ok()
+    }
 }
 
 impl DirectoryStore {
@@ -63,13 +71,20 @@ impl DirectoryStore {
         Some(text.into())
     }
 
+    /// Lists the results that have not expired.
+    pub(super) fn list(&self, bounds: &ResultLimits, now: SystemTime) -> Vec<ResultListing> {
+        let current = self.files().into_iter().filter(|file| !is_expired(file.since, bounds, now));
+        let listing = |file: File| {
+            let age = now.duration_since(file.since).unwrap_or_default();
+            Some(ResultListing::new(&file.handle()?, "value", file.bytes, age, bounds))
+        };
+        current.filter_map(listing).collect()
+    }
+
     /// Returns the handles of the results that have not expired and whose handles start with `prefix`, sorted by handle.
     pub(super) fn handles(&self, prefix: &str, bounds: &ResultLimits, now: SystemTime) -> Vec<ResultHandle> {
         let current = self.files().into_iter().filter(|file| !is_expired(file.since, bounds, now));
-        let handle = |file: File| {
-            let name = file.path.file_name()?.to_str()?.strip_suffix(FILE_EXTENSION)?.strip_suffix('.')?;
-            ResultHandle::new(name).ok().filter(|handle| handle.as_str().starts_with(prefix))
-        };
+        let handle = |file: File| file.handle().filter(|handle| handle.as_str().starts_with(prefix));
         let mut handles: Vec<ResultHandle> = current.filter_map(handle).collect();
         handles.sort_unstable();
         handles

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use lockhouse_protocol::ResultHandle;
 
-use super::{COUNT_MAX, Owner, ResultLimits};
+use super::{COUNT_MAX, Owner, ResultLimits, ResultListing};
 
 /// The stored results, oldest first.
 #[derive(Debug, Default)]
@@ -74,6 +74,30 @@ impl MemoryStore {
             |stored: &&StoredResult| stored.owner == owner && stored.handle == *handle && stored.kind == kind;
         let found = self.0.iter().find(is_it);
         found.map(|stored| stored.json.clone())
+    }
+
+    /// Returns the result with this handle, whatever its owner and kind, as JSON.
+    pub(super) fn get_of_any_owner(
+        &mut self,
+        handle: &ResultHandle,
+        bounds: &ResultLimits,
+        now: Instant,
+    ) -> Option<Arc<str>> {
+        self.remove_expired(bounds, now);
+        self.0.iter().find(|stored| stored.handle == *handle).map(|stored| stored.json.clone())
+    }
+
+    pub(super) fn list(&mut self, bounds: &ResultLimits, now: Instant) -> Vec<ResultListing> {
+        self.remove_expired(bounds, now);
+        let listing = |stored: &StoredResult| {
+            let kind = match stored.kind {
+                ResultKind::Part => "value",
+                ResultKind::Answer => "answer",
+            };
+            let age = now.saturating_duration_since(stored.since);
+            ResultListing::new(&stored.handle, kind, stored.json.len() as u64, age, bounds)
+        };
+        self.0.iter().map(listing).collect()
     }
 
     /// Returns the number of stored results that have not expired, and the sum of their bytes.

@@ -44,7 +44,7 @@ impl Keyboard {
 
     /// Returns the next line that is typed, or `None` if the input has ended or the terminal cannot be read.
     /// Cancel-safe: no input is lost when the future is dropped.
-    pub(super) async fn next_line(&mut self) -> Option<String> {
+    pub(in crate::cli) async fn next_line(&mut self) -> Option<String> {
         let terminal = self.terminal.as_ref()?;
         loop {
             let mut ready = terminal.readable().await.ok()?;

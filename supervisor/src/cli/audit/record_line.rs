@@ -102,7 +102,7 @@ fn columns(event: &Event) -> Option<(&str, String, String)> {
             (&about.execution, format_item(about), format!("{outcome}, {ms:.1} ms, {result_bytes} bytes"))
         }
         Event::Question { execution, server, outcome } => (execution, server.clone(), outcome.clone()),
-        Event::End { execution, status, wall_ms, cpu_ms, calls } => {
+        Event::End { execution, status, wall_ms, cpu_ms, calls, .. } => {
             let cpu = cpu_ms.map(|ms| format!(", {ms:.1} ms of CPU")).unwrap_or_default();
             (execution, status.clone(), format!("{wall_ms:.1} ms{cpu}, {calls} calls"))
         }

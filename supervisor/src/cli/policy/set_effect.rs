@@ -5,6 +5,7 @@ mod report;
 use std::path::Path;
 use std::process::ExitCode;
 
+use data_encoding::HEXLOWER;
 use lockhouse_base::text_files;
 use lockhouse_gate::PolicyFile;
 use lockhouse_gate::policy_text::unified_diff;
@@ -12,11 +13,12 @@ use lockhouse_policies::{
     Call, CallTarget, Effect, Explanation, Pattern, PatternKind, Policy, Source, printable,
 };
 use lockhouse_protocol::{ServerName, ToolName};
+use sha2::{Digest as _, Sha256};
 
 use super::effect_edit::{self, EditError, EditedPolicy};
 use super::environment::Environment;
 use super::explain;
-use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error};
+use crate::cli::{DIGEST_IS_STALE, UNAVAILABLE, USAGE, print_config_error, print_error};
 use crate::config::{self, ConfigError, Files};
 use report::Report;
 
@@ -29,6 +31,9 @@ pub(in crate::cli) struct Arguments {
     /// Show the change and its effect, without changing the file
     #[arg(long)]
     dry_run: bool,
+    /// Change the file only if this is exactly the change that --dry-run --json showed with this digest
+    #[arg(long, value_name = "DIGEST", conflicts_with = "dry_run")]
+    digest: Option<String>,
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -70,6 +75,14 @@ pub(super) fn set_effect(files: &Files, arguments: &Arguments, wanted: Effect) -
     let mut environment = Environment::load(&Files { policy: Some(path.clone()), ..files.clone() });
     let (decisions, notes) = examine(&mut environment, &policy, &target);
     let changed = text != Some(edit.text.as_str());
+    let digest = change_digest(&path, text, &edit.text);
+    if arguments.digest.as_ref().is_some_and(|shown| *shown != digest) {
+        eprintln!(
+            "lockhouse: {} was not changed: the policy or the change of it {DIGEST_IS_STALE}",
+            printable(&path.display().to_string())
+        );
+        return Err(ExitCode::from(UNAVAILABLE));
+    }
     if changed && !arguments.dry_run {
         write(&file, &path, text, &edit)?;
     }
@@ -78,13 +91,25 @@ pub(super) fn set_effect(files: &Files, arguments: &Arguments, wanted: Effect) -
         false => String::new(),
     };
     let report =
-        Report { path, target, wanted, changed, dry_run: arguments.dry_run, diff, edit, decisions, notes };
+        Report { path, target, wanted, changed, dry_run: arguments.dry_run, diff, digest, edit, decisions, notes };
     if arguments.json {
         report.print_json()
     } else {
         report.print()
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the digest of a change: `sha256:` and the hexadecimal SHA-256 of the path and of both texts, each with its
+/// length.
+fn change_digest(path: &Path, before: Option<&str>, after: &str) -> String {
+    let mut hash = Sha256::new();
+    let presence = if before.is_some() { "file" } else { "no file" };
+    for part in [path.as_os_str().as_encoded_bytes(), presence.as_bytes(), before.unwrap_or_default().as_bytes(), after.as_bytes()] {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    format!("sha256:{}", HEXLOWER.encode(&hash.finalize()))
 }
 
 fn parse_target(name: &str) -> Result<Target, ExitCode> {

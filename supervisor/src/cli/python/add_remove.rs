@@ -6,7 +6,7 @@ use super::environment::ManagedDirectory;
 use super::lock::{Versions, build, names};
 use super::unusable::refuse_unusable;
 use super::{PythonError, load, parse_packages};
-use crate::cli::reload::reload_all;
+use crate::cli::reload::reload_all_and_print;
 use crate::config::{ConfigEdit, Files, PackageSpec};
 
 #[derive(Debug, clap::Args)]
@@ -29,7 +29,7 @@ pub(super) async fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode
     save(files, &packages)?;
     costs.print();
     println!("added {}: programs can import them now", names(&new));
-    reload_all().await;
+    reload_all_and_print().await;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -50,7 +50,7 @@ pub(super) async fn remove(files: &Files, arguments: &Arguments) -> Result<ExitC
     build(files, &settings, &directory, &packages, Versions::KeepLocked).await?;
     save(files, &packages)?;
     println!("removed {}", names(&removed));
-    reload_all().await;
+    reload_all_and_print().await;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -33,7 +33,7 @@ pub(super) async fn lock(files: &Files, arguments: &Arguments) -> Result<ExitCod
     let versions = if arguments.upgrade { Versions::Newest } else { Versions::Locked };
     let costs = build(files, &settings, &directory, &packages, versions).await?;
     costs.print();
-    super::super::reload::reload_all().await;
+    super::super::reload::reload_all_and_print().await;
     Ok(ExitCode::SUCCESS)
 }
 

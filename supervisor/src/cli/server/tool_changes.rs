@@ -19,7 +19,7 @@ use super::{find, load};
 use crate::cli::command_audit_log::CommandAuditLog;
 use crate::cli::confirmation::ask_yes_no;
 use crate::cli::terminal::{for_stdout, sanitize};
-use crate::cli::{UNAVAILABLE, USAGE, print_error};
+use crate::cli::{DIGEST_IS_STALE, UNAVAILABLE, USAGE, print_error};
 use crate::config::Files;
 
 /// The number of unchanged lines that are shown before and after a change of a tool definition.
@@ -85,7 +85,7 @@ pub(super) async fn accept(files: &Files, arguments: &AcceptArguments) -> Result
         Some(digest) if *digest == review.digest => {}
         Some(_) => {
             eprintln!(
-                "lockhouse: nothing was accepted: the tools of {name} have changed since that digest was printed, or it is the \
+                "lockhouse: nothing was accepted: the tools of {name} {DIGEST_IS_STALE}, or it is the \
                  digest of other tools; `lockhouse server diff {name}` shows the current ones"
             );
             return Err(ExitCode::from(UNAVAILABLE));
@@ -141,7 +141,7 @@ fn review_to_json(name: &ServerName, review: &ToolReview) -> serde_json::Value {
         };
         json!({
             "tool": change.tool.as_str(), "change": change_kind, "since": since,
-            "before": before, "after": parsed(&change.after),
+            "before": before, "after": parsed(&change.after), "diff": unified_diff(change),
         })
     };
     let rows: Vec<_> = review.changes.iter().map(row).collect();
@@ -155,16 +155,13 @@ fn print_changes(review: &ToolReview) {
     if let Some(error) = &review.unreadable {
         eprintln!("lockhouse: {}; all tools are shown", sanitize(&error.to_string()));
     }
-    for ChangedTool { tool, kind, before, after } in &review.changes {
+    for change @ ChangedTool { tool, kind, before, .. } in &review.changes {
         match (kind, before) {
             (_, Some((since, _))) => println!("{tool}: changes since it was accepted on {since}:"),
             (ToolChange::NotComparable, None) => println!("{tool}: current definition:"),
             (_, None) => println!("{tool}: new since the tools were accepted:"),
         }
-        let before = before.as_ref().map(|(_, before)| before.as_str()).unwrap_or_default();
-        let diff = TextDiff::from_lines(before, after);
-        let lines = diff.unified_diff().context_radius(CONTEXT_LINES).to_string();
-        println!("{}", sanitize(&lines));
+        println!("{}", sanitize(&unified_diff(change)));
     }
     if !review.removed.is_empty() {
         let (count, named) =
@@ -175,6 +172,12 @@ fn print_changes(review: &ToolReview) {
             "Accepted before, but no longer offered: {gone}. A tool that returns after all tools were accepted counts as new.\n"
         );
     }
+}
+
+/// Returns the change of a tool's definition as a unified diff.
+fn unified_diff(ChangedTool { before, after, .. }: &ChangedTool) -> String {
+    let before = before.as_ref().map(|(_, before)| before.as_str()).unwrap_or_default();
+    TextDiff::from_lines(before, after).unified_diff().context_radius(CONTEXT_LINES).to_string()
 }
 
 /// Returns the `lockhouse server accept` command line that accepts exactly the definitions that were shown.

@@ -22,6 +22,7 @@ pub(super) struct Report {
     pub(super) changed: bool,
     pub(super) dry_run: bool,
     pub(super) diff: String,
+    pub(super) digest: String,
     pub(super) edit: EditedPolicy,
     /// The decisions about calls without arguments, of the tool or of the known tools that match the prefix.
     pub(super) decisions: Vec<Explanation>,
@@ -106,6 +107,7 @@ impl Report {
         let told = json!({
             "tool": self.target.to_string(), "effect": self.wanted.as_str(), "file": path,
             "changed": self.changed && !self.dry_run, "dry_run": self.dry_run, "diff": self.diff,
+            "digest": self.digest, "warnings": self.otherwise().map(|decision| self.describe_otherwise(decision)).collect::<Value>(),
             "in_effect": self.otherwise().next().is_none(),
             "removed": self.edit.removed.iter().map(statement).collect::<Value>(),
             "exceptions": self.edit.exceptions.iter().map(statement).collect::<Value>(),

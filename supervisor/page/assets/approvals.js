@@ -1,0 +1,199 @@
+// Pending approvals. What a person reads and clicks here never moves on its own: a question keeps its place until the
+// person leaves the view, also when it is no longer pending, and a new question is added at the end.
+
+import { post } from "./api.js";
+import { h, untrusted } from "./dom.js";
+import { countdown, plural, time } from "./format.js";
+import { announce } from "./messages.js";
+import { notificationButton, notifyQuestion } from "./notifications.js";
+import { clientName, diff, empty, runLink, stateLabel, timeElement, viewHead } from "./parts.js";
+import { redraw, state } from "./state.js";
+
+/** After a question appears, its buttons are inactive for this time: a click was meant for something else. */
+const INACTIVE_MS = 500;
+/** This many questions keep their place after their end. */
+const ENDED_MAX = 100;
+
+/** The questions that this page has received, in the order of their arrival: `{question, activeFrom, end, busy, error}`. */
+const known = new Map();
+let isShown = false;
+
+const identity = (question) => `${question.supervisor}/${question.id}/${question.digest}`;
+
+/** Takes a new list of pending questions. */
+export function receiveQuestions(section) {
+  const pending = new Map(section.questions.map((question) => [identity(question), question]));
+  for (const [id, entry] of known) {
+    if (pending.has(id) || entry.end) continue;
+    if (isShown) entry.end = { tone: "neutral", text: endText(entry.question) };
+    else known.delete(id);
+  }
+  forgetOldest();
+  for (const [id, question] of pending) {
+    if (known.has(id)) continue;
+    known.set(id, { question, activeFrom: isShown ? inactiveUntil() : Infinity, end: null, busy: false, error: null });
+    announce(`A new question waits for an answer. ${plural(pending.size, "question")} pending.`);
+    notifyQuestion(question, isShown);
+  }
+}
+
+/** Removes the oldest of very many questions that are no longer pending. */
+function forgetOldest() {
+  const ended = [...known].filter(([, entry]) => entry.end);
+  for (const [id] of ended.slice(0, -ENDED_MAX)) known.delete(id);
+}
+
+export function pendingCount() {
+  return [...known.values()].filter((entry) => !entry.end).length;
+}
+
+/** Makes the buttons of all questions inactive for a moment, because they have just come into view. */
+function guard() {
+  for (const entry of known.values()) entry.activeFrom = inactiveUntil();
+  redraw();
+}
+
+function inactiveUntil() {
+  setTimeout(redraw, INACTIVE_MS + 20);
+  return performance.now() + INACTIVE_MS;
+}
+
+function endText(question) {
+  return new Date(question.expires) <= new Date()
+    ? "Expired. Nobody answered in time, so the call was not made."
+    : "No longer pending: it was answered elsewhere, or its run has ended.";
+}
+
+async function answer(entry, decision, card) {
+  if (entry.busy || entry.end || performance.now() < entry.activeFrom) return;
+  const { supervisor, id, digest } = entry.question;
+  const scope = decision === "approve" ? (card.querySelector("input:checked")?.value ?? "once") : "once";
+  Object.assign(entry, { busy: true, error: null });
+  redraw();
+  try {
+    await post("/api/approvals/answer", { supervisor, id, digest, decision, scope });
+    const text = decision === "approve" ? `Approved (${SCOPES[scope]?.short ?? scope}).` : "Denied.";
+    entry.end = { tone: decision === "approve" ? "good" : "bad", text };
+  } catch (error) {
+    if (error.code === "stale" || error.code === "refused") entry.end = { tone: "warn", text: `Not answered: ${error.message}` };
+    else entry.error = error.message;
+  }
+  entry.busy = false;
+  announce(entry.end?.text ?? entry.error);
+  redraw();
+}
+
+const SCOPES = {
+  once: { short: "once", text: "Only what is shown" },
+  execution: { short: "for this run", text: "Also every further call of the same tools in this run, with any arguments" },
+  always: { short: "always", text: "Also in all later runs: the policy file is changed as shown" },
+};
+
+function scopeChoice(id, entry) {
+  const { scopes } = entry.question;
+  return h(
+    "fieldset",
+    { class: "scopes", disabled: Boolean(entry.end) },
+    h("legend", null, "An approval is valid for"),
+    scopes.map((scope) =>
+      h(
+        "label",
+        null,
+        h("input", { type: "radio", name: `scope ${id}`, value: scope, checked: scope === "once" }),
+        h("span", null, h("strong", null, SCOPES[scope]?.short ?? scope), ` – ${SCOPES[scope]?.text ?? ""}`),
+      ),
+    ),
+  );
+}
+
+function answerRow(id, entry) {
+  if (entry.end) return h("div", { class: "answer", key: "end" }, stateLabel(entry.end.tone, ""), h("strong", null, entry.end.text));
+  const isInactive = entry.busy || performance.now() < entry.activeFrom;
+  const button = (verb, decision, tone) =>
+    h(
+      "button",
+      {
+        type: "button",
+        class: tone,
+        "aria-disabled": isInactive ? "true" : null,
+        "aria-describedby": `question-title-${id}`,
+        onclick: (event) => answer(entry, decision, event.currentTarget.closest(".question")),
+      },
+      verb,
+    );
+  return h(
+    "div",
+    { class: "answer", key: "answer" },
+    button("Approve", "approve", "primary"),
+    button("Deny", "decline", "danger"),
+    h("span", { class: "muted small-text" }, entry.error ?? (entry.busy ? "Sending…" : "")),
+  );
+}
+
+function card([id, entry]) {
+  const { question } = entry;
+  const left = (new Date(question.expires) - Date.now()) / 1000;
+  const calls = question.calls.map((call) => `${call.server}.${call.name}`);
+  const title = calls.length === 1 ? calls[0] : plural(calls.length, "call");
+  return h(
+    "article",
+    { class: "panel question", key: id, tabindex: "-1", "data-item": true, "data-state": entry.end ? "ended" : "pending", "aria-labelledby": `question-title-${id}` },
+    h(
+      "div",
+      { class: "panel-head" },
+      h("h2", { id: `question-title-${id}`, class: "clamp" }, untrusted(title)),
+      h("span", { class: "deadline muted small-text" }, entry.end ? "" : `expires in ${countdown(left)}`),
+    ),
+    h(
+      "p",
+      { class: "muted small-text" },
+      "Client: ", clientName(question.client), " · run ", runLink(question.execution),
+      " · asked ", timeElement(question.asked, time(question.asked)),
+    ),
+    h("pre", { class: "listing", dir: "ltr" }, question.text),
+    h(
+      "div",
+      { class: "decision" },
+      question.diff
+        ? [h("h3", null, "What “always” changes in the policy"), diff(question.diff, "Change of the policy")]
+        : null,
+      scopeChoice(id, entry),
+      answerRow(id, entry),
+    ),
+  );
+}
+
+function render() {
+  const entries = [...known];
+  const watching = state.approvals?.watching ?? 0;
+  const about =
+    watching > 0
+      ? `Calls for which the policy says “ask”. ${plural(watching, "Lockhouse process", "Lockhouse processes")} will ask here while this page is open.`
+      : "Calls for which the policy says “ask”. No Lockhouse process is running now.";
+  return [
+    viewHead("Approvals", about, notificationButton()),
+    entries.length
+      ? h("div", { class: "questions", key: "questions" }, entries.map(card))
+      : empty("No question is pending", "A question appears here as soon as a running program makes a call that requires approval."),
+  ];
+}
+
+export const approvals = {
+  name: "approvals",
+  title: "Approvals",
+  render,
+  /** Whether the view shows a time that passes, and so is drawn every second. */
+  isTicking: () => pendingCount() > 0,
+  enter() {
+    isShown = true;
+    guard();
+  },
+  leave() {
+    isShown = false;
+    for (const [id, entry] of known) if (entry.end) known.delete(id);
+  },
+};
+
+// A page that comes to the front may come under a pointer that was about to click something else.
+document.addEventListener("visibilitychange", () => document.hidden || guard());
+window.addEventListener("focus", guard);

@@ -1,0 +1,146 @@
+//! Who may use the page: one-time links, access tokens of a service, and the sessions that both begin.
+//!
+//! A session has two secrets. The cookie is sent by the browser itself, and no script can read it. The key is kept by the
+//! page's script, and sent as the header `X-Lockhouse-Page`. Both are required with each request. The cookie alone would
+//! not be enough: browsers send cookies to every port of a host, so a server of another user of this machine could
+//! receive it. The key alone would be enough, but is readable for a script that gets into the page.
+
+mod login_links;
+mod page_sessions;
+
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use futures_util::future::BoxFuture;
+
+use super::error::{ActionError, ErrorCode};
+use super::viewer::Viewer;
+use login_links::LoginLinks;
+use page_sessions::{PageSessions, SessionSecrets};
+
+pub use login_links::LoginLink;
+
+/// The header with the key of a session.
+pub(super) const KEY_HEADER: &str = "x-lockhouse-page";
+/// The value of [`KEY_HEADER`] in a login, which has no key yet.
+pub(super) const LOGIN_KEY: &str = "login";
+/// How long a session lasts.
+pub const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
+
+/// Returns who logs in with an access token of a service; `None` if the token is not valid.
+pub type TokenCheck = Box<dyn Fn(String) -> BoxFuture<'static, Option<TokenLogin>> + Send + Sync>;
+/// Returns whether the authentication that began a session is still valid.
+pub type ValidityCheck = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// A person who logs in with an access token of a service.
+pub struct TokenLogin {
+    pub viewer: Viewer,
+    /// The session ends when this returns false, for example because the token was revoked.
+    pub is_valid: ValidityCheck,
+}
+
+/// Decides who may use the page.
+pub struct Access {
+    cookie_name: String,
+    links: LoginLinks,
+    sessions: PageSessions,
+    /// Checks access tokens of a service; `None` if only one-time links are accepted.
+    token_check: Option<TokenCheck>,
+}
+
+/// The kernel provides no random numbers, which secrets need.
+#[derive(Debug, thiserror::Error)]
+#[error("the kernel provides no random numbers: {0}")]
+pub struct NoRandomNumbers(#[from] getrandom::Error);
+
+/// The response to a login: the two secrets of the new session.
+pub(super) struct LoggedIn {
+    pub(super) cookie: HeaderValue,
+    pub(super) key: String,
+}
+
+impl Access {
+    /// `port` is part of the cookie's name, since the browser sends cookies to all ports of a host. `link_lifetime` is
+    /// how long a one-time link can be used.
+    #[must_use]
+    pub fn new(port: Option<u16>, link_lifetime: Duration, token_check: Option<TokenCheck>) -> Self {
+        let suffix = port.map_or_else(|| "unix".to_owned(), |port| port.to_string());
+        Self {
+            cookie_name: format!("lockhouse_page_{suffix}"),
+            links: LoginLinks::new(link_lifetime),
+            sessions: PageSessions::default(),
+            token_check,
+        }
+    }
+
+    /// Creates a one-time link for this viewer. Links that were created before stay valid until they expire.
+    ///
+    /// # Errors
+    /// If the kernel provides no random numbers.
+    pub fn create_link(&self, viewer: Viewer) -> Result<LoginLink, NoRandomNumbers> {
+        self.links.create(viewer)
+    }
+
+    /// Begins a session with the token of a one-time link, or with an access token of a service.
+    pub(super) async fn log_in(&self, token: String) -> Result<LoggedIn, ActionError> {
+        let always_valid = |viewer| TokenLogin { viewer, is_valid: Box::new(|| true) };
+        let login = match (self.links.redeem(&token), &self.token_check) {
+            (Some(viewer), _) => Some(always_valid(viewer)),
+            (None, Some(check)) => check(token).await,
+            (None, None) => None,
+        };
+        let message = match self.token_check {
+            None => "this link is not valid: it was used already, or it is too old. Open a new one",
+            Some(_) => "this access token is not valid",
+        };
+        let login = login.ok_or_else(|| ActionError::new(ErrorCode::NoSession, message))?;
+        let SessionSecrets { cookie, key } = self.sessions.begin(login).map_err(|error| {
+            ActionError::new(ErrorCode::Failed, format!("no session can be created: {error}"))
+        })?;
+        let seconds = SESSION_LIFETIME.as_secs();
+        let name = &self.cookie_name;
+        let cookie = format!("{name}={cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}");
+        let cookie = HeaderValue::from_str(&cookie)
+            .map_err(|error| ActionError::new(ErrorCode::Failed, error.to_string()))?;
+        Ok(LoggedIn { cookie, key })
+    }
+
+    /// Returns the viewer of a request.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NoSession`] if the request has no session.
+    pub(super) fn viewer(&self, headers: &HeaderMap) -> Result<Viewer, ActionError> {
+        let found = self.secrets(headers).and_then(|(cookie, key)| self.sessions.find(cookie, key));
+        let message = "this page has no session any more. Open a new link: run `lockhouse page` again, or press \
+                       Enter in its terminal";
+        found.ok_or_else(|| ActionError::new(ErrorCode::NoSession, message))
+    }
+
+    /// Ends the session of a request.
+    pub(super) fn log_out(&self, headers: &HeaderMap) {
+        if let Some((cookie, _)) = self.secrets(headers) {
+            self.sessions.end(cookie);
+        }
+    }
+
+    fn secrets<'h>(&self, headers: &'h HeaderMap) -> Option<(&'h str, &'h str)> {
+        let key = headers.get(KEY_HEADER)?.to_str().ok()?;
+        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut cookies = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        let (_, cookie) = cookies.find(|(name, _)| *name == self.cookie_name)?;
+        Some((cookie, key))
+    }
+}
+
+/// Returns a secret of 256 random bits as 64 hexadecimal digits.
+fn random_secret() -> Result<String, NoRandomNumbers> {
+    let mut bits = [0; 32];
+    getrandom::fill(&mut bits)?;
+    Ok(data_encoding::HEXLOWER.encode(&bits))
+}
+
+/// Returns the digest under which a secret is stored. Lookups by digest reveal nothing about secrets by their duration.
+fn digest(secret: &str) -> [u8; 32] {
+    use sha2::Digest as _;
+    sha2::Sha256::digest(secret.as_bytes()).into()
+}

@@ -1,0 +1,144 @@
+//! The actions of a page, and the interface of what carries them out.
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::attachment::Attachment;
+use super::error::{ActionError, ErrorCode};
+use super::viewer::Viewer;
+
+/// An action that a viewer requests: what an operator's command can do. The fields are the members of the request's
+/// body, which must have exactly these.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Action {
+    /// Answer a question about calls that require approval. The digest is that of the question that was shown.
+    Answer {
+        supervisor: u32,
+        id: u64,
+        digest: String,
+        decision: Decision,
+        scope: Scope,
+    },
+    EndRun {
+        supervisor: u32,
+        execution: String,
+    },
+    EndSession {
+        supervisor: u32,
+        id: u64,
+    },
+    /// Show the change of the policy that gives a tool this effect, without changing the file.
+    PreviewPolicy {
+        server: String,
+        tool: String,
+        effect: Effect,
+    },
+    /// Change the policy as it was shown: the digest is that of the shown change.
+    ApplyPolicy {
+        server: String,
+        tool: String,
+        effect: Effect,
+        digest: String,
+    },
+    Reload {},
+    /// Connect to an upstream server, and show the tool definitions that no user has accepted.
+    ReviewServer {
+        server: String,
+    },
+    /// Accept the tool definitions that were shown: the digest is that of the review.
+    AcceptServer {
+        server: String,
+        digest: String,
+    },
+    VerifyAudit {},
+    CheckHost {},
+}
+
+/// The paths of the actions below `/api/`, each with the name of its variant of [`Action`].
+pub(super) const PATHS: [(&str, &str); 10] = [
+    ("approvals/answer", "answer"),
+    ("runs/end", "end_run"),
+    ("sessions/end", "end_session"),
+    ("policy/preview", "preview_policy"),
+    ("policy/apply", "apply_policy"),
+    ("reload", "reload"),
+    ("servers/review", "review_server"),
+    ("servers/accept", "accept_server"),
+    ("audit/verify", "verify_audit"),
+    ("host/check", "check_host"),
+];
+
+impl Action {
+    /// Parses the body of a request for the action with the name `variant`.
+    pub(super) fn parse(variant: &str, body: &Value) -> Result<Self, ActionError> {
+        serde_json::from_value(json!({variant: body}))
+            .map_err(|error| ActionError::new(ErrorCode::Invalid, format!("the body is invalid: {error}")))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    Approve,
+    Decline,
+}
+
+/// Which calls an approval covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    Once,
+    Execution,
+    Always,
+}
+
+/// The effect of a change of the policy on a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl Effect {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// Carries out the actions of viewers. Implemented with the commands of operators.
+pub trait Operator: Send + Sync + 'static {
+    /// Carries out an action that the viewer may request. Returns the JSON for the page.
+    fn act(&self, action: Action, viewer: Viewer) -> BoxFuture<'_, Result<Value, ActionError>>;
+
+    /// Returns a stored result: one that the section of results lists under this id.
+    fn stored_result(&self, id: String) -> BoxFuture<'_, Result<Attachment, ActionError>>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_has_an_action_and_a_body_has_exactly_its_members() {
+        for (path, variant) in PATHS {
+            let error = Action::parse(variant, &json!({"nothing": 1})).expect_err("an unknown member");
+            assert!(error.message.contains("unknown field") && error.code == ErrorCode::Invalid, "{path}: {error}");
+        }
+        assert_eq!(Action::parse("reload", &json!({})), Ok(Action::Reload {}));
+        assert!(Action::parse("reload", &json!(null)).is_err());
+        let body = json!({"supervisor": 1, "execution": "x"});
+        assert_eq!(
+            Action::parse("end_run", &body),
+            Ok(Action::EndRun { supervisor: 1, execution: "x".into() })
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! Serves the page over HTTP/1.1, with limits on connections and times.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::sync::Semaphore;
+
+use super::access::Access;
+use super::action::Operator;
+use super::activity::Activity;
+use super::listener::{Listener, Stream};
+use super::page_state::PageState;
+use super::router;
+use super::sections::{PAGES_MAX, Sections};
+
+/// Maximum number of connections: those of all open pages, and some for other requests.
+const CONNECTIONS_MAX: usize = PAGES_MAX + 150;
+/// Maximum time for the head of a request to arrive, also of the next request on an open connection.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum bytes of the head of a request. Longer heads are rejected.
+const HEAD_BYTES_MAX: usize = 16 * 1024;
+/// Pause after a connection could not be accepted. The cause is often temporary, such as too many open files.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
+
+/// What a page shows and does.
+pub struct PageServer {
+    pub access: Arc<Access>,
+    pub sections: Sections,
+    pub activity: Activity,
+    pub operator: Arc<dyn Operator>,
+}
+
+/// Serves pages on this socket. Never returns.
+pub async fn serve(listener: Listener, server: PageServer) {
+    let PageServer { access, sections, activity, operator } = server;
+    let (address, hosts) = (listener.address(), listener.permitted_hosts());
+    let router = router::router(Arc::new(PageState { access, sections, activity, operator, address }), hosts);
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let Ok(permit) = permits.clone().acquire_owned().await else { return };
+        let stream = match listener.accept().await {
+            Ok(stream) => stream,
+            Err(error) => {
+                tracing::warn!("the page cannot accept a connection: {error}");
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+                continue;
+            }
+        };
+        let router = router.clone();
+        tokio::spawn(async move {
+            serve_connection(stream, router).await;
+            drop(permit);
+        });
+    }
+}
+
+async fn serve_connection(stream: Box<dyn Stream>, router: Router) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    if let Err(error) = connection.await {
+        tracing::debug!("a connection to the page has ended: {error}");
+    }
+}

@@ -1,0 +1,56 @@
+//! How people log in to the page of a service: with the access token with which their AI client connects over HTTP.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use http::header::AUTHORIZATION;
+use lockhouse_front::access::Authenticator;
+use lockhouse_page::{ListenAddress, TokenCheck, TokenLogin, Viewer};
+
+use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error};
+use crate::config::{self, Files, PageSettings};
+
+/// The page of a service, from the table `[page]`.
+pub(super) struct ServicePage {
+    pub(super) listen: ListenAddress,
+    pub(super) hosts: Vec<String>,
+    pub(super) token_check: TokenCheck,
+}
+
+/// Loads the settings of a service's page. Prints an error if the configuration does not enable the page.
+pub(super) fn load(files: &Files) -> Result<ServicePage, ExitCode> {
+    let settings = config::load_page_settings(files).map_err(|error| print_config_error(&error))?;
+    let PageSettings { listen, hosts, administrators, auth } = settings;
+    let Some(listen) = listen.and_then(|address| address.to_string().parse().ok()) else {
+        eprintln!("lockhouse: the page of a service is off: set listen of [page] in the configuration");
+        return Err(ExitCode::from(USAGE));
+    };
+    if auth.mode.is_none() {
+        eprintln!("lockhouse: the page of a service needs authentication, and auth of [http] is \"none\"");
+        return Err(ExitCode::from(USAGE));
+    }
+    let authenticator = Authenticator::new(auth).map_err(|error| print_error(&error, UNAVAILABLE))?;
+    Ok(ServicePage { listen, hosts, token_check: token_check(authenticator, administrators) })
+}
+
+/// Returns the check of access tokens, as the HTTP server for AI clients makes it.
+fn token_check(authenticator: Arc<Authenticator>, administrators: Vec<String>) -> TokenCheck {
+    let administrators = Arc::new(administrators);
+    Box::new(move |token| {
+        let (authenticator, administrators) = (authenticator.clone(), administrators.clone());
+        async move {
+            let request = http::Request::builder().header(AUTHORIZATION, format!("Bearer {token}")).body(()).ok()?;
+            let principal = authenticator.authenticate(&request.into_parts().0, None).await.ok()?;
+            // Without a name that is authenticated, nobody knows whose runs the person may see.
+            principal.name()?;
+            let client = principal.client(None)?.as_str().to_owned();
+            let viewer = match administrators.contains(&client) {
+                true => Viewer::Administrator { name: client },
+                false => Viewer::Person { client },
+            };
+            Some(TokenLogin { viewer, is_valid: Box::new(move || !principal.has_expired()) })
+        }
+        .boxed()
+    })
+}
