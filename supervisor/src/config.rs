@@ -69,8 +69,8 @@ pub(crate) use documentation::{json_schema, packaged_configuration};
 pub(crate) use entry_moves::{EntryPlace, put_back, take_out};
 pub(crate) use error::ConfigError;
 pub(crate) use file_permissions::ReadableSecret;
-pub(crate) use placeholders::{Environment, PlaceholderError};
 use placeholders::UsedEnvironment;
+pub(crate) use placeholders::{Environment, PlaceholderError};
 pub(crate) use policy_files::{
     editable_policy, find_policy, load_policy, policy_path, restrict_by_requirements,
 };

@@ -57,8 +57,7 @@ async fn in_both_directions(
 #[tokio::test]
 async fn clients_of_a_shared_engine_are_isolated() {
     let lockhouse = lockhouse("[sharing]\nengine = \"shared\"\nidle_seconds = 2\ndirectory = \"/\"\n");
-    let clients =
-        (Client::Stdio(lockhouse.serve().await), Client::Stdio(lockhouse.serve().await));
+    let clients = (Client::Stdio(lockhouse.serve().await), Client::Stdio(lockhouse.serve().await));
     let engines = lockhouse.run(&["status", "--json"]).json();
     assert_eq!(engines[0]["clients"].as_array().map(Vec::len), Some(2), "{engines}");
     let mut table = Table::new("isolation of the clients of a shared engine");

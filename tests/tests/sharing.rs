@@ -1,8 +1,8 @@
 //! Tests of the engine that AI clients over standard input and output share: who shares it, what happens when it ends, and
 //! who cannot reach it.
 
-mod equality;
 mod ends;
+mod equality;
 mod hostile_peers;
 mod many_clients;
 mod questions;

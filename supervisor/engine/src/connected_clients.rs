@@ -87,23 +87,20 @@ impl Drop for ClientRegistration {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn the_process_is_unused_only_without_clients() {
         let clients = ConnectedClients::default();
-        let first = clients.register(Owner::for_new_connection(), 7).expect("room");
-        let waiting = tokio::spawn({
-            let clients = clients.clone();
-            async move { clients.wait_unused(Duration::from_secs(30)).await }
-        });
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        let connect = || clients.register(Owner::for_new_connection(), 7).expect("room");
+        let (unused, longer) = (Duration::from_millis(20), Duration::from_millis(60));
+        let first = connect();
+        let waiting = clients.wait_unused(unused);
+        tokio::pin!(waiting);
+        assert!(tokio::time::timeout(longer, &mut waiting).await.is_err());
         drop(first);
-        tokio::time::sleep(Duration::from_secs(20)).await;
-        let second = clients.register(Owner::for_new_connection(), 8);
-        tokio::time::sleep(Duration::from_secs(60)).await;
-        assert!(!waiting.is_finished());
+        let second = connect();
+        assert!(tokio::time::timeout(longer, &mut waiting).await.is_err());
         drop(second);
-        tokio::time::sleep(Duration::from_secs(31)).await;
-        assert!(waiting.is_finished());
+        waiting.await;
     }
 
     #[test]

@@ -36,7 +36,7 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 pub struct FrontSocket {
     supervisor: Arc<Supervisor>,
     /// The digest of the setup that is in force. A front that expects another setup is rejected. `None` if no front is
-    /// accepted any more, because the setup in force is none that a front could have.
+    /// accepted any more: the process ends, or its setup is none that a front could have.
     setup: Mutex<Option<String>>,
 }
 
@@ -48,7 +48,8 @@ impl FrontEndpoint for SocketFront {
     fn receive(&self, message: ToFront) {
         let frame = frames::encode(&message).or_else(|error| match message {
             ToFront::Response(id, _) => {
-                let reason = format!("the answer is too long for the connection to the shared service: {error}");
+                let reason =
+                    format!("the answer is too long for the connection to the shared service: {error}");
                 frames::encode(&ToFront::Response(id, Response::Unavailable(reason)))
             }
             _ => Err(error),
@@ -65,7 +66,8 @@ impl FrontSocket {
         Arc::new(Self { supervisor: supervisor.clone(), setup: Mutex::new(Some(setup)) })
     }
 
-    /// Changes the setup that fronts must expect, after a reload. Fronts that are connected stay connected.
+    /// Changes the setup that fronts must expect. With `None`, no further front is accepted. Fronts that are connected stay
+    /// connected.
     pub fn set_setup(&self, setup: Option<String>) {
         *self.setup.lock() = setup;
     }
@@ -101,8 +103,10 @@ impl FrontSocket {
         let (sender, frames) = frames::queue();
         let front: Arc<dyn FrontEndpoint> = Arc::new(SocketFront(sender));
         let mut writing = tokio::spawn(async move { frames.write_to(&mut writer).await });
+        // The client counts as connected until its last answer is written.
+        let mut registration = None;
         let served = tokio::select! {
-            served = self.serve_front(&front, &hello, &mut reader, pid) => served,
+            served = self.serve_front(&front, &hello, &mut reader, (pid, &mut registration)) => served,
             written = &mut writing => return written.unwrap_or(Ok(())),
         };
         // The queue ends with its last sender, and what is in it is still sent.
@@ -116,18 +120,25 @@ impl FrontSocket {
         front: &Arc<dyn FrontEndpoint>,
         hello: &ToEngine,
         reader: &mut BufReader<OwnedReadHalf>,
-        pid: u32,
+        (pid, registration): (u32, &mut Option<ClientRegistration>),
     ) -> Result<()> {
         let ToEngine::Hello { version, setup } = hello else { return Err(ErrorKind::InvalidData.into()) };
-        if setup.is_none() || *setup != *self.setup.lock() {
-            front.receive(ToFront::OtherSetup);
-            return Ok(());
+        let expected = self.setup.lock().clone();
+        match (&expected, setup) {
+            // The front looks for another engine.
+            (None, _) => return Ok(()),
+            (Some(expected), Some(setup)) if expected == setup => {}
+            _ => {
+                front.receive(ToFront::OtherSetup);
+                return Ok(());
+            }
         }
         let principal = Principal::for_new_connection();
         let clients = self.supervisor.connected_clients();
-        let Some(_registration): Option<ClientRegistration> = clients.register(principal.owner(), pid) else {
+        *registration = clients.register(principal.owner(), pid);
+        if registration.is_none() {
             return Err(Error::other("too many clients are connected"));
-        };
+        }
         let connection =
             FrontConnection::for_client(&self.supervisor, Arc::downgrade(front), principal.clone());
         connection.receive(ToEngine::Hello { version: *version, setup: setup.clone() });
@@ -159,7 +170,9 @@ async fn receive(
             Ok(message) => connection.receive(message),
             Err(error) => match frames::exchange_of(&message) {
                 Some(id) => {
-                    let reason = format!("the request cannot be read, for example because it is nested too deeply: {error}");
+                    let reason = format!(
+                        "the request cannot be read, for example because it is nested too deeply: {error}"
+                    );
                     front.receive(ToFront::Response(id, Response::Invalid(reason)));
                 }
                 None => return Err(error.into()),

@@ -92,13 +92,14 @@ impl EngineClient {
     ///
     /// # Errors
     /// Why there is no connection at the start.
-    pub async fn connect_remote(remote: RemoteEngineSettings, closing: CancellationToken) -> Result<Self, String> {
+    pub async fn connect_remote(
+        remote: RemoteEngineSettings,
+        closing: CancellationToken,
+    ) -> Result<Self, String> {
         let link = remote_engine::open_link(&remote.connect).await?;
         let mut engine = None;
-        let client = Self::connect(
-            |front| engine.insert(RemoteEngine::new(front, remote)).clone(),
-            closing.clone(),
-        );
+        let client =
+            Self::connect(|front| engine.insert(RemoteEngine::new(front, remote)).clone(), closing.clone());
         if let Some(engine) = engine {
             let link = engine.adopt(link);
             tokio::spawn(async move { closing.run_until_cancelled(engine.run(link)).await });

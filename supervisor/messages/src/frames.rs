@@ -68,9 +68,10 @@ pub fn exchange_of(message: &[u8]) -> Option<ExchangeId> {
         Response(ExchangeId, IgnoredAny),
     }
     match serde_json::from_slice(message).ok()? {
-        Outline::Request(id, ..) | Outline::Input(id, _) | Outline::Event(id, _) | Outline::Response(id, _) => {
-            Some(id)
-        }
+        Outline::Request(id, ..)
+        | Outline::Input(id, _)
+        | Outline::Event(id, _)
+        | Outline::Response(id, _) => Some(id),
     }
 }
 
@@ -129,7 +130,7 @@ impl FrameWriter {
                 to.write_all(&frame).await?;
                 self.state.bytes.fetch_sub(frame.len() + FRAME_OVERHEAD_BYTES, Ordering::Relaxed);
             }
-            Ok(())
+            Ok::<(), Error>(())
         };
         match overflowed.run_until_cancelled(writing).await {
             Some(written) => written,

@@ -145,7 +145,9 @@ async fn read(reader: &mut BufReader<OwnedReadHalf>) -> std::io::Result<Option<T
             // Only the request that the message answers fails, and not the connection.
             Err(error) => match frames::exchange_of(&message) {
                 Some(id) => {
-                    let reason = format!("the answer cannot be read, for example because it is nested too deeply: {error}");
+                    let reason = format!(
+                        "the answer cannot be read, for example because it is nested too deeply: {error}"
+                    );
                     Ok(Some(ToFront::Response(id, Response::Unavailable(reason))))
                 }
                 None => Err(error.into()),
@@ -199,7 +201,8 @@ impl RemoteEngine {
                 Err(reason) => {
                     tracing::warn!("the shared service cannot be reached: {reason}");
                     let message = format!("{reason}. Nothing was run. {}", self.remote.advice);
-                    for id in self.requests.lock().give_up() {
+                    let waiting = self.requests.lock().give_up();
+                    for id in waiting {
                         self.deliver(ToFront::Response(id, Response::Unavailable(message.clone())));
                     }
                     self.wait_for_request().await;

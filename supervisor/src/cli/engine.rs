@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use lockhouse_base::language::Language;
 use lockhouse_engine::control_socket::ControlSocket;
@@ -19,6 +20,7 @@ use lockhouse_policies::Policy;
 use nix::unistd::setsid;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::engine_log::{self, LogFile};
 use super::engine_socket::{self, READY, TAKEN};
@@ -28,6 +30,9 @@ use super::stop_signals::end_on_signal;
 use super::{UNAVAILABLE, USAGE, load, print_error, start_with};
 use crate::config::{ExposeMode, Files, Settings, Setup};
 use endpoint::{Endpoint, SetupLock, remove_stale};
+
+/// Maximum time until the last answers are written when the engine ends.
+const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Options of `lockhouse engine`.
 #[derive(Debug, clap::Args)]
@@ -137,7 +142,9 @@ fn open_door(lock: Option<SetupLock>, clients: &Arc<FrontSocket>) -> std::io::Re
     }
     let listeners = inherited_unix_listeners().map_err(std::io::Error::other)?;
     if listeners.is_empty() {
-        return Err(std::io::Error::other("systemd passes no socket; `lockhouse serve` starts the engine when it is needed"));
+        return Err(std::io::Error::other(
+            "systemd passes no socket; `lockhouse serve` starts the engine when it is needed",
+        ));
     }
     let accept = |listener| {
         let clients = clients.clone();
@@ -154,6 +161,9 @@ async fn serve(
     log: Option<&LogFile>,
 ) -> ExitCode {
     supervisor.warn_about_first_policy();
+    for secret in settings.readable_secrets() {
+        tracing::warn!("{secret}");
+    }
     let lifecycle = supervisor.lifecycle();
     end_on_signal(lifecycle, true);
     tokio::spawn(systemd_notify::run(supervisor.clone()));
@@ -178,6 +188,8 @@ async fn serve(
         lifecycle.closing().cancelled().await;
     }
     lifecycle.close();
+    let answered = supervisor.connected_clients().wait_unused(Duration::ZERO);
+    let _ = timeout(LAST_ANSWERS_TIMEOUT, answered).await;
     supervisor.close().await;
     match failure {
         Some(error) => print_error(&*error, UNAVAILABLE),
@@ -195,15 +207,10 @@ async fn rotate(log: Option<&LogFile>) -> Infallible {
 impl SharedEngine {
     /// Returns the setup of a configuration that is about to be loaded. `None` if it cannot be determined, or if
     /// `is_complete` is false: the process then has a part of the previous configuration too.
-    fn setup(
-        &self,
-        files: &Files,
-        settings: &Settings,
-        policy: &Policy,
-        is_complete: bool,
-    ) -> Option<Setup> {
+    fn setup(&self, files: &Files, settings: &Settings, policy: &Policy, is_complete: bool) -> Option<Setup> {
         let setup = settings.setup(files, policy, &self.program);
-        let setup = setup.inspect_err(|error| tracing::warn!("the setup of this engine is not known: {error}")).ok();
+        let setup =
+            setup.inspect_err(|error| tracing::warn!("the setup of this engine is not known: {error}")).ok();
         setup.filter(|_| is_complete && settings.shares_engine())
     }
 
@@ -237,6 +244,7 @@ impl SharedEngine {
 
     /// Accepts no further client. Connected clients stay connected.
     fn close(&self) {
+        self.clients.set_setup(None);
         match &mut *self.door.lock() {
             Door::Own(endpoint) => drop(endpoint.take()),
             Door::Activated(accepting) => accepting.iter().for_each(JoinHandle::abort),

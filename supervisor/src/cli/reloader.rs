@@ -28,11 +28,11 @@ pub(super) struct Reloader<'a> {
     certificate: Option<CertificateReloader>,
     requests: mpsc::Receiver<ReloadRequest>,
     /// Called immediately before a new configuration becomes active.
-    observer: Option<&'a ReloadObserver>,
+    observer: Option<&'a ReloadObserver<'a>>,
 }
 
 /// Learns of a new configuration and policy, and whether nothing in them requires a restart to become active.
-pub(super) type ReloadObserver = dyn Fn(&Settings, &Policy, bool);
+pub(super) type ReloadObserver<'a> = dyn Fn(&Settings, &Policy, bool) + 'a;
 
 impl<'a> Reloader<'a> {
     /// Creates the reloader, which accepts requests of `lockhouse reload` from now on. They wait until it runs.
@@ -47,7 +47,7 @@ impl<'a> Reloader<'a> {
     }
 
     /// Calls `observer` immediately before a new configuration becomes active.
-    pub(super) fn with_observer(self, observer: &'a ReloadObserver) -> Self {
+    pub(super) fn with_observer(self, observer: &'a ReloadObserver<'a>) -> Self {
         Self { observer: Some(observer), ..self }
     }
 

@@ -106,7 +106,7 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
         Err(status) => return status,
     };
     if settings.shares_engine() && !arguments.own && !arguments.uses_http() {
-        match shared::connect(files).await {
+        match shared::connect(files, &settings, &policy).await {
             Ok(client) => {
                 // Only the engine needs them.
                 drop((settings, policy));

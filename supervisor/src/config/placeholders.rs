@@ -90,7 +90,7 @@ pub(crate) struct Environment {
     /// project.
     pub(crate) directory: PathBuf,
     /// What was looked up so far. Clones share it.
-    used: Arc<Mutex<UsedEnvironment>>,
+    pub(super) used: Arc<Mutex<UsedEnvironment>>,
 }
 
 /// The parts of an environment on which a configuration depends.

@@ -59,7 +59,16 @@ const PASSED_VARIABLES: [&str; 5] = [
 ];
 /// Fields of `/proc/self/status` that say what this process may do. Upstream servers inherit it.
 const RIGHTS: [&str; 10] = [
-    "Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp_filters",
+    "Uid",
+    "Gid",
+    "Groups",
+    "CapInh",
+    "CapPrm",
+    "CapEff",
+    "CapBnd",
+    "CapAmb",
+    "NoNewPrivs",
+    "Seccomp_filters",
 ];
 const NAMESPACES: [&str; 6] = ["ipc", "mnt", "net", "pid", "user", "uts"];
 /// The file with the key of the digest, in the state directory, and the number of its bytes.
@@ -79,7 +88,8 @@ pub(crate) enum SetupError {
     InvalidKey(PathBuf),
 }
 
-/// The setup of an engine that AI clients can share.
+/// The setup of an engine that AI clients can share. The environment may contain secrets, so there is no debug output.
+#[derive(Clone)]
 pub(crate) struct Setup {
     /// The digest in hexadecimal. Equal for equal setups only.
     pub(crate) digest: String,
@@ -101,9 +111,8 @@ impl Settings {
         };
         program_identity(program).map_err(unreadable(program))?.hash(&mut hasher);
         rights().map_err(unreadable(Path::new("/proc/self")))?.hash(&mut hasher);
-        let compared = variables(|name| {
-            COMPARED_VARIABLES.contains(&name) || name.starts_with(COMPARED_PREFIX)
-        });
+        let compared =
+            variables(|name| COMPARED_VARIABLES.contains(&name) || name.starts_with(COMPARED_PREFIX));
         compared.hash(&mut hasher);
         files.expose.as_str().hash(&mut hasher);
         (&self.path, policy_files::find_policy(files)).hash(&mut hasher);
@@ -113,8 +122,9 @@ impl Settings {
         let directory = self.directory();
         directory.hash(&mut hasher);
         let digest = HEXLOWER.encode(&hasher.0.finalize()[..DIGEST_BYTES]);
-        let passed =
-            variables(|name| PASSED_VARIABLES.contains(&name) || self.used_environment.variables.contains(name));
+        let passed = variables(|name| {
+            PASSED_VARIABLES.contains(&name) || self.used_environment.variables.contains(name)
+        });
         Ok(Setup { digest, directory, variables: compared.into_iter().chain(passed).collect() })
     }
 
@@ -163,7 +173,8 @@ fn key() -> Result<Vec<u8>, SetupError> {
 /// Returns what identifies a build of the program: another file at its path is another build.
 fn program_identity(program: &Path) -> io::Result<(PathBuf, [i64; 5])> {
     let file = std::fs::metadata(program)?;
-    let identity = [file.dev() as i64, file.ino() as i64, file.size() as i64, file.mtime(), file.mtime_nsec()];
+    let identity =
+        [file.dev() as i64, file.ino() as i64, file.size() as i64, file.mtime(), file.mtime_nsec()];
     Ok((program.to_owned(), identity))
 }
 

@@ -132,7 +132,10 @@ async fn a_client_without_an_engine_says_why_and_continues_later() {
     send(pid_of(&the_engine(&lockhouse)), Signal::SIGKILL);
     let refused = client.run_code("python", "1").await;
     let words = error_of(&refused);
-    assert!(words.contains("the configuration or policy is not valid") && words.contains("Nothing was run"), "{words}");
+    assert!(
+        words.contains("the configuration or policy is not valid") && words.contains("Nothing was run"),
+        "{words}"
+    );
     lockhouse.file("config/lockhouse/policy.toml", "version = 1\n[servers.fixture]\nallow = [\"*\"]\n");
     assert_eq!(add(&client).await, json!(42));
 }

@@ -58,30 +58,39 @@ async fn clients_share_servers_only_with_equal_values_policy_and_directory() {
         (
             "a different policy",
             own_format(&with_server("")),
-            [|l| l.command(&["serve"]), |l| {
-                let path = l.file("other.toml", "version = 1\n[servers.fixture]\nallow = [\"a*\"]\n");
-                l.command(&["serve", "--policy", path.to_str().unwrap()])
-            }],
+            [
+                |l| l.command(&["serve"]),
+                |l| {
+                    let path = l.file("other.toml", "version = 1\n[servers.fixture]\nallow = [\"a*\"]\n");
+                    l.command(&["serve", "--policy", path.to_str().unwrap()])
+                },
+            ],
             2,
         ),
         (
             "a different directory, in which the server is started",
             own_format(&with_server("").replace("directory = \"/\"\n", "")),
-            [|l| l.command(&["serve"]), |l| {
-                let mut command = l.command(&["serve"]);
-                command.current_dir("/");
-                command
-            }],
+            [
+                |l| l.command(&["serve"]),
+                |l| {
+                    let mut command = l.command(&["serve"]);
+                    command.current_dir("/");
+                    command
+                },
+            ],
             2,
         ),
         (
             "a different directory, in which no server is started",
             own_format(&with_server("cwd = \"/\"\n").replace("directory = \"/\"\n", "")),
-            [|l| l.command(&["serve"]), |l| {
-                let mut command = l.command(&["serve"]);
-                command.current_dir("/");
-                command
-            }],
+            [
+                |l| l.command(&["serve"]),
+                |l| {
+                    let mut command = l.command(&["serve"]);
+                    command.current_dir("/");
+                    command
+                },
+            ],
             1,
         ),
     ];
@@ -91,7 +100,8 @@ async fn clients_share_servers_only_with_equal_values_policy_and_directory() {
         table.row(format!("{case}: answers"), equal(answers, [json!(42), json!(42)]));
         let engines = engines(&lockhouse);
         table.row(case, ensure(engines.len() == expected, &engines));
-        let clients: usize = engines.iter().map(|engine| engine["clients"].as_array().map_or(0, Vec::len)).sum();
+        let clients: usize =
+            engines.iter().map(|engine| engine["clients"].as_array().map_or(0, Vec::len)).sum();
         table.row(format!("{case}: both clients are at a shared engine"), equal(clients, 2));
     }
     table.finish();
@@ -106,7 +116,12 @@ async fn some_clients_have_an_engine_of_their_own() {
         ("by default", Lockhouse::with_fixture(), &["serve"], ""),
         ("with --own", lockhouse(), &["serve", "--own"], ""),
         ("with a server that is not shared", own_format(&with_server("share = false\n")), &["serve"], ""),
-        ("if the shared one cannot be started", no_directory, &["serve"], "runs an engine of its own: the shared"),
+        (
+            "if the shared one cannot be started",
+            no_directory,
+            &["serve"],
+            "runs an engine of its own: the shared",
+        ),
     ];
     for (case, lockhouse, arguments, log) in cases {
         let client = connect(lockhouse.command(arguments)).await;

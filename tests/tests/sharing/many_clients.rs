@@ -34,7 +34,8 @@ async fn five_clients_that_start_at_once_share_one_set_of_servers() {
     let mut shown = listed.clone();
     (expected.sort_unstable(), shown.sort_unstable());
     table.row("the status lists the clients", equal(shown, expected));
-    let names = engine["clients"].as_array().unwrap().iter().all(|client| client["name"] == "lockhouse-tests");
+    let names =
+        engine["clients"].as_array().unwrap().iter().all(|client| client["name"] == "lockhouse-tests");
     table.row("with their names", ensure(names, &engine["clients"]));
     let text = lockhouse.run(&["status"]).stdout;
     table.row("also as text", ensure(text.contains("lockhouse-tests") && text.contains("client"), text));

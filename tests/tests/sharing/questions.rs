@@ -21,7 +21,8 @@ fn ask(server: &str) -> String {
 async fn a_question_reaches_the_client_whose_call_asks_it() {
     let lockhouse = Lockhouse::new().server("fixture", &["--asking"]);
     let lockhouse = lockhouse.server("older", &["--asking", "--legacy-only"]).policy(POLICY).config(SHARED);
-    let person = |number: usize| ClientUser::replying(UserReply::Accept(json!({"name": format!("person {number}")})));
+    let person =
+        |number: usize| ClientUser::replying(UserReply::Accept(json!({"name": format!("person {number}")})));
     let people: Vec<ClientUser> = (0..CLIENTS).map(person).collect();
     let connect = |person: &ClientUser| {
         Session::connect_as(person.clone(), lockhouse.command(&["serve"]), ClientLifecycleMode::Initialize)

@@ -90,9 +90,8 @@ impl OpenRequests {
     /// answered with an error, and are no longer open. The others wait for the next connection.
     pub(super) fn disconnected(&mut self) -> Vec<ExchangeId> {
         self.link = Link::Down;
-        let lost = self.open.extract_if(.., |_, request| {
-            request.is_sent && request.repetition == Repetition::Never
-        });
+        let lost =
+            self.open.extract_if(.., |_, request| request.is_sent && request.repetition == Repetition::Never);
         let lost = lost.map(|(id, _)| id).collect();
         for request in self.open.values_mut().filter(|request| request.is_sent) {
             request.is_sent = false;
@@ -193,9 +192,8 @@ mod tests {
     #[test]
     fn open_requests_are_bounded() {
         let mut requests = OpenRequests::default();
-        let opened = (0..2 * OPEN_MAX as u64).filter(|id| {
-            requests.open(ExchangeId(*id), Vec::new(), Repetition::Once)
-        });
+        let opened = (0..2 * OPEN_MAX as u64)
+            .filter(|id| requests.open(ExchangeId(*id), Vec::new(), Repetition::Once));
         assert_eq!(opened.count(), OPEN_MAX);
     }
 }

@@ -126,7 +126,9 @@ mod tests {
     fn only_what_a_killed_engine_left_is_removed() {
         let directory = tempfile::tempdir().expect("a directory");
         let running = SetupLock::acquire(directory.path(), "running").expect("no error").expect("the lock");
-        for path in [socket_path(directory.path(), "killed"), lock_path(directory.path(), "killed"), running.socket()] {
+        for path in
+            [socket_path(directory.path(), "killed"), lock_path(directory.path(), "killed"), running.socket()]
+        {
             std::fs::write(path, "").expect("a file");
         }
         std::fs::write(directory.path().join("control-1.sock"), "").expect("a file");

@@ -8,13 +8,14 @@ use std::process::ExitCode;
 use lockhouse_base::lifecycle::Lifecycle;
 use lockhouse_front::{self as front, AnswerSettings};
 use lockhouse_messages::{EngineClient, RemoteEngineSettings};
+use lockhouse_policies::Policy;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::engine_log::LogFile;
 use crate::cli::startup_code::release_after_start;
 use crate::cli::stop_signals::end_on_signal;
 use crate::cli::{UNAVAILABLE, print_error};
-use crate::config::Files;
+use crate::config::{Files, Settings};
 use engine_process::EngineProcess;
 
 /// An AI client's side of a shared engine.
@@ -27,13 +28,16 @@ pub(super) struct ThinProcess {
 ///
 /// # Errors
 /// Why it cannot be used. An engine in this process can do the same work.
-pub(super) async fn connect(files: &Files) -> Result<ThinProcess, String> {
+pub(super) async fn connect(
+    files: &Files,
+    settings: &Settings,
+    policy: &Policy,
+) -> Result<ThinProcess, String> {
     // The engine's process must not become a child of this one, which an AI client may end with all of its children.
-    let set_subreaper = |is_subreaper| {
-        nix::sys::prctl::set_child_subreaper(is_subreaper).map_err(|error| error.to_string())
-    };
+    let set_subreaper =
+        |is_subreaper| nix::sys::prctl::set_child_subreaper(is_subreaper).map_err(|error| error.to_string());
     set_subreaper(false)?;
-    match try_connect(files).await {
+    match try_connect(files, settings, policy).await {
         Ok(client) => Ok(client),
         Err(reason) => {
             set_subreaper(true)?;
@@ -42,15 +46,17 @@ pub(super) async fn connect(files: &Files) -> Result<ThinProcess, String> {
     }
 }
 
-async fn try_connect(files: &Files) -> Result<ThinProcess, String> {
-    let process = EngineProcess::new(files).map_err(|error| error.to_string())?;
+async fn try_connect(files: &Files, settings: &Settings, policy: &Policy) -> Result<ThinProcess, String> {
+    let process = EngineProcess::new(files, settings, policy)?;
+    let connecting = process.clone();
     let log = LogFile::new().map(|log| format!("The log of the service is {}.", log.path().display()));
     let remote = RemoteEngineSettings {
-        connect: Box::new(move |source| Box::pin(process.clone().connect(source))),
+        connect: Box::new(move |source| Box::pin(connecting.clone().connect(source))),
         advice: log.unwrap_or_default(),
     };
     let lifecycle = Lifecycle::new(std::time::Duration::ZERO);
     let engine = EngineClient::connect_remote(remote, lifecycle.closing().clone()).await?;
+    process.forget_initial_setup();
     Ok(ThinProcess { engine, lifecycle })
 }
 

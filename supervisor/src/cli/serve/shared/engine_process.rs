@@ -2,9 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_messages::{EngineSocket, EngineSource};
+use lockhouse_policies::Policy;
+use parking_lot::Mutex;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::process::Command;
@@ -12,12 +15,14 @@ use tokio::time::{sleep, timeout};
 
 use crate::cli::engine_socket::{READY, TAKEN, activated_socket_path, connect, directory, socket_path};
 use crate::cli::load_settings_and_policy;
-use crate::config::{Files, Setup};
+use crate::config::{Files, Settings, Setup};
 
 /// Maximum time from the start of the engine's process until it accepts clients.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// Interval between two attempts to connect to an engine that another client has started.
+/// Interval between two attempts to connect to an engine that another client has started, and the number of attempts
+/// before this process tries to start one: the other one may have ended.
 const RETRY_EVERY: Duration = Duration::from_millis(20);
+const RETRIES: usize = 25;
 /// Maximum length of what the engine's process reports, in bytes.
 const REPORT_BYTES_MAX: u64 = 4 * 1024;
 
@@ -27,37 +32,54 @@ pub(super) struct EngineProcess {
     files: Files,
     /// The program file of this process, as it was called at the start. After an update, another build is at this path.
     program: PathBuf,
+    /// The setup at the start of this process, until the first connection. `None` if it must be determined again.
+    initial: Arc<Mutex<Option<Setup>>>,
 }
 
 impl EngineProcess {
-    pub(super) fn new(files: &Files) -> std::io::Result<Self> {
-        let absolute = |path: &PathBuf| std::path::absolute(path);
-        let files = Files {
-            config: files.config.as_ref().map(absolute).transpose()?,
-            policy: files.policy.as_ref().map(absolute).transpose()?,
-            servers: files.servers.iter().map(absolute).collect::<Result<_, _>>()?,
-            expose: files.expose,
+    /// Prepares the connections of a process with these settings and this policy, which come from `files`.
+    pub(super) fn new(files: &Files, settings: &Settings, policy: &Policy) -> Result<Self, String> {
+        let described = |error: std::io::Error| error.to_string();
+        let program = std::env::current_exe().map_err(described)?;
+        let mut paths = files.config.iter().chain(&files.policy).chain(&files.servers);
+        // Settings that were loaded from relative paths contain these paths, and the engine gets absolute ones.
+        let initial = match paths.all(|path| path.is_absolute()) {
+            true => Some(settings.setup(files, policy, &program).map_err(|error| error.to_string())?),
+            false => None,
         };
-        Ok(Self { files, program: std::env::current_exe()? })
+        let files = absolute_paths(files).map_err(described)?;
+        Ok(Self { files, program, initial: Arc::new(Mutex::new(initial)) })
+    }
+
+    /// Reads the configuration and the policy again for each further connection, since they may have changed.
+    pub(super) fn forget_initial_setup(&self) {
+        *self.initial.lock() = None;
     }
 
     /// Connects to an engine whose setup equals that of the current configuration, policy and environment.
     pub(super) async fn connect(self, source: EngineSource) -> Result<EngineSocket, String> {
-        let setup = self.setup()?;
-        let stream = match source {
+        match source {
             EngineSource::Activated => {
-                connect(&activated_socket_path()).await.map_err(|error| error.to_string())?
+                let stream = connect(&activated_socket_path()).await.map_err(|error| error.to_string())?;
+                Ok(EngineSocket { stream, setup: self.setup()?.digest })
             }
-            EngineSource::OnDemand => self.find_or_start(&setup).await?,
-        };
-        Ok(EngineSocket { stream, setup: setup.digest })
+            EngineSource::OnDemand => {
+                let setup = self.setup()?;
+                Ok(EngineSocket { stream: self.find_or_start(&setup).await?, setup: setup.digest })
+            }
+        }
     }
 
-    /// Determines the setup. The files are read each time, since they may have changed.
     fn setup(&self) -> Result<Setup, String> {
+        if let Some(initial) = self.initial.lock().clone() {
+            return Ok(initial);
+        }
         let loaded = load_settings_and_policy(&self.files);
         let (settings, policy) = loaded.map_err(|error| {
-            format!("the configuration or policy is not valid, see `lockhouse config check`: {}", error.without_excerpts())
+            format!(
+                "the configuration or policy is not valid, see `lockhouse config check`: {}",
+                error.without_excerpts()
+            )
         })?;
         if !settings.shares_engine() {
             return Err(
@@ -75,22 +97,22 @@ impl EngineProcess {
         }
         match timeout(START_TIMEOUT, self.start_and_connect(setup, &path)).await {
             Ok(connected) => connected,
-            Err(_) => {
-                Err(format!("the shared Lockhouse service does not start within {} s", START_TIMEOUT.as_secs()))
-            }
+            Err(_) => Err(format!(
+                "the shared Lockhouse service does not start within {} s",
+                START_TIMEOUT.as_secs()
+            )),
         }
     }
 
     async fn start_and_connect(&self, setup: &Setup, path: &Path) -> Result<UnixStream, String> {
         loop {
             let started = self.start(setup).await;
-            let report = started.map_err(|error| format!("the shared Lockhouse service cannot be started: {error}"))?;
+            let report = started
+                .map_err(|error| format!("the shared Lockhouse service cannot be started: {error}"))?;
             match report.trim() {
                 READY => return connect(path).await.map_err(|error| error.to_string()),
                 TAKEN => {
-                    // It accepts clients soon, or it is about to end, and another one can be started then.
-                    sleep(RETRY_EVERY).await;
-                    if let Ok(stream) = connect(path).await {
+                    if let Some(stream) = wait_for_other(path).await {
                         return Ok(stream);
                     }
                 }
@@ -124,4 +146,27 @@ impl EngineProcess {
         }
         Ok(report)
     }
+}
+
+/// Returns the same files with absolute paths, since the engine may run in another directory.
+fn absolute_paths(files: &Files) -> std::io::Result<Files> {
+    let absolute = |path: &PathBuf| std::path::absolute(path);
+    Ok(Files {
+        config: files.config.as_ref().map(absolute).transpose()?,
+        policy: files.policy.as_ref().map(absolute).transpose()?,
+        servers: files.servers.iter().map(absolute).collect::<Result<_, _>>()?,
+        expose: files.expose,
+    })
+}
+
+/// Waits until an engine accepts clients that another process has started. Returns `None` if it does not within half a
+/// second.
+async fn wait_for_other(path: &Path) -> Option<UnixStream> {
+    for _ in 0..RETRIES {
+        sleep(RETRY_EVERY).await;
+        if let Ok(stream) = connect(path).await {
+            return Some(stream);
+        }
+    }
+    None
 }
