@@ -77,7 +77,7 @@ pub(crate) use policy_files::{
 pub(crate) use secret_detection::{looks_secret, replace_secrets, store_secret};
 pub(crate) use server_entry::ServerEntry;
 pub(crate) use server_table::to_server_table;
-pub(crate) use setup_digest::{Setup, SetupError};
+pub(crate) use setup_digest::Setup;
 pub(crate) use skip_reason::SkipReason;
 pub(crate) use skipped_server::SkippedServer;
 pub(crate) use tables::EngineSharing;

@@ -20,7 +20,7 @@ pub const VERSION: u32 = 2;
 
 /// The id of an exchange: a request of a front to the engine, with the events, inputs and response that
 /// belong to it. A front numbers its exchanges upwards from 1 and never reuses an id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ExchangeId(pub u64);
 
 /// A message from a front (which speaks MCP with AI clients) to the engine (which runs programs).

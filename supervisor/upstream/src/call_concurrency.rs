@@ -5,7 +5,7 @@
 //! calls of one execution run at a time: each question is then for the AI client of that execution.
 
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ pub(super) struct CallSlots {
 #[derive(Debug, Default)]
 struct Turns {
     /// The number of calls of each execution.
-    calls: BTreeMap<ExecutionId, usize>,
+    calls: HashMap<ExecutionId, usize>,
     /// The number of calls that wait until no other execution has calls.
     waiting: usize,
 }

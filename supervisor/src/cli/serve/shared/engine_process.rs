@@ -27,7 +27,7 @@ const RETRIES: usize = 25;
 const REPORT_BYTES_MAX: u64 = 4 * 1024;
 
 /// Where the engine is found, and how it is started.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct EngineProcess {
     files: Files,
     /// The program file of this process, as it was called at the start. After an update, another build is at this path.
