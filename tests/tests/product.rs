@@ -27,6 +27,7 @@ mod search;
 mod server_commands;
 mod service;
 mod sessions;
+mod sharing;
 mod skills;
 mod supply_chain;
 mod telemetry;

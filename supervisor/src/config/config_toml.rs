@@ -13,7 +13,7 @@ use super::multi_error_parser::{self, ReadOutcome};
 use super::placeholders::{Environment, placeholder_files};
 use super::tables::{
     Approvals, Audit, Catalogue, Clients, JavaScript, Limits, Log, Metrics, Page, Pool, Python, Results,
-    Runs, Service, Sessions, Skills, Tools,
+    Runs, Service, Sessions, Sharing, Skills, Tools,
 };
 
 table! {
@@ -36,6 +36,7 @@ table! {
         table http: Http;
         table clients: Clients;
         table service: Service;
+        table sharing: Sharing;
         table metrics: Metrics;
         table page: Page;
         table log: Log;
@@ -114,16 +115,17 @@ impl ConfigToml {
         code.into_iter().chain(bodies)
     }
 
-    /// Replaces a leading `~` by the home directory in the paths of the tables `[python]`, `[javascript]` and
-    /// `[audit]`.
+    /// Replaces a leading `~` by the home directory in the paths of the tables `[python]`, `[javascript]`,
+    /// `[audit]` and `[sharing]`.
     pub(super) fn expand_home(&mut self, environment: &Environment) {
-        let Self { python, javascript, audit, .. } = self;
+        let Self { python, javascript, audit, sharing, .. } = self;
         let paths = [
             &mut python.interpreter,
             &mut python.extension,
             &mut python.environment,
             &mut javascript.worker,
             &mut audit.directory,
+            &mut sharing.directory,
         ];
         for path in paths.into_iter().flatten() {
             *path = environment.expand_home(&path.to_string_lossy());

@@ -232,6 +232,29 @@ table! {
 }
 
 table! {
+    /// whether AI clients over standard input and output share one engine: see docs/sharing.md
+    pub(super) struct Sharing = "sharing" {
+        /// "own": each `lockhouse serve` runs an engine, upstream servers and workers of its own; "shared": those with equal
+        /// configuration, policy, values of variables and directory use one service, which is started when needed
+        engine: EngineSharing = EngineSharing::default(), like "\"own\"";
+        /// how long the service keeps running without clients
+        idle_seconds: f64 = 30.0, within 1.0..=86_400.0;
+        /// directory in which servers without `cwd` are started
+        directory: Option<PathBuf> = None,
+            else "that of the AI client, so clients in different directories share nothing", like "\"~\"";
+    }
+}
+
+/// Whether a `lockhouse serve` over standard input and output has an engine of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum EngineSharing {
+    #[default]
+    Own,
+    Shared,
+}
+
+table! {
     /// metrics and health endpoints: see docs/metrics.md
     pub(super) struct Metrics = "metrics" {
         /// addresses that serve /live, /ready, /health and /metrics without authentication: loopback or unix:/PATH

@@ -42,6 +42,7 @@ fn write_recorded(
     let before = if path.exists() { Some(read_source(&path)?.text) } else { None };
     let servers: Vec<_> = decisions.servers.iter().map(|server| (server.name(), &server.entry)).collect();
     write_tables(&mut edit, &servers, secrets)?;
+    edit.share_engine_if_new();
     let mut recorded = Vec::new();
     for path in secrets.iter() {
         recorded.push(Secret { path: path.clone(), sha256: sha256_hex(&read_source(path)?.text) });

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::range::Range;
 use crate::config::package_spec::PackageSpec;
+use crate::config::tables::EngineSharing;
 
 /// A type that a configuration key can have.
 pub(in crate::config) trait ValueType {
@@ -162,6 +163,12 @@ impl ValueType for ApproverKind {
 impl ValueType for TextDecoding {
     fn schema() -> Value {
         json!({"enum": TextDecoding::NAMES})
+    }
+}
+
+impl ValueType for EngineSharing {
+    fn schema() -> Value {
+        json!({"enum": ["own", "shared"]})
     }
 }
 
