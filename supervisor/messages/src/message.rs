@@ -282,6 +282,7 @@ impl Request {
             Self::Search(_)
             | Self::DescribeCatalogue
             | Self::ReadResult { .. }
+            | Self::ReadFile { .. }
             | Self::List(_)
             | Self::Health
             | Self::Readiness

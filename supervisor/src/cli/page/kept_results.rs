@@ -79,8 +79,8 @@ impl KeptResults {
     }
 
     fn open_files(&self) -> Option<Results> {
-        let (bounds, _) = config::load_result_bounds(&self.files).ok()?;
-        Some(open_results(bounds))
+        let bounds = config::load_result_bounds(&self.files).ok()?;
+        Some(open_results(bounds.results))
     }
 }
 
