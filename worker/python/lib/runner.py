@@ -123,7 +123,8 @@ def _answer(code, servers, session, check_only, tools):
     _Execution.interruptible = True
     lockhouse_servers.begin_run(servers, tools)
     lockhouse_dialects.begin_run()
-    lockhouse_files.begin_run()
+    if session:
+        lockhouse_files.begin_run()
     main, filename = _session_module() if session else _new_main_module(), sources.begin_program(code, _run_number(session))
     value = _execute(code, main, filename, check_only)
     answer = ("no_value", _Execution.advice) if value is None and _Execution.advice else ("value", None if value is None else to_json(value))
