@@ -1,7 +1,7 @@
 # attack: find files by a pattern
-# outcome: error not available in the Lockhouse sandbox: files of the host cannot be opened
+# outcome: error nothing was found
 # control: outside
 
 import glob
 
-assert glob.glob("{DIR}/*")
+assert glob.glob("{DIR}/*"), "nothing was found"

@@ -1,7 +1,7 @@
 # attack: walk a directory whose errors are not passed on
-# outcome: error not available in the Lockhouse sandbox: files of the host cannot be opened
+# outcome: error nothing was found
 # control: outside
 
 import os
 
-assert list(os.walk("{DIR}"))
+assert list(os.walk("{DIR}")), "nothing was found"

@@ -2,6 +2,6 @@
 // outcome: error not available in the Lockhouse sandbox
 // control: none: a way into this library only
 let reads = 0;
-const name = { toString: () => (reads++ ? 'fs' : 'mcp_tools') };
+const name = { toString: () => (reads++ ? 'net' : 'mcp_tools') };
 require(name);
 require(name);

@@ -13,7 +13,7 @@ const SEQUENCES: u64 = 60;
 #[tokio::test]
 async fn random_operations_have_the_results_of_a_disk() {
     let lockhouse = Lockhouse::new()
-        .config("[python]\ninterpreter = \"/usr/bin/python3\"\n[limits]\noutput_kib = 8192\n");
+        .config("[python]\ninterpreter = \"/usr/bin/python3\"\n[limits]\nshown_bytes = 1048576\n");
     let session = lockhouse.serve().await;
     let directory = tempfile::tempdir().expect("a directory");
     // New sequences in each run of the test; a failure names them.

@@ -26,7 +26,7 @@ _LIMITS = f"{PREFIX}: limits are set under [limits] in the configuration; use le
 
 # Errors whose message does not mention the sandbox: class, part of the message, explanation.
 _UNCLEAR_ERRORS = (
-    ("OperationalError", "unable to open database file", _DATABASE),
+    ("OperationalError", "unable to open database", _DATABASE),
     ("RuntimeError", "Could not determine home directory", ENVIRONMENT),
     ("RuntimeError", "can't start new thread", _THREADS),
     ("NameError", "name '__file__' is not defined", FILES),

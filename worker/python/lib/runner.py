@@ -127,7 +127,8 @@ def _answer(code, servers, session, check_only, tools, host_files):
     _Execution.interruptible = True
     lockhouse_servers.begin_run(servers, tools)
     lockhouse_dialects.begin_run()
-    lockhouse_files.begin_run()
+    if session:
+        lockhouse_files.begin_run()
     lockhouse_host_files.begin_run(host_files)
     main, filename = _session_module() if session else _new_main_module(), sources.begin_program(code, _run_number(session))
     value = _execute(code, main, filename, check_only)

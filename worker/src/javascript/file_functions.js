@@ -270,8 +270,9 @@
   const sync = { access, appendFile, copyFile, cp, mkdir, mkdtemp, readFile, readdir, realpath, rename, rm, rmdir, stat, lstat: stat, truncate, unlink, writeFile };
   const constants = { F_OK: 0, R_OK: 4, W_OK: 2, X_OK: 1, COPYFILE_EXCL: 1 };
   // A module whose unknown names explain what there is.
+  class FileModule {}
   const fileModule = (name, exports) => {
-    const module = new Proxy(exports, {
+    const module = new Proxy(Object.assign(new FileModule(), exports), {
       get(target, key) {
         if (Object.hasOwn(target, key) || isOrdinary(key)) return Reflect.get(target, key);
         if (key === "default") return module;

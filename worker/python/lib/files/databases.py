@@ -34,12 +34,12 @@ _classes = {}
 class _FileConnection:
     """Part of a connection's class: writes the database to its file when the connection closes."""
 
-    file = None
+    __slots__ = ()
 
     def close(self):
         """Closes the connection, and writes what is committed to the file."""
         super().close()
-        file, self.file = self.file, None
+        file, self._file = getattr(self, "_file", None), None
         if file is not None:
             _close(file)
 
@@ -128,7 +128,7 @@ def _connect_to(file, args, options):
     base = options.pop("factory", args[4] if len(args) > 4 else sqlite3.Connection)
     kind = _classes.get(base)
     if kind is None:
-        kind = _classes[base] = type(base.__name__, (_FileConnection, base), {"__doc__": base.__doc__})
+        kind = _classes[base] = type(base.__name__, (_FileConnection, base), {"__doc__": base.__doc__, "__slots__": ("_file",)})
     args = list(args)
     if len(args) > 4:
         args[4] = kind
@@ -144,7 +144,7 @@ def _connect_to(file, args, options):
     except BaseException:
         _close(file)
         raise
-    connection.file = file
+    connection._file = file
     return connection
 
 

@@ -42,7 +42,7 @@ def stat(path, *, dir_fd=None, follow_symlinks=True):
     if place.node is None:
         known = host.status(place.path)
         if known is None:
-            raise store.missing_error(place, path)
+            raise store.absence(path) if place.is_host else failure(place.problem, path)
         is_directory, size, seconds = known
         mode = modes.S_IFDIR | 0o555 if is_directory else modes.S_IFREG | 0o444
         return _result(mode, hash(place.path) & 0x7FFFFFFF, size, int(seconds * 1e9), int(seconds * 1e9))

@@ -70,6 +70,12 @@ def refusal(path):
     return PermissionError(errno.EPERM, HOST_PATH, _fspath(path))
 
 
+def absence(path):
+    """The error for the status of a path of the host: libraries that only look for a file go on without it."""
+    State.on_refusal(HOST_PATH)
+    return FileNotFoundError(errno.ENOENT, HOST_PATH, _fspath(path))
+
+
 def is_used():
     """Whether the program has made any file or directory."""
     return Usage.entries > 0
