@@ -33,8 +33,23 @@ impl Lockhouse {
     /// If the program is missing or older than its sources, or no temporary directory can be created.
     #[must_use]
     pub fn new() -> Self {
+        Self::new_in(&std::env::temp_dir())
+    }
+
+    /// Creates a test directory like [`Self::new`], but not below `/tmp`: programs have a `/tmp` of their own, so files of
+    /// the host below it are hidden.
+    ///
+    /// # Panics
+    /// As [`Self::new`].
+    #[must_use]
+    pub fn outside_tmp() -> Self {
+        Self::new_in(Path::new("/var/tmp"))
+    }
+
+    fn new_in(parent: &Path) -> Self {
         let program = build_products::lockhouse();
-        let directory = tempfile::Builder::new().prefix("lockhouse-test-").tempdir().expect("a directory");
+        let directory = tempfile::Builder::new().prefix("lockhouse-test-").tempdir_in(parent);
+        let directory = directory.expect("a directory");
         for below in ["home", "run", "config/lockhouse"] {
             std::fs::create_dir_all(directory.path().join(below)).expect("a directory");
         }

@@ -16,7 +16,7 @@ const FILES_POLICY: &str = "version = 1\n[servers.files]\nallow = [\"*\"]\n";
 
 /// Returns Lockhouse with the server `files` for CSV files below `home/data`, and for writing below `home/out`.
 fn lockhouse() -> Lockhouse {
-    let lockhouse = Lockhouse::new()
+    let lockhouse = Lockhouse::outside_tmp()
         .config("[servers.files]\nread = [\"~/data/**/*.csv\"]\nwrite = [\"~/out\"]\nfile_mib = 1\n")
         .policy(FILES_POLICY);
     lockhouse.file("home/data/sales.csv", "region,amount\nnorth,3\nsouth,4\n");

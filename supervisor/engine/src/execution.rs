@@ -41,6 +41,7 @@ pub use display_limits::DisplayLimits;
 use driver::{RunClocks, RunDriver, RunOutcome};
 pub use end_reason::{EndReason, ReachedLimit};
 pub use limits::ExecutionLimits;
+pub use lockhouse_messages::ResultFile;
 use session_worker::RunStart;
 pub use session_worker::{RunWorker, SessionWorker};
 use state_machine::StateMachine;

@@ -18,7 +18,7 @@ use lockhouse_protocol::ServerName;
 use crate::symlinks::resolve_paths;
 pub(super) use file_calls::{Content, FileCall, file_failure, perform, require_size};
 use file_system::FileFacts;
-pub(super) use file_system::{FileError, NewFile, open_file};
+pub(super) use file_system::{NewFile, open_file};
 pub use pattern::{FilePattern, InvalidFilePattern};
 
 /// Maximum number of patterns of each list in the configuration of the server.
@@ -50,6 +50,11 @@ const TOOLS: [&str; 4] = [
 /// The tool catalogue (parsed definitions) of the server.
 pub(super) static FILES_CATALOGUE: LazyLock<Arc<Catalogue>> =
     LazyLock::new(|| Arc::new(Catalogue::from_definitions(TOOLS.into_iter()).0));
+
+/// Returns the tool catalogue of the server, for commands of the user.
+pub fn files_catalogue() -> Catalogue {
+    Catalogue::from_definitions(TOOLS.into_iter()).0
+}
 
 /// The configuration of the built-in server `files`. Without patterns, the server does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -53,7 +53,9 @@ pub use approvals::{
     WatcherKind, policy_text,
 };
 pub use direct_calls::Entries;
-pub use host_files::{FILE_PATTERNS_MAX, FILES_NAMES, FilePattern, HostFileSettings, InvalidFilePattern};
+pub use host_files::{
+    FILE_PATTERNS_MAX, FILES_NAMES, FilePattern, HostFileSettings, InvalidFilePattern, files_catalogue,
+};
 pub use limits::Usage;
 pub use requester::Requester;
 pub use run_files::{GivenFile, LeftOutFile, ReturnedFiles, RunFiles};

@@ -7,7 +7,7 @@ use serde_json::json;
 
 #[test]
 fn a_given_file_is_in_the_working_directory_of_one_run() {
-    let lockhouse = Lockhouse::new();
+    let lockhouse = Lockhouse::outside_tmp();
     let path = lockhouse.file("home/in/sales.csv", "1,2\n");
     lockhouse.file("home/in/other.csv", "3\n");
     symlink("sales.csv", lockhouse.path("home/in/link.csv")).unwrap();
@@ -85,7 +85,8 @@ fn a_given_file_is_in_the_working_directory_of_one_run() {
 
 #[test]
 fn a_policy_that_denies_reading_holds() {
-    let lockhouse = Lockhouse::new().policy("version = 1\n[servers.files]\nallow = []\ndeny = [\"read\"]\n");
+    let lockhouse =
+        Lockhouse::outside_tmp().policy("version = 1\n[servers.files]\nallow = []\ndeny = [\"read\"]\n");
     lockhouse.file("home/sales.csv", "1");
     let code = "try: r = open('sales.csv').read()\nexcept Exception as e: r = type(e).__name__\nr";
     let answer =

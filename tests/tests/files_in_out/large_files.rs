@@ -15,7 +15,7 @@ fn peak_kib(pid: u32) -> u64 {
 
 #[tokio::test]
 async fn a_hundred_mebibytes_in_and_fifty_out_pass_in_pieces() {
-    let lockhouse = Lockhouse::new()
+    let lockhouse = Lockhouse::outside_tmp()
         .config(
             "[limits]\nmemory_mib = 1024\ntimeout_seconds = 120\ncpu_seconds = 120\n[results]\nfiles_mib = 256\n\
              [servers.files]\nread = [\"~/data\"]\nfile_mib = 100\n",

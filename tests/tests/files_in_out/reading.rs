@@ -79,7 +79,8 @@ fn only_permitted_regular_files_can_be_opened() {
 
 #[test]
 fn files_of_the_kernel_and_of_lockhouse_are_never_opened() {
-    let lockhouse = Lockhouse::new().config("[servers.files]\nread = [\"/\", \"~\"]\n").policy(FILES_POLICY);
+    let lockhouse =
+        Lockhouse::outside_tmp().config("[servers.files]\nread = [\"/\", \"~\"]\n").policy(FILES_POLICY);
     lockhouse.file("home/a.txt", "control");
     let mut table = Table::new("paths");
     table.row("control", equal(opened(&lockhouse, "a.txt").as_str(), "control"));
@@ -87,7 +88,7 @@ fn files_of_the_kernel_and_of_lockhouse_are_never_opened() {
         let got = opened(&lockhouse, path);
         table.row(path, ensure(got.contains("PermissionError") && !got.contains("version"), &got));
     }
-    for path in ["/proc/self/environ", "/sys/kernel/notes", "/dev/null"] {
+    for path in ["/proc/self/environ", "/sys/kernel/notes", "/dev/zero"] {
         let code = format!("try: r = open({path:?}, 'rb').read()\nexcept Exception as e: r = str(e)\nr");
         let answer = lockhouse.answer("python", &code);
         let value = answer["value"].as_str().unwrap_or_default();
@@ -139,7 +140,7 @@ fn the_policy_decides_about_each_file_and_the_log_has_a_record() {
 #[test]
 fn without_configuration_or_permission_there_are_no_files() {
     let mut table = Table::new("off");
-    let off = Lockhouse::new().policy(FILES_POLICY);
+    let off = Lockhouse::outside_tmp().policy(FILES_POLICY);
     off.file("home/data/sales.csv", TEXT);
     let got = opened(&off, "data/sales.csv");
     table.row("not configured", ensure(got.starts_with("PermissionError"), &got));
@@ -211,7 +212,7 @@ fn folders_can_be_listed_and_files_have_facts() {
 
 #[test]
 fn a_configured_server_called_files_keeps_its_name() {
-    let lockhouse = Lockhouse::new()
+    let lockhouse = Lockhouse::outside_tmp()
         .server("files", &[])
         .config("[servers.lockhouse_files]\nread = [\"~/data\"]\n")
         .policy("version = 1\n[servers.files]\nallow = [\"add\"]\n[servers.lockhouse_files]\nallow = [\"read\"]\n");

@@ -76,6 +76,7 @@
   realm.beginFiles = (described) => {
     known = described ?? NOTHING;
     given = new Map(known.given);
+    realm.ownServer = known.server;
   };
   // Sends the files below /out to the supervisor, whose answer names those that it does not keep.
   realm.sendOutputs = () => {

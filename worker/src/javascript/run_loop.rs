@@ -152,19 +152,19 @@ impl Execution<'_> {
             false => program.source_map,
         };
         *shared.source_map.borrow_mut() = Some(source_map);
-        let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
-        functions.get::<_, Function>("serve")?.call::<_, ()>((servers,))?;
-        if !job.tools.is_empty() {
-            let tools = ctx.json_parse(job.tools.as_slice())?;
-            functions.get::<_, Function>("rememberTools")?.call::<_, ()>((tools,))?;
-        }
-        if !job.files.is_empty() || self.realm.shared.knows_files.get() {
+        if !job.files.is_empty() || shared.knows_files.get() {
             let files = match job.files.is_empty() {
                 true => Value::new_undefined(ctx.clone()),
                 false => ctx.json_parse(job.files.as_slice())?,
             };
             functions.get::<_, Function>("beginFiles")?.call::<_, ()>((files,))?;
             shared.knows_files.set(!job.files.is_empty());
+        }
+        let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
+        functions.get::<_, Function>("serve")?.call::<_, ()>((servers,))?;
+        if !job.tools.is_empty() {
+            let tools = ctx.json_parse(job.tools.as_slice())?;
+            functions.get::<_, Function>("rememberTools")?.call::<_, ()>((tools,))?;
         }
         if job.session {
             functions.get::<_, Function>("forget")?.call::<_, ()>(())?;

@@ -239,7 +239,8 @@
     }
     for (const form of [(name) => name, (name) => name.replaceAll("-", "_"), camel]) {
       for (const name of list) {
-        if (isFree(form(name))) global(form(name), servers.get(name).proxy);
+        // The global `files` stays the one of files in memory if the server is Lockhouse's own.
+        if (name !== realm.ownServer && isFree(form(name))) global(form(name), servers.get(name).proxy);
       }
     }
   };

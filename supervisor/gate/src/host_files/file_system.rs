@@ -17,7 +17,7 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 
 /// Why a file of this machine cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
+pub(crate) enum FileError {
     #[error("there is no such file or folder")]
     NotFound,
     #[error("it is a folder")]
@@ -65,12 +65,12 @@ impl From<io::Error> for FileError {
 
 /// What a program learns about a file or folder.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FileFacts {
-    pub is_folder: bool,
+pub(crate) struct FileFacts {
+    pub(crate) is_folder: bool,
     /// Size in bytes; 0 for a folder.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// When the content was last changed, in seconds since 1970.
-    pub modified: f64,
+    pub(crate) modified: f64,
 }
 
 /// The kinds of files that programs may know of.
@@ -117,7 +117,7 @@ fn is_link(folder: &OwnedFd, name: &OsStr) -> bool {
 
 /// Opens a regular file of at most `most` bytes, and returns it with its size. Does not wait for a pipe, and opens no
 /// device.
-pub fn open_file(path: &Path, most: u64) -> Result<(File, u64), FileError> {
+pub(crate) fn open_file(path: &Path, most: u64) -> Result<(File, u64), FileError> {
     let (parent, name) = open_parent(path)?;
     // Opening a device can have effects, so the kind is checked before the file is opened, and again afterwards.
     regular_size(&fstatat(&parent, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)?;
@@ -139,7 +139,7 @@ fn regular_size(status: &FileStat) -> Result<u64, FileError> {
 }
 
 /// Returns what is known about the file or folder at a path.
-pub fn stat(path: &Path) -> Result<FileFacts, FileError> {
+pub(crate) fn stat(path: &Path) -> Result<FileFacts, FileError> {
     let status = match path.parent() {
         None => fstat(open_folder(path)?)?,
         Some(_) => {
@@ -153,7 +153,7 @@ pub fn stat(path: &Path) -> Result<FileFacts, FileError> {
 /// Returns the names in a folder for which `is_shown` returns true for the name and its facts, sorted by name, and
 /// whether names were left out because there are more than `most`. Links, devices and names that are not UTF-8 are
 /// omitted.
-pub fn list(
+pub(crate) fn list(
     path: &Path,
     most: usize,
     is_shown: impl Fn(&str, &FileFacts) -> bool,
@@ -181,7 +181,7 @@ pub fn list(
 /// A file that is being written. Its content becomes visible under its name at the end, all at once. If this value is
 /// dropped before, nothing remains.
 #[derive(Debug)]
-pub struct NewFile {
+pub(crate) struct NewFile {
     folder: OwnedFd,
     name: std::ffi::OsString,
     temporary: String,
@@ -192,7 +192,7 @@ pub struct NewFile {
 impl NewFile {
     /// Begins to write the file at `path`, whose folder must exist. A regular file with this name is replaced at the
     /// end, and keeps its mode.
-    pub fn create(path: &Path) -> Result<Self, FileError> {
+    pub(crate) fn create(path: &Path) -> Result<Self, FileError> {
         let (folder, name) = open_parent(path)?;
         let old = match fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Ok(status) => regular_size(&status).map(|_| Some(status))?,
@@ -211,12 +211,12 @@ impl NewFile {
         Ok(new)
     }
 
-    pub fn write(&mut self, piece: &[u8]) -> Result<(), FileError> {
+    pub(crate) fn write(&mut self, piece: &[u8]) -> Result<(), FileError> {
         Ok(self.file.write_all(piece)?)
     }
 
     /// Makes the file visible under its name.
-    pub fn finish(mut self) -> Result<(), FileError> {
+    pub(crate) fn finish(mut self) -> Result<(), FileError> {
         renameat(&self.folder, self.temporary.as_str(), &self.folder, self.name.as_os_str())?;
         self.is_finished = true;
         Ok(())

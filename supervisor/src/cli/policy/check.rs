@@ -86,7 +86,7 @@ impl CheckReport {
             not_in_policy = configured.keys().filter(|name| !servers.contains(name)).cloned().collect();
             not_configured = servers
                 .iter()
-                .filter(|name| !configured.contains_key(name) && name.as_str() != SKILLS)
+                .filter(|name| !configured.contains_key(name) && !is_built_in(&settings.engine, name))
                 .cloned()
                 .collect();
         }
@@ -196,4 +196,9 @@ fn diagnostics_to_json(faults: &Diagnostics) -> Vec<Value> {
 
 fn display_path(path: &Path) -> String {
     printable(&path.display().to_string())
+}
+
+/// Whether this is the name of one of Lockhouse's own servers.
+fn is_built_in(settings: &lockhouse_engine::supervisor::Settings, name: &ServerName) -> bool {
+    name.as_str() == SKILLS || settings.host_files.is_on() && settings.host_files.name == *name
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use lockhouse_catalog::Catalogue;
-use lockhouse_gate::resolve_paths;
+use lockhouse_gate::{files_catalogue, resolve_paths};
 use lockhouse_policies::{Call, CallTarget, Policy};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::cached_tools;
@@ -37,7 +37,10 @@ impl Environment {
 
     /// Returns the names of the configured servers. There are none if the configuration cannot be loaded.
     pub(super) fn servers(&self) -> impl Iterator<Item = &ServerName> {
-        self.settings.iter().flat_map(|settings| settings.engine.servers.keys())
+        self.settings.iter().flat_map(|settings| {
+            let own = Some(&settings.engine.host_files).filter(|files| files.is_on());
+            settings.engine.servers.keys().chain(own.map(|files| &files.name))
+        })
     }
 
     fn definition(&mut self, call: &Call) -> Option<String> {
@@ -51,6 +54,10 @@ impl Environment {
         let Self { settings, catalogues } = self;
         let read = || {
             let settings = settings.as_ref()?;
+            let own = &settings.engine.host_files;
+            if own.is_on() && own.name == *server {
+                return Some(files_catalogue());
+            }
             cached_tools(server, settings.engine.servers.get(server)?, &settings.engine.places)
         };
         catalogues.entry(server.clone()).or_insert_with(read).as_ref()

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use data_encoding::BASE64;
 use lockhouse_base::json::group_thousands;
 use lockhouse_base::principal::Owner;
+use lockhouse_engine::execution::ResultFile;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_gate::GivenFile;
-use lockhouse_messages::ResultFile;
 
 use super::super::output_folder::OutputFolder;
 use super::super::terminal::for_stderr;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use lockhouse_base::principal::Principal;
 use lockhouse_engine::supervisor::Supervisor;
-use lockhouse_gate::{Requester, Scope, ToolRequest};
+use lockhouse_gate::{Requester, Scope};
 use lockhouse_protocol::{CallId, ExecutionId, Request, ServerName, ToolName};
 use lockhouse_upstream::ai_client::OpenQuestions;
 use lockhouse_upstream::{Caller, Connection, Endpoint, ShutdownMethod};
@@ -164,7 +164,7 @@ async fn check_call(supervisor: &Supervisor, name: &ServerName, call: Request, s
         gate.audit(),
     );
     let begun = Instant::now();
-    let (reply, _) = gate.handle_request(&from, CallId(1), ToolRequest::from_request(&call), call).await;
+    let (reply, _) = gate.handle_request(&from, CallId(1), gate.tool_request(&call), call).await;
     let shown = |json: Vec<u8>| String::from_utf8_lossy(&json).chars().take(SHOWN_CHARS_MAX).collect();
     steps.add("call", begun.elapsed(), reply.map(shown).map_err(StepError::Call));
 }

@@ -14,7 +14,8 @@ use url::Url;
 
 use super::Requirement;
 use super::identity::{Identity, ServerMatcher};
-use crate::config::dialects::{self, ListedServer};
+use crate::config::dialects::{self, ListedServer, OwnServers};
+use crate::config::files_table::FilesTable;
 use crate::config::placeholders::Environment;
 
 /// An entry of `[[approved]]` in a requirements file: a server name, and the program or URL that the server must have.
@@ -103,13 +104,19 @@ pub(super) fn parse(
     }
     let servers = dialects::read_own(source, root.get_ref(), environment).unwrap_or_else(|faults| {
         reader.faults.extend(faults.0);
-        Vec::new()
+        OwnServers::default()
     });
+    if servers.files != FilesTable::default() {
+        reader.add_fault(
+            0..1,
+            "the server files belongs into the configuration: a required policy can forbid it",
+        );
+    }
     if !reader.faults.is_empty() {
         return Err(Diagnostics(reader.faults));
     }
     let definition = |listed: ListedServer| resolve(listed, source, limits, environment);
-    let fixed = document.servers.map(|_| servers.into_iter().filter_map(definition).collect());
+    let fixed = document.servers.map(|_| servers.upstreams.into_iter().filter_map(definition).collect());
     Ok(Requirement { path: source.path.clone(), fixed, approved, denied })
 }
 
