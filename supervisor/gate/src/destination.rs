@@ -8,7 +8,7 @@ use std::time::Duration;
 use lockhouse_catalog::Catalogue;
 use lockhouse_policies::{CallTarget, SKILLS};
 use lockhouse_protocol::{ExecutionId, Failure, FailureCode, ServerName};
-use lockhouse_upstream::{CallSlot, Caller, ConnectedServer, Connection};
+use lockhouse_upstream::{CallSlot, ConnectedServer, Connection};
 use serde_json::{Map, Value};
 
 use super::call::RecordedCall;

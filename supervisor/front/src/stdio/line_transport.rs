@@ -119,7 +119,7 @@ where
             self.line.clear();
             match parsed {
                 Parsed::ToolCall(call) => {
-                    if let Err(call) = self.tool_calls.start(*call, &self.writer) {
+                    if let Err(call) = self.tool_calls.start(call, &self.writer) {
                         return Some(call.into_message());
                     }
                 }

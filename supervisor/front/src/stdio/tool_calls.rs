@@ -57,13 +57,13 @@ impl<S: Service<RoleServer>> ToolCalls<S> {
 
     /// Starts a call, whose answer is written to `writer`. Returns the call if rmcp must serve it: before the handshake is
     /// complete, or if the request names a protocol version of its own.
-    pub(super) fn start<W>(self: &Arc<Self>, call: ToolCall, writer: &LineWriter<W>) -> Result<(), ToolCall>
+    pub(super) fn start<W>(self: &Arc<Self>, call: Box<ToolCall>, writer: &LineWriter<W>) -> Result<(), Box<ToolCall>>
     where
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let names_version = call.meta.as_ref().is_some_and(|meta| meta.protocol_version().is_some());
         let Some(peer) = self.peer.get().filter(|_| !names_version) else { return Err(call) };
-        let ToolCall { id, params, meta } = call;
+        let ToolCall { id, params, meta } = *call;
         let mut context = RequestContext::new(id.clone(), peer.clone());
         (context.ct, context.meta) = (self.closing.child_token(), meta.unwrap_or_default());
         self.in_flight().insert(id.clone(), context.ct.clone());

@@ -51,7 +51,7 @@ fn files_of_commands_are_found_by_later_commands() {
     let open = || ResultFiles::of_commands(Some(state.path().to_owned()), LIMITS);
     let stored = open().store(Owner::LOCAL, "a.csv", "text/csv".into(), b"1,2").expect("stored");
     let later = open();
-    assert_eq!(later.with_prefix(&stored.handle.as_str()[..4]), [stored.clone()]);
+    assert_eq!(later.with_prefix(&stored.handle.as_str()[..4]), std::slice::from_ref(&stored));
     assert_eq!(text(later.open(Owner::LOCAL, &stored.handle)).as_deref(), Some("1,2"));
     let path = state.path().join(format!("files/run/{}.content", stored.handle));
     let file = File::options().write(true).open(&path).expect("a file");

@@ -60,7 +60,7 @@ fn a_folder_is_listed_without_links_and_up_to_a_limit() {
         (entries.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), is_cut)
     };
     assert_eq!(names(9), (vec!["a".to_owned(), "b".to_owned()], false));
-    assert_eq!(names(1).1, true);
+    assert!(names(1).1);
     let facts = stat(&root.join("a")).expect("facts");
     assert_eq!((facts.is_folder, facts.bytes), (false, 1));
 }
