@@ -117,9 +117,6 @@ impl FrontConnection {
         }
         match request.repetition() {
             Repetition::Always => Ok(None),
-            Repetition::Never if lifecycle.draining().is_cancelled() => {
-                Err("the shared Lockhouse service is ending. Nothing was run: repeat the request")
-            }
             Repetition::Never | Repetition::Once => Ok(Some(lifecycle.begin_request())),
         }
     }

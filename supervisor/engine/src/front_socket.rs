@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use lockhouse_base::principal::Principal;
 use lockhouse_messages::frames::{self, FrameSender};
-use lockhouse_messages::{EngineEndpoint, FrontEndpoint, Response, ToEngine, ToFront};
+use lockhouse_messages::{EngineEndpoint, FrontEndpoint, Repetition, Response, ToEngine, ToFront};
 use parking_lot::Mutex;
 use tokio::io::BufReader;
 use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::connected_clients::ClientRegistration;
 use crate::front_connection::FrontConnection;
@@ -101,23 +102,23 @@ impl FrontSocket {
         let Some(hello) = hello.map_err(|_| Error::from(ErrorKind::TimedOut))?? else { return Ok(()) };
         let hello: ToEngine = serde_json::from_slice(&hello)?;
         let (sender, frames) = frames::queue();
-        let front: Arc<dyn FrontEndpoint> = Arc::new(SocketFront(sender));
+        let front: Arc<dyn FrontEndpoint> = Arc::new(SocketFront(sender.clone()));
         let mut writing = tokio::spawn(async move { frames.write_to(&mut writer).await });
         // The client counts as connected until its last answer is written.
         let mut registration = None;
         let served = tokio::select! {
-            served = self.serve_front(&front, &hello, &mut reader, (pid, &mut registration)) => served,
+            served = self.serve_front((&front, &sender), &hello, &mut reader, (pid, &mut registration)) => served,
             written = &mut writing => return written.unwrap_or(Ok(())),
         };
         // The queue ends with its last sender, and what is in it is still sent.
-        drop(front);
+        drop((front, sender));
         let _ = timeout(FLUSH_TIMEOUT, writing).await;
         served
     }
 
     async fn serve_front(
         &self,
-        front: &Arc<dyn FrontEndpoint>,
+        (front, sender): (&Arc<dyn FrontEndpoint>, &FrameSender),
         hello: &ToEngine,
         reader: &mut BufReader<OwnedReadHalf>,
         (pid, registration): (u32, &mut Option<ClientRegistration>),
@@ -149,7 +150,7 @@ impl FrontSocket {
             std::future::pending().await
         };
         let result = tokio::select! {
-            result = receive(reader, &*connection, front) => result,
+            result = receive(reader, &connection, front, sender, lifecycle.draining()) => result,
             () = lifecycle.closing().cancelled() => Ok(()),
             never = draining => never,
         };
@@ -164,10 +165,23 @@ async fn receive(
     reader: &mut BufReader<OwnedReadHalf>,
     connection: &FrontConnection,
     front: &Arc<dyn FrontEndpoint>,
+    sender: &FrameSender,
+    draining: &CancellationToken,
 ) -> Result<()> {
     while let Some(message) = frames::read(reader, MESSAGE_BYTES_MAX).await? {
         match serde_json::from_slice(&message) {
-            Ok(message) => connection.receive(message),
+            Ok(message) => {
+                if let ToEngine::Request(id, _, request) = &message
+                    && request.repetition() == Repetition::Never
+                {
+                    // The front sends it to the next engine, since this one does not begin it.
+                    if draining.is_cancelled() {
+                        continue;
+                    }
+                    sender.send_and_wait(frames::encode(&ToFront::Begun(*id))?).await?;
+                }
+                connection.receive(message);
+            }
             Err(error) => match frames::exchange_of(&message) {
                 Some(id) => {
                     let reason = format!(

@@ -162,9 +162,9 @@ impl Shared {
 impl FrontEndpoint for Shared {
     fn receive(&self, message: ToFront) {
         match message {
-            // A connection to an engine in another process handles these two itself (`remote_engine.rs`). Within one
-            // process, the front reads the lifecycle.
-            ToFront::OtherSetup | ToFront::Draining | ToFront::Welcome { .. } => {}
+            // A connection to an engine in another process handles these itself (`remote_engine.rs`). Within one process,
+            // the front reads the lifecycle.
+            ToFront::OtherSetup | ToFront::Draining | ToFront::Begun(_) | ToFront::Welcome { .. } => {}
             ToFront::Unsupported { version } => {
                 tracing::error!(
                     "the engine uses version {version} of the front protocol, but this front uses version {VERSION}"

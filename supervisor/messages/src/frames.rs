@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::ExchangeId;
@@ -82,6 +82,13 @@ pub fn queue() -> (FrameSender, FrameWriter) {
     (FrameSender { frames, state: state.clone() }, FrameWriter { waiting, state })
 }
 
+#[derive(Debug)]
+struct QueuedFrame {
+    frame: Vec<u8>,
+    /// Informed when the frame is written; `None` if nobody waits for that.
+    written: Option<oneshot::Sender<()>>,
+}
+
 #[derive(Debug, Default)]
 struct QueueState {
     bytes: AtomicUsize,
@@ -92,7 +99,7 @@ struct QueueState {
 /// Adds frames to the queue of a connection. Clones add to the same queue.
 #[derive(Clone, Debug)]
 pub struct FrameSender {
-    frames: mpsc::UnboundedSender<Vec<u8>>,
+    frames: mpsc::UnboundedSender<QueuedFrame>,
     state: Arc<QueueState>,
 }
 
@@ -100,13 +107,28 @@ impl FrameSender {
     /// Adds a frame to the queue. If the queue is full, the frame is dropped and the connection ends, because a peer
     /// that misses a message would wait for ever.
     pub fn send(&self, frame: Vec<u8>) {
+        self.add(QueuedFrame { frame, written: None });
+    }
+
+    /// Adds a frame to the queue, and waits until it is written: the peer can then read it even if this process ends.
+    ///
+    /// # Errors
+    /// The connection ended before.
+    pub async fn send_and_wait(&self, frame: Vec<u8>) -> Result<()> {
+        let (sender, written) = oneshot::channel();
+        self.add(QueuedFrame { frame, written: Some(sender) });
+        written.await.map_err(|_| ErrorKind::BrokenPipe.into())
+    }
+
+    fn add(&self, queued: QueuedFrame) {
+        let frame = &queued.frame;
         let before = self.state.bytes.fetch_add(frame.len() + FRAME_OVERHEAD_BYTES, Ordering::Relaxed);
         // One frame may be longer than the limit of the queue.
         if before > QUEUED_BYTES_MAX {
             self.state.overflowed.cancel();
         } else {
             // Without a writer, the connection has ended.
-            let _ = self.frames.send(frame);
+            let _ = self.frames.send(queued);
         }
     }
 }
@@ -114,7 +136,7 @@ impl FrameSender {
 /// Writes the frames of a queue to a connection.
 #[derive(Debug)]
 pub struct FrameWriter {
-    waiting: mpsc::UnboundedReceiver<Vec<u8>>,
+    waiting: mpsc::UnboundedReceiver<QueuedFrame>,
     state: Arc<QueueState>,
 }
 
@@ -126,9 +148,12 @@ impl FrameWriter {
     pub async fn write_to(mut self, to: &mut (impl AsyncWrite + Unpin)) -> Result<()> {
         let overflowed = self.state.overflowed.clone();
         let writing = async {
-            while let Some(frame) = self.waiting.recv().await {
+            while let Some(QueuedFrame { frame, written }) = self.waiting.recv().await {
                 to.write_all(&frame).await?;
                 self.state.bytes.fetch_sub(frame.len() + FRAME_OVERHEAD_BYTES, Ordering::Relaxed);
+                if let Some(written) = written {
+                    let _ = written.send(());
+                }
             }
             Ok::<(), Error>(())
         };

@@ -63,6 +63,9 @@ pub enum ToFront {
     Draining,
     /// The settings for the front: sent after `Welcome`, and again when they change.
     Settings(FrontSettings),
+    /// The engine begins a request that must not be repeated ([`Repetition::Never`]). An engine in another process sends
+    /// this before it does anything for the request, so a request without this message had no effects.
+    Begun(ExchangeId),
     Event(ExchangeId, Event),
     /// The response to a request of the front. The response ends the exchange.
     Response(ExchangeId, Response),
@@ -266,7 +269,7 @@ pub enum Response {
 /// What a front does with an unanswered request if the engine's process has ended and another one is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repetition {
-    /// The request may have had effects. It is answered with an error.
+    /// The request may have had effects once it has begun ([`ToFront::Begun`]). It is then answered with an error.
     Never,
     /// The request only reads. It is sent once more, and no further time: it could be the reason for the end.
     Once,

@@ -253,6 +253,7 @@ impl RemoteEngine {
     fn receive_from_engine(&self, message: ToFront) {
         match &message {
             ToFront::Draining => return self.requests.lock().draining(),
+            ToFront::Begun(id) => return self.requests.lock().begun(*id),
             ToFront::Response(id, _) => self.requests.lock().remove(*id),
             _ => {}
         }

@@ -5,7 +5,7 @@
 //! calls of one execution run at a time: each question is then for the AI client of that execution.
 
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -32,8 +32,9 @@ pub(super) struct CallSlots {
 struct Turns {
     /// The number of calls of each execution.
     calls: HashMap<ExecutionId, usize>,
-    /// The number of calls that wait until no other execution has calls.
-    waiting: usize,
+    /// The tickets of the calls that wait until no other execution has calls, in the order in which they came.
+    waiting: VecDeque<u64>,
+    last_ticket: u64,
 }
 
 /// Guard that counts a call among those of its execution until it is dropped.
@@ -108,7 +109,7 @@ impl CallSlots {
     /// other executions, or for those that have waited for longer.
     fn try_turn(self: &Arc<Self>, execution: ExecutionId, is_exclusive: bool) -> Option<Turn> {
         let mut turns = self.turns.lock();
-        let is_free = turns.waiting == 0 && turns.calls.keys().all(|other| *other == execution);
+        let is_free = turns.waiting.is_empty() && turns.calls.keys().all(|other| *other == execution);
         (is_free || !is_exclusive).then(|| self.begin_turn(&mut turns, execution))
     }
 
@@ -118,12 +119,13 @@ impl CallSlots {
     }
 
     async fn wait_for_turn(self: &Arc<Self>, execution: ExecutionId) -> Turn {
-        let _waiting = WaitingTurn::begin(self);
+        let waiting = WaitingTurn::begin(self);
         loop {
             let slot_freed = self.slot_freed.notified();
             {
                 let mut turns = self.turns.lock();
-                if turns.calls.keys().all(|other| *other == execution) {
+                let is_first = turns.waiting.front() == Some(&waiting.ticket);
+                if is_first && turns.calls.keys().all(|other| *other == execution) {
                     return self.begin_turn(&mut turns, execution);
                 }
             }
@@ -190,19 +192,27 @@ impl Drop for Turn {
     }
 }
 
-/// Guard that counts one call as waiting for the calls of other executions. Dropping it removes the call from the count.
-struct WaitingTurn<'a>(&'a CallSlots);
+/// Guard that keeps the place of one call among those that wait for the calls of other executions. Dropping it lets the
+/// next one continue.
+struct WaitingTurn<'a> {
+    slots: &'a CallSlots,
+    ticket: u64,
+}
 
 impl<'a> WaitingTurn<'a> {
     fn begin(slots: &'a CallSlots) -> Self {
-        slots.turns.lock().waiting += 1;
-        Self(slots)
+        let mut turns = slots.turns.lock();
+        turns.last_ticket += 1;
+        let ticket = turns.last_ticket;
+        turns.waiting.push_back(ticket);
+        Self { slots, ticket }
     }
 }
 
 impl Drop for WaitingTurn<'_> {
     fn drop(&mut self) {
-        self.0.turns.lock().waiting -= 1;
+        self.slots.turns.lock().waiting.retain(|ticket| *ticket != self.ticket);
+        self.slots.slot_freed.notify_waiters();
     }
 }
 
@@ -308,6 +318,6 @@ mod tests {
         let _first = slots.acquire(ONE, false).await.expect("a slot");
         assert_eq!(slots.acquire(OTHER, true).await.map(drop), Err(SlotError::TurnTimeout(QUEUE_TIMEOUT)));
         assert!(slots.acquire(OTHER, false).await.is_ok());
-        assert_eq!(slots.turns.lock().waiting, 0);
+        assert!(slots.turns.lock().waiting.is_empty());
     }
 }

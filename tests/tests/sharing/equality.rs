@@ -1,5 +1,6 @@
 //! Tests of what must be equal for AI clients to share an engine.
 
+use std::os::fd::AsRawFd;
 use std::process::Command;
 
 use lockhouse_tests::{Lockhouse, Session, Table, ensure, equal, fixture_server};
@@ -152,4 +153,32 @@ async fn after_a_reload_new_clients_find_the_engine_under_its_new_policy() {
     let third = lockhouse.serve().await;
     assert_eq!([add(&first).await, add(&third).await], [json!(42), json!(42)]);
     assert_eq!(engines(&lockhouse).len(), 2);
+}
+
+/// Tests an engine at a socket that systemd holds. The test acts as systemd.
+#[tokio::test]
+async fn clients_use_the_engine_at_a_socket_of_systemd_if_its_setup_is_equal() {
+    let lockhouse = lockhouse().config(&SHARED.replace("idle_seconds = 2", "idle_seconds = 60"));
+    let path = lockhouse.path("run/lockhouse/engine.sock");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    // Rust sets close-on-exec on the socket, so a duplicate is inherited.
+    let inherited = nix::unistd::dup(&socket).unwrap();
+    drop(socket);
+    let engine = lockhouse.command(&["engine"]);
+    let mut command = tokio::process::Command::new("/bin/bash");
+    command
+        .arg("-c")
+        .arg(format!("LISTEN_FDS=1 LISTEN_PID=$$ exec \"$0\" \"$@\" 3<&{}", inherited.as_raw_fd()));
+    command.arg(engine.get_program()).args(engine.get_args()).env_clear().current_dir("/");
+    command.envs(engine.get_envs().filter_map(|(name, value)| Some((name, value?)))).kill_on_drop(true);
+    let engine = command.spawn().unwrap();
+    let mut table = Table::new("clients and the engine at a socket of systemd");
+    let client = lockhouse.serve().await;
+    table.row("an equal setup", equal(add(&client).await, json!(42)));
+    table.row("is served there", equal(Some(pid_of(&the_engine(&lockhouse))), engine.id()));
+    let other = connect(with_variable(&lockhouse, "TZ", "UTC+5")).await;
+    table.row("another setup", equal(add(&other).await, json!(42)));
+    table.row("is served by another engine", equal(engines(&lockhouse).len(), 2));
+    table.finish();
 }

@@ -169,6 +169,7 @@ fn each_message_of_the_engine_round_trips() {
     assert_round_trip(ToFront::Unsupported { version: VERSION });
     assert_round_trip(ToFront::OtherSetup);
     assert_round_trip(ToFront::Draining);
+    assert_round_trip(ToFront::Begun(ExchangeId(3)));
     assert_round_trip(ToFront::Settings(FrontSettings {
         wait: Duration::from_secs(45),
         ..FrontSettings::default()

@@ -9,6 +9,9 @@ use crate::{ExchangeId, Repetition};
 /// Maximum number of requests that are open at one time. Further requests are refused.
 const OPEN_MAX: usize = 1_024;
 
+/// How often a request is sent to an engine that ends each time. The request could be the reason for the end.
+const SENT_MAX: u32 = 2;
+
 /// The connection to the engine's process, and the requests that are not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct OpenRequests {
@@ -27,10 +30,20 @@ enum Link {
 
 #[derive(Debug)]
 struct OpenRequest {
-    /// The request as a frame. Empty once the request was sent, if it is never repeated.
+    /// The request as a frame. Empty once a request that is never repeated has begun.
     frame: Vec<u8>,
     repetition: Repetition,
-    is_sent: bool,
+    /// How often the request was sent.
+    sent: u32,
+    state: RequestState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RequestState {
+    Waiting,
+    Sent,
+    /// The engine began the request.
+    Begun,
 }
 
 impl OpenRequests {
@@ -39,7 +52,7 @@ impl OpenRequests {
         if self.open.len() >= OPEN_MAX {
             return false;
         }
-        let mut request = OpenRequest { frame, repetition, is_sent: false };
+        let mut request = OpenRequest { frame, repetition, sent: 0, state: RequestState::Waiting };
         if let Link::Up(sender) = &self.link {
             request.send(sender);
         }
@@ -49,8 +62,8 @@ impl OpenRequests {
 
     /// Sends a message about an open request, if the engine knows the request.
     pub(super) fn send_about(&self, id: ExchangeId, frame: Vec<u8>) {
-        if let (Link::Up(sender) | Link::Draining(sender), Some(OpenRequest { is_sent: true, .. })) =
-            (&self.link, self.open.get(&id))
+        if let Link::Up(sender) | Link::Draining(sender) = &self.link
+            && self.open.get(&id).is_some_and(|request| request.state != RequestState::Waiting)
         {
             sender.send(frame);
         }
@@ -60,6 +73,16 @@ impl OpenRequests {
     pub(super) fn send(&self, frame: Vec<u8>) {
         if let Link::Up(sender) | Link::Draining(sender) = &self.link {
             sender.send(frame);
+        }
+    }
+
+    /// Records that the engine began a request.
+    pub(super) fn begun(&mut self, id: ExchangeId) {
+        if let Some(request) = self.open.get_mut(&id) {
+            request.state = RequestState::Begun;
+            if request.repetition == Repetition::Never {
+                request.frame = Vec::new();
+            }
         }
     }
 
@@ -90,21 +113,19 @@ impl OpenRequests {
     /// answered with an error, and are no longer open. The others wait for the next connection.
     pub(super) fn disconnected(&mut self) -> Vec<ExchangeId> {
         self.link = Link::Down;
-        let lost =
-            self.open.extract_if(.., |_, request| request.is_sent && request.repetition == Repetition::Never);
+        let lost = self.open.extract_if(.., |_, request| request.is_lost());
         let lost = lost.map(|(id, _)| id).collect();
-        for request in self.open.values_mut().filter(|request| request.is_sent) {
-            request.is_sent = false;
-            if request.repetition == Repetition::Once {
-                request.repetition = Repetition::Never;
-            }
+        for request in self.open.values_mut() {
+            request.state = RequestState::Waiting;
         }
         lost
     }
 
     /// Whether a request waits for a connection and its caller for an answer.
     pub(super) fn has_waiting(&self) -> bool {
-        let waits = |request: &OpenRequest| !request.is_sent && request.repetition != Repetition::Always;
+        let waits = |request: &OpenRequest| {
+            request.state == RequestState::Waiting && request.repetition != Repetition::Always
+        };
         self.open.values().any(waits)
     }
 
@@ -117,11 +138,18 @@ impl OpenRequests {
 
 impl OpenRequest {
     fn send(&mut self, sender: &FrameSender) {
-        self.is_sent = true;
-        sender.send(match self.repetition {
-            Repetition::Never => std::mem::take(&mut self.frame),
-            Repetition::Once | Repetition::Always => self.frame.clone(),
-        });
+        self.state = RequestState::Sent;
+        self.sent += 1;
+        sender.send(self.frame.clone());
+    }
+
+    /// Whether the request cannot be sent again after the connection was lost.
+    fn is_lost(&self) -> bool {
+        match self.repetition {
+            Repetition::Never => self.state == RequestState::Begun || self.sent >= SENT_MAX,
+            Repetition::Once => self.sent >= SENT_MAX,
+            Repetition::Always => false,
+        }
     }
 }
 
@@ -157,10 +185,22 @@ mod tests {
         let mut requests = OpenRequests::default();
         all_open(&mut requests);
         assert_eq!(sent_after_connect(&mut requests).await, (vec![1, 2, 3], vec![ExchangeId(3)]));
+        requests.begun(ExchangeId(1));
         assert_eq!(requests.disconnected(), [ExchangeId(1)]);
         assert_eq!(sent_after_connect(&mut requests).await.0, [2, 3]);
         assert_eq!(requests.disconnected(), [ExchangeId(2)]);
         assert_eq!(sent_after_connect(&mut requests).await.0, [3]);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_had_not_begun_is_sent_once_more() {
+        let mut requests = OpenRequests::default();
+        assert!(requests.open(ExchangeId(1), vec![1], Repetition::Never));
+        for _ in 0..SENT_MAX {
+            assert_eq!(requests.disconnected(), []);
+            assert_eq!(sent_after_connect(&mut requests).await.0, [1]);
+        }
+        assert_eq!(requests.disconnected(), [ExchangeId(1)]);
     }
 
     #[tokio::test]
@@ -182,6 +222,7 @@ mod tests {
         assert!(requests.open(ExchangeId(4), vec![4], Repetition::Never));
         requests.send_about(ExchangeId(4), vec![40]);
         requests.send_about(ExchangeId(1), vec![10]);
+        requests.begun(ExchangeId(1));
         assert_eq!(requests.disconnected(), [ExchangeId(1)]);
         let mut sent = Vec::new();
         writer.write_to(&mut sent).await.expect("written");
