@@ -25,7 +25,7 @@ pub(super) const KEY_HEADER: &str = "x-lockhouse-page";
 /// The value of [`KEY_HEADER`] in a login, which has no key yet.
 pub(super) const LOGIN_KEY: &str = "login";
 /// How long a session lasts.
-pub const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
+pub(super) const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// Returns who logs in with an access token of a service; `None` if the token is not valid.
 pub type TokenCheck = Box<dyn Fn(String) -> BoxFuture<'static, Option<TokenLogin>> + Send + Sync>;
