@@ -126,7 +126,8 @@ impl Access {
     fn secrets<'h>(&self, headers: &'h HeaderMap) -> Option<(&'h str, &'h str)> {
         let key = headers.get(KEY_HEADER)?.to_str().ok()?;
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut cookies = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        let mut cookies =
+            cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
         let (_, cookie) = cookies.find(|(name, _)| *name == self.cookie_name)?;
         Some((cookie, key))
     }

@@ -87,7 +87,10 @@ async fn processes(times: &mut StableTimes) -> Vec<Value> {
         }
         for (_, engine) in health["engines"].as_object_mut().into_iter().flatten() {
             // An age changes while nothing happens.
-            engine["pool"].as_object_mut().and_then(|pool| pool.remove("zygote_age_s"));
+            engine
+                .get_mut("pool")
+                .and_then(Value::as_object_mut)
+                .and_then(|pool| pool.remove("zygote_age_s"));
         }
         processes.push(health);
     }
