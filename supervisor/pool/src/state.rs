@@ -117,7 +117,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         let quiet_at = is_short.then(|| self.last_request + QUIET);
         let serving = self.zygote.as_ref().filter(|zygote| zygote.has_served(self.idle_count(zygote.number)));
         let old_at = serving.map(|zygote| zygote.started + self.bounds.recycle_age);
-        let unused_at = self.zygote.as_ref().and_then(|_| self.unused_at());
+        let unused_at = self.unused_at();
         quiet_at.into_iter().chain(shrinks_at).chain(old_at).chain(unused_at).filter(|at| *at > now).min()
     }
 
@@ -352,11 +352,12 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         if self.zygote.is_none() && self.bounds.unused_max.is_some() { 0 } else { self.idle_target.count() }
     }
 
-    /// Returns when the zygote must be retired if no request arrives; `None` if it may stay.
+    /// Returns when the zygote must be retired if no request arrives; `None` if it may stay, or if none runs.
     fn unused_at(&self) -> Option<Instant> {
         let in_use = self.waiting.running() > 0 || !self.waiting.is_empty() || !self.sessions.is_empty();
         let unused_max = self.bounds.unused_max.filter(|_| !in_use)?;
-        Some(self.last_request.max(self.last_release) + unused_max)
+        let started = self.zygote.as_ref()?.started;
+        Some(self.last_request.max(self.last_release).max(started) + unused_max)
     }
 
     /// Retires the zygote, and kills the idle workers, if the pool was unused for too long. Waits for pending forks, since

@@ -42,10 +42,8 @@ impl Supervisor {
     /// of missing protections to the fronts (which serve AI clients).
     pub(crate) async fn report_missing_protections(&self) {
         // The zygote with packages may never start; the host lacks the same protections for it.
-        for pool in
-            [WorkerKind::Python, WorkerKind::Typescript].into_iter().filter_map(|kind| self.pools.get(kind))
-        {
-            if let Ok(pool) = pool {
+        for kind in [WorkerKind::Python, WorkerKind::Typescript] {
+            if let Some(Ok(pool)) = self.pools.get(kind) {
                 let _ = pool.zygote_info().await;
             }
         }

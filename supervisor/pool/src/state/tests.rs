@@ -280,10 +280,12 @@ fn a_zygote_on_demand_starts_with_the_first_request_and_ends_when_unused() {
     assert_eq!(script.state.wake_at(at(41_000)), Some(at(62_500)), "the zygote is old then");
     script.at(70_999, Event::Woken, &["start 2, worn"]);
     script.at(71_000, Event::ZygoteStarted { generation: 2 }, &["retire 1", "2 forks 1+0 warm"]);
-    script.at(71_001, worker(2, 201), &["retire 2", "end 102", "end 201"]);
-    assert_eq!(script.state.wake_at(at(71_001)), None);
+    script.at(71_001, worker(2, 201), &["end 102"]);
+    assert_eq!(script.state.wake_at(at(71_001)), Some(at(101_000)));
+    script.at(101_000, Event::Woken, &["retire 2", "end 201"]);
+    assert_eq!(script.state.wake_at(at(101_000)), None);
     let lease = script.lease(2);
-    script.at(80_000, lease, &["start 3, ended"]);
+    script.at(110_000, lease, &["start 3, ended"]);
 }
 
 #[test]
