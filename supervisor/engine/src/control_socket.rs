@@ -29,7 +29,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 pub use connection::{LINE_BYTES_MAX, VERSION, read_line, write_line};
-pub use operator_commands::{FilePart, OperatorRequest, OperatorResponse};
+pub use operator_commands::{FileLocation, OperatorRequest, OperatorResponse};
 
 /// Maximum number of concurrent connections to the control socket.
 const CONNECTIONS_MAX: usize = 16;

@@ -113,7 +113,7 @@ fn the_policy_decides_about_each_file_and_the_log_has_a_record() {
     table.row("allowed", equal(opened(&lockhouse, "data/sales.csv").as_str(), TEXT));
     for name in ["data/private/a.csv", "data/alias.csv"] {
         let got = opened(&lockhouse, name);
-        table.row(name, ensure(got.starts_with("PermissionError") && got.contains("policy.toml:4"), &got));
+        table.row(name, ensure(got.starts_with("PermissionError") && got.contains("policy.toml:5"), &got));
     }
     let asked = opened(&lockhouse, "data/asked.csv");
     table.row("asked", ensure(asked.starts_with("PermissionError"), &asked));

@@ -46,7 +46,7 @@ fn a_program_writes_where_it_is_permitted() {
     );
     table.row("TypeScript", equal(&lockhouse.answer("typescript", &code)["value"], &json!(1)));
     table.row("its content", equal(std::fs::read_to_string(&path).unwrap().as_str(), "typescript"));
-    let large = format!("open({path:?}, 'wb').write(bytes(1024 * 1024 + 1))\n1");
+    let large = format!("with open({path:?}, 'wb') as f: f.write(bytes(1024 * 1024 + 1))\n1");
     let answer = lockhouse.answer("python", &large);
     table.row("a file that is too large", ensure(answer.to_string().contains("file_mib"), &answer));
     table.finish();

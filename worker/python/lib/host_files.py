@@ -8,6 +8,7 @@ import json
 
 import _lockhouse
 import lockhouse_files as files
+from lockhouse_calls import calling_line
 
 _WORKING = "/home/run/"
 _STORED = "/home/run/lockhouse:/result/"  # What `open` makes of lockhouse://result/HANDLE.
@@ -70,13 +71,13 @@ def _source(path):
 
 
 def _open(path, source):
-    opened = json.loads(_reply(path, _lockhouse.open_file(*source)))
+    opened = json.loads(_reply(path, _lockhouse.open_file(*source, calling_line())))
     return opened["file"], opened["bytes"]
 
 
 def _call(tool, path):
     """Calls a tool of the server `files`; None if there is no such file or the program may not see it."""
-    is_ok, payload = _lockhouse.call(_Files.server, tool, json.dumps({"path": path}).encode())
+    is_ok, payload = _lockhouse.call(_Files.server, tool, json.dumps({"path": path}).encode(), None, calling_line())
     if is_ok:
         return json.loads(payload)["structured"]
     if payload[0] in ("not_found", "denied", "unknown_tool"):
@@ -85,7 +86,7 @@ def _call(tool, path):
 
 
 def _send(kind, name, content, path):
-    created = json.loads(_reply(path, _lockhouse.create_file(kind, name, len(content))))
+    created = json.loads(_reply(path, _lockhouse.create_file(kind, name, len(content), calling_line())))
     most, sent = created["piece"], 0
     with memoryview(content) as view:
         while True:

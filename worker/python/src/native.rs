@@ -286,14 +286,19 @@ pub(crate) fn memory_bytes() -> u64 {
 
 /// Opens a file to read it in pieces. `kind` is `host` (a path), `given` (a name) or `stored` (a handle).
 #[pyfunction]
-pub(crate) fn open_file<'py>(py: Python<'py>, kind: &str, name: &str) -> PyResult<Pair<'py>> {
+pub(crate) fn open_file<'py>(
+    py: Python<'py>,
+    kind: &str,
+    name: &str,
+    line: Option<u32>,
+) -> PyResult<Pair<'py>> {
     let source = match kind {
         "host" => Ok(FileSource::Host(name.to_owned())),
         "given" => Ok(FileSource::Given(name.to_owned())),
         _ => ResultHandle::new(name).map(FileSource::Stored),
     };
     match source {
-        Ok(source) => ask(py, Ok::<_, InvalidName>(Request::OpenFile { source, line: None })),
+        Ok(source) => ask(py, Ok::<_, InvalidName>(Request::OpenFile { source, line })),
         Err(invalid) => {
             pair(py, Err(Failure { code: FailureCode::NotFound, ..unknown(invalid.to_string()) }))
         }
@@ -311,9 +316,15 @@ pub(crate) fn read_piece(py: Python<'_>, file: u32) -> PyResult<Pair<'_>> {
 
 /// Begins to write a file of `bytes` bytes in pieces. `kind` is `host` (a path) or `answer` (a name).
 #[pyfunction]
-pub(crate) fn create_file<'py>(py: Python<'py>, kind: &str, name: String, bytes: u64) -> PyResult<Pair<'py>> {
+pub(crate) fn create_file<'py>(
+    py: Python<'py>,
+    kind: &str,
+    name: String,
+    bytes: u64,
+    line: Option<u32>,
+) -> PyResult<Pair<'py>> {
     let target = if kind == "host" { FileTarget::Host(name) } else { FileTarget::Answer(name) };
-    ask(py, Ok::<_, InvalidName>(Request::CreateFile { target, bytes, line: None }))
+    ask(py, Ok::<_, InvalidName>(Request::CreateFile { target, bytes, line }))
 }
 
 /// Sends the next piece of a file.

@@ -1,12 +1,11 @@
 //! Requests of operators over the control socket, such as listing or ending sessions. Each connection sends one
 //! request and gets one response.
 
-use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 
 use crate::active_runs::RunListing;
 use crate::sessions::{SessionListing, SessionSelector};
 use crate::supervisor::{ReloadReport, Supervisor};
-use data_encoding::BASE64;
 use lockhouse_gate::results::{ResultListing, Results};
 use lockhouse_protocol::ResultHandle;
 use serde::{Deserialize, Serialize};
@@ -40,11 +39,8 @@ pub enum OperatorRequest {
     EndRuns(u32),
     /// Reload the configuration, as on SIGHUP.
     Reload(u32),
-    /// Read a part of the file that a run returned, of any AI client. `offset` counts bytes.
-    ReadFile {
-        handle: String,
-        offset: u64,
-    },
+    /// Find the file with this handle that a run of any AI client returned.
+    FindFile(String),
     /// List the stored results of all AI clients.
     ListResults(u32),
     /// Return a part of a stored result, which begins at this byte of its JSON.
@@ -67,7 +63,7 @@ pub enum OperatorResponse {
     /// The execution IDs of the runs that are being stopped.
     EndedRuns(Vec<String>),
     Reloaded(ReloadReport),
-    File(FilePart),
+    File(FileLocation),
     Results(Vec<ResultListing>),
     /// A part of the JSON of a stored result.
     ResultPart {
@@ -81,33 +77,21 @@ pub enum OperatorResponse {
     },
 }
 
-/// Maximum number of bytes of a file in one response.
-const FILE_PART_BYTES_MAX: usize = 256 * 1024;
-
-/// A part of a file that a run returned.
+/// A file that a run returned. The operator is of the same user as the process, or root, and reads the file itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FilePart {
+pub struct FileLocation {
     pub name: String,
-    /// Size of the whole file in bytes.
-    pub bytes: u64,
-    /// The bytes from the offset on, as many as one response may have.
-    pub base64: String,
+    pub path: PathBuf,
 }
 
-async fn read_file(supervisor: &Supervisor, handle: &str, offset: u64) -> OperatorResponse {
-    let refused = |reason: String| OperatorResponse::Refused { reason };
-    let Ok(handle) = ResultHandle::new(handle) else { return refused("this is no handle".into()) };
+async fn find_file(supervisor: &Supervisor, handle: &str) -> OperatorResponse {
+    let refused = |reason: &str| OperatorResponse::Refused { reason: reason.to_owned() };
+    let Ok(handle) = ResultHandle::new(handle) else { return refused("this is no handle") };
     let files = supervisor.result_files().clone();
-    let read = tokio::task::spawn_blocking(move || {
-        let (stored, file) = files.open_for_operator(&handle)?;
-        let left = usize::try_from(stored.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
-        let mut part = vec![0; left.min(FILE_PART_BYTES_MAX)];
-        file.read_exact_at(&mut part, offset).ok()?;
-        Some(FilePart { name: stored.name, bytes: stored.bytes, base64: BASE64.encode(&part) })
-    });
-    match read.await {
-        Ok(Some(part)) => OperatorResponse::File(part),
-        _ => refused("there is no such file".into()),
+    let found = tokio::task::spawn_blocking(move || files.locate_for_operator(&handle));
+    match found.await {
+        Ok(Some((stored, path))) => OperatorResponse::File(FileLocation { name: stored.name, path }),
+        _ => refused("there is no such file"),
     }
 }
 
@@ -132,7 +116,7 @@ pub(super) async fn carry_out(request: &OperatorRequest, supervisor: &Supervisor
             Ok(report) => OperatorResponse::Reloaded(report),
             Err(unavailable) => OperatorResponse::Refused { reason: unavailable.to_string() },
         },
-        OperatorRequest::ReadFile { handle, offset } => read_file(supervisor, handle, *offset).await,
+        OperatorRequest::FindFile(handle) => find_file(supervisor, handle).await,
         OperatorRequest::ListResults(_) => {
             let mut results = supervisor.results().list();
             results.truncate(RESULTS_LISTED_MAX);

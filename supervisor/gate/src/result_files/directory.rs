@@ -75,6 +75,11 @@ impl Directory {
         files::open_to_read(&self.path(handle, CONTENT)?).ok()
     }
 
+    /// Returns the path of the content of a file.
+    pub(super) fn content_path(&self, handle: &ResultHandle) -> Option<PathBuf> {
+        self.path(handle, CONTENT)
+    }
+
     /// Writes the description of a complete file, if later processes read it.
     pub(super) fn describe(&self, stored: &StoredFile) -> io::Result<()> {
         let Some(Place::Shared(directory)) = &self.place else { return Ok(()) };

@@ -2,12 +2,12 @@
 //! through their control sockets.
 
 use std::fs::File;
-use std::io::{self, Seek, Write};
 use std::process::ExitCode;
 
-use data_encoding::BASE64;
+use lockhouse_base::files;
 use lockhouse_base::json::group_thousands;
-use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse};
+use lockhouse_base::principal::Owner;
+use lockhouse_engine::control_socket::{FileLocation, OperatorRequest, OperatorResponse};
 use lockhouse_gate::result_files::{ResultFiles, StoredFile};
 use lockhouse_protocol::ResultHandle;
 
@@ -66,7 +66,7 @@ async fn find(bounds: ResultBounds, handle: &ResultHandle) -> Result<Option<Foun
     let candidates = store.with_prefix(handle.as_str());
     match find_by_prefix(&candidates, handle.as_str(), |file| file.handle.to_string()) {
         Match::One(file) => {
-            let opened = store.open_for_operator(&file.handle);
+            let opened = store.open(Owner::LOCAL, &file.handle);
             Ok(opened.map(|(file, content)| Found { name: file.name, content }))
         }
         Match::Ambiguous(several) => {
@@ -83,39 +83,12 @@ async fn find(bounds: ResultBounds, handle: &ResultHandle) -> Result<Option<Foun
 
 /// Asks every running Lockhouse process of this user for the file. The handle must be complete.
 async fn find_in_services(handle: &ResultHandle) -> Result<Option<Found>, ExitCode> {
-    let request = |offset| OperatorRequest::ReadFile { handle: handle.to_string(), offset };
-    for (pid, answer) in control_client::request_all(&request(0)).await {
-        let OperatorResponse::File(mut part) = answer else { continue };
-        let fetched = async {
-            let mut content = tempfile()?;
-            let mut offset = 0;
-            loop {
-                let bytes = BASE64.decode(part.base64.as_bytes()).map_err(io::Error::other)?;
-                content.write_all(&bytes)?;
-                offset += bytes.len() as u64;
-                if offset >= part.bytes || bytes.is_empty() {
-                    break;
-                }
-                let next = control_client::request_one(pid, &request(offset)).await;
-                let Some(OperatorResponse::File(next)) = next else {
-                    return Err(io::Error::other("the service stopped, or the file has expired"));
-                };
-                part = next;
-            }
-            content.rewind()?;
-            Ok(Found { name: part.name, content })
-        };
-        return fetched.await.map(Some).map_err(|error: io::Error| print_error(&error, USAGE));
+    for (_, answer) in control_client::request_all(&OperatorRequest::FindFile(handle.to_string())).await {
+        let OperatorResponse::File(FileLocation { name, path }) = answer else { continue };
+        let content = files::open_to_read(&path).map_err(|error| print_error(&error, USAGE))?;
+        return Ok(Some(Found { name, content }));
     }
     Ok(None)
-}
-
-/// Creates a file without a name in the directory for temporary files.
-fn tempfile() -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut options = File::options();
-    options.read(true).write(true).custom_flags(libc::O_TMPFILE).mode(0o600);
-    options.open(std::env::temp_dir())
 }
 
 fn open_store(bounds: ResultBounds) -> ResultFiles {

@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 use super::embedded_files::File;
 use crate::execution::display_limits::{BARE_BYTES_MAX, FILE_BYTES_MAX, FILES_MAX};
 
+/// The types of images that are content of the answer. Models reject an answer with an image of another type.
+const INLINE_IMAGES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
+
 /// Where the files of an answer are stored, and for whom.
 #[derive(Clone, Copy)]
 pub struct FileStorage<'a> {
@@ -91,7 +94,8 @@ impl<'a> AnswerFiles<'a> {
         mut file: ResultFile,
         content: impl FnOnce(&ResultFile) -> Option<String>,
     ) -> Option<usize> {
-        let is_media = file.mime_type.starts_with("image/") || file.mime_type.starts_with("audio/");
+        let is_media =
+            INLINE_IMAGES.contains(&file.mime_type.as_str()) || file.mime_type.starts_with("audio/");
         let bytes = usize::try_from(file.bytes).unwrap_or(usize::MAX);
         let fits = self.blocks.len() < FILES_MAX && self.bytes.saturating_add(bytes) <= FILE_BYTES_MAX;
         if fits && (is_media || file.handle.is_none()) {
