@@ -6,7 +6,7 @@ use std::time::Duration;
 use lockhouse_engine::execution::ExecutionLimits;
 use lockhouse_engine::supervisor::MissingProgram;
 use lockhouse_pool::{PoolSettings, QueueLimits, ZygoteCommand};
-use lockhouse_protocol::SandboxProfile;
+use lockhouse_protocol::ConfinementProfile;
 
 use super::config_toml::ConfigToml;
 use super::search_paths;
@@ -62,7 +62,7 @@ fn pool(
     preload: Vec<String>,
 ) -> PoolSettings {
     let pool = &document.pool;
-    let profile = SandboxProfile {
+    let profile = ConfinementProfile {
         cpu_seconds: limits.cpu.as_secs(),
         memory_bytes: limits.memory_bytes,
         unprivileged_id: nix::unistd::geteuid().is_root().then_some(pool.unprivileged_id),
