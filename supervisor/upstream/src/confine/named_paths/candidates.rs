@@ -53,10 +53,10 @@ struct Places<'a> {
 impl Places<'_> {
     /// Returns the paths in a text: the whole text, what follows the first `=`, or the parts of a list.
     fn paths(&self, text: &str) -> Vec<PathBuf> {
-        let value = if text.starts_with(['/', '~', '.']) {
-            text
-        } else {
-            text.split_once('=').map_or(text, |(_, value)| value)
+        let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        let value = match text.split_once('=') {
+            Some((name, value)) if is_name(name) => value,
+            _ => text,
         };
         if let Some(scheme) = FILE_SCHEMES.iter().find(|scheme| value.starts_with(**scheme)) {
             let path =

@@ -89,7 +89,8 @@ fn each_named_path_gets_what_its_kind_needs() {
         ("/no/such/path", vec![], vec![], vec![]),
     ] {
         let found = relative(&home, &find(&home, &[argument], &[]));
-        let expected = [read, write, withheld].map(|paths| paths.into_iter().map(str::to_owned).collect());
+        let expected: [Vec<String>; 3] =
+            [read, write, withheld].map(|paths| paths.into_iter().map(str::to_owned).collect());
         assert_eq!(found, expected, "{argument}");
     }
     let found =
