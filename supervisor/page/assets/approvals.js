@@ -7,7 +7,7 @@ import { countdown, plural, time } from "./format.js";
 import { announce } from "./messages.js";
 import { notificationButton, notifyQuestion } from "./notifications.js";
 import { clientName, diff, empty, runLink, stateLabel, timeElement, viewHead } from "./parts.js";
-import { redraw, state } from "./state.js";
+import { isAdministrator, redraw, state } from "./state.js";
 
 /** After a question appears, its buttons are inactive for this time: a click was meant for something else. */
 const INACTIVE_MS = 500;
@@ -107,6 +107,9 @@ function scopeChoice(id, entry) {
 }
 
 function answerRow(id, entry) {
+  if (!isAdministrator() && !entry.end) {
+    return h("p", { class: "muted", key: "who" }, "An administrator answers here. Your AI client may ask you at the same time.");
+  }
   if (entry.end) return h("div", { class: "answer", key: "end" }, stateLabel(entry.end.tone, ""), h("strong", null, entry.end.text));
   const isInactive = entry.busy || performance.now() < entry.activeFrom;
   const button = (verb, decision, tone) =>
@@ -157,7 +160,7 @@ function card([id, entry]) {
       question.diff
         ? [h("h3", null, "What “always” changes in the policy"), diff(question.diff, "Change of the policy")]
         : null,
-      scopeChoice(id, entry),
+      isAdministrator() ? scopeChoice(id, entry) : null,
       answerRow(id, entry),
     ),
   );
