@@ -71,6 +71,23 @@ impl Page {
         Self { child, _stdin: stdin, address: address.to_owned(), token: token.to_owned() }
     }
 
+    /// Starts `lockhouse page --service`, and waits until it listens. There is no link: people log in with their access
+    /// tokens.
+    ///
+    /// # Panics
+    /// If the process does not listen.
+    pub async fn start_service(lockhouse: &Lockhouse) -> Self {
+        let mut command = tokio::process::Command::from(lockhouse.command(&["page", "--service"]));
+        command.stdin(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().expect("the program starts");
+        let stdin = child.stdin.take().expect("its standard input");
+        let mut lines = BufReader::new(child.stderr.take().expect("its standard error")).lines();
+        let line = in_time("line", lines.next_line()).await.expect("readable").expect("a line");
+        let address = line.split("listens at ").nth(1).and_then(|rest| rest.split(". ").next());
+        let address = address.unwrap_or_else(|| panic!("no address: {line}")).to_owned();
+        Self { child, _stdin: stdin, address, token: String::new() }
+    }
+
     /// Returns the process id.
     ///
     /// # Panics
@@ -97,7 +114,15 @@ impl Page {
     /// # Panics
     /// If the login fails.
     pub async fn browser(&self) -> PageBrowser {
-        let reply = self.log_in(&self.token).await;
+        self.browser_of(&self.token).await
+    }
+
+    /// Begins a session with this token.
+    ///
+    /// # Panics
+    /// If the login fails.
+    pub async fn browser_of(&self, token: &str) -> PageBrowser {
+        let reply = self.log_in(token).await;
         assert_eq!(reply.status, 200, "{reply:?}");
         let cookie = reply.header("set-cookie").split(';').next().unwrap_or_default().to_owned();
         let key = reply.json()["key"].as_str().expect("a key").to_owned();

@@ -8,6 +8,7 @@ mod hostile_texts;
 mod login;
 mod requests;
 mod sections;
+mod service;
 mod streams;
 
 use lockhouse_tests::{Lockhouse, Page, PageBrowser, Session};

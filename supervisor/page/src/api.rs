@@ -10,7 +10,7 @@ use super::access::SESSION_LIFETIME;
 use super::activity::{AuditQuery, rfc3339};
 use super::error::{ActionError, ErrorCode};
 use super::events;
-use super::router::Shared;
+use super::page_state::Shared;
 use super::sections::Section;
 
 /// Returns the body of the response to a login.

@@ -6,7 +6,7 @@
 //! ([`server`](serve)), and reads the audit log ([`activity`]).
 //!
 //! A request passes these checks in order: [`request_check`] (host, origin, kind of request), the session
-//! ([`access`]), and for an action, what the viewer may do ([`Viewer`]).
+//! ([`access`]), and for an action, what the viewer may do ([`permissions`]).
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only user is the binary crate: names and types say what fields are.
 
@@ -19,6 +19,8 @@ mod attachment;
 mod error;
 mod events;
 mod listener;
+mod page_state;
+mod permissions;
 mod request_check;
 mod response_headers;
 mod router;

@@ -12,44 +12,20 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::Value;
 
-use super::access::{Access, KEY_HEADER, LOGIN_KEY};
-use super::action::{self, Action, Operator};
+use super::access::{KEY_HEADER, LOGIN_KEY};
+use super::action::{self, Action};
 use super::api;
 use super::assets;
-use super::activity::Activity;
 use super::error::{ActionError, ErrorCode};
+use super::page_state::{PageState, Shared};
+use super::permissions;
 use super::request_check::{self, PermittedHosts};
 use super::response_headers;
-use super::sections::Sections;
 
 /// Maximum bytes of the body of a request.
 const BODY_BYTES_MAX: usize = 16 * 1024;
 /// Maximum time for the body of a request to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// What the handlers of requests share.
-pub(super) struct PageState {
-    pub(super) access: Arc<Access>,
-    pub(super) sections: Sections,
-    pub(super) activity: Activity,
-    pub(super) operator: Arc<dyn Operator>,
-    /// The address of the page, for a person.
-    pub(super) address: String,
-}
-
-pub(super) type Shared = State<Arc<PageState>>;
-
-impl PageState {
-    pub(super) fn new(
-        access: Arc<Access>,
-        sections: Sections,
-        activity: Activity,
-        operator: Arc<dyn Operator>,
-        address: String,
-    ) -> Arc<Self> {
-        Arc::new(Self { access, sections, activity, operator, address })
-    }
-}
 
 /// Builds the router. Every request passes the check of its host and origin, and every response gets the headers of
 /// [`response_headers`].
@@ -110,7 +86,7 @@ async fn act(state: Arc<PageState>, variant: &'static str, request: Request) -> 
     let (head, body) = request.into_parts();
     let viewer = state.access.viewer(&head.headers)?;
     let action = Action::parse(variant, &read_json(&head.headers, body).await?)?;
-    viewer.check(&action, &state.sections)?;
+    permissions::check(&viewer, &action, &state.sections)?;
     Ok(axum::Json(state.operator.act(action, viewer).await?).into_response())
 }
 

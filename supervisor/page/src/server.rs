@@ -13,7 +13,8 @@ use super::access::Access;
 use super::action::Operator;
 use super::activity::Activity;
 use super::listener::{Listener, Stream};
-use super::router::{self, PageState};
+use super::page_state::PageState;
+use super::router;
 use super::sections::{PAGES_MAX, Sections};
 
 /// Maximum number of connections: those of all open pages, and some for other requests.
@@ -37,7 +38,7 @@ pub struct PageServer {
 pub async fn serve(listener: Listener, server: PageServer) {
     let PageServer { access, sections, activity, operator } = server;
     let (address, hosts) = (listener.address(), listener.permitted_hosts());
-    let router = router::router(PageState::new(access, sections, activity, operator, address), hosts);
+    let router = router::router(Arc::new(PageState { access, sections, activity, operator, address }), hosts);
     let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let Ok(permit) = permits.clone().acquire_owned().await else { return };

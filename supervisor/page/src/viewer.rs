@@ -1,10 +1,6 @@
-//! The person who looks at a page, and what they may see and do.
+//! The person who looks at a page, and what they may see.
 
 use serde_json::Value;
-
-use super::action::Action;
-use super::error::{ActionError, ErrorCode};
-use super::sections::{Section, Sections};
 
 /// The person who looks at a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,26 +50,5 @@ impl Viewer {
     #[must_use]
     pub fn may_see_item(&self, item: &Value) -> bool {
         self.may_see(item["client"].as_str())
-    }
-
-    /// Checks that the viewer may carry out an action. A person may end the runs of their own AI client. They may not
-    /// answer its questions: the AI client has the same token, and would approve its own calls.
-    ///
-    /// # Errors
-    /// [`ErrorCode::Forbidden`].
-    pub fn check(&self, action: &Action, sections: &Sections) -> Result<(), ActionError> {
-        if self.is_administrator() {
-            return Ok(());
-        }
-        let is_permitted = match action {
-            Action::EndRun { execution, .. } => {
-                let runs = sections.value(Section::Runs);
-                let mut active = runs["active"].as_array().into_iter().flatten();
-                active.any(|run| run["execution"] == execution.as_str() && self.may_see_item(run))
-            }
-            _ => false,
-        };
-        let message = "only an administrator of this service may do that";
-        is_permitted.then_some(()).ok_or_else(|| ActionError::new(ErrorCode::Forbidden, message))
     }
 }

@@ -25,7 +25,8 @@ async fn a_link_begins_one_session() {
     table.row("control: the token of the link", equal(reply.status, 200));
     let cookie = reply.header("set-cookie");
     let port = page.address.split(':').next_back().unwrap_or_default();
-    for part in [&format!("lockhouse_page_{port}="), "; HttpOnly", "; SameSite=Strict", "; Path=/", "; Max-Age=43200"] {
+    let name = format!("lockhouse_page_{port}=");
+    for part in [name.as_str(), "; HttpOnly", "; SameSite=Strict", "; Path=/", "; Max-Age=43200"] {
         table.row(format!("the cookie has {part}"), ensure(cookie.contains(part), &cookie));
     }
     let again = page.log_in(&page.token).await;
@@ -37,6 +38,7 @@ async fn a_link_begins_one_session() {
 async fn a_link_expires() {
     let lockhouse = Lockhouse::new();
     let page = Page::start(&lockhouse, &["--link-seconds", "1"]).await;
+    // A link that works would be used up by a request, so its expiry cannot be polled.
     tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
     let reply = page.log_in(&page.token).await;
     assert_eq!((reply.status, reply.error_code().as_str()), (401, "no_session"), "{reply:?}");
