@@ -60,8 +60,8 @@ function inactiveUntil() {
 
 function endText(question) {
   return new Date(question.expires) <= new Date()
-    ? "Expired. Nobody answered in time, so the call was not made."
-    : "No longer pending: it was answered elsewhere, or its run has ended.";
+    ? "Expired: nobody answered in time, so the call was not made."
+    : "No longer pending: answered elsewhere, or the run has ended.";
 }
 
 async function answer(entry, decision, card) {
