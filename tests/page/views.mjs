@@ -9,7 +9,7 @@ import { SIZES, VIEWS, accessibilityFindings, open, overflow, show } from "./bro
 import { expectEqual, row, until } from "./rows.mjs";
 
 /** A program whose calls overlap, are denied and wait for approval. */
-const SHOWCASE = `import { orders, customers, refund, delete_customer } from "shop";
+const SHOWCASE = `import { orders, customers, refund, delete_customer } from "./servers/shop";
 
 const today = await orders({ text: "today" });
 const names = ["ann", "bob", "eve", "joe"];
