@@ -74,8 +74,23 @@ async function inQuestion(page, [client], verify) {
   const answer = client.run(`from shop import note\nnote(text=${pythonText(everything)}) # ${PAYLOADS[1].text}\n`);
   await active(question(page));
   await verify("question");
+  await page.setViewportSize(SIZES.phone);
+  expectEqual(await page.evaluate(unindentedLines), [], "wrapped lines of others at the left edge:");
+  await page.setViewportSize(SIZES.laptop);
   await question(page).getByRole("button", { name: "Deny" }).click();
   await answer;
+}
+
+/** Returns lines of others whose wrapped rest begins where lines of Lockhouse begin. Runs in the page. */
+function unindentedLines() {
+  const edge = document.querySelector(".lines span:not(.quoted)").getBoundingClientRect().left;
+  const rectangles = (line) => {
+    const range = document.createRange();
+    range.selectNodeContents(line);
+    return [...range.getClientRects()];
+  };
+  const quoted = [...document.querySelectorAll(".lines .quoted")];
+  return quoted.filter((line) => rectangles(line).some(({ left }, index) => index > 0 && left < edge + 10)).map((line) => line.textContent);
 }
 
 async function inProgram(page, client, verify) {

@@ -133,6 +133,15 @@ function answerRow(id, entry) {
   );
 }
 
+/**
+ * The text of a question as the terminal shows it. Lines with text of others begin with a bar or a colon. Where such a line
+ * is too long for the window, its rest stays indented, so that it cannot imitate a line of Lockhouse.
+ */
+function questionText(text) {
+  const line = (content) => h("span", { class: /^ {4}[|:] /.test(content) ? "quoted" : null }, content || " ");
+  return h("pre", { class: "listing lines", dir: "ltr" }, text.replace(/\n$/, "").split("\n").map(line));
+}
+
 function card([id, entry]) {
   const { question } = entry;
   const left = (new Date(question.expires) - Date.now()) / 1000;
@@ -153,7 +162,7 @@ function card([id, entry]) {
       "Client: ", clientName(question.client), " · run ", runLink(question.execution),
       " · asked ", timeElement(question.asked, time(question.asked)),
     ),
-    h("pre", { class: "listing", dir: "ltr" }, question.text),
+    questionText(question.text),
     h(
       "div",
       { class: "decision" },
