@@ -129,8 +129,8 @@ async function acceptDefinition(page, client, product) {
 
 async function filterAudit(page) {
   await show(page, "audit");
-  await page.getByLabel("Event", { exact: true }).selectOption("denial");
-  await page.getByLabel("Tool", { exact: true }).fill("delete_customer");
+  await page.locator("select[name=event]").selectOption("denial");
+  await page.locator("input[name=tool]").fill("delete_customer");
   await page.getByRole("button", { name: "Show records" }).click();
   const events = () => page.locator("tbody tr").evaluateAll((rows) => rows.map((row) => row.querySelector("td").innerText.trim()));
   await until("only denials are listed", async () => {
