@@ -9,18 +9,18 @@ import { SIZES, VIEWS, accessibilityFindings, open, overflow, show } from "./bro
 import { expectEqual, row, until } from "./rows.mjs";
 
 /** A program whose calls overlap, are denied and wait for approval. */
-const SHOWCASE = `import { orders, customers, refund, delete_customer } from "./servers/shop";
+const SHOWCASE = `import * as shop from "./servers/shop";
 
-const today = await orders({ text: "today" });
+const today = await shop.orders({ text: "today" });
 const names = ["ann", "bob", "eve", "joe"];
-const found = await Promise.all(names.map((text) => customers({ text })));
+const found = await Promise.all(names.map((text) => shop.customers({ text })));
 try {
-  await delete_customer({ text: "joe" });
+  await shop.delete_customer({ text: "joe" });
 } catch (error) {
   console.log(error.message);
 }
-await refund({ order: 4711, amount: 129.9 });
-await orders({ text: "today" });
+await shop.refund({ order: 4711, amount: 129.9 });
+await shop.orders({ text: "today" });
 found.length;
 `;
 
