@@ -89,7 +89,8 @@ async function cannotChange(foreign, page, origin, asked) {
   for (const [path, value] of Object.entries(requests)) {
     const request = { url: origin + path, body: JSON.stringify(value) };
     await foreign.evaluate(sendRequests, request);
-    const answered = foreign.waitForResponse((answer) => answer.url() === request.url && answer.request().isNavigationRequest());
+    const isForm = (answer) => answer.url() === request.url && answer.request().isNavigationRequest();
+    const answered = foreign.waitForResponse(isForm, { timeout: 10_000 });
     await foreign.evaluate(submitForm, request);
     expectEqual((await answered).status(), 403, `${path} by a form:`);
   }
@@ -110,14 +111,14 @@ async function sendRequests({ url, body }) {
 
 /** Runs in the foreign page. The body of the form is JSON with one further member. */
 function submitForm({ url, body }) {
-  const frame = document.body.appendChild(document.createElement("iframe"));
-  frame.name = "target";
+  const frame = document.createElement("iframe");
+  frame.name = `target of ${url}`;
+  document.body.append(frame);
   const form = document.body.appendChild(document.createElement("form"));
-  Object.assign(form, { method: "POST", action: url, enctype: "text/plain", target: "target" });
+  Object.assign(form, { method: "POST", action: url, enctype: "text/plain", target: frame.name });
   const input = form.appendChild(document.createElement("input"));
   Object.assign(input, { name: `${body.slice(0, -1)}, "x": "`, value: '"}' });
   form.submit();
-  form.remove();
 }
 
 async function cannotEmbed(foreign, origin) {
