@@ -67,7 +67,8 @@ impl Page {
         let stdin = child.stdin.take().expect("its standard input");
         let mut lines = BufReader::new(child.stdout.take().expect("its standard output")).lines();
         let link = in_time("link", lines.next_line()).await.expect("readable").expect("a link");
-        let (address, token) = link.strip_prefix("http://").expect("a link").split_once("/#token=").expect("a token");
+        let (address, token) =
+            link.strip_prefix("http://").expect("a link").split_once("/#token=").expect("a token");
         Self { child, _stdin: stdin, address: address.to_owned(), token: token.to_owned() }
     }
 
@@ -159,7 +160,10 @@ impl PageReply {
         let head = text.split("\r\n\r\n").next().unwrap_or_default().to_owned();
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
         let reply = Self { status, head, body: bytes[end..].to_vec() };
-        assert!(!reply.header("transfer-encoding").contains("chunked"), "only event streams are chunked: {text}");
+        assert!(
+            !reply.header("transfer-encoding").contains("chunked"),
+            "only event streams are chunked: {text}"
+        );
         reply
     }
 
@@ -167,7 +171,10 @@ impl PageReply {
     #[must_use]
     pub fn header(&self, name: &str) -> String {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        lines.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned()).unwrap_or_default()
+        lines
+            .find(|(found, _)| found.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.to_owned())
+            .unwrap_or_default()
     }
 
     /// Returns the body as JSON, or `null` if it is not JSON.
@@ -199,7 +206,8 @@ impl PageBrowser {
     pub async fn post(&self, path: &str, body: Value) -> PageReply {
         let mut headers = self.headers();
         headers.push(("Content-Type", "application/json"));
-        send(&self.address, request(&self.address, "POST", path, &headers, &body.to_string()).as_bytes()).await
+        send(&self.address, request(&self.address, "POST", path, &headers, &body.to_string()).as_bytes())
+            .await
     }
 
     /// Opens the event stream.

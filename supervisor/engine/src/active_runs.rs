@@ -92,7 +92,16 @@ impl ActiveRuns {
         let session = session.map(|key| key.name.to_string());
         let (since, begun) = (Instant::now(), progress_requests.started_flag());
         let questions = questions.clone();
-        let run = ActiveRun { client, language, session, since, begun, questions, stop: stop.clone(), worker: None };
+        let run = ActiveRun {
+            client,
+            language,
+            session,
+            since,
+            begun,
+            questions,
+            stop: stop.clone(),
+            worker: None,
+        };
         self.active().insert(execution.0, run);
         ActiveRunGuard { execution, active_runs: self.clone(), stop }
     }

@@ -25,7 +25,7 @@ pub(super) const KEY_HEADER: &str = "x-lockhouse-page";
 /// The value of [`KEY_HEADER`] in a login, which has no key yet.
 pub(super) const LOGIN_KEY: &str = "login";
 /// How long a session lasts.
-pub const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
+pub(super) const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// Returns who logs in with an access token of a service; `None` if the token is not valid.
 pub type TokenCheck = Box<dyn Fn(String) -> BoxFuture<'static, Option<TokenLogin>> + Send + Sync>;
@@ -126,7 +126,8 @@ impl Access {
     fn secrets<'h>(&self, headers: &'h HeaderMap) -> Option<(&'h str, &'h str)> {
         let key = headers.get(KEY_HEADER)?.to_str().ok()?;
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut cookies = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        let mut cookies =
+            cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
         let (_, cookie) = cookies.find(|(name, _)| *name == self.cookie_name)?;
         Some((cookie, key))
     }

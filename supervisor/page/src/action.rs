@@ -131,7 +131,10 @@ mod tests {
     fn every_path_has_an_action_and_a_body_has_exactly_its_members() {
         for (path, variant) in PATHS {
             let error = Action::parse(variant, &json!({"nothing": 1})).expect_err("an unknown member");
-            assert!(error.message.contains("unknown field") && error.code == ErrorCode::Invalid, "{path}: {error}");
+            assert!(
+                error.message.contains("unknown field") && error.code == ErrorCode::Invalid,
+                "{path}: {error}"
+            );
         }
         assert_eq!(Action::parse("reload", &json!({})), Ok(Action::Reload {}));
         assert!(Action::parse("reload", &json!(null)).is_err());

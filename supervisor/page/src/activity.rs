@@ -84,7 +84,8 @@ impl Activity {
     /// Replaces the states of the upstream servers.
     pub fn set_server_states(&self, states: ServerStates, sections: &Sections) {
         self.change(sections, |state| {
-            let is_other = state.servers != states.by_name || state.definitions_bytes != states.definitions_bytes;
+            let is_other =
+                state.servers != states.by_name || state.definitions_bytes != states.definitions_bytes;
             (state.servers, state.definitions_bytes) = (states.by_name, states.definitions_bytes);
             is_other
         });
@@ -124,13 +125,15 @@ impl Activity {
 
     fn directory(&self) -> Result<&Path, ActionError> {
         let directory = self.0.directory.as_deref();
-        directory.map_err(|reason| ActionError::new(ErrorCode::Failed, format!("there is no audit log: {reason}")))
+        directory
+            .map_err(|reason| ActionError::new(ErrorCode::Failed, format!("there is no audit log: {reason}")))
     }
 
     /// Waits until the audit log may be searched.
     async fn search_permit(&self) -> Result<SemaphorePermit<'_>, ActionError> {
         let permit = tokio::time::timeout(SEARCH_WAIT, self.0.searches.acquire()).await;
-        let too_many = || ActionError::new(ErrorCode::TooMany, "other searches of the audit log take long: try again");
+        let too_many =
+            || ActionError::new(ErrorCode::TooMany, "other searches of the audit log take long: try again");
         permit.ok().and_then(Result::ok).ok_or_else(too_many)
     }
 }

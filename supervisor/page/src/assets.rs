@@ -97,7 +97,9 @@ mod tests {
         }
         assert!(!page.contains("<style") && !page.contains(" style=") && !page.contains("javascript:"));
         let handlers = page.split(" on").skip(1).filter(|rest| {
-            rest.split(|c: char| !c.is_ascii_lowercase()).next().is_some_and(|name| rest[name.len()..].starts_with("=\""))
+            rest.split(|c: char| !c.is_ascii_lowercase())
+                .next()
+                .is_some_and(|name| rest[name.len()..].starts_with("=\""))
         });
         assert_eq!(handlers.count(), 0);
     }

@@ -40,7 +40,8 @@ impl IntoResponse for Attachment {
 fn safe_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let is_permitted = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let safe: String = last.chars().map(|c| if is_permitted(c) { c } else { '_' }).take(NAME_CHARS_MAX).collect();
+    let safe: String =
+        last.chars().map(|c| if is_permitted(c) { c } else { '_' }).take(NAME_CHARS_MAX).collect();
     let safe = safe.trim_start_matches('.');
     if safe.contains(|c: char| c.is_ascii_alphanumeric()) { safe.to_owned() } else { DEFAULT_NAME.to_owned() }
 }

@@ -30,8 +30,8 @@ pub mod text;
 mod viewer;
 
 pub use access::{Access, LoginLink, NoRandomNumbers, TokenCheck, TokenLogin, ValidityCheck};
-pub use activity::{ActiveRun, Activity, ServerStates};
 pub use action::{Action, Decision, Effect, Operator, Scope};
+pub use activity::{ActiveRun, Activity, ServerStates};
 pub use attachment::Attachment;
 pub use error::{ActionError, ErrorCode};
 pub use listener::{InvalidAddress, ListenAddress, ListenError, Listener};

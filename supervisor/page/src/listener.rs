@@ -80,8 +80,8 @@ impl Listener {
                 Ok(Self { socket: Socket::Tcp(listener, bound), hosts })
             }
             ListenAddress::Unix(path) => {
-                let listener = bind_unix(path)
-                    .map_err(|source| ListenError::Unix { path: path.clone(), source })?;
+                let listener =
+                    bind_unix(path).map_err(|source| ListenError::Unix { path: path.clone(), source })?;
                 Ok(Self { socket: Socket::Unix(listener, path.clone()), hosts })
             }
         }

@@ -42,7 +42,11 @@ impl PermittedHosts {
 }
 
 /// Middleware that rejects requests that the page itself would not send.
-pub(super) async fn check(State(hosts): State<Arc<PermittedHosts>>, request: Request, next: Next) -> Response {
+pub(super) async fn check(
+    State(hosts): State<Arc<PermittedHosts>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let is_api = request.uri().path().starts_with(API_PREFIX);
     match check_headers(request.headers(), &hosts, is_api) {
         Ok(()) => next.run(request).await,
@@ -62,9 +66,13 @@ fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, Act
 }
 
 fn check_headers(headers: &HeaderMap, hosts: &PermittedHosts, is_api: bool) -> Result<(), ActionError> {
-    let host = single(headers, header::HOST.as_str())?.filter(|host| hosts.permits(host)).ok_or_else(|| {
-        ActionError::new(ErrorCode::WrongHost, "this is not the host of the page: use its address as it was printed")
-    })?;
+    let host =
+        single(headers, header::HOST.as_str())?.filter(|host| hosts.permits(host)).ok_or_else(|| {
+            ActionError::new(
+                ErrorCode::WrongHost,
+                "this is not the host of the page: use its address as it was printed",
+            )
+        })?;
     if !is_api {
         // Static files have no data, and a link in another program or page may lead to them.
         return Ok(());
@@ -101,14 +109,17 @@ mod tests {
         let host = ("host", "127.0.0.1:4000");
         for api in [false, true] {
             assert_eq!(outcome(&[host], api), Ok(()));
-            for wrong in ["evil.test", "127.0.0.1", "127.0.0.1:4001", "evil.test:4000", "127.0.0.1:4000.evil.test", ""] {
+            for wrong in
+                ["evil.test", "127.0.0.1", "127.0.0.1:4001", "evil.test:4000", "127.0.0.1:4000.evil.test", ""]
+            {
                 assert_eq!(outcome(&[("host", wrong)], api), Err(ErrorCode::WrongHost), "{wrong}");
             }
             assert_eq!(outcome(&[], api), Err(ErrorCode::WrongHost));
             assert_eq!(outcome(&[host, host], api), Err(ErrorCode::Invalid));
         }
         assert_eq!(outcome(&[host, ("origin", "http://127.0.0.1:4000")], true), Ok(()));
-        let foreign = ["http://evil.test", "http://localhost:4000", "null", "http://127.0.0.1", "127.0.0.1:4000", ""];
+        let foreign =
+            ["http://evil.test", "http://localhost:4000", "null", "http://127.0.0.1", "127.0.0.1:4000", ""];
         for origin in foreign {
             assert_eq!(outcome(&[host, ("origin", origin)], true), Err(ErrorCode::Forbidden), "{origin}");
         }

@@ -61,7 +61,10 @@ async fn asset(Path(name): Path<String>) -> Result<Response, ActionError> {
 async fn log_in(State(state): Shared, request: Request) -> Result<Response, ActionError> {
     let (head, body) = request.into_parts();
     if head.headers.get(KEY_HEADER).is_none_or(|key| key != LOGIN_KEY) {
-        return Err(ActionError::new(ErrorCode::Forbidden, "a login needs the header X-Lockhouse-Page: login"));
+        return Err(ActionError::new(
+            ErrorCode::Forbidden,
+            "a login needs the header X-Lockhouse-Page: login",
+        ));
     }
     let body = read_json(&head.headers, body).await?;
     let (Some(token), Some(1)) = (body["token"].as_str(), body.as_object().map(serde_json::Map::len)) else {
@@ -82,7 +85,11 @@ async fn log_out(State(state): Shared, request: Request) -> Result<Response, Act
 }
 
 /// Carries out an action. The session is checked before the body is read.
-async fn act(state: Arc<PageState>, variant: &'static str, request: Request) -> Result<Response, ActionError> {
+async fn act(
+    state: Arc<PageState>,
+    variant: &'static str,
+    request: Request,
+) -> Result<Response, ActionError> {
     let (head, body) = request.into_parts();
     let viewer = state.access.viewer(&head.headers)?;
     let action = Action::parse(variant, &read_json(&head.headers, body).await?)?;
@@ -100,7 +107,8 @@ async fn read_json(headers: &HeaderMap, body: Body) -> Result<Value, ActionError
     if !headers.get(header::CONTENT_TYPE).is_some_and(is_json) {
         return Err(ActionError::new(ErrorCode::ContentType, "the body must be application/json"));
     }
-    let too_large = || ActionError::new(ErrorCode::TooLarge, format!("the body has more than {BODY_BYTES_MAX} bytes"));
+    let too_large =
+        || ActionError::new(ErrorCode::TooLarge, format!("the body has more than {BODY_BYTES_MAX} bytes"));
     let reading = axum::body::to_bytes(body, BODY_BYTES_MAX);
     let bytes = match tokio::time::timeout(BODY_TIMEOUT, reading).await {
         Ok(read) => read.map_err(|_| too_large())?,
@@ -108,5 +116,9 @@ async fn read_json(headers: &HeaderMap, body: Body) -> Result<Value, ActionError
     };
     let value: Value = serde_json::from_slice(&bytes)
         .map_err(|error| ActionError::new(ErrorCode::Invalid, format!("the body is not JSON: {error}")))?;
-    if value.is_object() { Ok(value) } else { Err(ActionError::new(ErrorCode::Invalid, "the body must be an object")) }
+    if value.is_object() {
+        Ok(value)
+    } else {
+        Err(ActionError::new(ErrorCode::Invalid, "the body must be an object"))
+    }
 }

@@ -42,19 +42,6 @@ impl Section {
             Self::Savings => "savings",
         }
     }
-
-    /// Returns the lists of the section whose items belong to one AI client each. A person who is not an administrator
-    /// sees their own items of these lists, and nothing of a section without such a list.
-    fn lists_by_client(self) -> &'static [&'static str] {
-        match self {
-            Self::Runs => &["active", "recent"],
-            Self::Approvals => &["questions"],
-            Self::Denials => &["denials"],
-            Self::Results => &["results"],
-            Self::Savings => &["days"],
-            Self::Processes | Self::Sessions | Self::Servers => &[],
-        }
-    }
 }
 
 /// The current content of one section.
@@ -178,18 +165,19 @@ impl Drop for OpenPage {
     }
 }
 
-/// Returns the content of a section as the viewer may see it, as one line of JSON.
+/// Returns the content of a section as the viewer may see it, as one line of JSON. A person sees those items of its lists
+/// that have the name of their AI client.
 pub(super) fn visible_line(section: Section, content: &Content, viewer: &Viewer) -> Arc<str> {
     if viewer.is_administrator() {
         return content.line.clone();
     }
-    let mut visible = json!({});
-    for list in section.lists_by_client() {
-        let items = content.value[*list].as_array().into_iter().flatten();
-        visible[*list] = match section {
-            Section::Savings => items.filter_map(|day| own_day(day, viewer)).collect(),
-            _ => items.filter(|item| viewer.may_see_item(item)).cloned().collect(),
-        };
+    let mut visible = Value::clone(&content.value);
+    for (_, member) in visible.as_object_mut().into_iter().flatten() {
+        let Some(items) = member.as_array_mut() else { continue };
+        match section {
+            Section::Savings => *items = items.iter().filter_map(|day| own_day(day, viewer)).collect(),
+            _ => items.retain(|item| viewer.may_see_item(item)),
+        }
     }
     visible.to_string().into()
 }
@@ -252,7 +240,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "{}".to_owned(),
+                r#"{"processes":[]}"#.to_owned(),
                 format!(r#"{{"active":{own},"recent":{own}}}"#),
                 format!(r#"{{"days":[{{"day":"d","clients":{own}}}]}}"#)
             ]

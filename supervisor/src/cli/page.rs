@@ -19,9 +19,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_page::{
-    Access, Activity, ListenAddress, ListenError, Listener, PageServer, Sections, Viewer,
-};
+use lockhouse_page::{Access, Activity, ListenAddress, ListenError, Listener, PageServer, Sections, Viewer};
 use nix::unistd::{User, geteuid};
 use tokio::sync::watch;
 
@@ -81,7 +79,10 @@ pub(super) async fn page(files: &Files, arguments: &Arguments) -> ExitCode {
     };
     let links = LinkPrinter::new(access.clone(), administrator(), &listener);
     if arguments.service {
-        eprintln!("The page of this service listens at {}. People log in with their access tokens.", listener.address());
+        eprintln!(
+            "The page of this service listens at {}. People log in with their access tokens.",
+            listener.address()
+        );
     } else if let Err(error) = links.print(!arguments.no_open) {
         eprintln!("lockhouse: no link can be created: {error}");
         return ExitCode::from(UNAVAILABLE);
@@ -95,8 +96,12 @@ pub(super) async fn page(files: &Files, arguments: &Arguments) -> ExitCode {
         Ok(operator) => Arc::new(operator),
         Err(error) => return print_error(&error, UNAVAILABLE),
     };
-    let server =
-        PageServer { access, sections: sections.clone(), activity: activity.clone(), operator: operator.clone() };
+    let server = PageServer {
+        access,
+        sections: sections.clone(),
+        activity: activity.clone(),
+        operator: operator.clone(),
+    };
     let processes = processes::poll(&sections, &activity, operator.kept_results());
     tokio::select! {
         () = lockhouse_page::serve(listener, server) => {}

@@ -56,8 +56,9 @@ async fn list(as_json: bool) -> ExitCode {
         println!("No code is running.");
     } else {
         let row = |(pid, run): &(u32, RunListing)| {
-            let RunListing { execution, client, language, session, state, waiting_for, waiting_s, age_s, .. } =
-                run;
+            let RunListing {
+                execution, client, language, session, state, waiting_for, waiting_s, age_s, ..
+            } = run;
             let state = match (waiting_for, waiting_s) {
                 (Some(about), Some(seconds)) => format!("{state}: {about}, {seconds:.0} s"),
                 _ => state.clone(),

@@ -41,8 +41,8 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 15] = [
         "lockhouse",
         "supervisor/src",
         &[
-            "protocol", "policies", "base", "catalog", "audit", "pool", "upstream", "gate", "engine", "front",
-            "page",
+            "protocol", "policies", "base", "catalog", "audit", "pool", "upstream", "gate", "engine",
+            "front", "page",
         ],
     ),
 ];

@@ -21,7 +21,10 @@ async fn questions_are_answered() {
             let shown = events.until("approvals", |shown| shown["questions"][0]["id"].is_u64()).await;
             let question = &shown["questions"][0];
             let text = question["text"].as_str().unwrap();
-            table.row(format!("{decision}: the text of the terminal"), ensure(text.contains("add") && text.contains('\n'), text));
+            table.row(
+                format!("{decision}: the text of the terminal"),
+                ensure(text.contains("add") && text.contains('\n'), text),
+            );
             let body = |digest: &Value, id: u64| {
                 json!({
                     "supervisor": question["supervisor"], "id": id, "digest": digest, "decision": decision,
@@ -45,7 +48,10 @@ async fn questions_are_answered() {
     let answered: Vec<Value> = answered.filter(|record| record["outcome"] != "asked").collect();
     let uid = nix::unistd::geteuid().as_raw();
     let is_recorded = |record: &Value| record["through"] == "local" && record["uid"] == uid;
-    table.row("recorded with the person", ensure(answered.len() == 2 && answered.iter().all(is_recorded), answered));
+    table.row(
+        "recorded with the person",
+        ensure(answered.len() == 2 && answered.iter().all(is_recorded), answered),
+    );
     table.finish();
 }
 
@@ -124,10 +130,15 @@ r";
     table.row("reloaded", equal(applied["reloads"][0]["accepted"].clone(), json!(true)));
     table.row("the file", ensure(policy().contains("\"env\"") && policy().ends_with("# edited\n"), policy()));
     table.row("after", equal(session.run_code("python", call).await["value"].clone(), "called".into()));
-    for (server, tool) in [("fixture", "de*"), ("--config", "x"), ("fixture", "--digest"), ("a/b", "x"), ("", "")] {
+    for (server, tool) in
+        [("fixture", "de*"), ("--config", "x"), ("fixture", "--digest"), ("a/b", "x"), ("", "")]
+    {
         let body = json!({"server": server, "tool": tool, "effect": "allow"});
         let reply = browser.post("/api/policy/preview", body).await;
-        table.row(format!("{server:?}.{tool:?} is no exact tool"), ensure([400, 409].contains(&reply.status) || tool == "--digest", reply));
+        table.row(
+            format!("{server:?}.{tool:?} is no exact tool"),
+            ensure([400, 409].contains(&reply.status) || tool == "--digest", reply),
+        );
     }
     table.finish();
 }
@@ -162,7 +173,8 @@ async fn a_definition_is_accepted_as_it_was_shown() {
 async fn the_configuration_is_reloaded_and_the_host_checked() {
     let Scene { session, browser, .. } = &Scene::new().await;
     let reloads = browser.post("/api/reload", json!({})).await.json();
-    let expected = json!([{"supervisor": session.pid(), "accepted": true, "message": "the configuration is in force"}]);
+    let expected =
+        json!([{"supervisor": session.pid(), "accepted": true, "message": "the configuration is in force"}]);
     assert_eq!(reloads["reloads"], expected);
     let host = browser.post("/api/host/check", json!({})).await.json();
     assert!(["full", "reduced"].contains(&host["level"].as_str().unwrap_or_default()), "{host}");

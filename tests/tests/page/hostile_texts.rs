@@ -42,15 +42,23 @@ async fn hostile_texts_arrive_as_json_strings() {
         );
         session.run_code("python", &program).await;
         let ended = |runs: &serde_json::Value| {
-            runs["recent"].as_array().is_some_and(|runs| runs.iter().filter(|run| run["status"] == "ok").count() == number + 1)
+            runs["recent"]
+                .as_array()
+                .is_some_and(|runs| runs.iter().filter(|run| run["status"] == "ok").count() == number + 1)
         };
         let runs = events.until("runs", ended).await;
         let execution = runs["recent"][0]["execution"].as_str().unwrap();
         let reply = browser.get(&format!("/api/runs/{execution}")).await;
         let shown = reply.json();
         let body = String::from_utf8_lossy(&reply.body);
-        table.row(format!("control: the program with {payload:?}"), equal(shown["program"]["text"].clone(), program.into()));
-        table.row(format!("{payload:?}: JSON"), equal(reply.header("content-type"), "application/json".into()));
+        table.row(
+            format!("control: the program with {payload:?}"),
+            equal(shown["program"]["text"].clone(), program.into()),
+        );
+        table.row(
+            format!("{payload:?}: JSON"),
+            equal(reply.header("content-type"), "application/json".into()),
+        );
         table.row(format!("{payload:?}: one line"), ensure(!body.contains(['\n', '\r']), &body));
         table.row(format!("{payload:?}: no header"), equal(reply.header("set-cookie"), String::new()));
     }

@@ -8,7 +8,10 @@ async fn a_link_begins_one_session() {
     let lockhouse = Lockhouse::new();
     let page = Page::start(&lockhouse, &[]).await;
     let mut table = Table::new("logins");
-    table.row("the page listens on the loopback interface", ensure(page.address.starts_with("127.0.0.1:"), &page.address));
+    table.row(
+        "the page listens on the loopback interface",
+        ensure(page.address.starts_with("127.0.0.1:"), &page.address),
+    );
     table.row("the token has 256 bits", equal(page.token.len(), 64));
     for (name, token) in [
         ("no token", ""),
@@ -30,7 +33,10 @@ async fn a_link_begins_one_session() {
         table.row(format!("the cookie has {part}"), ensure(cookie.contains(part), &cookie));
     }
     let again = page.log_in(&page.token).await;
-    table.row("the same token again", equal((again.status, again.error_code()), (401, "no_session".to_owned())));
+    table.row(
+        "the same token again",
+        equal((again.status, again.error_code()), (401, "no_session".to_owned())),
+    );
     table.finish();
 }
 
@@ -68,14 +74,18 @@ async fn nothing_is_served_without_a_session() {
             table.row(format!("{path} with {name}"), equal(reply.error_code(), "no_session".to_owned()));
         }
     }
-    for path in ["/api/reload", "/api/policy/apply", "/api/approvals/answer", "/api/runs/end", "/api/logout"] {
+    for path in ["/api/reload", "/api/policy/apply", "/api/approvals/answer", "/api/runs/end", "/api/logout"]
+    {
         for (name, headers) in &credentials {
             let headers = [headers.as_slice(), &[json]].concat();
             let reply = page.send(request(&page.address, "POST", path, &headers, "{}")).await;
             table.row(format!("{path} with {name}"), equal(reply.error_code(), "no_session".to_owned()));
         }
     }
-    table.row("control: with both", equal(browser.get("/api/audit?event=login").await.error_code() != "no_session", true));
+    table.row(
+        "control: with both",
+        equal(browser.get("/api/audit?event=login").await.error_code() != "no_session", true),
+    );
     table.row("control: an action", equal(browser.post("/api/reload", json!({})).await.status, 200));
     table.finish();
 }
@@ -98,7 +108,8 @@ async fn a_unix_socket_serves_its_own_user() {
     let lockhouse = Lockhouse::new();
     let path = lockhouse.path("run/page.sock");
     let path = path.to_str().unwrap();
-    let mut command = tokio::process::Command::from(lockhouse.command(&["page", "--no-open", "--unix", path]));
+    let mut command =
+        tokio::process::Command::from(lockhouse.command(&["page", "--no-open", "--unix", path]));
     command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn().unwrap();
     let mut lines = {
@@ -107,7 +118,8 @@ async fn a_unix_socket_serves_its_own_user() {
     };
     let link = lines.next_line().await.unwrap().unwrap();
     assert!(link.starts_with("http://localhost:PORT/#token="), "{link}");
-    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(path).unwrap().permissions()) & 0o777;
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(path).unwrap().permissions()) & 0o777;
     assert_eq!(mode, 0o600);
     let client = reqwest::Client::builder().unix_socket(path).build().unwrap();
     let token = link.split("token=").nth(1).unwrap();

@@ -15,12 +15,18 @@ async fn other_hosts_and_origins_are_rejected() {
     let (address, port) = (page.address.as_str(), page.address.split(':').next_back().unwrap());
     let mut table = Table::new("hosts and origins");
     let evil_with_port = format!("evil.test:{port}");
-    let hosts = ["evil.test", &evil_with_port, "127.0.0.1", "127.0.0.1:1", "localhost", "0.0.0.0", "[::1]", ""];
+    let hosts =
+        ["evil.test", &evil_with_port, "127.0.0.1", "127.0.0.1:1", "localhost", "0.0.0.0", "[::1]", ""];
     for host in hosts {
-        for (method, path) in [("GET", "/"), ("GET", "/api/audit"), ("GET", "/api/events"), ("POST", "/api/reload")] {
+        for (method, path) in
+            [("GET", "/"), ("GET", "/api/audit"), ("GET", "/api/events"), ("POST", "/api/reload")]
+        {
             let headers = [browser.headers(), vec![JSON]].concat();
             let reply = page.send(request(host, method, path, &headers, "{}")).await;
-            table.row(format!("{method} {path} with the host {host:?}"), equal(reply.error_code(), "wrong_host".into()));
+            table.row(
+                format!("{method} {path} with the host {host:?}"),
+                equal(reply.error_code(), "wrong_host".into()),
+            );
         }
     }
     let two = request(address, "GET", "/", &[("Host", "evil.test")], "");
@@ -29,7 +35,9 @@ async fn other_hosts_and_origins_are_rejected() {
     let own = format!("http://{address}");
     let origins = ["http://evil.test", "null", "https://evil.test", "http://127.0.0.1", "http://localhost"];
     for origin in origins {
-        for (method, path) in [("GET", "/api/audit"), ("GET", "/api/events"), ("POST", "/api/reload"), ("POST", "/api/login")] {
+        for (method, path) in
+            [("GET", "/api/audit"), ("GET", "/api/events"), ("POST", "/api/reload"), ("POST", "/api/login")]
+        {
             let headers = [browser.headers(), vec![JSON, ("Origin", origin)]].concat();
             let reply = page.send(request(address, method, path, &headers, "{}")).await;
             table.row(format!("{method} {path} of {origin}"), equal(reply.error_code(), "forbidden".into()));
@@ -42,7 +50,8 @@ async fn other_hosts_and_origins_are_rejected() {
     }
     for (name, host) in [("the address", address.to_owned()), ("localhost", format!("localhost:{port}"))] {
         let own = format!("http://{host}");
-        let headers = [browser.headers(), vec![JSON, ("Origin", &own), ("Sec-Fetch-Site", "same-origin")]].concat();
+        let headers =
+            [browser.headers(), vec![JSON, ("Origin", &own), ("Sec-Fetch-Site", "same-origin")]].concat();
         let reply = page.send(request(&host, "POST", "/api/reload", &headers, "{}")).await;
         table.row(format!("control: {name}"), equal(reply.status, 200));
     }
@@ -63,10 +72,13 @@ async fn a_form_of_another_page_changes_nothing() {
     let key = ("X-Lockhouse-Page", browser.key.as_str());
     let address = page.address.as_str();
     for media_type in ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain"] {
-        let reply = page.send(request(address, "POST", "/api/reload", &[cookie, ("Content-Type", media_type)], "{}")).await;
+        let reply = page
+            .send(request(address, "POST", "/api/reload", &[cookie, ("Content-Type", media_type)], "{}"))
+            .await;
         table.row(format!("{media_type} without the key"), equal(reply.error_code(), "no_session".into()));
-        let reply =
-            page.send(request(address, "POST", "/api/reload", &[cookie, key, ("Content-Type", media_type)], "{}")).await;
+        let reply = page
+            .send(request(address, "POST", "/api/reload", &[cookie, key, ("Content-Type", media_type)], "{}"))
+            .await;
         table.row(format!("{media_type} with the key"), equal(reply.error_code(), "content_type".into()));
     }
     let reply = page.send(request(address, "POST", "/api/reload", &[cookie, key], "{}")).await;
@@ -74,7 +86,8 @@ async fn a_form_of_another_page_changes_nothing() {
     let body = json!({"token": page.token}).to_string();
     let reply = page.send(request(address, "POST", "/api/login", &[JSON], &body)).await;
     table.row("a login without the header", equal(reply.error_code(), "forbidden".into()));
-    let reply = page.send(request(address, "OPTIONS", "/api/reload", &[("Origin", "http://evil.test")], "")).await;
+    let reply =
+        page.send(request(address, "OPTIONS", "/api/reload", &[("Origin", "http://evil.test")], "")).await;
     table.row("a preflight gets no permission", ensure(reply.status >= 400, reply));
     let reply = page.send(request(address, "POST", "/api/reload", &[cookie, key, JSON], "{}")).await;
     table.row("control: the page's own request", equal(reply.status, 200));
@@ -133,7 +146,10 @@ async fn methods_paths_and_bodies_are_checked() {
     let reply = page.send(long).await;
     table.row("a long head", ensure([414, 431].contains(&reply.status), reply.status));
     for path in ["/", "/assets/style.css", "/assets/app.js"] {
-        table.row(format!("control: {path}"), equal(page.send(request(address, "GET", path, &[], "")).await.status, 200));
+        table.row(
+            format!("control: {path}"),
+            equal(page.send(request(address, "GET", path, &[], "")).await.status, 200),
+        );
     }
     table.finish();
 }
@@ -156,7 +172,10 @@ async fn responses_restrict_what_a_browser_does_with_them() {
             "form-action 'none'",
             "require-trusted-types-for 'script'",
         ] {
-            table.row(format!("{path}: {part}"), ensure(policy.contains(part) && !policy.contains("unsafe"), &policy));
+            table.row(
+                format!("{path}: {part}"),
+                ensure(policy.contains(part) && !policy.contains("unsafe"), &policy),
+            );
         }
         for (name, value) in [
             ("x-content-type-options", "nosniff"),

@@ -43,9 +43,14 @@ async fn a_run_is_shown_with_its_program_and_its_calls() {
     let details = reply.json();
     table.row("the program", equal(details["program"]["text"].clone(), CALLS.into()));
     table.row("the program is genuine", equal(details["program"]["state"].clone(), "genuine".into()));
-    let calls: Vec<Value> =
-        details["calls"].as_array().unwrap().iter().map(|call| json!([call["item"], call["outcome"], call["line"]])).collect();
-    let expected = json!([["echo", "ok", 2], ["delete_everything", "denied", 4], ["count", "ok", 4], ["big", "ok", 6]]);
+    let calls: Vec<Value> = details["calls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|call| json!([call["item"], call["outcome"], call["line"]]))
+        .collect();
+    let expected =
+        json!([["echo", "ok", 2], ["delete_everything", "denied", 4], ["count", "ok", 4], ["big", "ok", 6]]);
     table.row("the calls", equal(json!(calls), expected));
     let starts: Vec<f64> =
         details["calls"].as_array().unwrap().iter().map(|call| call["start_ms"].as_f64().unwrap()).collect();
@@ -65,7 +70,8 @@ async fn a_running_program_is_shown_with_its_cpu_time_and_memory() {
     let Scene { session, browser, .. } = &Scene::new().await;
     let mut events = browser.events().await;
     let running = session.start_code("python", "from mcp_tools import fixture\nfixture.slow(ms=60000)");
-    let is_complete = |runs: &Value| runs["active"][0]["calls"] == 0 && runs["active"][0]["memory_bytes"].is_u64();
+    let is_complete =
+        |runs: &Value| runs["active"][0]["calls"] == 0 && runs["active"][0]["memory_bytes"].is_u64();
     let runs = events.until("runs", is_complete).await;
     let shown = &runs["active"][0];
     let mut table = Table::new("an active run");
@@ -82,7 +88,10 @@ async fn a_running_program_is_shown_with_its_cpu_time_and_memory() {
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     };
-    table.row("its call is not over", equal(json!([call["item"], call["ms"], call["outcome"]]), json!(["slow", null, null])));
+    table.row(
+        "its call is not over",
+        equal(json!([call["item"], call["ms"], call["outcome"]]), json!(["slow", null, null])),
+    );
     table.finish();
     running.abort();
 }
@@ -109,10 +118,14 @@ async fn denials_servers_and_processes_are_shown() {
     }
     let servers = events.until("servers", |servers| servers["servers"][0]["latency"]["calls"] == 6).await;
     let server = &servers["servers"][0];
-    table.row("server", equal(json!([server["name"], server["states"][0]["state"]]), json!(["fixture", "connected"])));
+    table.row(
+        "server",
+        equal(json!([server["name"], server["states"][0]["state"]]), json!(["fixture", "connected"])),
+    );
     table.row("tools", ensure(server["states"][0]["tools"].as_u64().unwrap() > 5, server));
     table.row("latency", ensure(server["latency"]["p50_ms"].as_f64().unwrap() > 0.0, server));
-    let processes = browser.events().await.until("processes", |shown| shown["processes"][0]["pid"].is_u64()).await;
+    let processes =
+        browser.events().await.until("processes", |shown| shown["processes"][0]["pid"].is_u64()).await;
     let process = &processes["processes"][0];
     table.row("process", equal(process["pid"].clone(), json!(session.pid())));
     table.row("no member that changes at rest", ensure(process["uptime_s"].is_null(), process));

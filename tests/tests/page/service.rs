@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::page::POLICY;
 
-const CONFIG: &str = "[page]\nlisten = \"127.0.0.1:0\"\nadministrators = [\"boss\"]\nhosts = [\"page.example.com\"]\n";
+const CONFIG: &str =
+    "[page]\nlisten = \"127.0.0.1:0\"\nadministrators = [\"boss\"]\nhosts = [\"page.example.com\"]\n";
 
 fn token(lockhouse: &Lockhouse, name: &str) -> String {
     lockhouse.run(&["token", "create", name]).stdout.trim_end().to_owned()
@@ -23,7 +24,9 @@ async fn a_person_sees_their_own_and_an_administrator_all() {
     let daemon = lockhouse.daemon().await;
     let page = Page::start_service(&lockhouse).await;
     let mut table = Table::new("the page of a service");
-    for (name, wrong) in [("no token", String::new()), ("another token", ann.replace(char::is_alphanumeric, "a"))] {
+    for (name, wrong) in
+        [("no token", String::new()), ("another token", ann.replace(char::is_alphanumeric, "a"))]
+    {
         table.row(name, equal(page.log_in(&wrong).await.error_code(), "no_session".into()));
     }
     let denied = "from mcp_tools import fixture, ToolError\ntry: fixture.delete_everything()\nexcept ToolError: pass\n1";
@@ -66,15 +69,24 @@ async fn a_person_sees_their_own_and_an_administrator_all() {
         ("/api/policy/preview", json!({"server": "fixture", "tool": "env", "effect": "allow"})),
         ("/api/servers/review", json!({"server": "fixture"})),
         ("/api/runs/end", json!({"supervisor": 1, "execution": of("ben")})),
-        ("/api/approvals/answer", json!({"supervisor": 1, "id": 1, "digest": "", "decision": "approve", "scope": "once"})),
+        (
+            "/api/approvals/answer",
+            json!({"supervisor": 1, "id": 1, "digest": "", "decision": "approve", "scope": "once"}),
+        ),
     ] {
-        table.row(format!("a person and {path}"), equal(of_ann.post(path, body.clone()).await.error_code(), "forbidden".into()));
+        table.row(
+            format!("a person and {path}"),
+            equal(of_ann.post(path, body.clone()).await.error_code(), "forbidden".into()),
+        );
         let by_boss = of_boss.post(path, body).await.error_code();
         table.row(format!("control: an administrator and {path}"), ensure(by_boss != "forbidden", by_boss));
     }
     lockhouse.run(&["token", "revoke", "ann"]);
     events.ended().await;
-    table.row("a revoked token ends the session", equal(of_ann.get("/api/audit").await.error_code(), "no_session".into()));
+    table.row(
+        "a revoked token ends the session",
+        equal(of_ann.get("/api/audit").await.error_code(), "no_session".into()),
+    );
     table.finish();
 }
 
@@ -102,8 +114,16 @@ async fn the_page_of_a_service_is_off_by_default() {
     let mut table = Table::new("configurations");
     for (name, config, words) in [
         ("no table", "", "set listen of [page]"),
-        ("no authentication", "[page]\nlisten = \"127.0.0.1:0\"\n[http]\nauth = \"none\"\n", "needs authentication"),
-        ("an address of the network", "[page]\nlisten = \"0.0.0.0:7302\"\n", "not an address of this machine"),
+        (
+            "no authentication",
+            "[page]\nlisten = \"127.0.0.1:0\"\n[http]\nauth = \"none\"\n",
+            "needs authentication",
+        ),
+        (
+            "an address of the network",
+            "[page]\nlisten = \"0.0.0.0:7302\"\n",
+            "not an address of this machine",
+        ),
     ] {
         let ended = Lockhouse::new().config(config).run(&["page", "--service"]);
         table.row(name, ensure(ended.status == Some(2) && ended.stderr.contains(words), ended));

@@ -33,7 +33,9 @@ async fn every_page_gets_all_sections_at_once() {
     let page = Page::start(&lockhouse, &[]).await;
     let browser = page.browser().await;
     for _ in 0..2 {
-        for section in ["processes", "runs", "sessions", "approvals", "denials", "servers", "results", "savings"] {
+        for section in
+            ["processes", "runs", "sessions", "approvals", "denials", "servers", "results", "savings"]
+        {
             browser.events().await.next(section).await;
         }
     }

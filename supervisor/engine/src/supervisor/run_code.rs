@@ -215,7 +215,13 @@ impl Supervisor {
         let (wall, cpu) = (result.wall, result.cpu);
         let answer = finish_run(execution, result, &limits, session_lease, sandbox);
         let answer_bytes = answer.shown_bytes(self.settings.display);
-        let end = ExecutionEnd { status: answer.status.as_str(), wall, cpu, calls: answer.calls.len(), answer_bytes };
+        let end = ExecutionEnd {
+            status: answer.status.as_str(),
+            wall,
+            cpu,
+            calls: answer.calls.len(),
+            answer_bytes,
+        };
         log_audit_error(gate.audit().end(execution, end));
         answer
     }

@@ -83,13 +83,15 @@ impl AuditQuery {
         let invalid = |message: &str| ActionError::new(ErrorCode::Invalid, message);
         let given = |text: Option<String>| text.filter(|text| !text.is_empty());
         let time = |text: Option<String>| {
-            let message = "a time must be an age such as 7d or 2h, a date such as 2026-01-31, or a time as in the log";
+            let message =
+                "a time must be an age such as 7d or 2h, a date such as 2026-01-31, or a time as in the log";
             given(text).map(|text| parse_time(&text).ok_or_else(|| invalid(message))).transpose()
         };
         let now = SystemTime::now();
         let since = time(self.since)?;
         let until = time(self.until)?;
-        let before = given(self.before).map(|text| parse_cursor(&text).ok_or_else(|| invalid("`before` is invalid")));
+        let before =
+            given(self.before).map(|text| parse_cursor(&text).ok_or_else(|| invalid("`before` is invalid")));
         let filter = Filter {
             event: given(self.event),
             server: given(self.server),
@@ -201,6 +203,7 @@ fn parse_time(text: &str) -> Option<SystemTime> {
 fn record_json(found: &LocatedRecord) -> Value {
     let whole = Some(&found.text).filter(|text| text.len() <= RECORD_BYTES_MAX);
     let record = whole.and_then(|text| serde_json::from_str(text).ok());
-    let record = record.unwrap_or_else(|| json!({"seq": found.record.seq, "time": found.record.time, "cut": true}));
+    let record =
+        record.unwrap_or_else(|| json!({"seq": found.record.seq, "time": found.record.time, "cut": true}));
     json!({"segment": found.segment.as_str(), "record": record})
 }

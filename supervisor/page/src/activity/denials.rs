@@ -78,7 +78,15 @@ impl Denial {
     fn is_same(&self, other: &Self) -> bool {
         let key = |denial: &Self| {
             let Self { client, server, kind, item, decision, reason, rule, .. } = denial;
-            (client.clone(), server.clone(), *kind, item.clone(), decision.clone(), reason.clone(), rule.clone())
+            (
+                client.clone(),
+                server.clone(),
+                *kind,
+                item.clone(),
+                decision.clone(),
+                reason.clone(),
+                rule.clone(),
+            )
         };
         key(self) == key(other)
     }

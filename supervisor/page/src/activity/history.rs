@@ -30,7 +30,16 @@ impl History {
     pub(super) fn add(&mut self, record: Record) {
         let Record { time, event, .. } = record;
         match event {
-            Event::Execution { execution, client, language, servers, code, code_kept, code_bytes, policy } => {
+            Event::Execution {
+                execution,
+                client,
+                language,
+                servers,
+                code,
+                code_kept,
+                code_bytes,
+                policy,
+            } => {
                 let client = client.as_deref().map(text::name);
                 let run = RunRecord {
                     started: time,
@@ -48,7 +57,8 @@ impl History {
             Event::Refusal { execution, client, language, reason, .. } => {
                 let (client, refusal) = (client.as_deref().map(text::name), Some(text::long(&reason)));
                 let status = Some("refused".to_owned());
-                let run = RunRecord { started: time, client, language, status, refusal, ..RunRecord::default() };
+                let run =
+                    RunRecord { started: time, client, language, status, refusal, ..RunRecord::default() };
                 self.insert(execution, run);
             }
             Event::End { execution, status, wall_ms, cpu_ms, answer_bytes, .. } => {

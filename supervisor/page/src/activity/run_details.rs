@@ -66,7 +66,8 @@ impl Activity {
             _ => json!({"state": "absent", "text": null, "truncated": false, "note": null}),
         };
         let client = shown["client"].as_str().map(str::to_owned);
-        let servers: Vec<String> = run.servers.iter().take(SERVERS_MAX).map(|name| text::name(name)).collect();
+        let servers: Vec<String> =
+            run.servers.iter().take(SERVERS_MAX).map(|name| text::name(name)).collect();
         let json = json!({
             "run": shown, "servers": servers, "policy": run.policy, "program": program,
             "calls": run.calls.iter().map(super::run_record::CallRecord::to_json).collect::<Value>(),
@@ -78,7 +79,8 @@ impl Activity {
 
 /// Reads the records of one run from the audit log. `None` if the log does not contain the run.
 fn read_run(directory: &Path, execution: &str, id: uuid::Uuid) -> Result<Option<RunRecord>, ActionError> {
-    let failed = |error: lockhouse_audit::reader::ReadError| ActionError::new(ErrorCode::Failed, error.to_string());
+    let failed =
+        |error: lockhouse_audit::reader::ReadError| ActionError::new(ErrorCode::Failed, error.to_string());
     let started = id.get_timestamp().map(|timestamp| timestamp.to_unix());
     let since = started.map(|(seconds, nanos)| Duration::new(seconds.saturating_sub(1), nanos));
     let since = since.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since));
@@ -110,7 +112,8 @@ fn program_json(directory: &Path, (language, code, kept): &(String, String, Opti
             ("absent", None, Some("the program was not stored, or its retention period is over".to_owned()))
         }
         Ok(ProgramComparison::Replaced { file, found }) => {
-            let note = format!("{} is NOT the program that ran: {found}; its text is not shown", file.display());
+            let note =
+                format!("{} is NOT the program that ran: {found}; its text is not shown", file.display());
             ("replaced", None, Some(note))
         }
         Ok(ProgramComparison::Removed { file }) => {

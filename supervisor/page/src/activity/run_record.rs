@@ -75,7 +75,14 @@ impl RunRecord {
         }
         let CallIdentity { call, server, kind, item, line, .. } = about;
         let (kind, server, item) = (*kind, text::name(server), text::name(item));
-        self.calls.push(CallRecord { id: call.clone(), server, kind, item, line: *line, ..CallRecord::default() });
+        self.calls.push(CallRecord {
+            id: call.clone(),
+            server,
+            kind,
+            item,
+            line: *line,
+            ..CallRecord::default()
+        });
         self.calls.last_mut()
     }
 

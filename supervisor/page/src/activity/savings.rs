@@ -67,9 +67,7 @@ impl Savings {
                 "kept_out_tokens": saving.kept_out_bytes / BYTES_PER_TOKEN,
             })
         };
-        let day = |(day, clients): (&String, &BTreeMap<Client, Saving>)| {
-            json!({"day": day, "clients": clients.iter().map(row).collect::<Value>()})
-        };
+        let day = |(day, clients): (&String, &BTreeMap<Client, Saving>)| json!({"day": day, "clients": clients.iter().map(row).collect::<Value>()});
         json!({
             "bytes_per_token": BYTES_PER_TOKEN, "definitions_bytes": definitions_bytes,
             "days": self.0.iter().rev().map(day).collect::<Value>(),

@@ -21,7 +21,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Connects to every supervisor of this user that runs now or starts later, forwards their messages to `events`, and
 /// sends each reply to the supervisor that asked. Returns when the channel `replies` is closed.
-pub(in crate::cli) async fn watch(events: mpsc::Sender<SupervisorEvent>, mut replies: mpsc::Receiver<ApproverReply>) {
+pub(in crate::cli) async fn watch(
+    events: mpsc::Sender<SupervisorEvent>,
+    mut replies: mpsc::Receiver<ApproverReply>,
+) {
     let mut connected: BTreeMap<PathBuf, (u32, mpsc::Sender<FromApprover>)> = BTreeMap::new();
     let mut poll = tokio::time::interval(POLL_INTERVAL);
     loop {

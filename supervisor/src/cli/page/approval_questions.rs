@@ -86,7 +86,8 @@ impl ApprovalQuestions {
     pub(super) async fn answer(&self, supervisor: u32, answer: ApproverAnswer) -> Result<Value, ActionError> {
         let key = (supervisor, answer.id);
         let outcome = self.0.lock().send(supervisor, answer)?;
-        let closed = || ActionError::new(ErrorCode::Failed, "the Lockhouse process did not confirm the answer");
+        let closed =
+            || ActionError::new(ErrorCode::Failed, "the Lockhouse process did not confirm the answer");
         let outcome = tokio::time::timeout(ANSWER_TIMEOUT, outcome).await;
         self.0.lock().outcomes.remove(&key);
         match outcome.map_err(|_| closed())?.map_err(|_| closed())? {
@@ -145,13 +146,16 @@ impl State {
             return Err(stale("this is another question than the one that was shown; nothing was answered"));
         }
         if self.outcomes.contains_key(&key) {
-            return Err(ActionError::new(ErrorCode::Refused, "another page answers this question at this moment"));
+            return Err(ActionError::new(
+                ErrorCode::Refused,
+                "another page answers this question at this moment",
+            ));
         }
         let Some(answers) = &self.answers else { return Err(stale("no page is open")) };
         let (sender, outcome) = oneshot::channel();
-        answers.try_send(ApproverReply { supervisor, answer }).map_err(|_| {
-            ActionError::new(ErrorCode::TooMany, "too many answers at one time: try again")
-        })?;
+        answers
+            .try_send(ApproverReply { supervisor, answer })
+            .map_err(|_| ActionError::new(ErrorCode::TooMany, "too many answers at one time: try again"))?;
         self.outcomes.insert(key, sender);
         Ok(outcome)
     }
@@ -159,7 +163,8 @@ impl State {
     fn to_json(&self) -> Value {
         let mut oldest: Vec<(&QuestionKey, &PendingQuestion)> = self.pending.iter().collect();
         oldest.sort_by_key(|(key, pending)| (pending.asked, **key));
-        let questions = oldest.into_iter().take(SHOWN_MAX).map(|((supervisor, _), pending)| pending.to_json(*supervisor));
+        let questions =
+            oldest.into_iter().take(SHOWN_MAX).map(|((supervisor, _), pending)| pending.to_json(*supervisor));
         json!({"watching": self.watched.len(), "questions": questions.collect::<Value>()})
     }
 }
@@ -167,8 +172,18 @@ impl State {
 impl PendingQuestion {
     fn to_json(&self, supervisor: u32) -> Value {
         let time = |time: SystemTime| humantime::format_rfc3339_millis(time).to_string();
-        let ApprovalQuestion { id, digest, execution, client, seconds, text: prompt, scopes_text, scopes, calls, diff } =
-            &*self.question;
+        let ApprovalQuestion {
+            id,
+            digest,
+            execution,
+            client,
+            seconds,
+            text: prompt,
+            scopes_text,
+            scopes,
+            calls,
+            diff,
+        } = &*self.question;
         let wait = Duration::try_from_secs_f64(*seconds).unwrap_or_default();
         json!({
             "supervisor": supervisor, "id": id, "digest": digest, "execution": execution,

@@ -40,7 +40,9 @@ impl LinkPrinter {
         };
         println!("{base}{path}");
         if on_a_terminal {
-            eprintln!("The link works once, for a short time. Press Enter for a new one, and Ctrl-C to end the page.");
+            eprintln!(
+                "The link works once, for a short time. Press Enter for a new one, and Ctrl-C to end the page."
+            );
         }
         if open && on_a_terminal && DESKTOP_VARIABLES.iter().any(|name| std::env::var_os(name).is_some()) {
             open_browser(&format!("{base}{path}"));
@@ -70,6 +72,8 @@ fn open_browser(link: &str) {
     match command.spawn() {
         // tokio reaps the process.
         Ok(child) => drop(child),
-        Err(error) => eprintln!("lockhouse: the browser cannot be opened (xdg-open: {error}); open the link yourself"),
+        Err(error) => {
+            eprintln!("lockhouse: the browser cannot be opened (xdg-open: {error}); open the link yourself")
+        }
     }
 }

@@ -72,7 +72,8 @@ impl Commands {
             let stderr = read(child.stderr.take(), ERROR_BYTES_MAX);
             let (stdout, stderr) = tokio::join!(stdout, stderr);
             let status = child.wait().await.map_err(|error| failed(error.to_string()))?;
-            let stdout = stdout.ok_or_else(|| failed("its output is too long for the page: run it yourself".into()))?;
+            let stdout = stdout
+                .ok_or_else(|| failed("its output is too long for the page: run it yourself".into()))?;
             let stderr = stderr.unwrap_or_default();
             Ok(CommandOutput { status: status.code(), stdout, stderr: sanitize(stderr.trim()) })
         };
@@ -93,7 +94,10 @@ impl CommandOutput {
     /// Returns an error with the error output of the command.
     pub(super) fn to_error(&self, code: ErrorCode) -> ActionError {
         let message = self.stderr.strip_prefix("lockhouse: ").unwrap_or(&self.stderr);
-        ActionError::new(code, if message.is_empty() { "the command failed without a message" } else { message })
+        ActionError::new(
+            code,
+            if message.is_empty() { "the command failed without a message" } else { message },
+        )
     }
 }
 

@@ -41,17 +41,22 @@ impl KeptResults {
         for (supervisor, response) in request_all(&OperatorRequest::ListResults(VERSION)).await {
             let OperatorResponse::Results(results) = response else { continue };
             let results = results.into_iter();
-            listed.extend(results.map(|result| (format!("{supervisor}-{}", result.handle), Some(supervisor), result)));
+            listed.extend(
+                results.map(|result| (format!("{supervisor}-{}", result.handle), Some(supervisor), result)),
+            );
         }
         let in_files = self.open_files().map(|results| results.list()).unwrap_or_default();
-        listed.extend(in_files.into_iter().map(|result| (format!("{IN_FILES}-{}", result.handle), None, result)));
+        listed.extend(
+            in_files.into_iter().map(|result| (format!("{IN_FILES}-{}", result.handle), None, result)),
+        );
         listed.sort_by(|(_, _, one), (_, _, other)| one.age_s.total_cmp(&other.age_s));
         listed.truncate(RESULTS_MAX);
         let mut times = self.times.lock();
         let mut row = |(id, supervisor, result): (String, Option<u32>, ResultListing)| {
             let stored = times.began(id.clone(), result.age_s);
             let lifetime = Duration::try_from_secs_f64(result.age_s + result.expires_s).unwrap_or_default();
-            let expires = humantime::parse_rfc3339(&stored).unwrap_or(SystemTime::UNIX_EPOCH).checked_add(lifetime);
+            let expires =
+                humantime::parse_rfc3339(&stored).unwrap_or(SystemTime::UNIX_EPOCH).checked_add(lifetime);
             json!({
                 "id": id, "supervisor": supervisor, "client": null, "kind": result.kind, "name": null,
                 "execution": null, "bytes": result.bytes, "stored": stored,
@@ -65,7 +70,9 @@ impl KeptResults {
 
     /// Returns the result with this id, which the section of results lists.
     pub(super) async fn download(&self, id: &str) -> Result<Attachment, ActionError> {
-        let not_found = || ActionError::new(ErrorCode::NotFound, "this result has expired, or newer ones needed its space");
+        let not_found = || {
+            ActionError::new(ErrorCode::NotFound, "this result has expired, or newer ones needed its space")
+        };
         let (place, handle) = id.split_once('-').ok_or_else(not_found)?;
         let handle = ResultHandle::new(handle).map_err(|_| not_found())?;
         let text = match place.parse::<u32>() {
@@ -100,8 +107,15 @@ async fn read_from(supervisor: u32, handle: &ResultHandle) -> Result<String, Act
                     return Err(ActionError::new(ErrorCode::Failed, message));
                 }
             }
-            Some(OperatorResponse::Refused { reason }) => return Err(ActionError::new(ErrorCode::NotFound, reason)),
-            _ => return Err(ActionError::new(ErrorCode::Failed, "the Lockhouse process did not return the result")),
+            Some(OperatorResponse::Refused { reason }) => {
+                return Err(ActionError::new(ErrorCode::NotFound, reason));
+            }
+            _ => {
+                return Err(ActionError::new(
+                    ErrorCode::Failed,
+                    "the Lockhouse process did not return the result",
+                ));
+            }
         }
     }
 }

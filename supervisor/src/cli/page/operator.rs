@@ -6,9 +6,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse};
 use lockhouse_gate::{Approval, ApproverAnswer, ApproverDecision};
-use lockhouse_page::{
-    Action, ActionError, Attachment, Decision, Effect, ErrorCode, Operator, Scope, Viewer,
-};
+use lockhouse_page::{Action, ActionError, Attachment, Decision, Effect, ErrorCode, Operator, Scope, Viewer};
 use lockhouse_protocol::{ServerName, ToolName};
 use serde_json::{Value, json};
 
@@ -55,7 +53,8 @@ impl PageOperator {
     async fn carry_out(&self, action: Action) -> Result<Value, ActionError> {
         match action {
             Action::Answer { supervisor, id, digest, decision, scope } => {
-                let answer = ApproverAnswer { id, digest, decision: decision_of(decision), scope: approval(scope) };
+                let answer =
+                    ApproverAnswer { id, digest, decision: decision_of(decision), scope: approval(scope) };
                 self.questions.answer(supervisor, answer).await
             }
             Action::EndRun { supervisor, execution } => end_run(supervisor, execution).await,
@@ -70,7 +69,9 @@ impl PageOperator {
             Action::VerifyAudit {} => {
                 self.commands.run(&["audit", "verify", "--json"], &[], VERIFY_TIMEOUT).await?.json()
             }
-            Action::CheckHost {} => self.commands.run(&["doctor", "--json"], &[], DOCTOR_TIMEOUT).await?.json(),
+            Action::CheckHost {} => {
+                self.commands.run(&["doctor", "--json"], &[], DOCTOR_TIMEOUT).await?.json()
+            }
         }
     }
 
@@ -89,7 +90,13 @@ impl PageOperator {
         }))
     }
 
-    async fn apply(&self, server: &str, tool: &str, effect: Effect, digest: &str) -> Result<Value, ActionError> {
+    async fn apply(
+        &self,
+        server: &str,
+        tool: &str,
+        effect: Effect,
+        digest: &str,
+    ) -> Result<Value, ActionError> {
         let tool = exact_tool(server, tool)?;
         let command = ["policy", effect.as_str(), "--json", "--digest", checked_digest(digest)?];
         let output = self.commands.run(&command, &[&tool], POLICY_TIMEOUT).await?;
@@ -102,7 +109,8 @@ impl PageOperator {
 
     async fn review(&self, server: &str) -> Result<Value, ActionError> {
         let server = server_name(server)?;
-        let output = self.commands.run(&["server", "diff", "--json"], &[server.as_str()], SERVER_TIMEOUT).await?;
+        let output =
+            self.commands.run(&["server", "diff", "--json"], &[server.as_str()], SERVER_TIMEOUT).await?;
         if output.status == Some(0) { output.json() } else { Err(output.to_error(ErrorCode::Failed)) }
     }
 
@@ -142,7 +150,8 @@ fn server_name(name: &str) -> Result<ServerName, ActionError> {
 /// divide elsewhere, is rejected: the change would be about other tools than the one that was denied.
 fn exact_tool(server: &str, tool: &str) -> Result<String, ActionError> {
     let server = server_name(server)?;
-    let tool = ToolName::new(tool).map_err(|invalid| ActionError::new(ErrorCode::Invalid, invalid.to_string()))?;
+    let tool =
+        ToolName::new(tool).map_err(|invalid| ActionError::new(ErrorCode::Invalid, invalid.to_string()))?;
     if tool.as_str().contains('*') || server.as_str().contains(['.', '/']) {
         let message = "a rule for this name would match other tools too: edit the policy yourself";
         return Err(ActionError::new(ErrorCode::Refused, message));

@@ -73,7 +73,8 @@ fn active_run(supervisor: u32, run: RunListing, times: &mut StableTimes) -> Acti
     }
 }
 
-/// Returns the health reports of the processes that serve AI clients, with the time of their start instead of their age.
+/// Returns the health reports of the processes that serve AI clients, with the time of their start instead of their age,
+/// and without other ages.
 async fn processes(times: &mut StableTimes) -> Vec<Value> {
     let mut processes = Vec::new();
     for (pid, response) in request_all(&OperatorRequest::Health(VERSION)).await {
@@ -83,6 +84,13 @@ async fn processes(times: &mut StableTimes) -> Vec<Value> {
         }
         if let Some(age) = health.as_object_mut().and_then(|members| members.remove("uptime_s")) {
             health["started"] = times.began(pid.to_string(), age.as_f64().unwrap_or_default()).into();
+        }
+        for (_, engine) in health["engines"].as_object_mut().into_iter().flatten() {
+            // An age changes while nothing happens.
+            engine
+                .get_mut("pool")
+                .and_then(Value::as_object_mut)
+                .and_then(|pool| pool.remove("zygote_age_s"));
         }
         processes.push(health);
     }

@@ -40,7 +40,8 @@ fn token_check(authenticator: Arc<Authenticator>, administrators: Vec<String>) -
     Box::new(move |token| {
         let (authenticator, administrators) = (authenticator.clone(), administrators.clone());
         async move {
-            let request = http::Request::builder().header(AUTHORIZATION, format!("Bearer {token}")).body(()).ok()?;
+            let request =
+                http::Request::builder().header(AUTHORIZATION, format!("Bearer {token}")).body(()).ok()?;
             let principal = authenticator.authenticate(&request.into_parts().0, None).await.ok()?;
             // Without a name that is authenticated, nobody knows whose runs the person may see.
             principal.name()?;

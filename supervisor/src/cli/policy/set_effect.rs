@@ -90,8 +90,18 @@ pub(super) fn set_effect(files: &Files, arguments: &Arguments, wanted: Effect) -
         true => unified_diff(&path.display().to_string(), text.unwrap_or_default(), &edit.text),
         false => String::new(),
     };
-    let report =
-        Report { path, target, wanted, changed, dry_run: arguments.dry_run, diff, digest, edit, decisions, notes };
+    let report = Report {
+        path,
+        target,
+        wanted,
+        changed,
+        dry_run: arguments.dry_run,
+        diff,
+        digest,
+        edit,
+        decisions,
+        notes,
+    };
     if arguments.json {
         report.print_json()
     } else {
@@ -105,7 +115,12 @@ pub(super) fn set_effect(files: &Files, arguments: &Arguments, wanted: Effect) -
 fn change_digest(path: &Path, before: Option<&str>, after: &str) -> String {
     let mut hash = Sha256::new();
     let presence = if before.is_some() { "file" } else { "no file" };
-    for part in [path.as_os_str().as_encoded_bytes(), presence.as_bytes(), before.unwrap_or_default().as_bytes(), after.as_bytes()] {
+    for part in [
+        path.as_os_str().as_encoded_bytes(),
+        presence.as_bytes(),
+        before.unwrap_or_default().as_bytes(),
+        after.as_bytes(),
+    ] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
