@@ -129,8 +129,8 @@ async function acceptDefinition(page, client, product) {
 
 async function filterAudit(page) {
   await show(page, "audit");
-  await page.getByLabel("Event").selectOption("denial");
-  await page.getByLabel("Tool").fill("delete_customer");
+  await page.locator("select[name=event]").selectOption("denial");
+  await page.locator("input[name=tool]").fill("delete_customer");
   await page.getByRole("button", { name: "Show records" }).click();
   const events = () => page.locator("tbody tr").evaluateAll((rows) => rows.map((row) => row.querySelector("td").innerText.trim()));
   await until("only denials are listed", async () => {
@@ -190,15 +190,24 @@ async function steadyQuestions(page, client) {
   const approveButton = question(page).getByRole("button", { name: "Approve" });
   await approveButton.focus();
   const place = await approveButton.boundingBox();
+  // In the page itself, at the moment when the question appears.
+  const appearance = page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        const list = document.querySelector(".questions");
+        new MutationObserver((_, observer) => {
+          const buttons = [...list.lastElementChild.querySelectorAll(".answer button")];
+          observer.disconnect();
+          buttons.forEach((button) => button.click());
+          resolve(buttons.map((button) => button.getAttribute("aria-disabled")));
+        }).observe(list, { childList: true });
+      }),
+  );
   const second = client.run("from shop import refund\nrefund(order=2)\n");
-  await question(page, 1).waitFor();
-  const inactive = await question(page, 1).getByRole("button", { name: "Approve" }).getAttribute("aria-disabled");
-  expectEqual(inactive, "true", "a new question's button is inactive:");
+  expectEqual(await appearance, ["true", "true"], "inactive buttons of the new question:");
   expectEqual(await approveButton.boundingBox(), place, "place of the button:");
   expect(await approveButton.evaluate((button) => button === document.activeElement), "the focus moved");
-  await question(page, 1).getByRole("button", { name: "Deny" }).dispatchEvent("click");
-  expectEqual(await question(page).count(), 1);
-  expect(await question(page, 1).isVisible(), "a click on an inactive button counted");
+  expectEqual(await question(page).count(), 2, "pending questions after clicks on inactive buttons:");
   await active(question(page, 1));
   // Approved, because nobody is asked for a while after three refusals.
   await question(page).getByRole("button", { name: "Approve" }).click();

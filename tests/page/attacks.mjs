@@ -81,35 +81,44 @@ async function cannotRead(foreign, origin) {
 
 async function cannotChange(foreign, page, origin, asked) {
   const { supervisor, id, digest } = asked;
-  await foreign.evaluate(
-    async ([target, answer]) => {
-      const requests = [
-        ["/api/approvals/answer", answer],
-        ["/api/policy/apply", { server: "shop", tool: "delete_customer", effect: "allow", digest: "sha256:0" }],
-        ["/api/runs/end", { supervisor: answer.supervisor, execution: "0" }],
-      ];
-      for (const [path, value] of requests) {
-        const body = JSON.stringify(value);
-        for (const type of ["application/json", "text/plain", "application/x-www-form-urlencoded"]) {
-          for (const mode of ["cors", "no-cors"]) {
-            await fetch(target + path, { method: "POST", mode, credentials: "include", headers: { "Content-Type": type }, body }).catch(() => {});
-          }
-          await fetch(target + path, { method: "POST", credentials: "include", headers: { "Content-Type": type, "X-Lockhouse-Page": "x" }, body }).catch(() => {});
-        }
-        navigator.sendBeacon(target + path, new Blob([body], { type: "text/plain" }));
-        const frame = document.body.appendChild(document.createElement("iframe"));
-        frame.name = `target-${Math.random()}`;
-        const form = document.body.appendChild(document.createElement("form"));
-        Object.assign(form, { method: "POST", action: target + path, enctype: "text/plain", target: frame.name });
-        const input = form.appendChild(document.createElement("input"));
-        Object.assign(input, { name: body.slice(0, -1) + ', "x": "', value: '"}' });
-        form.submit();
-        await new Promise((resolve) => (frame.onload = resolve));
-      }
-    },
-    [origin, { supervisor, id, digest, decision: "approve", scope: "once" }],
-  );
+  const requests = {
+    "/api/approvals/answer": { supervisor, id, digest, decision: "approve", scope: "once" },
+    "/api/policy/apply": { server: "shop", tool: "delete_customer", effect: "allow", digest: "sha256:0" },
+    "/api/runs/end": { supervisor, execution: "0" },
+  };
+  for (const [path, value] of Object.entries(requests)) {
+    const request = { url: origin + path, body: JSON.stringify(value) };
+    await foreign.evaluate(sendRequests, request);
+    const isForm = (answer) => answer.url() === request.url && answer.request().isNavigationRequest();
+    const answered = foreign.waitForResponse(isForm, { timeout: 10_000 });
+    await foreign.evaluate(submitForm, request);
+    expectEqual((await answered).status(), 403, `${path} by a form:`);
+  }
   expectEqual((await pendingQuestion(page)).digest, digest, "the pending question:");
+}
+
+/** Runs in the foreign page. */
+async function sendRequests({ url, body }) {
+  for (const type of ["application/json", "text/plain", "application/x-www-form-urlencoded"]) {
+    for (const mode of ["cors", "no-cors"]) {
+      await fetch(url, { method: "POST", mode, credentials: "include", headers: { "Content-Type": type }, body }).catch(() => {});
+    }
+    const headers = { "Content-Type": type, "X-Lockhouse-Page": "x" };
+    await fetch(url, { method: "POST", credentials: "include", headers, body }).catch(() => {});
+  }
+  navigator.sendBeacon(url, new Blob([body], { type: "text/plain" }));
+}
+
+/** Runs in the foreign page. The body of the form is JSON with one further member. */
+function submitForm({ url, body }) {
+  const frame = document.createElement("iframe");
+  frame.name = `target of ${url}`;
+  document.body.append(frame);
+  const form = document.body.appendChild(document.createElement("form"));
+  Object.assign(form, { method: "POST", action: url, enctype: "text/plain", target: frame.name });
+  const input = form.appendChild(document.createElement("input"));
+  Object.assign(input, { name: `${body.slice(0, -1)}, "x": "`, value: '"}' });
+  form.submit();
 }
 
 async function cannotEmbed(foreign, origin) {

@@ -44,6 +44,7 @@ export async function watchForScript(page) {
 /** Opens the link in a new page of the context, and waits for the first view. */
 export async function open(context, link) {
   const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
   const script = await watchForScript(page);
   await page.goto(link);
   await page.waitForSelector("#link[data-state=live]");

@@ -24,6 +24,8 @@ async function tabToButton(page, name) {
 
 /** Shows a view by its number. */
 async function goTo(page, view) {
+  // Leaves a field, in which digits are text.
+  await page.keyboard.press("Escape");
   await page.keyboard.press(String(VIEWS.indexOf(view) + 1));
   await page.waitForFunction((name) => document.querySelector("#views [aria-current=page]")?.hash === `#/${name}`, view);
 }
@@ -158,7 +160,7 @@ async function download(page, client) {
   await client.run(LONG);
   await goTo(page, "results");
   await page.getByRole("button", { name: /^Download/ }).first().waitFor();
-  await page.keyboard.press("j");
+  await tabToButton(page, "Download");
   const [saved] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("Enter")]);
   expect((await saved.failure()) === null, "the download failed");
 }

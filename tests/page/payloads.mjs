@@ -31,14 +31,14 @@ const PAYLOADS = [
 ].map((payload, index) => ({ mark: `pay${String(index).padStart(2, "0")}`, text: payload(`pay${String(index).padStart(2, "0")}`) }));
 
 /** Element kinds that the page itself does not have. */
-const FOREIGN = "img, iframe, object, embed, base, math, body body, main style, main script, form[action], [onload], [onerror], [onfocus], [ontoggle], a[href^='javascript:']";
+const FOREIGN = "img, meta[http-equiv], iframe, object, embed, base, math, body body, main style, main script, form[action], [onload], [onerror], [onfocus], [ontoggle], a[href^='javascript:']";
 
 const pythonText = (text) => JSON.stringify(text);
 const everything = PAYLOADS.map(({ text }) => text).join(" ");
 
 export async function payloads({ product, browser }) {
-  const anything = { type: "object" };
-  product.setTools([...TOOLS, { name: "note", description: "Takes a note.", inputSchema: anything }]);
+  const text = { type: "object", properties: { text: { type: "string" } } };
+  product.setTools([...TOOLS, { name: "note", description: "Takes a note.", inputSchema: text }]);
   product.write("policy.toml", 'version = 1\n\n[servers.shop]\nallow = ["orders"]\nask = ["note"]\n');
   const process = await product.page();
   const context = await browser.newContext({ viewport: SIZES.laptop });
@@ -47,9 +47,12 @@ export async function payloads({ product, browser }) {
     await script.verify();
     expectEqual(await page.locator(FOREIGN).count(), 0, `${place}: foreign elements:`);
     expectEqual(await overflow(page), 0, `${place}: pixels wider than the window:`);
-    const shown = await page.locator("main").innerText();
-    const missing = marks.filter(({ mark }) => !shown.includes(mark)).map(({ mark }) => mark);
-    expectEqual(missing, [], `${place}: payloads that are not shown as text:`);
+    await until(`${place}: every payload is shown as text`, async () => {
+      // A question continues a long line after a colon.
+      const shown = (await page.locator("main").innerText()).replaceAll(/\n {4}: /g, "");
+      return marks.every(({ mark }) => shown.includes(mark));
+    });
+    await script.verify();
   };
 
   const clients = [];
@@ -57,14 +60,14 @@ export async function payloads({ product, browser }) {
   await row("payloads in arguments, the program and names of clients: the question", () => inQuestion(page, clients, verify));
   await row("payloads in the program: the details of the run", () => inProgram(page, clients[0], verify));
   await row("payloads in errors and names of clients: runs, denials and the overview", () => inErrors(page, clients, verify));
-  await row("payloads in names of files: kept results", () => inFileNames(page, clients[0], verify));
+  await row("payloads in kept values and names of files", () => inFileNames(page, clients[0], verify));
   await row("payloads in the audit log", () => inAudit(page, verify));
   await row("payloads in definitions and names of tools: the comparison", () => inDefinitions(page, product, verify));
   await row("payloads in the address", () => inAddress(page, verify));
   for (const view of VIEWS) {
     await row(`${view} with all of these`, async () => (await show(page, view), verify(view, [])));
   }
-  await row("payloads in a stream of events that is not the page's", () => inStream(page, script));
+  await row("payloads in a stream of events that is not the page's", () => inStream(page, process.origin));
   await row("control: the same payload runs in a page without these protections", () => control(context));
   await context.close();
 }
@@ -74,8 +77,23 @@ async function inQuestion(page, [client], verify) {
   const answer = client.run(`from shop import note\nnote(text=${pythonText(everything)}) # ${PAYLOADS[1].text}\n`);
   await active(question(page));
   await verify("question");
+  await page.setViewportSize(SIZES.phone);
+  expectEqual(await page.evaluate(unindentedLines), [], "wrapped lines of others at the left edge:");
+  await page.setViewportSize(SIZES.laptop);
   await question(page).getByRole("button", { name: "Deny" }).click();
   await answer;
+}
+
+/** Returns lines of others whose wrapped rest begins where lines of Lockhouse begin. Runs in the page. */
+function unindentedLines() {
+  const edge = document.querySelector(".lines span:not(.quoted)").getBoundingClientRect().left;
+  const rectangles = (line) => {
+    const range = document.createRange();
+    range.selectNodeContents(line);
+    return [...range.getClientRects()];
+  };
+  const quoted = [...document.querySelectorAll(".lines .quoted")];
+  return quoted.filter((line) => rectangles(line).some(({ left }, index) => index > 0 && left < edge + 10)).map((line) => line.textContent);
 }
 
 async function inProgram(page, client, verify) {
@@ -107,7 +125,7 @@ async function inFileNames(page, client, verify) {
   await client.run(`[{"name": ${pythonText(everything)}, "n": n} for n in range(500)]`);
   await show(page, "results");
   await page.locator("tbody tr").first().waitFor();
-  await verify("results", PAYLOADS.slice(0, 1));
+  await verify("results", []);
 }
 
 async function inAudit(page, verify) {
@@ -140,13 +158,13 @@ async function inAddress(page, verify) {
 }
 
 /** An intermediary that replaces the stream's data cannot add markup either. */
-async function inStream(page, script) {
+async function inStream(page, origin) {
   const hostile = await page.context().newPage();
   const sections = { hello: { version: everything, user: everything, administrator: true, now: "", address: everything, audit: false, audit_error: everything } };
   const body = Object.entries(sections).map(([name, data]) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`).join("");
   await page.close();
   await hostile.route("**/api/events", (route) => route.fulfill({ status: 200, contentType: "text/event-stream", body }));
-  await hostile.goto(script.origin);
+  await hostile.goto(origin);
   await hostile.getByText("pay00").first().waitFor();
   expectEqual(await hostile.locator(FOREIGN).count(), 0, "foreign elements:");
   expectEqual(await hostile.evaluate(() => window.payloadRan ?? null), null);

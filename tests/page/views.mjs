@@ -8,24 +8,20 @@ import { CHANGED_TOOLS, DELETE, LONG, REFUND, active, question } from "./actions
 import { SIZES, VIEWS, accessibilityFindings, open, overflow, show } from "./browser.mjs";
 import { expectEqual, row, until } from "./rows.mjs";
 
-/** A program whose calls overlap, fail, are denied and wait for approval. */
-const SHOWCASE = `import asyncio
-from shop import orders, customers, refund, delete_customer
-from mcp_tools import ToolError
+/** A program whose calls overlap, are denied and wait for approval. */
+const SHOWCASE = `import * as shop from "./servers/shop";
 
-today = orders(text="today")
-
-async def look(name):
-    return await customers.aio(text=name)
-
-for name in ["ann", "bob"]:
-    customers(text=name)
-try:
-    delete_customer(text="ann")
-except ToolError as error:
-    print(error)
-refund(order=4711, amount=129.9)
-orders(text="today")
+const today = await shop.orders({ text: "today" });
+const names = ["ann", "bob", "eve", "joe"];
+const found = await Promise.all(names.map((text) => shop.customers({ text })));
+try {
+  await shop.delete_customer({ text: "joe" });
+} catch (error) {
+  console.log(error.message);
+}
+await shop.refund({ order: 4711, amount: 129.9 });
+await shop.orders({ text: "today" });
+found.length;
 `;
 
 export async function views({ product, browser }) {
@@ -59,7 +55,7 @@ async function prepare(product, page) {
   const [claude, cursor] = [await product.client("claude-code"), await product.client("cursor")];
   await cursor.run(DELETE);
   await cursor.run(LONG);
-  const showcase = claude.run(SHOWCASE);
+  const showcase = claude.run(SHOWCASE, { language: "typescript" });
   await show(page, "approvals");
   await active(question(page));
   await question(page).getByRole("button", { name: "Approve" }).click();

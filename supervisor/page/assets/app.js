@@ -15,17 +15,22 @@ import { results } from "./results.js";
 import { runs } from "./runs.js";
 import { savings } from "./savings.js";
 import { servers } from "./servers.js";
-import { preference, redraw, setDrawView, state } from "./state.js";
+import { isAdministrator, preference, redraw, setDrawView, state } from "./state.js";
 
 const VIEWS = [overview, runs, approvals, denials, servers, results, audit, savings, host];
 const THEMES = { system: "light", light: "dark", dark: "system" };
+
+/** The views of this person. Until it is known who they are, all views are listed. */
+function views() {
+  return VIEWS.filter((view) => !view.isForAdministrators || state.hello === null || isAdministrator());
+}
 
 let current = overview;
 let argument = null;
 
 function readAddress() {
   const [, name, rest] = /^#\/(\w+)(?:\/(.*))?$/.exec(location.hash) ?? [];
-  const view = VIEWS.find((one) => one.name === name) ?? overview;
+  const view = views().find((one) => one.name === name) ?? overview;
   try {
     return { view, argument: rest ? decodeURIComponent(rest) : null };
   } catch {
@@ -77,7 +82,7 @@ function drawViews(pending) {
     const attributes = { href: `#/${view.name}`, "aria-current": isCurrent ? "page" : null, tabindex: isCurrent ? "0" : "-1" };
     return h("li", { key: view.name }, h("a", attributes, h("span", null, view.title), badge(view)));
   };
-  draw(document.getElementById("views"), VIEWS.map(item));
+  draw(document.getElementById("views"), views().map(item));
 }
 
 function showLink(link, seconds) {
@@ -126,7 +131,7 @@ async function start() {
     event.preventDefault();
     document.getElementById("main").focus();
   };
-  startShortcuts((index) => VIEWS[index] && (location.hash = `#/${VIEWS[index].name}`));
+  startShortcuts((index) => views()[index] && (location.hash = `#/${views()[index].name}`));
   setInterval(() => current.isTicking?.() && !document.hidden && redraw(), 1_000);
   // A wrong or used token does not end a session that this browser has.
   await login().catch(() => {});

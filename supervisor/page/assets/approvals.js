@@ -7,7 +7,7 @@ import { countdown, plural, time } from "./format.js";
 import { announce } from "./messages.js";
 import { notificationButton, notifyQuestion } from "./notifications.js";
 import { clientName, diff, empty, runLink, stateLabel, timeElement, viewHead } from "./parts.js";
-import { redraw, state } from "./state.js";
+import { isAdministrator, redraw, state } from "./state.js";
 
 /** After a question appears, its buttons are inactive for this time: a click was meant for something else. */
 const INACTIVE_MS = 500;
@@ -60,8 +60,8 @@ function inactiveUntil() {
 
 function endText(question) {
   return new Date(question.expires) <= new Date()
-    ? "Expired. Nobody answered in time, so the call was not made."
-    : "No longer pending: it was answered elsewhere, or its run has ended.";
+    ? "Expired: nobody answered in time, so the call was not made."
+    : "No longer pending: answered elsewhere, or the run has ended.";
 }
 
 async function answer(entry, decision, card) {
@@ -107,6 +107,9 @@ function scopeChoice(id, entry) {
 }
 
 function answerRow(id, entry) {
+  if (!isAdministrator() && !entry.end) {
+    return h("p", { class: "muted", key: "who" }, "An administrator answers here. Your AI client may ask you at the same time.");
+  }
   if (entry.end) return h("div", { class: "answer", key: "end" }, stateLabel(entry.end.tone, ""), h("strong", null, entry.end.text));
   const isInactive = entry.busy || performance.now() < entry.activeFrom;
   const button = (verb, decision, tone) =>
@@ -130,6 +133,15 @@ function answerRow(id, entry) {
   );
 }
 
+/**
+ * The text of a question as the terminal shows it. Lines with text of others begin with a bar or a colon. Where such a line
+ * is too long for the window, its rest stays indented, so that it cannot imitate a line of Lockhouse.
+ */
+function questionText(text) {
+  const line = (content) => h("span", { class: /^ {4}[|:] /.test(content) ? "quoted" : null }, content || " ");
+  return h("pre", { class: "listing lines", dir: "ltr" }, text.replace(/\n$/, "").split("\n").map(line));
+}
+
 function card([id, entry]) {
   const { question } = entry;
   const left = (new Date(question.expires) - Date.now()) / 1000;
@@ -150,14 +162,14 @@ function card([id, entry]) {
       "Client: ", clientName(question.client), " · run ", runLink(question.execution),
       " · asked ", timeElement(question.asked, time(question.asked)),
     ),
-    h("pre", { class: "listing", dir: "ltr" }, question.text),
+    questionText(question.text),
     h(
       "div",
       { class: "decision" },
       question.diff
         ? [h("h3", null, "What “always” changes in the policy"), diff(question.diff, "Change of the policy")]
         : null,
-      scopeChoice(id, entry),
+      isAdministrator() ? scopeChoice(id, entry) : null,
       answerRow(id, entry),
     ),
   );

@@ -8,7 +8,7 @@ import { callName, clientName, diff, empty, runLink, stateLabel, timeElement, vi
 import { isAdministrator, redraw, state } from "./state.js";
 import { steadyOrder } from "./steady_order.js";
 
-/** The change that the person looks at for a denial, by the denial's key: `{effect, preview, isBusy, done}`. */
+/** The change that the person looks at for a denial, by the denial's key: `{effect, preview, isBusy, done, last}`. */
 const proposals = new Map();
 
 const keyOf = (denial) => [denial.client, denial.server, denial.kind, denial.item, denial.rule, denial.decision].join("\u0000");
@@ -16,7 +16,7 @@ const keyOf = (denial) => [denial.client, denial.server, denial.kind, denial.ite
 const EFFECTS = { ask: "Ask me each time", allow: "Allow always" };
 
 async function preview(key, denial, effect) {
-  const proposal = { effect, preview: null, isBusy: true, done: null };
+  const proposal = { effect, preview: null, isBusy: true, done: null, last: denial.last };
   proposals.set(key, proposal);
   redraw();
   try {
@@ -52,6 +52,8 @@ async function apply(key, denial) {
 }
 
 function suggestion(key, denial) {
+  // A later denial of the same call is a new one.
+  if (proposals.get(key)?.done && proposals.get(key).last !== denial.last) proposals.delete(key);
   const proposal = proposals.get(key);
   if (proposal?.done) return h("p", { class: "notice good", role: "status" }, proposal.done);
   const choose = (effect) =>

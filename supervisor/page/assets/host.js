@@ -126,4 +126,4 @@ function render() {
   ];
 }
 
-export const host = { name: "host", title: "Host", render };
+export const host = { name: "host", title: "Host", isForAdministrators: true, render };

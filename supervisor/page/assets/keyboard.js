@@ -11,7 +11,7 @@ const SHORTCUTS = [
   [["?"], "show this list"],
   [["Tab"], "go to the next control"],
   [["↑", "↓", "←", "→"], "go to another view, with the focus in the list of views"],
-  [["Esc"], "close this list"],
+  [["Esc"], "close this list, or leave a field"],
 ];
 
 /** Whether single keys act. People who dictate, or who press keys by accident, can turn them off. */
@@ -55,6 +55,7 @@ export function moveInViews(event) {
 /** Starts the shortcuts. `show(index)` shows a view. */
 export function startShortcuts(show) {
   document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") event.target.matches?.("input, select") && event.target.blur();
     const isTyping = event.target.closest?.("input:not([type=radio], [type=checkbox]), select, textarea");
     if (event.ctrlKey || event.altKey || event.metaKey || isTyping || !areShortcutsOn()) return;
     if (document.getElementById("dialog").open) return;

@@ -1,13 +1,15 @@
 // The overview: what needs the person, what runs, and what happened last.
 
+import { post } from "./api.js";
 import { pendingCount } from "./approvals.js";
 import { h, untrusted } from "./dom.js";
 import { number, plural, time } from "./format.js";
 import { protectionLabel } from "./host.js";
+import { tellError } from "./messages.js";
 import { callName, clientName, empty, runLink, stateLabel, timeElement, viewHead } from "./parts.js";
 import { isActive, runState } from "./runs.js";
 import { tokensOf } from "./savings.js";
-import { state } from "./state.js";
+import { isAdministrator, state } from "./state.js";
 
 const LATEST = 6;
 
@@ -51,7 +53,7 @@ function figures() {
     figure("#/approvals", "Approvals", number(pending), pending ? "wait for your answer" : "nothing waits"),
     figure("#/runs", "Active runs", number(active.length), plural(active.filter((run) => run.state !== "running").length, "waits", "wait")),
     figure("#/denials", "Denied calls", number(denied), denied ? plural(denials.length, "different call") : "none"),
-    serverFigure(),
+    isAdministrator() ? serverFigure() : null,
     figure("#/savings", "Tokens kept out", number(saved.today), `today; ${number(saved.all)} in ${plural(saved.days, "day")}`),
   );
 }
@@ -103,15 +105,20 @@ function processes() {
   return listPanel("Lockhouse processes", "#/host", (state.processes?.processes ?? []).map(row), "No Lockhouse process is running.");
 }
 
+async function leave() {
+  await post("/api/logout", {}).catch(tellError);
+  location.reload();
+}
+
 function render() {
   const isIdle = !state.processes?.processes.length && !state.runs?.recent.length;
   return [
-    viewHead("Overview", state.hello ? `Lockhouse ${state.hello.version}, user ${state.hello.user}` : ""),
+    viewHead("Overview", state.hello ? `Lockhouse ${state.hello.version}, user ${state.hello.user}` : "", h("button", { type: "button", onclick: leave }, "Log out")),
     state.hello?.audit === false ? h("p", { class: "notice warn", key: "audit" }, `The audit log cannot be read: ${state.hello.audit_error ?? "unknown reason"}. Past runs, denials and savings are missing.`) : null,
     figures(),
     isIdle
       ? empty("Nothing has run yet", "Connect an AI client with lockhouse setup, or try lockhouse demo.")
-      : h("div", { class: "panels", key: "panels" }, latestRuns(), latestDenials(), processes()),
+      : h("div", { class: "panels", key: "panels" }, latestRuns(), latestDenials(), isAdministrator() ? processes() : null),
   ];
 }
 

@@ -140,4 +140,4 @@ function render() {
   ];
 }
 
-export const servers = { name: "servers", title: "Servers", render };
+export const servers = { name: "servers", title: "Servers", isForAdministrators: true, render };
