@@ -1,6 +1,6 @@
 // The calls of a run on a time axis, with a table of the same data.
 
-import { h } from "./dom.js";
+import { h, untrusted } from "./dom.js";
 import { bytes, duration, plural } from "./format.js";
 import { callName, stateLabel, table } from "./parts.js";
 
@@ -68,8 +68,8 @@ const COLUMNS = [
   { label: "Line", number: true },
   { label: "Start", number: true },
   { label: "Duration", number: true },
-  { label: "Outcome" },
-  { label: "Decision" },
+  { label: "Outcome", wide: true },
+  { label: "Decision", wide: true },
   { label: "Arguments", number: true },
   { label: "Result", number: true },
 ];
@@ -85,8 +85,8 @@ export function callTable(calls) {
         call.line ?? "",
         duration(call.start_ms),
         call.ms === null ? "" : duration(call.ms),
-        [outcomeLabel(call), call.reason ? h("div", { class: "muted small-text" }, call.reason) : null],
-        [call.decision ?? "", call.approval ? ` (approved: ${call.approval})` : "", call.rule ? h("div", { class: "muted small-text" }, call.rule) : null],
+        [outcomeLabel(call), call.reason ? h("div", { class: "muted small-text" }, untrusted(call.reason)) : null],
+        [call.decision ?? "", call.approval ? ` (approved: ${call.approval})` : "", call.rule ? h("div", { class: "muted small-text" }, untrusted(call.rule)) : null],
         call.arguments_bytes === null ? "" : bytes(call.arguments_bytes),
         call.result_bytes === null ? "" : bytes(call.result_bytes),
       ],
