@@ -7,9 +7,12 @@ import { callName, stateLabel, table } from "./parts.js";
 /** Positions of the marks of the axis, as parts of the whole. */
 const MARKS = [0, 0.25, 0.5, 0.75];
 
-/** The end of a call in milliseconds from the start of the run; `now` for a call that is in flight. */
+/**
+ * The end of a call in milliseconds from the start of the run; `now` for a call that is in flight. The duration of a call
+ * includes the time for which it waited for approval.
+ */
 function endOf(call, now) {
-  return call.ms === null ? now : call.start_ms + call.ms;
+  return call.ms === null ? now : Math.min(call.start_ms, call.asked_ms ?? Infinity) + call.ms;
 }
 
 export function outcomeLabel(call) {
