@@ -110,7 +110,8 @@ async function applyRule(page, client, product) {
 async function acceptDefinition(page, client, product) {
   product.setTools(CHANGED_TOOLS);
   await show(page, "servers");
-  await page.getByRole("button", { name: "Review the changes" }).click();
+  // Lockhouse limits how often it lists the tools of a server that changes.
+  await page.getByRole("button", { name: "Review the changes" }).click({ timeout: 60_000 });
   const card = page.locator("article", { hasText: "shop" }).first();
   await card.locator(".diff .added", { hasText: "collector@example.com" }).waitFor();
   const blocked = await client.run("from shop import orders\norders(text='today')\n");
