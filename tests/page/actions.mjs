@@ -197,7 +197,9 @@ async function steadyQuestions(page, client) {
       new Promise((resolve) => {
         const list = document.querySelector(".questions");
         new MutationObserver((_, observer) => {
-          const buttons = [...list.lastElementChild.querySelectorAll(".answer button")];
+          const [, added] = list.querySelectorAll('[data-state="pending"]');
+          if (!added) return;
+          const buttons = [...added.querySelectorAll(".answer button")];
           observer.disconnect();
           buttons.forEach((button) => button.click());
           resolve(buttons.map((button) => button.getAttribute("aria-disabled")));

@@ -14,8 +14,10 @@ const INACTIVE_MS = 500;
 /** This many questions keep their place after their end. */
 const ENDED_MAX = 100;
 
-/** The questions that this page has received, in the order of their arrival: `{question, activeFrom, end, busy, error}`. `activeFrom` is `null` until
- * the question is drawn. */
+/**
+ * The questions that this page has received, in the order of their arrival: `{question, activeFrom, end, busy, error}`.
+ * `activeFrom` is `null` until the question is drawn.
+ */
 const known = new Map();
 let isShown = false;
 
