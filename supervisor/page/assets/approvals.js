@@ -164,7 +164,7 @@ function card([id, entry]) {
       "div",
       { class: "panel-head" },
       h("h2", { id: `question-title-${id}`, class: "clamp" }, untrusted(title)),
-      h("span", { class: "deadline muted small-text" }, entry.end ? "" : `expires in ${countdown(left)}`),
+      h("span", { class: "deadline muted small-text" }, entry.end ? "ended" : `expires in ${countdown(left)}`),
     ),
     h(
       "p",
