@@ -10,6 +10,7 @@ mod config_toml;
 mod dialects;
 mod documentation;
 mod engine_settings;
+mod engine_sharing;
 mod entry_moves;
 mod env_file;
 mod error;
@@ -61,6 +62,7 @@ use lockhouse_policies::Source;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{DirectExposure, Endpoint, Exposure, ServerDefinition, ServerLimits};
 
+use engine_sharing::EngineSharing;
 use requirements::Requirements;
 
 pub(crate) use client_entry::{
@@ -88,7 +90,6 @@ pub(crate) use server_table::{profile_table, to_server_table};
 pub(crate) use setup_digest::Setup;
 pub(crate) use skip_reason::SkipReason;
 pub(crate) use skipped_server::SkippedServer;
-pub(crate) use tables::EngineSharing;
 pub(crate) use unique_servers::normalize_server_name;
 pub(crate) use unresolved_server::UnresolvedServer;
 

@@ -13,6 +13,7 @@ use lockhouse_gate::skills::DIRECTORIES_MAX;
 use lockhouse_upstream::TextDecoding;
 use serde::Deserialize;
 
+use super::engine_sharing::EngineSharing;
 use super::keys::{Range, table};
 use super::package_spec::PackageSpec;
 
@@ -243,15 +244,6 @@ table! {
         directory: Option<PathBuf> = None,
             else "that of the AI client, so clients in different directories share nothing", like "\"~\"";
     }
-}
-
-/// Whether a `lockhouse serve` over standard input and output has an engine of its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum EngineSharing {
-    #[default]
-    Own,
-    Shared,
 }
 
 table! {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::range::Range;
 use crate::config::package_spec::PackageSpec;
-use crate::config::tables::EngineSharing;
+use crate::config::engine_sharing::EngineSharing;
 
 /// A type that a configuration key can have.
 pub(in crate::config) trait ValueType {
