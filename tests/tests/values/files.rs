@@ -35,7 +35,7 @@ async fn files_in_a_value_become_content_of_the_answer() {
             "from mcp_tools import Blob\n{'a': [Blob(b'x', 'audio/wav')], 'b': Blob(b'y', 'application/pdf', 'report 1.pdf')}",
             json!([
                 {"type": "audio", "data": "eA==", "mimeType": "audio/wav"},
-                {"type": "resource", "resource": {"uri": "lockhouse://EXECUTION/2/report_1.pdf", "mimeType": "application/pdf", "blob": "eQ=="}},
+                {"type": "resource_link", "uri": "lockhouse://result/HANDLE", "name": "report 1.pdf", "mimeType": "application/pdf", "size": 1},
             ]),
             json!({
                 "a": [{"content": 1, "mime_type": "audio/wav", "bytes": 1}],
@@ -45,7 +45,7 @@ async fn files_in_a_value_become_content_of_the_answer() {
         (
             "typescript",
             "[1, {data: new Uint8Array([120]).buffer, mimeType: 'text/csv', name: 'a.csv'}]",
-            json!([{"type": "resource", "resource": {"uri": "lockhouse://EXECUTION/1/a.csv", "mimeType": "text/csv", "blob": "eA=="}}]),
+            json!([{"type": "resource_link", "uri": "lockhouse://result/HANDLE", "name": "a.csv", "mimeType": "text/csv", "size": 1}]),
             json!([1, {"content": 1, "mime_type": "text/csv", "bytes": 1, "name": "a.csv"}]),
         ),
         (
@@ -57,10 +57,12 @@ async fn files_in_a_value_become_content_of_the_answer() {
         ("python", "b'x'", json!([]), json!({"base64": "eA=="})),
     ] {
         let (content, answer) = run(&session, language, code).await;
-        let execution = answer["execution"].as_str().unwrap();
-        let blocks: Value =
-            serde_json::from_str(&blocks.to_string().replace("EXECUTION", execution)).unwrap();
-        table.row(format!("{language}: the blocks of {code}"), equal(json!(content[1..]), blocks));
+        let handles =
+            answer["files"].as_array().into_iter().flatten().filter_map(|file| file["handle"].as_str());
+        let told =
+            handles.fold(json!(content[1..]).to_string(), |told, handle| told.replace(handle, "HANDLE"));
+        let told: Value = serde_json::from_str(&told).unwrap();
+        table.row(format!("{language}: the blocks of {code}"), equal(told, blocks));
         table.row(format!("{language}: the value of {code}"), equal(&answer["value"], &value));
         let text: Value = serde_json::from_str(content[0]["text"].as_str().unwrap()).unwrap();
         table.row(format!("{language}: the text is the structure, {code}"), equal(text, answer));
@@ -77,7 +79,8 @@ async fn files_in_a_value_become_content_of_the_answer() {
 
 #[tokio::test]
 async fn the_number_and_size_of_files_are_limited() {
-    let lockhouse = Lockhouse::new();
+    // If files are stored, further ones are links: see `files_in_out::returned_files`.
+    let lockhouse = Lockhouse::new().config("[results]\nfiles_mib = 0\n");
     let session = lockhouse.serve().await;
     let mut table = Table::new("many files");
     for (code, shown) in [

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -65,7 +66,7 @@ impl Directory {
             }
         };
         files::open_regular_file(
-            std::fs::OpenOptions::new().write(true).create_new(true),
+            std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600),
             &directory.join(format!("{handle}.{CONTENT}")),
         )
         .map(Some)

@@ -11,7 +11,7 @@ const EXTENSION_BYTES_MAX: usize = 16;
 /// characters, characters that are special on other systems, and leading dots.
 pub fn safe_name(name: &str) -> String {
     let shown = visible_text(name);
-    let safe = |c: char| if c.is_control() || "/\\:*?\"<>|".contains(c) { '_' } else { c };
+    let safe = |c: char| if c.is_control() || "/\\:*?\"<>|\u{fffd}".contains(c) { '_' } else { c };
     let safe: String = shown.chars().map(safe).collect();
     let safe = safe.trim_matches([' ', '.']);
     let name = if name.trim_start().starts_with('.') { format!("_{safe}") } else { safe.to_owned() };

@@ -59,8 +59,8 @@ impl<'a> AnswerFiles<'a> {
             stored.as_ref().map(|stored| stored.name.clone()).or(file.name.as_deref().map(str::to_owned));
         let handle = stored.map(|stored| stored.handle);
         let mut stand_in = json!({"content": null, "mime_type": mime_type, "bytes": file.bytes()});
-        if let Some(name) = &name {
-            stand_in["name"] = name.as_str().into();
+        if let Some(name) = &file.name {
+            stand_in["name"] = name.as_ref().into();
         }
         let described = ResultFile { base64: None, mime_type, name, bytes: file.bytes() as u64, handle };
         match self.add(described, |_| Some(file.base64.to_owned())) {
