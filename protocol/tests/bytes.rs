@@ -8,10 +8,10 @@ use std::fmt::{Debug, Write};
 
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, FileSource, FileTarget, Finding,
-    FromWorker, FromZygote, Job, LoadedPackage, Outcome, PlannedCall, PromptName, Protection, PythonPackages,
-    Request, ResourceUri, ResultHandle, SandboxProfile, SearchDetail, ServerName, SkillName, Stream,
-    ToWorker, ToZygote, ToolName,
+    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode,
+    FileSource, FileTarget, Finding, FromWorker, FromZygote, Job, LoadedPackage, Outcome, PlannedCall,
+    PromptName, Protection, PythonPackages, Request, ResourceUri, ResultHandle, SandboxProfile, SearchDetail,
+    ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;

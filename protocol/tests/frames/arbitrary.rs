@@ -1,10 +1,10 @@
 //! Proptest strategies that generate protocol messages of each kind with arbitrary contents.
 
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, FileSource, FileTarget, Finding,
-    FromWorker, FromZygote, Job, LoadedPackage, Outcome, PlannedCall, PromptName, Protection, PythonPackages,
-    Reply, Request, ResourceUri, ResultHandle, SandboxProfile, SearchDetail, ServerName, SkillName, Stream,
-    ToWorker, ToZygote, ToolName, Verdict,
+    CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode,
+    FileSource, FileTarget, Finding, FromWorker, FromZygote, Job, LoadedPackage, Outcome, PlannedCall,
+    PromptName, Protection, PythonPackages, Reply, Request, ResourceUri, ResultHandle, SandboxProfile,
+    SearchDetail, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName, Verdict,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;

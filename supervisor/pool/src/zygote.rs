@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::child_stderr::LastLines;
-use lockhouse_protocol::{Exit, Finding, FromZygote, LoadedPackage, PythonPackages, STACK_OVERFLOW_STATUS, ToZygote};
+use lockhouse_protocol::{
+    Exit, Finding, FromZygote, LoadedPackage, PythonPackages, STACK_OVERFLOW_STATUS, ToZygote,
+};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};

@@ -110,7 +110,7 @@ fn pool(
     arguments: Vec<String>,
 ) -> PoolSettings {
     let pool = &document.pool;
-    let profile = ConfinementProfile {
+    let profile = SandboxProfile {
         cpu_seconds: limits.cpu.as_secs(),
         memory_bytes: limits.memory_bytes,
         unprivileged_id: nix::unistd::geteuid().is_root().then_some(pool.unprivileged_id),

@@ -57,7 +57,11 @@ impl<S: Service<RoleServer>> ToolCalls<S> {
 
     /// Starts a call, whose answer is written to `writer`. Returns the call if rmcp must serve it: before the handshake is
     /// complete, or if the request names a protocol version of its own.
-    pub(super) fn start<W>(self: &Arc<Self>, call: Box<ToolCall>, writer: &LineWriter<W>) -> Result<(), Box<ToolCall>>
+    pub(super) fn start<W>(
+        self: &Arc<Self>,
+        call: Box<ToolCall>,
+        writer: &LineWriter<W>,
+    ) -> Result<(), Box<ToolCall>>
     where
         W: AsyncWrite + Send + Unpin + 'static,
     {

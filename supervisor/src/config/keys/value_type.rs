@@ -12,8 +12,8 @@ use lockhouse_upstream::TextDecoding;
 use serde_json::{Value, json};
 
 use super::range::Range;
-use crate::config::package_spec::PackageSpec;
 use crate::config::engine_sharing::EngineSharing;
+use crate::config::package_spec::PackageSpec;
 
 /// A type that a configuration key can have.
 pub(in crate::config) trait ValueType {
