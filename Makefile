@@ -64,7 +64,8 @@ test-default-features: tools
 test-upstreams: build-for-tests prepare-upstreams
 	tests/upstreams/run.sh
 
-# Runs eight AI clients without a person against a scripted model, and seven SDK clients; the first run installs 1.5 GB. CLIENTS="codex gemini" selects.
+# Runs eight AI clients without a person against a scripted model, and seven SDK clients; the first run installs 1.5 GB. CLIENTS="codex gemini" selects; CLIENTS=setup runs only
+# `lockhouse setup` and its undo, on files that seven clients wrote.
 test-clients: build-for-tests prepare-clients
 	tests/clients/run.sh $(CLIENTS)
 

@@ -25,6 +25,7 @@ mod reload;
 mod result;
 mod run;
 mod runs;
+mod sandbox;
 mod serve;
 mod server;
 mod sessions;

@@ -38,6 +38,7 @@ mod unique_servers;
 mod unresolved_server;
 mod worker_pools;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use lockhouse_audit as audit;
@@ -51,7 +52,8 @@ use lockhouse_front::http::{HttpSettings, ListenAddress};
 use lockhouse_gate::results;
 use lockhouse_gate::skills::SkillSettings;
 use lockhouse_policies::Source;
-use lockhouse_upstream::{DirectExposure, Exposure, ServerLimits};
+use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{DirectExposure, Exposure, ServerDefinition, ServerLimits};
 
 use requirements::Requirements;
 
@@ -71,7 +73,7 @@ pub(crate) use policy_files::{
 };
 pub(crate) use secret_detection::{looks_secret, replace_secrets, store_secret};
 pub(crate) use server_entry::ServerEntry;
-pub(crate) use server_table::to_server_table;
+pub(crate) use server_table::{profile_table, to_server_table};
 pub(crate) use skip_reason::SkipReason;
 pub(crate) use skipped_server::SkippedServer;
 pub(crate) use unique_servers::normalize_server_name;
@@ -262,6 +264,24 @@ pub(crate) fn load_skill_settings(files: &Files) -> Result<SkillSettings, Config
     let environment = Environment::from_process();
     let (document, path) = load_document(files, &environment)?;
     Ok(engine_settings::skill_settings(&document.skills, &path, &environment))
+}
+
+/// The servers that may be used, by name, and the names of the others with the reasons.
+pub(crate) type AdmittedServers = (BTreeMap<ServerName, ServerDefinition>, Vec<(ServerName, String)>);
+
+/// Applies the administrator's requirements to servers that are not in the configuration yet.
+///
+/// # Errors
+/// [`ConfigError`] if a requirements file cannot be used.
+pub(crate) fn apply_requirements(
+    servers: BTreeMap<ServerName, ServerDefinition>,
+    environment: &Environment,
+) -> Result<AdmittedServers, ConfigError> {
+    let requirements = Requirements::load(ServerLimits::default(), environment)?;
+    let (mut admitted, refused) = requirements.apply(servers.clone());
+    admitted.retain(|name, _| servers.contains_key(name));
+    let refused = refused.iter().map(|refusal| (refusal.server().clone(), refusal.reason()));
+    Ok((admitted, refused.collect()))
 }
 
 /// Lists the MCP servers in an AI client's configuration file, without resolving placeholders. Returns `None` if the

@@ -41,6 +41,8 @@ def merge(into, more):
 
 class ClaudeCode:
     name, package, init = "Claude Code", "@anthropic-ai/claude-code", "claude-code"
+    # The file to which its own `mcp add` writes, and the key of the servers there.
+    file, section = ".claude.json", "mcpServers"
     http_answer = "text"
     timeout_variable = "MCP_TOOL_TIMEOUT"
 
@@ -54,8 +56,8 @@ class ClaudeCode:
         return {"ANTHROPIC_BASE_URL": home.api, "ANTHROPIC_API_KEY": "k", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
                 "DISABLE_AUTOUPDATER": "1"}
 
-    def add_server(command):
-        return ["claude", "mcp", "add", "-s", "user", "books", "--", *command]
+    def add_server(command, name="books"):
+        return ["claude", "mcp", "add", "-s", "user", name, "--", *command]
 
     def command(prompt):
         return ["claude", "-p", prompt, "--model", "claude-sonnet-4-5"]
@@ -63,6 +65,8 @@ class ClaudeCode:
 
 class Codex:
     name, package, init = "Codex", "@openai/codex", "codex"
+    # The file to which its own `mcp add` writes, and the key of the servers there.
+    file, section = ".codex/config.toml", "mcp_servers"
     http_answer = "value"
     timeout_variable = None
     model = "gpt-5.1"
@@ -82,8 +86,8 @@ class Codex:
     def environment(home):
         return {"SCRIPT_KEY": "k"}
 
-    def add_server(command):
-        return ["codex", "mcp", "add", "books", "--", *command]
+    def add_server(command, name="books"):
+        return ["codex", "mcp", "add", name, "--", *command]
 
     def command(prompt):
         return ["codex", "exec", "--skip-git-repo-check", prompt]
@@ -91,6 +95,8 @@ class Codex:
 
 class OpenCode:
     name, package, init = "OpenCode", "opencode-ai", "opencode"
+    # The file to which its own `mcp add` writes, and the key of the servers there.
+    file, section = ".config/opencode/opencode.jsonc", "mcp"
     http_answer = "value"
     timeout_variable = None
 
@@ -106,12 +112,17 @@ class OpenCode:
     def environment(home):
         return {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
 
+    def add_server(command, name="books"):
+        return ["opencode", "mcp", "add", name, "--", *command]
+
     def command(prompt):
         return ["opencode", "run", prompt]
 
 
 class Qwen:
     name, package, init = "Qwen Code", "@qwen-code/qwen-code", "qwen"
+    # The file to which its own `mcp add` writes, and the key of the servers there.
+    file, section = ".qwen/settings.json", "mcpServers"
     http_answer = "value"
     timeout_variable = None
 
@@ -126,8 +137,8 @@ class Qwen:
     def environment(home):
         return {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": home.api + "/v1", "OPENAI_MODEL": "m"}
 
-    def add_server(command):
-        return ["qwen", "mcp", "add", "-s", "user", "books", *command]
+    def add_server(command, name="books"):
+        return ["qwen", "mcp", "add", "-s", "user", name, *command]
 
     def command(prompt):
         return ["qwen", "-p", prompt]
@@ -135,6 +146,8 @@ class Qwen:
 
 class GeminiCli:
     name, package, init = "Gemini CLI", "@google/gemini-cli", "gemini"
+    # The file to which its own `mcp add` writes, and the key of the servers there.
+    file, section = ".gemini/settings.json", "mcpServers"
     http_answer = "labelled"
     timeout_variable = None
 
@@ -151,8 +164,8 @@ class GeminiCli:
     def environment(home):
         return {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": home.api, "GEMINI_MODEL": "gemini-2.5-flash"}
 
-    def add_server(command):
-        return ["gemini", "mcp", "add", "-s", "user", "books", *command]
+    def add_server(command, name="books"):
+        return ["gemini", "mcp", "add", "-s", "user", name, *command]
 
     def command(prompt):
         return ["gemini", "-p", prompt, "--skip-trust"]
@@ -160,6 +173,8 @@ class GeminiCli:
 
 class Copilot:
     name, package, init = "Copilot CLI", "@github/copilot", "copilot"
+    # The file to which its own `mcp add` writes, and the key of the servers there.
+    file, section = ".copilot/mcp-config.json", "mcpServers"
     http_answer = "text"
     timeout_variable = None
 
@@ -174,8 +189,8 @@ class Copilot:
         return {"COPILOT_PROVIDER_BASE_URL": home.api + "/v1", "COPILOT_PROVIDER_API_KEY": "k", "COPILOT_MODEL": "gpt-4.1",
                 "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false"}
 
-    def add_server(command):
-        return ["copilot", "mcp", "add", "books", "--", *command]
+    def add_server(command, name="books"):
+        return ["copilot", "mcp", "add", name, "--", *command]
 
     def command(prompt):
         return ["copilot", "-p", prompt, "--allow-tool", "lockhouse"]
@@ -183,6 +198,8 @@ class Copilot:
 
 class Cline:
     name, package, init = "Cline", "cline", "cline"
+    # The file to which its own `mcp add` writes, and the key of the servers there.
+    file, section = ".cline/data/settings/cline_mcp_settings.json", "mcpServers"
     http_answer = "text"
     timeout_variable = None
 
@@ -197,8 +214,8 @@ class Cline:
     def environment(home):
         return {"CLINE_NO_AUTO_UPDATE": "1"}
 
-    def add_server(command):
-        return ["cline", "mcp", "add", "books", "--yes", "--", *command]
+    def add_server(command, name="books"):
+        return ["cline", "mcp", "add", name, "--yes", "--", *command]
 
     def command(prompt):
         return ["cline", "--auto-approve", "true", prompt + " now"]

@@ -3,6 +3,7 @@
 #   run.sh                    all of them
 #   run.sh codex gemini       these AI clients
 #   run.sh sdks               the SDK clients
+#   run.sh setup              `lockhouse setup` and its undo on the files of the AI clients' own commands
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,10 +16,13 @@ if [ ! -f "$root/build/clients/stamp" ]; then
 fi
 status=0
 case "${1:-}" in
-sdks) ;;
+sdks | setup) ;;
 *) python3 -B "$here/check_clients.py" "$lockhouse" "$@" || status=1 ;;
 esac
 case "${1:-}" in
 "" | sdks) python3 -B "$here/check_sdks.py" "$lockhouse" || status=1 ;;
+esac
+case "${1:-}" in
+"" | setup) python3 -B "$here/check_setup.py" "$lockhouse" || status=1 ;;
 esac
 exit $status

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lockhouse_upstream::{Confinement, exec_confined};
+use lockhouse_upstream::{Grants, Network, exec_confined};
 
 use super::{UNAVAILABLE, print_error};
 
@@ -16,16 +16,25 @@ pub(super) struct Arguments {
     read: Vec<PathBuf>,
     #[arg(long)]
     write: Vec<PathBuf>,
+    /// All sockets
     #[arg(long)]
     network: bool,
+    /// Sockets of TCP and UDP
+    #[arg(long, conflicts_with = "network")]
+    internet: bool,
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
 
 /// Enters the sandbox and replaces this process by the upstream server's program (exec). Returns only on failure.
 pub(super) fn confine(arguments: Arguments) -> ExitCode {
-    let Arguments { read, write, network, command } = arguments;
+    let Arguments { read, write, network, internet, command } = arguments;
+    let network = match (network, internet) {
+        (true, _) => Network::All,
+        (false, true) => Network::Internet,
+        (false, false) => Network::None,
+    };
     let (program, arguments) =
         command.split_first().map_or((OsString::new(), &[][..]), |(p, a)| (p.clone(), a));
-    print_error(&exec_confined(&Confinement { read, write, network }, &program, arguments), UNAVAILABLE)
+    print_error(&exec_confined(&Grants { read, write, network }, &program, arguments), UNAVAILABLE)
 }

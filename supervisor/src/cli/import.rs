@@ -8,10 +8,12 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use lockhouse_base::text_files::back_up;
+use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{ConfinementProfile, ServerLimits};
 
-use super::confirmation::Confirmation;
+use super::confirmation::{Confirmation, ask_no_yes};
 use super::terminal::sanitize;
-use super::{print_config_error, table};
+use super::{print_config_error, sandbox, table};
 use crate::config::{
     self, AiClient, ConfigEdit, ConfigError, Environment, Files, ServerEntry, Settings, looks_secret,
     store_secret, to_server_table,
@@ -27,6 +29,9 @@ pub(super) struct Arguments {
     /// Do not connect to the imported servers now
     #[arg(long)]
     no_connect: bool,
+    /// Run the imported servers that are processes in a sandbox [default: a question on a terminal, otherwise none]
+    #[arg(long, value_name = "PROFILE", value_parser = ConfinementProfile::NAMES)]
+    sandbox: Option<String>,
     #[command(flatten)]
     confirmation: Confirmation,
 }
@@ -72,6 +77,7 @@ async fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, Co
         println!("there is nothing to import");
         return Ok(ExitCode::SUCCESS);
     }
+    let entries = sandboxed(&imported, arguments, &settings, &environment);
     let servers =
         if imported.len() == 1 { "1 server".to_owned() } else { format!("{} servers", imported.len()) };
     let question = format!("Write {servers} into {}?", edit.path().display());
@@ -79,7 +85,8 @@ async fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, Co
         return Ok(ExitCode::SUCCESS);
     }
     let path = edit.path().to_owned();
-    let backup = write(files, edit, &imported)?;
+    let written: Vec<_> = entries.iter().map(|(name, entry)| (*name, entry)).collect();
+    let backup = write(files, edit, &written)?;
     println!("wrote {servers} into {}", path.display());
     if let Some(backup) = backup {
         println!("the previous version is in {}", backup.display());
@@ -97,6 +104,41 @@ async fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, Co
         "`lockhouse init` adds Lockhouse to your AI clients; then remove the imported entries from their files"
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the entries of the imported servers. Those of processes have a sandbox if the user wants it: `--sandbox` or
+/// the answer to a question says so.
+fn sandboxed<'c>(
+    imported: &[&'c Candidate],
+    arguments: &Arguments,
+    settings: &Settings,
+    environment: &Environment,
+) -> Vec<(&'c ServerName, ServerEntry)> {
+    let entries = imported.iter().filter_map(|found| found.imported());
+    let mut entries: Vec<_> = entries.map(|(name, entry)| (name, entry.clone())).collect();
+    let is_asked = arguments.sandbox.is_some() || arguments.confirmation.asks();
+    if !is_asked || !entries.iter().any(|(_, entry)| entry.is_process()) {
+        return entries;
+    }
+    match sandbox::describe_profile() {
+        Ok(description) => println!("{description}:"),
+        Err(reason) if arguments.sandbox.is_none() => {
+            println!("no sandbox is proposed: {reason}");
+            return entries;
+        }
+        Err(reason) => eprintln!("lockhouse: warning: the servers cannot be started: {}", sanitize(&reason)),
+    }
+    for (name, entry) in &entries {
+        let definition = entry.resolve(environment, ServerLimits::default(), String::new());
+        let lines =
+            definition.ok().and_then(|it| sandbox::describe_paths(name, &it, &settings.engine.places));
+        lines.into_iter().flatten().for_each(|line| println!("  {line}"));
+    }
+    let question = "Run these servers in the sandbox?";
+    if arguments.sandbox.is_some() || ask_no_yes(question) {
+        entries.iter_mut().for_each(|(_, entry)| entry.set_sandbox(Some(ConfinementProfile::Default)));
+    }
+    entries
 }
 
 /// Warns that the AI clients' files from which servers were imported still contain the servers' secrets in plain text,
@@ -193,7 +235,7 @@ pub(super) fn show_project_files(environment: &Environment, advice: &str) {
 fn write(
     files: &Files,
     mut edit: ConfigEdit,
-    imported: &[&Candidate],
+    imported: &[(&ServerName, &ServerEntry)],
 ) -> Result<Option<PathBuf>, ConfigError> {
     let path = edit.path().to_owned();
     let unwritable = |source| ConfigError::Unwritable { path: path.clone(), source };
@@ -218,11 +260,11 @@ fn write(
 /// to `kept`.
 pub(super) fn write_tables(
     edit: &mut ConfigEdit,
-    imported: &[&Candidate],
+    servers: &[(&ServerName, &ServerEntry)],
     kept: &mut Vec<PathBuf>,
 ) -> Result<(), ConfigError> {
     let directory = config::secrets_directory().ok_or(ConfigError::NoConfigDirectory)?;
-    for (name, entry) in imported.iter().filter_map(|candidate| candidate.imported()) {
+    for (name, entry) in servers {
         let mut failed = None;
         let table = to_server_table(entry, &mut |key, value| {
             if !is_secret(key, value) || failed.is_some() {

@@ -3,17 +3,20 @@
 
 mod client_change;
 mod decisions;
-mod first_start;
+mod first_policy;
 mod inventory;
 mod journal;
+mod server_start;
 mod taken_over;
 mod undo;
 
 use std::process::ExitCode;
 
 use lockhouse_base::text_files::replace;
+use lockhouse_protocol::ServerName;
 
-use super::confirmation::Confirmation;
+use super::confirmation::{Confirmation, ask_yes_no};
+use super::import::candidate::Candidate;
 use super::terminal::sanitize;
 use super::{UNAVAILABLE, USAGE, doctor, import, init, print_config_error};
 use crate::config::{self, ConfigEdit, ConfigError, Environment, ExposeMode, Files, Settings, own_place};
@@ -21,6 +24,7 @@ use client_change::ClientFile;
 use decisions::Decisions;
 use inventory::Inventory;
 use journal::{Change, Journal};
+use server_start::StartResults;
 
 /// Options of `lockhouse setup`.
 #[derive(Debug, clap::Args)]
@@ -63,7 +67,8 @@ async fn try_setup(files: &Files, arguments: &Arguments) -> Result<ExitCode, Con
         );
         return Ok(ExitCode::from(USAGE));
     }
-    let Some(decisions) = Decisions::ask(&inventory, files, arguments, &environment) else {
+    let places = &settings.engine.places;
+    let Some(mut decisions) = Decisions::ask(&inventory, files, arguments, places, &environment) else {
         return Ok(ExitCode::from(USAGE));
     };
     let start = init::start_entry(files, decisions.mode);
@@ -80,9 +85,18 @@ async fn try_setup(files: &Files, arguments: &Arguments) -> Result<ExitCode, Con
         return Ok(ExitCode::SUCCESS);
     }
     let mut journal = Journal::open()?;
-    taken_over::write(files, edit, &decisions, &mut journal)?;
+    let mut offers = Vec::new();
     if !arguments.no_connect {
-        first_start::test_servers(files, decisions.writes_policy, &mut journal).await?;
+        let path = edit.path();
+        let started = StartResults::obtain(&settings, &mut decisions, path, &environment).await?;
+        let Some(results) = started else { return Ok(ExitCode::from(UNAVAILABLE)) };
+        results.show(path);
+        leave_failed(&results.failed(), &mut decisions, &inventory, confirmation);
+        offers = results.offers;
+    }
+    taken_over::write(files, edit, &decisions, &mut journal)?;
+    if decisions.writes_policy {
+        first_policy::write(files, &offers, &mut journal)?;
     }
     let mut status = ExitCode::SUCCESS;
     for file in &decisions.files {
@@ -99,6 +113,32 @@ async fn try_setup(files: &Files, arguments: &Arguments) -> Result<ExitCode, Con
     }
     print_next_steps(files);
     Ok(status)
+}
+
+/// Leaves the servers that did not start where they are, unless the user wants to take them over nevertheless.
+fn leave_failed(
+    failed: &[ServerName],
+    decisions: &mut Decisions<'_>,
+    inventory: &Inventory,
+    confirmation: Confirmation,
+) {
+    let is_affected = |name: &&ServerName| inventory.servers.iter().any(|found| found.name() == Some(name));
+    let failed: Vec<ServerName> = failed.iter().filter(is_affected).cloned().collect();
+    if failed.is_empty() {
+        return;
+    }
+    let names = failed.iter().map(ServerName::as_str).collect::<Vec<_>>().join(", ");
+    println!("not started: {names}. The AI clients may know how to start them");
+    if confirmation.asks() && ask_yes_no("Take them over nevertheless?") {
+        return;
+    }
+    println!("they stay in the AI clients' files, and Lockhouse does not get them");
+    decisions.leave(&failed, inventory);
+    let is_left =
+        |candidate: &&Candidate| candidate.imported().is_some_and(|(name, _)| failed.contains(name));
+    let left: Vec<&Candidate> =
+        inventory.servers.iter().map(|found| &found.candidate).filter(is_left).collect();
+    import::warn_about_plaintext_copies(&left);
 }
 
 /// Asks about calls of `run_code` in Codex, as `lockhouse init` does, if Codex was chosen.

@@ -113,3 +113,32 @@ pub(crate) fn project_files(environment: &Environment) -> Vec<PathBuf> {
     let files = PROJECT_FILES.iter().map(|name| environment.directory.join(name));
     files.filter(|path| path.is_file() && !users.contains(path)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+    use lockhouse_upstream::{ServerCommand, profile_paths};
+
+    use super::*;
+
+    /// The files contain secrets of other servers, and commands that the AI client runs.
+    #[test]
+    fn the_sandbox_profile_grants_no_directory_of_an_ai_client() {
+        let home = tempfile::tempdir().expect("a directory");
+        let home = home.path().canonicalize().expect("a path");
+        let environment = Environment { home: Some(home.clone()), ..Environment::default() };
+        for client in AiClient::value_variants() {
+            for file in client.files(&environment) {
+                let directory = file.parent().expect("a directory");
+                std::fs::create_dir_all(directory).expect("a directory");
+                std::fs::write(&file, "{}").expect("a file");
+                let arguments = vec![directory.display().to_string(), file.display().to_string()];
+                let command = ServerCommand { program: "true".into(), arguments, ..ServerCommand::default() };
+                let granted = profile_paths(&command, Some(&home), None);
+                assert!(granted.write.is_empty(), "{granted:?}");
+                assert_eq!(granted.read, [file], "{granted:?}");
+                assert_eq!(granted.withheld.len(), 1, "{granted:?}");
+            }
+        }
+    }
+}

@@ -52,6 +52,14 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
+    pub(super) fn server(&self) -> &ServerName {
+        &self.server
+    }
+
+    pub(super) fn reason(&self) -> String {
+        self.reason.to_string()
+    }
+
     /// Returns the name and origin of the refused server, and the reason for the refusal.
     pub(super) fn parts(&self) -> (String, String, String) {
         (self.server.to_string(), self.origin.clone(), self.reason.to_string())

@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue};
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
     Authorization, Confinement, Endpoint, Exposure, HttpEndpoint, OAuthClient, ReferencedValues,
-    ServerCommand, ServerDefinition, ServerLimits, StartOptions, TextDecoding, ToolSelection,
+    ConfinementProfile, ServerCommand, ServerDefinition, ServerLimits, StartOptions, TextDecoding, ToolSelection,
 };
 
 use super::env_file;
@@ -107,6 +107,18 @@ impl ServerEntry {
             }
         }
         Ok(self)
+    }
+
+    /// Sets the sandbox of a server that is a process. Does nothing for other servers.
+    pub(crate) fn set_sandbox(&mut self, profile: Option<ConfinementProfile>) {
+        if let EntryEndpoint::Command(command) = &mut self.endpoint {
+            command.confinement = profile.map(Confinement::with_profile);
+        }
+    }
+
+    /// Whether the server is a process that Lockhouse starts.
+    pub(crate) fn is_process(&self) -> bool {
+        matches!(self.endpoint, EntryEndpoint::Command(_))
     }
 
     /// Describes the server by its program or host name, without anything that may be a secret.

@@ -1,7 +1,7 @@
 //! Declares the keys of `[servers.NAME]` in `config.toml`, each once. `dialects::own_format` reads these keys without
 //! serde, since errors of serde would show lines that may hold secrets.
 
-use lockhouse_upstream::{ServerLimits, TextDecoding};
+use lockhouse_upstream::{ConfinementProfile, ServerLimits, TextDecoding};
 use serde_json::{Map, Value, json};
 
 use super::keys::{KeySpec, Range, TableSpec};
@@ -162,7 +162,15 @@ pub(super) const CALLBACK_PORT: ServerKey = ServerKey {
     ..TEXT
 };
 
+pub(super) const SANDBOX_PROFILE: ServerKey = ServerKey {
+    name: "profile",
+    range: Some(Range::OneOf(&ConfinementProfile::NAMES)),
+    default: Default::Text("none"),
+    description: "permissions that Lockhouse derives from how the server is started; read and write add to them",
+    ..TEXT
+};
 pub(super) const SANDBOX_KEYS: &[ServerKey] = &[
+    SANDBOX_PROFILE,
     ServerKey { name: "read", ..TEXTS },
     ServerKey { name: "write", ..TEXTS },
     ServerKey { name: "network", ..FLAG },
@@ -201,7 +209,9 @@ pub(super) const COMMAND_KEYS: &[ServerKey] = &[
         kind: Kind::Keys(SANDBOX_KEYS),
         default: Default::Text("no sandbox"),
         description: "see below",
-        example: Some("{ read = [\"~/repos\"], write = [\"/srv/cache\"], network = true }"),
+        example: Some(
+            "{ profile = \"default\", read = [\"~/repos\"], write = [\"/srv/cache\"], network = true }",
+        ),
         ..TEXT
     },
 ];

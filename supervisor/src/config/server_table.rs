@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lockhouse_upstream::TextDecoding;
+use lockhouse_upstream::{ConfinementProfile, TextDecoding};
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
 use super::placeholders::Template;
@@ -66,6 +66,13 @@ fn seconds(time: Duration) -> Item {
     Item::Value((time.as_secs_f64().ceil() as i64).into())
 }
 
+/// Returns the value of the key `sandbox` for a profile.
+pub(crate) fn profile_table(profile: ConfinementProfile) -> Item {
+    let mut sandbox = InlineTable::new();
+    sandbox.insert("profile", profile.as_str().into());
+    Item::Value(Value::InlineTable(sandbox))
+}
+
 fn limits(table: &mut Table, limits: &EntryLimits) {
     let mut set = |key, value: Option<Item>| {
         if let Some(value) = value {
@@ -109,6 +116,10 @@ impl<S: FnMut(&str, &str) -> Option<String>> Writer<'_, S> {
             table.insert("cwd", Item::Value(directory.to_own_syntax().into()));
         }
         self.map(table, "env", &command.environment);
+        // Only a sandbox that consists of a profile is ever written; lists of paths are the user's own.
+        if let Some(profile) = command.confinement.as_ref().and_then(|confinement| confinement.profile) {
+            table.insert("sandbox", profile_table(profile));
+        }
     }
 
     fn arguments(&mut self, arguments: &[Template]) -> Vec<String> {

@@ -77,7 +77,18 @@ impl Connection {
             }
         };
         let named = (!matches!(item, CallTarget::List(_))).then(|| item.to_string());
-        outcome.map_err(|error| Failure { tool: named, ..self.failure(error.code, error.message) })
+        outcome.map_err(|error| Failure {
+            tool: named,
+            ..self.failure(error.code, self.with_sandbox_advice(error.message))
+        })
+    }
+
+    /// Names the setting of the sandbox in an error text of a sandboxed server that reports a refused access.
+    fn with_sandbox_advice(&self, message: String) -> String {
+        match &self.refusals {
+            Some(refusals) if refusals.is_refusal(&message) => message + &refusals.model_advice(),
+            _ => message,
+        }
     }
 
     /// Returns the timeout of a call. `timeout` is the timeout that submitted code has set; it is reduced to the

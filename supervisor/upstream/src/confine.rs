@@ -11,8 +11,13 @@
 
 mod bpf;
 mod default_paths;
+mod named_paths;
 mod process_filter;
+mod profile;
 mod program;
+mod protected_paths;
+mod refusal;
+mod runtime_paths;
 mod socket_filter;
 
 use std::ffi::{OsStr, OsString};
@@ -26,12 +31,21 @@ use landlock::{
 };
 use tokio::process::Command;
 
-use super::definition::Confinement;
+use super::definition::{Confinement, Network, ConfinementProfile, ServerCommand};
 use program::Program;
+
+pub use named_paths::{NamedPaths, Withheld};
+pub use profile::profile_paths;
+pub(super) use refusal::RefusalNotice;
+pub use refusal::refused_path;
 
 /// The oldest Landlock ABI that is accepted: the ABI, its number, and the kernel version that introduced it. Older ABIs
 /// do not restrict truncation, so a sandboxed server could empty every file of its user.
 const NEEDED: (ABI, i64, &str) = (ABI::V3, 3, "Linux 6.2");
+/// The first Landlock ABI that restricts signals, and the kernel version that introduced it.
+const SIGNALS: (i64, &str) = (6, "Linux 6.12");
+/// The first Landlock ABI that restricts ioctl(2) on device files, and the kernel version that introduced it.
+const DEVICES: (i64, &str) = (5, "Linux 6.10");
 /// The newest Landlock ABI that this code knows. Of its access rights, those that the kernel supports are restricted.
 const NEWEST: ABI = ABI::V9;
 
@@ -55,6 +69,18 @@ pub enum ConfineError {
         "sandbox.{list} has {path:?}, which cannot be opened: {source}; make it, or take it out of the list"
     )]
     Path { list: &'static str, path: PathBuf, source: io::Error },
+    #[error(
+        "sandbox.profile needs a folder for the server's caches and temporary files, and there is no state directory for \
+         it: set HOME or XDG_STATE_HOME"
+    )]
+    NoFolder,
+    #[error("cannot create the server's own folder {path:?}: {source}")]
+    Folder { path: PathBuf, source: io::Error },
+    #[error(
+        "{program} reads {path:?}, which seems to contain credentials, and sandbox.profile does not grant it: add it to \
+         sandbox.read if the server may read them"
+    )]
+    Credentials { program: String, path: PathBuf },
     #[error("cannot find the program {0:?} in PATH")]
     NoProgram(OsString),
     #[error("cannot start {path:?}: {source}")]
@@ -67,48 +93,117 @@ pub enum ConfineError {
     NotEnforced,
 }
 
-/// Returns the command that enters the sandbox and then executes `program`. The caller must append the program's
-/// arguments.
+/// What a sandboxed upstream server may access, in addition to the files that every program needs to run. All paths are
+/// absolute.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Grants {
+    /// Files and directories that the server may read and execute.
+    pub read: Vec<PathBuf>,
+    /// Files and directories that the server may read and change, but not execute.
+    pub write: Vec<PathBuf>,
+    pub network: Network,
+}
+
+impl Grants {
+    /// Returns the configured grants, without those of the profile.
+    fn configured(confinement: &Confinement) -> Self {
+        let Confinement { read, write, network, profile: _ } = confinement;
+        Self { read: read.clone(), write: write.clone(), network: *network }
+    }
+}
+
+/// The command that enters the sandbox and then executes the program of a server.
+pub(super) struct ConfinedCommand {
+    /// The command, to which the caller must append the program's arguments.
+    pub(super) process: Command,
+    /// Environment variables for the program, which configured variables replace.
+    pub(super) environment: Vec<(&'static str, PathBuf)>,
+}
+
+/// Returns the command that enters the sandbox and then executes the program of `command`. `folder` is the server's own
+/// folder, which the profile needs.
 ///
 /// # Errors
 ///
 /// Returns an error if the kernel cannot enforce the sandbox, or if a configured path is not absolute or cannot be
 /// opened.
-pub(super) fn confined(confinement: &Confinement, program: &str) -> Result<Command, ConfineError> {
+pub(super) fn confined(
+    command: &ServerCommand,
+    confinement: &Confinement,
+    folder: Option<&Path>,
+) -> Result<ConfinedCommand, ConfineError> {
     check_kernel()?;
-    rules(confinement)?;
+    let mut grants = Grants::configured(confinement);
+    rules(&grants)?;
     // Not the path of the executable: a newer version may have replaced it, or it may have been removed.
-    let mut command = Command::new("/proc/self/exe");
-    command.arg0("lockhouse").arg("confine");
-    for (flag, paths) in [("--read", &confinement.read), ("--write", &confinement.write)] {
+    let mut process = Command::new("/proc/self/exe");
+    process.arg0("lockhouse").arg("confine");
+    let mut environment = Vec::new();
+    if confinement.profile == Some(ConfinementProfile::Default) {
+        let folder = folder.ok_or(ConfineError::NoFolder)?;
+        environment = profile::prepare_folder(folder)?;
+        profile::extend(&mut grants, command, confinement, folder)?;
+    }
+    for (flag, paths) in [("--read", &grants.read), ("--write", &grants.write)] {
         for path in paths {
-            command.arg(flag).arg(path);
+            process.arg(flag).arg(path);
         }
     }
-    if confinement.network {
-        command.arg("--network");
+    match grants.network {
+        Network::None => {}
+        Network::Internet => {
+            process.arg("--internet");
+        }
+        Network::All => {
+            process.arg("--network");
+        }
     }
-    command.arg("--").arg(program);
-    Ok(command)
+    process.arg("--").arg(&command.program);
+    Ok(ConfinedCommand { process, environment })
+}
+
+/// Returns what the kernel of this host lacks for a sandbox with the profile `default`, as texts for users. An empty
+/// list means that nothing is missing.
+///
+/// # Errors
+///
+/// Returns an error if the kernel cannot enforce the sandbox at all.
+pub fn kernel_gaps() -> Result<Vec<String>, ConfineError> {
+    check_kernel()?;
+    let version = landlock_version();
+    let mut gaps = Vec::new();
+    if version < SIGNALS.0 {
+        gaps.push(format!(
+            "it can send signals to other processes of this user, though not to Lockhouse (Landlock {version}; {} has {})",
+            SIGNALS.1, SIGNALS.0
+        ));
+    }
+    if version < DEVICES.0 {
+        gaps.push(format!(
+            "device files in folders that are granted to it are not restricted (Landlock {version}; {} has {})",
+            DEVICES.1, DEVICES.0
+        ));
+    }
+    Ok(gaps)
 }
 
 /// Puts this process into the sandbox and executes the program `name`. Returns only if one of these steps fails, with
 /// the error.
-pub fn exec_confined(confinement: &Confinement, name: &OsStr, arguments: &[OsString]) -> ConfineError {
+pub fn exec_confined(grants: &Grants, name: &OsStr, arguments: &[OsString]) -> ConfineError {
     let program = match Program::find(name) {
         Some(program) => program,
         None => return ConfineError::NoProgram(name.to_owned()),
     };
-    if let Err(error) = restrict(confinement, &program) {
+    if let Err(error) = restrict(grants, &program) {
         return error;
     }
     let source = std::process::Command::new(&program.path).arg0(name).args(arguments).exec();
     ConfineError::NotStarted { path: program.path, source }
 }
 
-fn restrict(confinement: &Confinement, program: &Program) -> Result<(), ConfineError> {
+fn restrict(grants: &Grants, program: &Program) -> Result<(), ConfineError> {
     check_kernel()?;
-    let mut rules = rules(confinement)?;
+    let mut rules = rules(grants)?;
     rules.extend(default_paths::rules(program));
     let supervisor = nix::unistd::getppid();
     close_others()?;
@@ -117,9 +212,7 @@ fn restrict(confinement: &Confinement, program: &Program) -> Result<(), ConfineE
     give_up_privileges()?;
     enforce(rules)?;
     let seccomp = |source| ConfineError::Step { step: "seccomp", source };
-    if !confinement.network {
-        socket_filter::install().map_err(seccomp)?;
-    }
+    socket_filter::install(grants.network).map_err(seccomp)?;
     process_filter::install(supervisor).map_err(seccomp)
 }
 
@@ -140,8 +233,8 @@ fn writing() -> BitFlags<AccessFs> {
 }
 
 /// Returns the Landlock rules for the configured paths. Returns an error if a path is not absolute or cannot be opened.
-fn rules(confinement: &Confinement) -> Result<Vec<Rule>, ConfineError> {
-    let lists = [("read", &confinement.read, reading()), ("write", &confinement.write, writing())];
+fn rules(grants: &Grants) -> Result<Vec<Rule>, ConfineError> {
+    let lists = [("read", &grants.read, reading()), ("write", &grants.write, writing())];
     let rule = |list: &'static str, path: &Path, access| {
         let path = path.to_owned();
         if !path.is_absolute() {
@@ -180,14 +273,19 @@ fn enforce(rules: Vec<Rule>) -> Result<(), ConfineError> {
 }
 
 fn check_kernel() -> Result<(), ConfineError> {
-    const CREATE_RULESET_VERSION: u32 = 1;
-    let nothing = std::ptr::null::<libc::c_void>();
-    // SAFETY: queries the ABI version and reads no memory.
-    match unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0, CREATE_RULESET_VERSION) } {
+    match landlock_version() {
         version if version >= NEEDED.1 => Ok(()),
         version if version > 0 => Err(ConfineError::TooOld { found: version }),
         _ => Err(ConfineError::NoLandlock(io::Error::last_os_error())),
     }
+}
+
+/// Returns the ABI version of the kernel's Landlock, or a negative number if there is none.
+fn landlock_version() -> i64 {
+    const CREATE_RULESET_VERSION: u32 = 1;
+    let nothing = std::ptr::null::<libc::c_void>();
+    // SAFETY: queries the ABI version and reads no memory.
+    unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0, CREATE_RULESET_VERSION) }
 }
 
 /// Marks all file descriptors except the standard streams close-on-exec. Landlock does not restrict files that are

@@ -14,13 +14,14 @@ use tokio_util::sync::CancellationToken;
 use super::call_concurrency::{CallSlot, SlotError};
 use super::caller_signals::{CallStats, CallerSignals};
 use super::change_notices::{ChangeNotices, DirectChangeNotices};
+use super::confine::RefusalNotice;
 use super::connection_state::{ConnectedServer, ConnectionState};
 use super::connection_status::ConnectionStatus;
 use super::connection_task::{ConnectionTask, PublishedTools};
 use super::definition::{DecodeRules, Exposure, ServerDefinition, ServerLimits};
 use super::request::ping;
 use super::resource_subscriptions::Subscriptions;
-use super::server_start::ServerStarter;
+use super::server_start::{Sandbox, ServerStarter};
 use super::storage_paths::StoragePaths;
 use super::tool_cache::ToolCache;
 use super::tool_pins::Pins;
@@ -46,6 +47,8 @@ pub struct Connection {
     pub(super) subscriptions: Subscriptions,
     pub(super) signals: Arc<CallerSignals>,
     closing: CancellationToken,
+    /// Tells about refused accesses; `None` for a server without a sandbox.
+    pub(super) refusals: Option<Arc<RefusalNotice>>,
     /// The result types of this server's tools, as observed from earlier calls.
     pub shapes: Arc<ResultShapes>,
 }
@@ -76,11 +79,14 @@ impl Connection {
             PublishedTools::new(name.clone(), definition.tools.clone(), cache, pins, notices.clone());
         let idle_stop = definition.start.idle_stop;
         let log = paths.log_file(&name);
+        let refusals = RefusalNotice::new(&name, &definition).map(Arc::new);
+        let sandbox = Sandbox { folder: paths.server_folder(&name, &definition), notice: refusals.clone() };
         let starter = ServerStarter::new(
             &name,
             definition,
             secrets.clone(),
             log,
+            sandbox,
             status_sender.clone(),
             notices.clone(),
         );
@@ -114,6 +120,7 @@ impl Connection {
             subscriptions,
             signals,
             closing,
+            refusals,
             shapes,
         }
     }

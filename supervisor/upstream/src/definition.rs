@@ -50,17 +50,54 @@ pub struct ServerCommand {
     pub confinement: Option<Confinement>,
 }
 
-/// What a sandboxed upstream server may access, in addition to the files that every program needs to run. The kernel
-/// enforces these restrictions. All paths are absolute.
-#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
-#[serde(deny_unknown_fields, default)]
+/// What a sandboxed upstream server may access, as configured, in addition to the files that every program needs to
+/// run. The kernel enforces these restrictions. All paths are absolute.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Confinement {
+    /// The profile to which `read` and `write` add. `None` means that they are all.
+    pub profile: Option<ConfinementProfile>,
     /// Files and directories that the server may read and execute.
     pub read: Vec<PathBuf>,
     /// Files and directories that the server may read and change, but not execute.
     pub write: Vec<PathBuf>,
-    /// Whether the server may use the network. If not, it can create no sockets except connected pairs.
-    pub network: bool,
+    pub network: Network,
+}
+
+impl Confinement {
+    /// Returns the sandbox that consists of a profile.
+    pub fn with_profile(profile: ConfinementProfile) -> Self {
+        Self { profile: Some(profile), network: Network::Internet, ..Self::default() }
+    }
+}
+
+/// A set of permissions for sandboxed upstream servers that Lockhouse derives from how the server is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfinementProfile {
+    /// Language runtimes, a folder of the server's own for caches and temporary files, and the paths in its arguments,
+    /// working directory and environment variables; TCP and UDP.
+    Default,
+}
+
+impl ConfinementProfile {
+    /// The names of the profiles, as they are written in the configuration.
+    pub const NAMES: [&str; 1] = ["default"];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => Self::NAMES[0],
+        }
+    }
+}
+
+/// Which sockets a sandboxed upstream server may create, beside connected pairs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Network {
+    #[default]
+    None,
+    /// Those of TCP and UDP. Not Unix sockets, because the D-Bus, keyring, agent or container service behind one does
+    /// on request what the sandbox forbids.
+    Internet,
+    All,
 }
 
 /// How an upstream server over HTTP is reached: its URL, headers and authorization.

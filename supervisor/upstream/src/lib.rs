@@ -61,14 +61,14 @@ use tokio::sync::Semaphore;
 
 pub use call_concurrency::CallSlot;
 pub use change_notices::{ChangeNotice, ChangeNotices};
-pub use confine::exec_confined;
+pub use confine::{Grants, NamedPaths, Withheld, exec_confined, kernel_gaps, profile_paths, refused_path};
 pub use connection::Connection;
 pub use connection_state::{ConnectedServer, ConnectionState};
 pub use connection_status::ShutdownMethod;
 pub use definition::{
-    Authorization, Confinement, DecodeRules, DirectExposure, Endpoint, Exposure, HttpEndpoint, OAuthClient,
-    PREFIX_CHARS_MAX, ReferencedValues, ServerCommand, ServerDefinition, ServerLimits, StartOptions,
-    TextDecoding, ToolSelection,
+    Authorization, Confinement, DecodeRules, DirectExposure, Endpoint, Exposure, HttpEndpoint, Network,
+    OAuthClient, PREFIX_CHARS_MAX, ReferencedValues, ConfinementProfile, ServerCommand, ServerDefinition,
+    ServerLimits, StartOptions, TextDecoding, ToolSelection,
 };
 pub use direct_request::{DirectFailure, DirectRequest, DirectRequestKind};
 pub use in_flight_calls::Caller;

@@ -1,5 +1,6 @@
 //! The process of an upstream server over standard input and output, and its process group.
 
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::confine;
+use super::confine::{self, ConfinedCommand};
 use super::connection_status::ShutdownMethod;
 use super::definition::ServerCommand;
 
@@ -31,16 +32,17 @@ pub(super) struct ServerProcess {
 }
 
 impl ServerProcess {
-    pub(super) fn start(command: &ServerCommand) -> std::io::Result<Self> {
-        let mut process = match &command.confinement {
+    /// Starts a server. `folder` is the server's own folder, which is used only by a sandbox with a profile.
+    pub(super) fn start(command: &ServerCommand, folder: Option<&Path>) -> std::io::Result<Self> {
+        let ConfinedCommand { mut process, environment } = match &command.confinement {
             Some(confinement) => {
-                confine::confined(confinement, &command.program).map_err(std::io::Error::other)?
+                confine::confined(command, confinement, folder).map_err(std::io::Error::other)?
             }
-            None => Command::new(&command.program),
+            None => ConfinedCommand { process: Command::new(&command.program), environment: Vec::new() },
         };
         process.args(&command.arguments).env_clear();
         let inherited = INHERITED.iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
-        process.envs(inherited).envs(&command.environment).env(super::NESTED_VARIABLE, "1");
+        process.envs(inherited).envs(environment).envs(&command.environment).env(super::NESTED_VARIABLE, "1");
         if let Some(directory) = &command.directory {
             process.current_dir(directory);
         }
@@ -126,11 +128,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_dropped_process_takes_its_children_along() {
-        let mut process = ServerProcess::start(&ServerCommand {
-            program: "sh".into(),
-            arguments: ["-c", "sleep 7777 & echo $!; wait"].map(str::to_owned).into(),
-            ..ServerCommand::default()
-        })
+        let mut process = ServerProcess::start(
+            &ServerCommand {
+                program: "sh".into(),
+                arguments: ["-c", "sleep 7777 & echo $!; wait"].map(str::to_owned).into(),
+                ..ServerCommand::default()
+            },
+            None,
+        )
         .expect("a shell");
         let (_, stdout, _) = process.streams().expect("streams");
         let line = BufReader::new(stdout).lines().next_line().await.expect("a line");

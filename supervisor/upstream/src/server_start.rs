@@ -4,6 +4,7 @@
 mod attempt;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use lockhouse_base::secrets::Secrets;
 use lockhouse_catalog::Catalogue;
@@ -13,6 +14,7 @@ use tokio::time::Instant;
 
 use self::attempt::Attempt;
 use super::change_notices::DirectChangeNotices;
+use super::confine::RefusalNotice;
 use super::connection_failure::{ConnectionFailure, FailureSignal};
 use super::connection_status::ConnectionStatus;
 use super::definition::{Endpoint, ServerDefinition, ServerLimits};
@@ -59,6 +61,16 @@ pub(super) struct ServerStarter {
     pub(super) log: Option<PathBuf>,
     status: watch::Sender<ConnectionStatus>,
     notices: DirectChangeNotices,
+    sandbox: Sandbox,
+}
+
+/// What belongs to the sandbox of a server, if it has one.
+#[derive(Clone, Default)]
+pub(super) struct Sandbox {
+    /// The server's own folder; `None` if there is no place for one.
+    pub(super) folder: Option<PathBuf>,
+    /// `None` for a server without a sandbox.
+    pub(super) notice: Option<Arc<RefusalNotice>>,
 }
 
 /// An upstream server that has been started, with its connection and its tools.
@@ -78,17 +90,33 @@ impl ServerStarter {
         definition: ServerDefinition,
         secrets: Secrets,
         log: Option<PathBuf>,
+        sandbox: Sandbox,
         status: watch::Sender<ConnectionStatus>,
         notices: DirectChangeNotices,
     ) -> Self {
         let ServerDefinition { endpoint, limits, start, .. } = definition;
         let only_legacy = start.legacy_handshake;
-        Self { name: name.clone(), endpoint, only_legacy, limits, secrets, log, status, notices }
+        Self { name: name.clone(), endpoint, only_legacy, limits, secrets, log, status, notices, sandbox }
     }
 
     /// Connects to the server and lists its tools. If `legacy_handshake` is true, uses only the older MCP handshake
     /// (`initialize`); otherwise tries the newest protocol version first.
     pub(super) async fn start(&self, legacy_handshake: bool) -> Result<StartedServer, StartFailure> {
+        self.sandbox.notice.iter().for_each(|notice| notice.reset());
+        let started = self.start_in_either_protocol(legacy_handshake).await;
+        started.map_err(|failure| self.with_sandbox_advice(failure))
+    }
+
+    /// Names the setting of the sandbox in the failure of a server that has one. Users get it always, since most
+    /// servers do not report which access was refused.
+    fn with_sandbox_advice(&self, mut failure: StartFailure) -> StartFailure {
+        if let Some(notice) = &self.sandbox.notice {
+            failure.server_output += &format!("; {}", notice.advice());
+        }
+        failure
+    }
+
+    async fn start_in_either_protocol(&self, legacy_handshake: bool) -> Result<StartedServer, StartFailure> {
         let begun = Instant::now();
         let deadline = begun + self.limits.start_timeout;
         self.status.send_modify(|status| {
@@ -137,6 +165,7 @@ mod tests {
             log: None,
             status: watch::Sender::default(),
             notices: DirectChangeNotices::default(),
+            sandbox: Sandbox::default(),
         }
     }
 

@@ -67,6 +67,13 @@ impl StoragePaths {
     pub fn log_file(&self, name: &ServerName) -> Option<PathBuf> {
         Some(self.state_dir.as_ref()?.join("logs").join(format!("{name}.log")))
     }
+
+    /// Returns the path of the folder that belongs to a sandboxed server itself; `None` if Lockhouse has no state
+    /// directory. The server can change everything in it.
+    pub fn server_folder(&self, name: &ServerName, definition: &ServerDefinition) -> Option<PathBuf> {
+        let folder = format!("{name}-{}", &identity(definition)[..DIGEST_CHARS]);
+        Some(self.state_dir.as_ref()?.join("servers").join(folder))
+    }
 }
 
 /// Builds a file name from the server's name and a digest of how the server is reached. So a server with the same name

@@ -1,8 +1,11 @@
 //! Tests of `lockhouse setup`, which takes servers over from AI clients, and of `lockhouse setup --undo`.
 
+use std::os::unix::fs::PermissionsExt;
+
 use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal, fixture_server};
 
 use crate::client_configuration::{files, mode};
+use crate::sandbox::missing_protections::run_without;
 
 const TOKEN: &str = "ghp_0123456789abcdefghij";
 const CLAUDE: &str = "home/.claude.json";
@@ -240,32 +243,48 @@ fn setup_changes_nothing_without_consent_and_keeps_servers_if_told_so() {
     table.finish();
 }
 
+/// Creates a home directory with three servers in the file of Cursor: one that starts in the sandbox, one that reads a
+/// private file when it starts, and one that does not exist. Returns the content of the file.
+fn home_with_starting_servers(lockhouse: &Lockhouse) -> String {
+    let program = lockhouse.path("home/.local/bin/fixture");
+    lockhouse.file("home/.local/bin/README", "");
+    std::fs::copy(fixture_server(), &program).unwrap();
+    let private = lockhouse.file("home/private/notes.txt", "SEKRET");
+    let script = format!("#!/bin/sh\ncat {private:?} > /dev/null || exit 1\nexec {program:?}\n");
+    let script = lockhouse.file("home/server.sh", script);
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let entry = format!(
+        "{{\"mcpServers\": {{\"fixture\": {{\"command\": {program:?}}}, \"none\": {{\"command\": \"/no/such\"}}, \"reader\": {{\"command\": {script:?}}}}}}}"
+    );
+    lockhouse.file(CURSOR, &entry);
+    entry
+}
+
+/// Returns the line about a server in the table of started servers.
+fn started_row<'o>(finished: &'o CommandOutput, name: &str) -> &'o str {
+    let rows = finished.stdout.lines().filter(|line| line.starts_with(&format!("{name} ")));
+    rows.filter(|line| !line.contains("stdio")).next_back().unwrap_or_default()
+}
+
 #[test]
 fn setup_starts_the_servers_and_writes_a_first_policy_only_if_there_is_none() {
-    let entry = format!(
-        "{{\"mcpServers\": {{\"fixture\": {{\"command\": {:?}}}, \"none\": {{\"command\": \"/no/such\"}}}}}}",
-        fixture_server()
-    );
     let policy = "version = 1\n[servers.fixture]\nallow = [\"add\"]\n";
     let mut table = Table::new("the first start and the first policy");
     for has_policy in [false, true] {
         let lockhouse = if has_policy { Lockhouse::new().policy(policy) } else { Lockhouse::new() };
-        lockhouse.file(CURSOR, &entry);
+        let entry = home_with_starting_servers(&lockhouse);
         let finished = setup(&lockhouse, &["--yes"]);
-        let row = |name: &str| {
-            finished.stdout.lines().find(|line| line.starts_with(name) && !line.contains("stdio"))
-        };
-        let started = row("fixture").is_some_and(|row| row.contains(" ms"));
-        let failed = row("none").is_some_and(|row| row.contains("cannot start"));
         let title = if has_policy { "with a policy" } else { "without a policy" };
+        let started = started_row(&finished, "fixture").contains(" ms");
         table.row(format!("{title}: a server that starts"), ok(&finished).and(ensure(started, &finished)));
+        let failed = started_row(&finished, "none").contains("cannot start");
         table.row(format!("{title}: a server that does not"), ensure(failed, &finished));
         let now = text(&lockhouse, "config/lockhouse/policy.toml");
         if has_policy {
             table.row("the policy stays", equal(now.as_str(), policy));
         } else {
             let generated = now.contains("[servers.fixture]") && finished.stdout.contains("marked read-only");
-            table.row("a policy is generated", ensure(generated, &now));
+            table.row("a policy is generated", ensure(generated && !now.contains("servers.none"), &now));
         }
         let host = finished.stdout.contains("sandbox level: ");
         table.row(format!("{title}: the host is checked"), ensure(host, &finished));
@@ -273,6 +292,66 @@ fn setup_starts_the_servers_and_writes_a_first_policy_only_if_there_is_none() {
         let left = if has_policy { vec!["policy.toml".to_owned()] } else { Vec::new() };
         table.row(format!("{title}: what is left"), equal(files(&lockhouse, "config/lockhouse"), left));
         table.row(format!("{title}: the client's file"), equal(text(&lockhouse, CURSOR), entry.clone()));
+    }
+    table.finish();
+}
+
+#[test]
+fn setup_keeps_the_sandbox_of_servers_that_list_their_tools_in_it() {
+    let lockhouse = Lockhouse::new();
+    home_with_starting_servers(&lockhouse);
+    let mut table = Table::new("the proposed sandbox");
+    let shown = setup(&lockhouse, &["--dry-run"]);
+    let is_shown = shown.stdout.contains("no ~/.ssh") && shown.stdout.contains("fixture: ");
+    table.row("it is shown first", ok(&shown).and(ensure(is_shown, &shown)));
+    table.row("and no server is started", ensure(!shown.stdout.contains(" ms"), &shown));
+
+    let finished = setup(&lockhouse, &["--yes"]);
+    table.row("setup", ok(&finished));
+    let config = text(&lockhouse, "config/lockhouse/config.toml");
+    let table_of = |name: &str| {
+        let after = config.split(&format!("[servers.{name}]")).nth(1).map(str::to_owned).unwrap_or_default();
+        after.split("[servers.").next().unwrap_or_default().to_owned()
+    };
+    let profile = "sandbox = { profile = \"default\" }";
+    let kept = table_of("fixture").contains(profile) && started_row(&finished, "fixture").contains(" yes");
+    table.row("a server that lists its tools keeps it", ensure(kept, &config));
+    let left_out = table_of("reader").contains("server.sh") && !table_of("reader").contains("sandbox");
+    table.row("a server that does not runs without", ensure(left_out, &config));
+    let private = lockhouse.path("home/private/notes.txt").display().to_string();
+    let told = finished.stdout.contains(&format!("the server says that it was refused {private}"));
+    let named = finished.stdout.contains("sandbox = { profile = \"default\", read =");
+    table.row("the refusal and the setting are named", ensure(told && named, &finished));
+
+    let client = text(&lockhouse, CURSOR);
+    let left = client.contains("/no/such") && !client.contains("fixture") && !client.contains("server.sh");
+    table.row("a server that does not start stays in the client's file", ensure(left, &client));
+    table.row("and Lockhouse does not get it", ensure(!config.contains("servers.none"), &config));
+    let told = finished.stdout.contains("not started: none.");
+    table.row("which is said", ensure(told, &finished));
+    let again = setup(&lockhouse, &["--undo", "--yes"]);
+    table.row("undo", ok(&again));
+    table.finish();
+}
+
+/// On a kernel that cannot confine a server, servers are taken over without a sandbox, and the reason is given.
+#[test]
+fn setup_says_that_a_kernel_cannot_confine_servers() {
+    let mut table = Table::new("kernels without the sandbox");
+    for (lack, confined, words) in [
+        ("landlock", false, "this kernel has no Landlock"),
+        ("landlock=2", false, "version 2 of Landlock"),
+        ("landlock=4", true, "it can send signals to other processes"),
+        ("landlock=6", true, "no ~/.ssh"),
+        ("namespaces", true, "no ~/.ssh"),
+    ] {
+        let lockhouse = Lockhouse::new();
+        home_with_starting_servers(&lockhouse);
+        let finished = run_without(&lockhouse, lack, &["setup", "--yes"]);
+        table.row(format!("{lack}: {words}"), ensure(finished.stdout.contains(words), &finished));
+        let config = text(&lockhouse, "config/lockhouse/config.toml");
+        let is_right = config.contains("[servers.fixture]") && config.contains("profile") == confined;
+        table.row(format!("{lack}: the server is taken over"), ensure(is_right, &config));
     }
     table.finish();
 }

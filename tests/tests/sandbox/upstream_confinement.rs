@@ -45,7 +45,7 @@ fn landlock_version() -> i64 {
 }
 
 /// Returns the path of the Python interpreter, and the directory in which Python is installed.
-fn python() -> (String, String) {
+pub(super) fn python() -> (String, String) {
     let told = "import sys; print(sys.executable); print(sys.base_prefix)";
     let output = Command::new("python3").args(["-c", told]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -53,7 +53,7 @@ fn python() -> (String, String) {
     (lines.next().unwrap(), lines.next().unwrap())
 }
 
-fn program() -> PathBuf {
+pub(super) fn program() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("hostile/upstream/confined.py")
 }
 

@@ -8,11 +8,11 @@ use std::process::ExitCode;
 
 use lockhouse_catalog::python_name;
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::ServerDefinition;
+use lockhouse_upstream::{ConfinementProfile, ServerDefinition};
 
 use super::secret_files::{remove_unused, secret_files};
 use crate::cli::terminal::sanitize;
-use crate::cli::{USAGE, print_config_error, print_error};
+use crate::cli::{USAGE, print_config_error, print_error, sandbox};
 use crate::config::{self, ConfigEdit, ConfigError, Files, Settings};
 use new_server::{NewServer, Target};
 
@@ -43,6 +43,9 @@ pub(in crate::cli) struct Arguments {
     /// Start the server in this directory
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
+    /// Run the server in a sandbox
+    #[arg(long, value_name = "PROFILE", value_parser = ConfinementProfile::NAMES)]
+    sandbox: Option<String>,
     /// Replace an existing server of this name
     #[arg(long)]
     force: bool,
@@ -78,6 +81,9 @@ pub(super) async fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode
     remove_unused(&replaced, &text);
     warn(&server);
     warn_if_unused(files, &name);
+    if arguments.sandbox.is_some() {
+        show_sandbox(files, &server.name);
+    }
     if !arguments.no_connect {
         super::cache_tools(files, Some(std::slice::from_ref(&name))).await;
     }
@@ -141,6 +147,20 @@ fn warn_if_unused(files: &Files, name: &str) {
     if let Some(unused) = unused.iter().find(|unused| unused.name == name) {
         eprintln!("lockhouse: warning: the server cannot be used now: {}", sanitize(&unused.reason));
     }
+}
+
+/// Prints what the sandbox permits the server.
+fn show_sandbox(files: &Files, name: &ServerName) {
+    match sandbox::describe_profile() {
+        Ok(description) => println!("{description}:"),
+        Err(reason) => {
+            return eprintln!("lockhouse: warning: the server cannot be started: {}", sanitize(&reason));
+        }
+    }
+    let Ok(settings) = Settings::load(files) else { return };
+    let definition = settings.engine.servers.get(name);
+    let lines = definition.and_then(|it| sandbox::describe_paths(name, it, &settings.engine.places));
+    lines.into_iter().flatten().for_each(|line| println!("  {line}"));
 }
 
 fn print_next_steps(files: &Files, name: &str) {

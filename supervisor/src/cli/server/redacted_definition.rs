@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
-    Authorization, Confinement, DecodeRules, Endpoint, HttpEndpoint, ServerCommand, ServerDefinition,
+    Authorization, Confinement, DecodeRules, Endpoint, HttpEndpoint, Network, ServerCommand, ServerDefinition,
 };
 use serde_json::{Map, Value, json};
 
@@ -55,8 +55,12 @@ fn stdio(command: &ServerCommand, written: &UnresolvedServer) -> Map<String, Val
     if let Some(directory) = &command.directory {
         described.insert("cwd".into(), directory.display().to_string().into());
     }
-    if let Some(Confinement { read, write, network }) = &command.confinement {
-        described.insert("sandbox".into(), json!({"read": read, "write": write, "network": network}));
+    if let Some(Confinement { profile, read, write, network }) = &command.confinement {
+        let mut sandbox = json!({"read": read, "write": write, "network": *network != Network::None});
+        if let Some(profile) = profile {
+            sandbox["profile"] = profile.as_str().into();
+        }
+        described.insert("sandbox".into(), sandbox);
     }
     described
 }

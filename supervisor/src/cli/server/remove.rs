@@ -38,6 +38,12 @@ fn remove_login_and_caches(name: &ServerName, definition: &ServerDefinition, pla
             _ => {}
         }
     }
+    // The folder of a sandboxed server has only caches and temporary files.
+    if let Some(folder) = places.server_folder(name, definition).filter(|folder| folder.exists())
+        && let Err(error) = std::fs::remove_dir_all(&folder)
+    {
+        eprintln!("lockhouse: cannot remove {}: {error}", folder.display());
+    }
 }
 
 pub(super) fn remove(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{ConfinementProfile, ServerDefinition, ServerLimits, StoragePaths};
 
 use super::Arguments;
 use super::client_change::ClientFile;
@@ -10,19 +12,49 @@ use super::inventory::{Found, Inventory, counted};
 use crate::cli::confirmation::{ask_no_yes, ask_words};
 use crate::cli::import::candidate::Candidate;
 use crate::cli::init::{ask_mode, targets};
+use crate::cli::sandbox;
 use crate::cli::terminal::sanitize;
-use crate::config::{self, AiClient, Environment, ExposeMode, Files};
+use crate::config::{self, AiClient, EntryPlace, Environment, ExposeMode, Files, ServerEntry, SkipReason};
 
 /// What the user decided. Without questions, the careful answers: all servers and AI clients, programs of `run_code`
 /// only, and a policy that allows read-only tools.
 pub(super) struct Decisions<'i> {
     /// The servers to add to Lockhouse's configuration.
-    pub(super) servers: Vec<&'i Found>,
+    pub(super) servers: Vec<NewServer<'i>>,
     /// Whether servers are removed from the files of AI clients that get an entry for Lockhouse.
     pub(super) moves: bool,
     pub(super) mode: Option<ExposeMode>,
     pub(super) writes_policy: bool,
     pub(super) files: Vec<ClientFile>,
+}
+
+/// A server to add to Lockhouse's configuration.
+pub(super) struct NewServer<'i> {
+    candidate: &'i Candidate,
+    name: &'i ServerName,
+    /// The server as it is written, with its sandbox.
+    pub(super) entry: ServerEntry,
+}
+
+impl<'i> NewServer<'i> {
+    /// Returns `None` for a server that Lockhouse has already or cannot use.
+    fn new(found: &'i Found) -> Option<Self> {
+        let (name, entry) = found.candidate.imported()?;
+        Some(Self { candidate: &found.candidate, name, entry: entry.clone() })
+    }
+
+    pub(super) fn name(&self) -> &'i ServerName {
+        self.name
+    }
+
+    /// Resolves the placeholders of the server. `path` is the configuration file.
+    pub(super) fn resolve(
+        &self,
+        environment: &Environment,
+        path: &Path,
+    ) -> Result<ServerDefinition, SkipReason> {
+        self.entry.resolve(environment, ServerLimits::default(), path.display().to_string())
+    }
 }
 
 impl<'i> Decisions<'i> {
@@ -31,12 +63,13 @@ impl<'i> Decisions<'i> {
         inventory: &'i Inventory,
         files: &Files,
         arguments: &Arguments,
+        places: &StoragePaths,
         environment: &Environment,
     ) -> Option<Self> {
         let asks = arguments.confirmation.asks();
         let chosen = choose_servers(inventory, asks)?;
-        let is_new = |found: &&Found| found.candidate.imported().is_some();
-        let servers: Vec<&Found> = chosen.iter().copied().filter(is_new).collect();
+        let mut servers: Vec<NewServer> = chosen.iter().filter_map(|found| NewServer::new(found)).collect();
+        propose_sandbox(&mut servers, arguments, places, environment);
         let moves = !arguments.keep
             && !chosen.is_empty()
             && (!asks
@@ -62,8 +95,7 @@ impl<'i> Decisions<'i> {
     /// configuration file.
     pub(super) fn show(&self, path: &Path) -> bool {
         if !self.servers.is_empty() {
-            let names: Vec<String> =
-                self.servers.iter().filter_map(|found| Some(found.name()?.to_string())).collect();
+            let names: Vec<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
             let count = counted(names.len(), "server");
             println!("{}: {count} added: {}", sanitize(&path.display().to_string()), names.join(", "));
         }
@@ -75,9 +107,62 @@ impl<'i> Decisions<'i> {
         !self.servers.is_empty() || self.writes_policy
     }
 
-    /// Returns the servers to add to Lockhouse's configuration.
+    /// Returns the servers to add to Lockhouse's configuration, as they were found.
     pub(super) fn imported(&self) -> Vec<&'i Candidate> {
-        self.servers.iter().map(|found| &found.candidate).collect()
+        self.servers.iter().map(|server| server.candidate).collect()
+    }
+
+    /// Takes the sandbox out of the entry of a server.
+    pub(super) fn leave_sandbox_out(&mut self, name: &ServerName) {
+        let servers = self.servers.iter_mut().filter(|server| server.name == name);
+        servers.for_each(|server| server.entry.set_sandbox(None));
+    }
+
+    /// Leaves servers where they are: neither adds them to the configuration, nor moves them.
+    pub(super) fn leave(&mut self, names: &[ServerName], inventory: &Inventory) {
+        self.servers.retain(|server| !names.contains(server.name));
+        let is_left = |found: &&Found| found.name().is_some_and(|name| names.contains(name));
+        let left: Vec<&Found> = inventory.servers.iter().filter(is_left).collect();
+        for file in &mut self.files {
+            let is_here = |found: &&Found| found.client == file.client && found.candidate.path == file.path;
+            let left: Vec<&EntryPlace> =
+                left.iter().copied().filter(is_here).map(|found| &found.place).collect();
+            file.moved.retain(|place| !left.contains(&place));
+        }
+    }
+}
+
+/// Asks whether the new servers that are processes run in a sandbox, and sets it. Without questions, they do. Does
+/// nothing if the servers are not started now, since only a start shows whether a server works in the sandbox.
+fn propose_sandbox(
+    servers: &mut [NewServer<'_>],
+    arguments: &Arguments,
+    places: &StoragePaths,
+    environment: &Environment,
+) {
+    if !servers.iter().any(|server| server.entry.is_process()) {
+        return;
+    }
+    if arguments.no_connect {
+        println!(
+            "no sandbox is proposed, since the servers are not started: sandbox = {{ profile = \"default\" }} sets one later\n"
+        );
+        return;
+    }
+    match sandbox::describe_profile() {
+        Ok(description) => println!("{description}:"),
+        Err(reason) => return println!("the servers run without a sandbox: {reason}\n"),
+    }
+    for server in servers.iter() {
+        // A server that cannot be resolved cannot be started, which is reported then.
+        let definition = server.resolve(environment, Path::new(""));
+        let lines = definition.ok().and_then(|it| sandbox::describe_paths(server.name, &it, places));
+        lines.into_iter().flatten().for_each(|line| println!("  {line}"));
+    }
+    println!();
+    let question = "Run these servers in the sandbox? One that does not list its tools in it runs without.";
+    if !arguments.confirmation.asks() || ask_no_yes(question) {
+        servers.iter_mut().for_each(|server| server.entry.set_sandbox(Some(ConfinementProfile::Default)));
     }
 }
 

@@ -40,12 +40,13 @@ fn write_recorded(
 ) -> Result<(), ConfigError> {
     let path = edit.path().to_owned();
     let before = if path.exists() { Some(read_source(&path)?.text) } else { None };
-    write_tables(&mut edit, &decisions.imported(), secrets)?;
+    let servers: Vec<_> = decisions.servers.iter().map(|server| (server.name(), &server.entry)).collect();
+    write_tables(&mut edit, &servers, secrets)?;
     let mut recorded = Vec::new();
     for path in secrets.iter() {
         recorded.push(Secret { path: path.clone(), sha256: sha256_hex(&read_source(path)?.text) });
     }
-    let names = decisions.servers.iter().filter_map(|found| Some(found.name()?.to_string())).collect();
+    let names = decisions.servers.iter().map(|server| server.name().to_string()).collect();
     let change = Change::Configuration { servers: names, secrets: recorded };
     let unwritable = |source| ConfigError::Unwritable { path: path.clone(), source };
     journal.record(&path, before.as_deref(), &edit.text(), change).map_err(unwritable)?;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lockhouse_audit::digest::sha256_hex;
+use lockhouse_base::directories;
 use lockhouse_base::text_files::{read_source, replace};
 use lockhouse_policies::{Diagnostics, Source};
 
@@ -130,8 +131,9 @@ fn take_back(journal: &Journal, step: &Step) -> Result<Outcome, String> {
             (Some(present), _) => merge(&path, present, before.as_ref(), &after, &step.change)?,
         }
     };
-    if let Change::Configuration { secrets, .. } = &step.change {
+    if let Change::Configuration { servers, secrets } = &step.change {
         remove_secrets(&path, secrets);
+        remove_folders(&path, servers);
     }
     Ok(outcome)
 }
@@ -215,6 +217,23 @@ fn remove_servers(
     }
     edit.save(&files).map_err(|error| error.without_excerpts())?;
     Ok(Outcome { done: "setup's servers were removed, and later changes stay", left })
+}
+
+/// Removes the folders of the sandboxed servers that the configuration no longer has. They contain caches and temporary
+/// files.
+fn remove_folders(configuration: &Path, servers: &[String]) {
+    let Some(folders) = directories::state().map(|state| state.join("servers")) else { return };
+    let text = read_source(configuration).map(|source| source.text).unwrap_or_default();
+    let configured = toml::from_str::<toml::Table>(&text).unwrap_or_default();
+    let is_configured = |name: &str| configured.get("servers").is_some_and(|all| all.get(name).is_some());
+    for entry in std::fs::read_dir(folders).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        // `NAME-DIGEST`
+        let server = name.to_str().and_then(|name| name.rsplit_once('-')).map(|(server, _)| server);
+        if server.is_some_and(|server| servers.iter().any(|name| name == server) && !is_configured(server)) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// Removes the files with secrets that are as setup wrote them, and to which the configuration does not refer.

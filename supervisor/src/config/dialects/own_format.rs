@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
-    Confinement, DirectExposure, Exposure, PREFIX_CHARS_MAX, StartOptions, TextDecoding, ToolSelection,
+    Confinement, DirectExposure, Exposure, Network, PREFIX_CHARS_MAX, ConfinementProfile, StartOptions,
+    TextDecoding, ToolSelection,
 };
 
 use super::SourceFile;
@@ -214,8 +215,14 @@ fn confinement(fields: Fields<'_>) -> Result<Option<Confinement>, SkipReason> {
             }),
         }
     };
-    let network = sandbox.flag("network")?.unwrap_or(false);
-    Ok(Some(Confinement { read: paths("read")?, write: paths("write")?, network }))
+    let profile = choice(sandbox, &server_keys::SANDBOX_PROFILE, "sandbox.profile")?;
+    let profile = profile.map(|_| ConfinementProfile::Default);
+    let network = match (sandbox.flag("network")?, profile) {
+        (Some(true), _) => Network::All,
+        (None, Some(ConfinementProfile::Default)) => Network::Internet,
+        (Some(false), _) | (None, None) => Network::None,
+    };
+    Ok(Some(Confinement { profile, read: paths("read")?, write: paths("write")?, network }))
 }
 
 fn http(fields: Fields<'_>) -> Result<Option<EntryUrl>, SkipReason> {

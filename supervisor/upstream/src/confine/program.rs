@@ -24,11 +24,16 @@ impl Program {
     /// Finds a program and its interpreters; `None` if there is no such program. A name without a slash is searched in
     /// `PATH`, as exec does.
     pub(super) fn find(name: &OsStr) -> Option<Self> {
-        let path = find(name)?;
+        Self::find_in(name, std::env::var_os("PATH").as_deref())
+    }
+
+    /// Finds a program as [`Self::find`] does, with another value of `PATH`.
+    pub(super) fn find_in(name: &OsStr, search_path: Option<&OsStr>) -> Option<Self> {
+        let path = find(name, search_path)?;
         let mut interpreters = Vec::new();
         let mut script = path.clone();
         for _ in 0..INTERPRETERS_MAX {
-            let Some((kernel_runs, it_runs)) = interpreter(&script) else { break };
+            let Some((kernel_runs, it_runs)) = interpreter(&script, search_path) else { break };
             interpreters.extend([Some(kernel_runs.clone()), it_runs.clone()].into_iter().flatten());
             script = it_runs.unwrap_or(kernel_runs);
         }
@@ -40,18 +45,17 @@ impl Program {
     }
 }
 
-fn find(name: &OsStr) -> Option<PathBuf> {
+fn find(name: &OsStr, search_path: Option<&OsStr>) -> Option<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         return Some(name.into());
     }
-    let path = std::env::var_os("PATH")?;
     let is_program = |path: &PathBuf| path.is_file() && access(path, AccessFlags::X_OK).is_ok();
-    std::env::split_paths(&path).map(|directory| directory.join(name)).find(is_program)
+    std::env::split_paths(search_path?).map(|directory| directory.join(name)).find(is_program)
 }
 
 /// Returns the interpreter that the first line of a script names. If it is `env`, also returns the program that `env`
 /// runs. Returns `None` if the file is no script.
-fn interpreter(script: &Path) -> Option<(PathBuf, Option<PathBuf>)> {
+fn interpreter(script: &Path, search_path: Option<&OsStr>) -> Option<(PathBuf, Option<PathBuf>)> {
     let mut start = Vec::new();
     if !script.is_file() {
         return None;
@@ -62,7 +66,8 @@ fn interpreter(script: &Path) -> Option<(PathBuf, Option<PathBuf>)> {
     let interpreter = PathBuf::from(interpreter);
     let is_env = interpreter.file_name().is_some_and(|name| name == "env");
     let of_env = |word: &&OsString| !word.as_bytes().starts_with(b"-") && !word.as_bytes().contains(&b'=');
-    let it_runs = if is_env { rest.iter().find(of_env).and_then(|name| find(name)) } else { None };
+    let it_runs =
+        if is_env { rest.iter().find(of_env).and_then(|name| find(name, search_path)) } else { None };
     Some((interpreter, it_runs))
 }
 
@@ -80,7 +85,7 @@ mod tests {
     #[test]
     fn the_interpreters_of_a_script_are_found_whichever_way_they_are_named() {
         let directory = tempfile::tempdir().expect("a directory");
-        let shell = find(OsStr::new("sh")).expect("a shell");
+        let shell = find(OsStr::new("sh"), std::env::var_os("PATH").as_deref()).expect("a shell");
         let (sh, env) = (shell.as_path(), Path::new("/usr/bin/env"));
         let inner = directory.path().join("inner");
         std::fs::write(&inner, "#! /bin/sh -e\n").expect("a file");

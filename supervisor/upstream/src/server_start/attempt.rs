@@ -63,7 +63,7 @@ impl Attempt<'_> {
     }
 
     async fn over_stdio(self, command: &ServerCommand) -> Result<StartedServer, StartFailure> {
-        let mut process = ServerProcess::start(command)
+        let mut process = ServerProcess::start(command, self.server.sandbox.folder.as_deref())
             .map_err(|error| StartFailure::new(format!("cannot start {:?}: {error}", command.program)))?;
         self.server.status.send_modify(|status| status.spawn_time = Some(self.begun.elapsed()));
         let Some((stdin, stdout, stderr)) = process.streams() else {
@@ -125,11 +125,15 @@ impl Attempt<'_> {
     fn follow(&self, stderr: ChildStderr) -> LastLines {
         let last_lines = LastLines::default();
         let secrets = self.server.secrets.clone();
+        let notice = self.server.sandbox.notice.clone();
         let mut log = self.server.log.as_deref().map(ServerLog::new);
         last_lines.follow_edited(self.server.name.to_string(), stderr, move |line| {
             let line: String = secrets.redact(line).chars().filter(|c| !c.is_control()).collect();
             if let Some(log) = log.as_mut().filter(|_| !line.trim().is_empty()) {
                 log.write_line(&line);
+            }
+            if let Some(notice) = &notice {
+                notice.is_refusal(&line);
             }
             line
         });

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use http::{HeaderName, HeaderValue};
 use lockhouse_protocol::{InvalidName, ServerName};
+use lockhouse_upstream::ConfinementProfile;
 use toml_edit::{Array, InlineTable, Table, value};
 use url::Url;
 
 use super::Arguments;
-use crate::config::replace_secrets;
+use crate::config::{profile_table, replace_secrets};
 
 /// The upstream server that `lockhouse server add` adds.
 pub(super) struct NewServer {
@@ -22,6 +23,7 @@ pub(super) enum Target {
         arguments: Vec<String>,
         environment: Vec<(String, String)>,
         directory: Option<PathBuf>,
+        sandbox: Option<ConfinementProfile>,
     },
     Http {
         url: Url,
@@ -95,7 +97,7 @@ impl NewServer {
             value(texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect::<InlineTable>())
         };
         match &self.target {
-            Target::Stdio { program, arguments, environment, directory } => {
+            Target::Stdio { program, arguments, environment, directory, sandbox } => {
                 table["command"] = value(program);
                 if !arguments.is_empty() {
                     table["args"] = value(arguments.iter().collect::<Array>());
@@ -105,6 +107,9 @@ impl NewServer {
                 }
                 if let Some(directory) = directory {
                     table["cwd"] = value(directory.display().to_string());
+                }
+                if let Some(profile) = sandbox {
+                    table["sandbox"] = profile_table(*profile);
                 }
             }
             Target::Http { url_text, headers, .. } => {
@@ -210,6 +215,7 @@ fn http(url: Url, arguments: &Arguments) -> Result<Target, InvalidArguments> {
         Arguments { env, .. } if !env.is_empty() => return wrong_transport("-e"),
         Arguments { env_from, .. } if !env_from.is_empty() => return wrong_transport("--env-from"),
         Arguments { cwd: Some(_), .. } => return wrong_transport("--cwd"),
+        Arguments { sandbox: Some(_), .. } => return wrong_transport("--sandbox"),
         _ => {}
     }
     let header = |(index, text): (usize, &String)| {
@@ -241,7 +247,8 @@ fn stdio(command: &[String], arguments: &Arguments) -> Result<Target, InvalidArg
     let directory =
         arguments.cwd.as_ref().map(std::fs::canonicalize).transpose().map_err(InvalidArguments::Directory)?;
     let (program, rest) = command.split_first().ok_or(InvalidArguments::NotAUrl(String::new()))?;
-    Ok(Target::Stdio { program: program.clone(), arguments: rest.to_vec(), environment, directory })
+    let sandbox = arguments.sandbox.as_ref().map(|_| ConfinementProfile::Default);
+    Ok(Target::Stdio { program: program.clone(), arguments: rest.to_vec(), environment, directory, sandbox })
 }
 
 /// Returns the error for an argument that should be `NAME=VALUE` but has no value. The error contains only the name,

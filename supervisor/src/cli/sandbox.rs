@@ -1,0 +1,67 @@
+//! What the sandbox profile `default` permits a server, as commands that add servers show it.
+
+use std::path::PathBuf;
+
+use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{Endpoint, ServerDefinition, StoragePaths, kernel_gaps, profile_paths};
+
+use super::terminal::sanitize;
+use crate::config::Environment;
+
+/// The maximum number of paths of a server that are shown for each permission.
+const SHOWN_MAX: usize = 12;
+
+/// Describes what the profile has in common for all servers, and what this host's kernel lacks for it.
+///
+/// # Errors
+///
+/// Returns the reason if the kernel cannot enforce a sandbox.
+pub(super) fn describe_profile() -> Result<String, String> {
+    let gaps = kernel_gaps().map_err(|error| error.to_string())?;
+    let mut text = "in the sandbox, a server cannot read your home directory, except language runtimes: no ~/.ssh, no credentials, no \
+                    keyrings, no files of other programs. It writes only to a folder of its own, which has its caches and temporary \
+                    files, and to the paths that its configuration names. It has TCP and UDP, and no Unix sockets"
+        .to_owned();
+    for gap in gaps {
+        text += &format!(". On this kernel, {gap}");
+    }
+    Ok(text)
+}
+
+/// Describes which paths the profile grants a server because its configuration names them, one line for each
+/// permission. Returns `None` for a server that is not a process.
+pub(super) fn describe_paths(
+    name: &ServerName,
+    definition: &ServerDefinition,
+    places: &StoragePaths,
+) -> Option<Vec<String>> {
+    let Endpoint::Stdio(command) = &definition.endpoint else { return None };
+    let home = Environment::from_process().home;
+    let folder = places.server_folder(name, definition);
+    let named = profile_paths(command, home.as_deref(), folder.as_deref());
+    let list = |paths: Vec<String>| {
+        let left_out = paths.len().saturating_sub(SHOWN_MAX);
+        let mut shown = paths.into_iter().take(SHOWN_MAX).collect::<Vec<_>>().join(", ");
+        if left_out > 0 {
+            shown += &format!(" and {left_out} more");
+        }
+        sanitize(&shown)
+    };
+    let text = |path: &PathBuf| path.display().to_string();
+    let is_only_read = |path: &&PathBuf| !named.write.contains(path);
+    let mut lines = Vec::new();
+    let mut line = |permission: &str, paths: Vec<String>| {
+        if !paths.is_empty() {
+            lines.push(format!("{name}: {permission} {}", list(paths)));
+        }
+    };
+    line("reads and writes", named.write.iter().map(text).collect());
+    line("reads", named.read.iter().filter(is_only_read).map(text).collect());
+    for withheld in &named.withheld {
+        line("does not get", vec![format!("{}: {}", withheld.path.display(), withheld.reason)]);
+    }
+    if lines.is_empty() {
+        lines.push(format!("{name}: its configuration names no paths"));
+    }
+    Some(lines)
+}

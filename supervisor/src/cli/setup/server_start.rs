@@ -1,0 +1,211 @@
+//! Starts each server once for `lockhouse setup`, before it is taken over: new servers in the sandbox, and those that do
+//! not list their tools in it once more without.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use lockhouse_policies::{Policy, ServerOffer};
+use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{Connection, Endpoint, ServerDefinition, refused_path};
+
+use super::decisions::Decisions;
+use crate::cli::policy::init;
+use crate::cli::server::connect_all;
+use crate::cli::terminal::sanitize;
+use crate::cli::unavailable_servers::unavailable_reason;
+use crate::cli::{start_with, table};
+use crate::config::{self, ConfigError, Environment, Settings};
+
+/// The maximum time for the start of one server. It is longer than the usual one, since in the sandbox the first start
+/// of a server with npx or uvx downloads its packages into caches of its own.
+const START_MAX: Duration = Duration::from_secs(90);
+
+/// How one server started.
+pub(super) struct StartResult {
+    tools: usize,
+    time: Option<Duration>,
+    /// Whether the server was started in the sandbox. `None` for a server without a process.
+    confined: Option<bool>,
+    /// Why the server did not start in the sandbox, if it was tried.
+    refusal: Option<String>,
+    /// Why the server did not start at all.
+    pub(super) error: Option<String>,
+}
+
+/// How the servers started.
+#[derive(Default)]
+pub(super) struct StartResults {
+    servers: BTreeMap<ServerName, StartResult>,
+    /// The tools of the servers, for a first policy.
+    pub(super) offers: Vec<ServerOffer>,
+}
+
+impl StartResults {
+    /// Starts the configured servers and those that are taken over. Takes the sandbox out of the entries of servers
+    /// that start only without it. Returns `None` if nothing can be started, after the reason was printed.
+    pub(super) async fn obtain(
+        settings: &Settings,
+        decisions: &mut Decisions<'_>,
+        path: &Path,
+        environment: &Environment,
+    ) -> Result<Option<Self>, ConfigError> {
+        let mut results = Self::default();
+        let mut definitions = BTreeMap::new();
+        for server in &decisions.servers {
+            match server.resolve(environment, path) {
+                Ok(definition) => drop(definitions.insert(server.name().clone(), definition)),
+                Err(reason) => results.fail(server.name(), reason.to_string()),
+            }
+        }
+        let (definitions, refused) = config::apply_requirements(definitions, environment)?;
+        for (name, reason) in refused {
+            results.fail(&name, reason);
+        }
+        let configured = settings.engine.servers.clone();
+        let first: BTreeMap<_, _> = configured.into_iter().chain(definitions.clone()).collect();
+        if !results.start(settings, first).await {
+            return Ok(None);
+        }
+        let failed =
+            |name: &ServerName| results.servers.get(name).is_some_and(|result| result.error.is_some());
+        let again: BTreeMap<_, _> = definitions
+            .into_iter()
+            .filter(|(name, definition)| failed(name) && is_confined(definition) == Some(true))
+            .map(|(name, definition)| (name, without_sandbox(definition)))
+            .collect();
+        let refusals: Vec<(ServerName, Option<String>)> = again
+            .keys()
+            .map(|name| (name.clone(), results.servers.get(name).and_then(|result| result.error.clone())))
+            .collect();
+        if !again.is_empty() && !results.start(settings, again).await {
+            return Ok(None);
+        }
+        for (name, refusal) in refusals {
+            if let Some(result) = results.servers.get_mut(&name) {
+                result.refusal = refusal;
+                if result.error.is_none() {
+                    decisions.leave_sandbox_out(&name);
+                }
+            }
+        }
+        Ok(Some(results))
+    }
+
+    fn fail(&mut self, name: &ServerName, reason: String) {
+        let result = StartResult { tools: 0, time: None, confined: None, refusal: None, error: Some(reason) };
+        self.servers.insert(name.clone(), result);
+    }
+
+    /// Starts the servers, and adds the results. Returns whether that was possible.
+    async fn start(
+        &mut self,
+        settings: &Settings,
+        mut servers: BTreeMap<ServerName, ServerDefinition>,
+    ) -> bool {
+        for definition in servers.values_mut() {
+            definition.limits.start_timeout = definition.limits.start_timeout.max(START_MAX);
+        }
+        let mut engine = settings.engine.clone();
+        engine.servers = servers.clone();
+        let Ok(supervisor) = start_with(engine, Policy::empty(), &[]) else { return false };
+        let gate = supervisor.gate();
+        connect_all(gate.upstreams()).await;
+        for (name, definition) in &servers {
+            if let Some(connection) = gate.upstreams().get(name) {
+                self.servers.insert(name.clone(), StartResult::new(connection, definition));
+            }
+        }
+        let started = |offer: &ServerOffer| {
+            self.servers.iter().any(|(name, result)| *name == offer.name && result.error.is_none())
+        };
+        let offers: Vec<ServerOffer> = init::offers(&gate).into_iter().filter(started).collect();
+        self.offers.extend(offers);
+        supervisor.close().await;
+        true
+    }
+
+    /// Returns the names of the servers that did not start.
+    pub(super) fn failed(&self) -> Vec<ServerName> {
+        let failed = self.servers.iter().filter(|(_, result)| result.error.is_some());
+        failed.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Prints a table of the servers, and what to do about those that do not start in the sandbox. `path` is the
+    /// configuration file.
+    pub(super) fn show(&self, path: &Path) {
+        if self.servers.is_empty() {
+            return;
+        }
+        let rows: Vec<Vec<String>> = self.servers.iter().map(|(name, result)| result.row(name)).collect();
+        println!("\n{}\n", table::render(&["server", "tools", "time", "sandbox", "error"], &rows));
+        for (name, result) in &self.servers {
+            if let Some(refusal) = result.refusal.as_ref().filter(|_| result.error.is_none()) {
+                show_refusal(name, refusal, path);
+            }
+        }
+    }
+}
+
+impl StartResult {
+    fn new(connection: &Connection, definition: &ServerDefinition) -> Self {
+        let error = unavailable_reason(connection);
+        let is_started = error.is_none();
+        let tools = connection.known_catalogue().filter(|_| is_started);
+        Self {
+            tools: tools.map_or(0, |catalogue| catalogue.tools.len()),
+            time: connection.status().start_time.filter(|_| is_started),
+            confined: is_confined(definition),
+            refusal: None,
+            error,
+        }
+    }
+
+    fn row(&self, name: &ServerName) -> Vec<String> {
+        let sandbox = match self.confined {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "",
+        };
+        vec![
+            name.to_string(),
+            if self.error.is_none() { self.tools.to_string() } else { String::new() },
+            self.time.map_or_else(String::new, |time| format!("{} ms", time.as_millis())),
+            if self.error.is_none() { sandbox.to_owned() } else { String::new() },
+            self.error.clone().unwrap_or_default().replace('\n', " "),
+        ]
+    }
+}
+
+/// Tells why a server runs without the sandbox, and which setting may change that. The path is what the server said, so
+/// the user must judge it.
+fn show_refusal(name: &ServerName, refusal: &str, path: &Path) {
+    println!("{name} runs without a sandbox. In it, it did not list its tools: {}", sanitize(refusal));
+    let grant = match refused_path(refusal) {
+        Some(refused) => format!(
+            "the server says that it was refused {}. If it may have that, set",
+            sanitize(refused)
+        ),
+        None => "`lockhouse server logs` shows what it says. To run it in the sandbox, find what it needs, and set".to_owned(),
+    };
+    println!(
+        "  {grant} sandbox = {{ profile = \"default\", read = [\"/PATH\"], write = [\"/PATH\"] }} below [servers.{name}] in {}, and run \
+         `lockhouse server test {name}`",
+        sanitize(&path.display().to_string())
+    );
+}
+
+/// Whether a server is started in a sandbox. `None` for a server without a process.
+fn is_confined(definition: &ServerDefinition) -> Option<bool> {
+    match &definition.endpoint {
+        Endpoint::Stdio(command) => Some(command.confinement.is_some()),
+        Endpoint::Http(_) => None,
+    }
+}
+
+fn without_sandbox(mut definition: ServerDefinition) -> ServerDefinition {
+    if let Endpoint::Stdio(command) = &mut definition.endpoint {
+        command.confinement = None;
+    }
+    definition
+}
