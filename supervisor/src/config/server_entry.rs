@@ -8,8 +8,9 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue};
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
-    Authorization, Confinement, Endpoint, Exposure, HttpEndpoint, OAuthClient, ReferencedValues,
-    ConfinementProfile, ServerCommand, ServerDefinition, ServerLimits, StartOptions, TextDecoding, ToolSelection,
+    Authorization, Confinement, ConfinementProfile, Endpoint, Exposure, HttpEndpoint, OAuthClient,
+    ReferencedValues, ServerCommand, ServerDefinition, ServerLimits, StartOptions, TextDecoding,
+    ToolSelection,
 };
 
 use super::env_file;

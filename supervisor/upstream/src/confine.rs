@@ -31,7 +31,7 @@ use landlock::{
 };
 use tokio::process::Command;
 
-use super::definition::{Confinement, Network, ConfinementProfile, ServerCommand};
+use super::definition::{Confinement, ConfinementProfile, Network, ServerCommand};
 use program::Program;
 
 pub use named_paths::{NamedPaths, Withheld};

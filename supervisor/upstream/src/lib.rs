@@ -66,8 +66,8 @@ pub use connection::Connection;
 pub use connection_state::{ConnectedServer, ConnectionState};
 pub use connection_status::ShutdownMethod;
 pub use definition::{
-    Authorization, Confinement, DecodeRules, DirectExposure, Endpoint, Exposure, HttpEndpoint, Network,
-    OAuthClient, PREFIX_CHARS_MAX, ReferencedValues, ConfinementProfile, ServerCommand, ServerDefinition,
+    Authorization, Confinement, ConfinementProfile, DecodeRules, DirectExposure, Endpoint, Exposure,
+    HttpEndpoint, Network, OAuthClient, PREFIX_CHARS_MAX, ReferencedValues, ServerCommand, ServerDefinition,
     ServerLimits, StartOptions, TextDecoding, ToolSelection,
 };
 pub use direct_request::{DirectFailure, DirectRequest, DirectRequestKind};

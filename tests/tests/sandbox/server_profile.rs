@@ -170,7 +170,13 @@ fn a_refused_access_names_the_setting() {
     let named =
         listed.stdout.contains("PermissionError") && listed.stdout.contains("it is confined by `sandbox` in");
     table.row("at the start", ensure(named, &listed));
-    let told = lockhouse.run(&["run", "--language", "python", "-c", "from mcp_tools import fails\nfails.anything()"]);
+    let told = lockhouse.run(&[
+        "run",
+        "--language",
+        "python",
+        "-c",
+        "from mcp_tools import fails\nfails.anything()",
+    ]);
     let is_model_told =
         told.transcript().contains("not available") && !told.stdout.contains("PermissionError");
     table.row("the program does not get the server's words", ensure(is_model_told, &told));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
-    Confinement, DirectExposure, Exposure, Network, PREFIX_CHARS_MAX, ConfinementProfile, StartOptions,
+    Confinement, ConfinementProfile, DirectExposure, Exposure, Network, PREFIX_CHARS_MAX, StartOptions,
     TextDecoding, ToolSelection,
 };
 
