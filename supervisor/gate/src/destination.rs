@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lockhouse_catalog::Catalogue;
 use lockhouse_policies::{CallTarget, SKILLS};
-use lockhouse_protocol::{Failure, FailureCode, ServerName};
+use lockhouse_protocol::{ExecutionId, Failure, FailureCode, ServerName};
 use lockhouse_upstream::{CallSlot, Caller, ConnectedServer, Connection};
 use serde_json::{Map, Value};
 
@@ -106,10 +106,10 @@ impl<'g> Destination<'g> {
 
     /// Waits until the concurrency limit of the destination permits another call. An upstream server is not stopped for
     /// being idle as long as a call has a slot.
-    pub(super) async fn reserve(&self) -> Result<ReservedDestination<'g>, Failure> {
+    pub(super) async fn reserve(&self, execution: ExecutionId) -> Result<ReservedDestination<'g>, Failure> {
         match self {
             Self::Upstream(connection) => {
-                let slot = connection.call_slot().await?;
+                let slot = connection.call_slot(execution).await?;
                 Ok(ReservedDestination::Upstream {
                     connection,
                     offer: connection.connected_server().await?,

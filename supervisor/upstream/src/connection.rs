@@ -7,7 +7,7 @@ use std::time::Duration;
 use lockhouse_base::secrets::Secrets;
 use lockhouse_catalog::{Catalogue, ResultShapes};
 use lockhouse_policies::OnChange;
-use lockhouse_protocol::{Failure, FailureCode, ServerName};
+use lockhouse_protocol::{ExecutionId, Failure, FailureCode, ServerName};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -210,13 +210,15 @@ impl Connection {
         ping(connected_server.peer.clone(), self.limits.call_timeout).await
     }
 
-    /// Acquires one of the server's slots for concurrent calls. Waits in the queue if all slots are in use.
+    /// Acquires one of the server's slots for concurrent calls. Waits in the queue if all slots are in use, or if the server
+    /// asks its user questions and has calls of another execution.
     ///
     /// # Errors
     ///
     /// Returns an error if the queue is full, or if no slot becomes free within the queue timeout.
-    pub async fn call_slot(&self) -> Result<CallSlot, Failure> {
-        self.signals.slots.acquire().await.map_err(|busy| {
+    pub async fn call_slot(&self, execution: ExecutionId) -> Result<CallSlot, Failure> {
+        let is_exclusive = self.status.borrow().asks_by_request;
+        self.signals.slots.acquire(execution, is_exclusive).await.map_err(|busy| {
             let (name, at_once) = (&self.name, self.limits.calls_max);
             let message = match busy {
                 SlotError::QueueFull(queue_max) => {
@@ -224,6 +226,11 @@ impl Connection {
                 }
                 SlotError::QueueTimeout(limit) => format!(
                     "server {name} is busy: no call of {at_once} ended within {} s; the call was not made",
+                    limit.as_secs_f32()
+                ),
+                SlotError::TurnTimeout(limit) => format!(
+                    "server {name} asks its user questions, so it serves one run at a time: another run did not end its calls \
+                     within {} s; the call was not made",
                     limit.as_secs_f32()
                 ),
             };

@@ -13,6 +13,8 @@ pub struct ConnectionStatus {
     /// Whether the most recent successful start used the older MCP handshake (`initialize`), because the configuration
     /// requires it or because an attempt with the newest protocol version had failed.
     pub used_legacy_handshake: bool,
+    /// Whether the server has asked its user a question by a request of its own, which does not say for which call.
+    pub asks_by_request: bool,
     /// Time from the server's most recent start until the server's process was running; `None` before that, and for
     /// HTTP servers.
     pub spawn_time: Option<Duration>,

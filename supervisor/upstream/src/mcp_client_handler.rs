@@ -12,11 +12,12 @@ use rmcp::model::{
     ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::change_notices::{ChangeNotice, DirectChangeNotices};
+use super::connection_status::ConnectionStatus;
 use super::elicitation_conversion;
-use super::in_flight_calls::{InFlightCalls, RequestOrigin};
+use super::in_flight_calls::{Caller, InFlightCalls, RequestOrigin};
 use super::inbound_message::REFUSED_METHOD;
 use crate::ai_client::{AiClient, Answer, AskError, Question, QuestionKind};
 
@@ -34,6 +35,7 @@ pub(super) struct McpClientHandler {
     /// Notified when the server announces that its tools have changed.
     changed: Arc<Notify>,
     notices: DirectChangeNotices,
+    status: watch::Sender<ConnectionStatus>,
     /// Whether it has been logged that a question of the server was declined. Only the first declined question is
     /// logged, since a server could ask any number of questions.
     decline_logged: AtomicBool,
@@ -45,8 +47,19 @@ impl McpClientHandler {
         callers: InFlightCalls,
         changed: Arc<Notify>,
         notices: DirectChangeNotices,
+        status: watch::Sender<ConnectionStatus>,
     ) -> Self {
-        Self { name, callers, changed, notices, decline_logged: AtomicBool::new(false) }
+        Self { name, callers, changed, notices, status, decline_logged: AtomicBool::new(false) }
+    }
+
+    /// Returns the caller whom a question of the server is for. From the first question on, calls of one execution run at
+    /// a time, so that later questions have one caller.
+    fn asked_caller(&self) -> Option<Arc<Caller>> {
+        self.status.send_if_modified(|status| !std::mem::replace(&mut status.asks_by_request, true));
+        match self.callers.request_origin() {
+            RequestOrigin::One(caller) => Some(caller),
+            RequestOrigin::Unclear => None,
+        }
     }
 
     pub(super) fn callers(&self) -> InFlightCalls {
@@ -87,7 +100,7 @@ impl ClientHandler for McpClientHandler {
         request: ElicitRequestParams,
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let RequestOrigin::One(caller) = self.callers.request_origin() else {
+        let Some(caller) = self.asked_caller() else {
             return Ok(self.decline("no call is in flight that it could be for, or several are"));
         };
         let parameters = serde_json::to_string(&request).unwrap_or_default();
@@ -130,7 +143,7 @@ impl ClientHandler for McpClientHandler {
         _context: RequestContext<RoleClient>,
     ) -> Result<rmcp::model::CreateMessageResult, ErrorData> {
         let refused = |why: &str| ErrorData::invalid_request(format!("not passed on: {why}"), None);
-        let RequestOrigin::One(caller) = self.callers.request_origin() else {
+        let Some(caller) = self.asked_caller() else {
             return Err(refused("no call is in flight that it could be for, or several are"));
         };
         let able =

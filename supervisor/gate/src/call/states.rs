@@ -117,7 +117,8 @@ impl<'a> AdmittedCall<'a> {
     /// call is still valid.
     pub(super) async fn wait_for_server_slot(self) -> Result<ReadyCall<'a>, Failure> {
         let Self { mut attempt, destination, permission, limits, timeout } = self;
-        let server = attempt.wait_for_server(destination.reserve()).await?;
+        let execution = attempt.requester.caller.execution;
+        let server = attempt.wait_for_server(destination.reserve(execution)).await?;
         let tool = attempt.tool_in(server.catalogue());
         recheck::refuse_changed_definition(&attempt, &permission, tool)?;
         let approval = permission.approval();

@@ -55,7 +55,7 @@ impl InputRounds<'_> {
             let current_slot = match slot.take() {
                 Some(slot) => slot,
                 None => {
-                    let slot = self.connection.call_slot().await;
+                    let slot = self.connection.call_slot(self.caller.execution).await;
                     slot.map_err(|busy| CallError::new(busy.code, busy.message))?
                 }
             };

@@ -174,7 +174,9 @@ impl Attempt<'_> {
     ) -> Result<(Service, Catalogue), Option<ConnectError>> {
         let handshake = async {
             let (name, notices) = (self.server.name.clone(), self.server.notices.clone());
-            let host = McpClientHandler::new(name, InFlightCalls::default(), changed.clone(), notices);
+            let status = self.server.status.clone();
+            let host =
+                McpClientHandler::new(name, InFlightCalls::default(), changed.clone(), notices, status);
             let service = host.serve_with_lifecycle(transport, mode).await?;
             let era = service.peer_info().map(|info| info.protocol_version.to_string());
             let took = self.begun.elapsed();
