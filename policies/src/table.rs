@@ -60,7 +60,7 @@ pub(crate) struct ToolLimits {
 
 /// What happens to a tool whose definition differs from the one that a user accepted (`on_change` in a policy). The
 /// variants are in order of increasing strictness.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OnChange {
     /// The tool may still be called; the operator of Lockhouse gets a warning.
     #[default]

@@ -14,6 +14,9 @@ mod confirmation;
 mod control_client;
 mod demo;
 mod doctor;
+mod engine;
+mod engine_log;
+mod engine_socket;
 mod generate;
 mod id_prefix;
 mod import;
@@ -22,6 +25,7 @@ mod language;
 mod line_width;
 mod policy;
 mod reload;
+mod reloader;
 mod result;
 mod run;
 mod runs;
@@ -33,6 +37,7 @@ mod shutdown;
 mod skills;
 mod startup_code;
 mod status;
+mod stop_signals;
 mod stubs;
 mod table;
 mod terminal;
@@ -124,6 +129,9 @@ enum Command {
     Audit(audit::Command),
     /// Test the sandbox on this host and report which protections work
     Doctor(doctor::Arguments),
+    /// Run the engine that AI clients share; `lockhouse serve` starts it when it is needed
+    #[command(hide = true)]
+    Engine(engine::Arguments),
     /// Sandbox this process, then execute a program in it: how upstream servers with `sandbox` are started
     #[command(hide = true)]
     Confine(confine::Arguments),
@@ -143,8 +151,11 @@ pub(crate) fn main() -> ExitCode {
     if let Command::Confine(arguments) = command {
         return confine::confine(arguments);
     }
+    if matches!(&command, Command::Engine(arguments) if arguments.detaches()) {
+        return engine::detach();
+    }
     let format = match &command {
-        Command::Serve(_) => config::log_format(&files),
+        Command::Serve(_) | Command::Engine(_) => config::log_format(&files),
         _ => log::Format::Text,
     };
     limit_freed_memory();
@@ -161,6 +172,7 @@ pub(crate) fn main() -> ExitCode {
     let status = runtime.block_on(async {
         match command {
             Command::Serve(arguments) => serve::serve(&files, arguments).await,
+            Command::Engine(arguments) => engine::engine(&files, arguments).await,
             Command::Run(arguments) => run::run(&files, arguments).await,
             Command::Check(arguments) => check::check(&files, arguments).await,
             Command::Result(arguments) => result::result(&files, &arguments),
@@ -244,7 +256,7 @@ fn limit_freed_memory() {
 /// Returns the log filter that applies when LOCKHOUSE_LOG is not set.
 fn default_log(command: &Command) -> &'static str {
     match command {
-        Command::Serve(_) => "lockhouse=info,rmcp=off,warn",
+        Command::Serve(_) | Command::Engine(_) => "lockhouse=info,rmcp=off,warn",
         // These commands print failed and omitted servers themselves; a log line would repeat that.
         Command::Tools(_) | Command::Stubs(_) | Command::Policy(_) => {
             "lockhouse=warn,lockhouse_upstream::connection_task=error,rmcp=off,error"

@@ -10,6 +10,7 @@ mod config_toml;
 mod dialects;
 mod documentation;
 mod engine_settings;
+mod engine_sharing;
 mod entry_moves;
 mod env_file;
 mod error;
@@ -29,6 +30,7 @@ mod server_entry;
 mod server_keys;
 mod server_table;
 mod servers;
+mod setup_digest;
 mod skip_reason;
 mod skipped_server;
 mod tables;
@@ -38,7 +40,9 @@ mod unique_servers;
 mod unresolved_server;
 mod worker_pools;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lockhouse_audit as audit;
 use lockhouse_audit::{AuditSettings, digest};
@@ -51,8 +55,10 @@ use lockhouse_front::http::{HttpSettings, ListenAddress};
 use lockhouse_gate::results;
 use lockhouse_gate::skills::SkillSettings;
 use lockhouse_policies::Source;
-use lockhouse_upstream::{DirectExposure, Exposure, ServerLimits};
+use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{DirectExposure, Endpoint, Exposure, ServerDefinition, ServerLimits};
 
+use engine_sharing::EngineSharing;
 use requirements::Requirements;
 
 pub(crate) use client_entry::{
@@ -65,6 +71,7 @@ pub(crate) use documentation::{json_schema, packaged_configuration};
 pub(crate) use entry_moves::{EntryPlace, put_back, take_out};
 pub(crate) use error::ConfigError;
 pub(crate) use file_permissions::ReadableSecret;
+use placeholders::UsedEnvironment;
 pub(crate) use placeholders::{Environment, PlaceholderError};
 pub(crate) use policy_files::{
     editable_policy, find_policy, load_policy, policy_path, restrict_by_requirements,
@@ -72,6 +79,7 @@ pub(crate) use policy_files::{
 pub(crate) use secret_detection::{looks_secret, replace_secrets, store_secret};
 pub(crate) use server_entry::ServerEntry;
 pub(crate) use server_table::to_server_table;
+pub(crate) use setup_digest::Setup;
 pub(crate) use skip_reason::SkipReason;
 pub(crate) use skipped_server::SkippedServer;
 pub(crate) use unique_servers::normalize_server_name;
@@ -134,6 +142,8 @@ pub(crate) struct Settings {
     document: config_toml::ConfigToml,
     /// Path of the configuration file; empty if there is none.
     path: PathBuf,
+    /// The parts of the environment on which the definitions of servers depend.
+    used_environment: UsedEnvironment,
 }
 
 impl Settings {
@@ -159,7 +169,10 @@ impl Settings {
         }
         let requirements = Requirements::load(document.server_limits(), &environment)?;
         let digests: Vec<String> = document.digest.iter().chain(collector.digests()).cloned().collect();
-        let (servers, mut skipped_servers) = collector.into_servers();
+        let (mut servers, mut skipped_servers) = collector.into_servers();
+        if let Some(directory) = &document.sharing.directory {
+            start_in(&path.parent().unwrap_or(Path::new("")).join(directory), &mut servers);
+        }
         let (mut servers, refused) = requirements.apply(servers);
         tool_decoding::apply(&mut servers, &document.tools.decode);
         skipped_servers.extend(refused.iter().map(SkippedServer::from));
@@ -173,7 +186,20 @@ impl Settings {
         let access = client_access::access_settings(&document, &path, &environment)?;
         let http = document.http.settings(access, document.limits.code_kib, &path, &environment);
         let metrics = document.metrics.listen.clone();
-        Ok(Self { engine, skipped_servers, http, metrics, document, path })
+        let used_environment = environment.used();
+        Ok(Self { engine, skipped_servers, http, metrics, document, path, used_environment })
+    }
+
+    /// Whether `lockhouse serve` over standard input and output shares an engine with other clients. A server with
+    /// `share = false` prevents that.
+    pub(crate) fn shares_engine(&self) -> bool {
+        self.document.sharing.engine == EngineSharing::Shared
+            && self.engine.servers.values().all(|server| server.is_shared)
+    }
+
+    /// Returns how long an engine that clients share keeps running without clients.
+    pub(crate) fn engine_idle_time(&self) -> Duration {
+        Duration::from_secs_f64(self.document.sharing.idle_seconds)
     }
 
     /// Finds files with secrets that other Unix users can read: keys, tokens, and files that placeholders in the
@@ -198,6 +224,15 @@ impl Settings {
     /// take effect only after a restart.
     pub(crate) fn tables_requiring_restart(&self, other: &Self) -> Vec<&'static str> {
         self.document.tables_requiring_restart(&other.document)
+    }
+}
+
+/// Sets the directory in which servers without `cwd` are started.
+fn start_in(directory: &Path, servers: &mut BTreeMap<ServerName, ServerDefinition>) {
+    for definition in servers.values_mut() {
+        if let Endpoint::Stdio(command) = &mut definition.endpoint {
+            command.directory.get_or_insert_with(|| directory.to_owned());
+        }
     }
 }
 

@@ -53,6 +53,21 @@ async fn in_both_directions(
     }
 }
 
+/// Two AI clients over standard input and output that share an engine.
+#[tokio::test]
+async fn clients_of_a_shared_engine_are_isolated() {
+    let lockhouse = lockhouse("[sharing]\nengine = \"shared\"\nidle_seconds = 2\ndirectory = \"/\"\n");
+    let clients = (Client::Stdio(lockhouse.serve().await), Client::Stdio(lockhouse.serve().await));
+    let engines = lockhouse.run(&["status", "--json"]).json();
+    assert_eq!(engines[0]["clients"].as_array().map(Vec::len), Some(2), "{engines}");
+    let mut table = Table::new("isolation of the clients of a shared engine");
+    for (way, owner, other) in [("first", &clients.0, &clients.1), ("second", &clients.1, &clients.0)] {
+        let pair = format!("a shared engine, the {way} one's");
+        all_transports::all(&mut table, &pair, &lockhouse, (owner, other)).await;
+    }
+    table.finish();
+}
+
 #[tokio::test]
 async fn clients_with_two_tokens_are_isolated() {
     let lockhouse = lockhouse("");

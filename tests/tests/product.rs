@@ -23,6 +23,7 @@ mod search;
 mod server_commands;
 mod service;
 mod sessions;
+mod sharing;
 mod skills;
 mod telemetry;
 mod upstreams;

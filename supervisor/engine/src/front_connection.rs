@@ -10,10 +10,11 @@ mod search_requests;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::{Grant, Principal, Validity};
 use lockhouse_messages::{
-    Caller, EngineClient, EngineEndpoint, ExchangeId, FrontEndpoint, Input, Request, Response, ToEngine,
-    ToFront, VERSION,
+    Caller, EngineClient, EngineEndpoint, ExchangeId, FrontEndpoint, Input, Repetition, Request, Response,
+    ToEngine, ToFront, VERSION,
 };
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -29,14 +30,20 @@ use exchange::Exchange;
 /// execution can have pending at the same time.
 const INPUTS_MAX: usize = 64;
 
+/// Maximum number of open exchanges of a front in another process. Further ones are refused.
+const EXCHANGES_MAX: usize = 1_024;
+
 /// The engine's end of the connection to one front, the part that serves AI clients.
-struct FrontConnection {
+pub(crate) struct FrontConnection {
     supervisor: Arc<Supervisor>,
     front: Weak<dyn FrontEndpoint>,
     open_exchanges: Arc<Mutex<HashMap<ExchangeId, mpsc::Sender<Input>>>>,
     /// The grants (revocable permissions) of AI clients of this front, by the numbers with which the front refers to
     /// them. Revoking a grant ends the runs of its client.
     grants: Mutex<HashMap<u64, Grant>>,
+    /// The one AI client of a front in another process: all requests of the front count as its requests, whatever they
+    /// say. `None` if the front is in this process, and authenticates the clients itself.
+    only_client: Option<Principal>,
     /// The token that is cancelled when the front disconnects. The cancellation ends all requests of the front.
     closed: CancellationToken,
 }
@@ -44,13 +51,26 @@ struct FrontConnection {
 /// Connects a front (the part that serves AI clients) in the same process to the engine, and returns the front's end of
 /// the connection. When `closing` is cancelled, the engine cancels all requests of this front.
 pub fn connect(supervisor: &Arc<Supervisor>, closing: CancellationToken) -> EngineClient {
-    EngineClient::connect(|front| FrontConnection::new(supervisor.clone(), front), closing)
+    EngineClient::connect(|front| FrontConnection::new(supervisor.clone(), front, None), closing)
 }
 
 impl FrontConnection {
-    fn new(supervisor: Arc<Supervisor>, front: Weak<dyn FrontEndpoint>) -> Arc<Self> {
+    fn new(
+        supervisor: Arc<Supervisor>,
+        front: Weak<dyn FrontEndpoint>,
+        only_client: Option<Principal>,
+    ) -> Arc<Self> {
         let (open_exchanges, grants, closed) = (Arc::default(), Mutex::default(), CancellationToken::new());
-        Arc::new(Self { supervisor, front, open_exchanges, grants, closed })
+        Arc::new(Self { supervisor, front, open_exchanges, grants, only_client, closed })
+    }
+
+    /// Connects a front in another process, which serves one AI client.
+    pub(crate) fn for_client(
+        supervisor: &Arc<Supervisor>,
+        front: Weak<dyn FrontEndpoint>,
+        client: Principal,
+    ) -> Arc<Self> {
+        Self::new(supervisor.clone(), front, Some(client))
     }
 
     fn negotiate_version(&self, version: u32) {
@@ -68,18 +88,53 @@ impl FrontConnection {
     }
 
     fn start_exchange(&self, id: ExchangeId, caller: Caller, request: Request) {
+        let in_flight = match &self.only_client {
+            None => None,
+            Some(_) => match self.admit(&request) {
+                Ok(in_flight) => in_flight,
+                Err(reason) => return self.refuse(id, reason),
+            },
+        };
         let (sender, inputs) = mpsc::channel(INPUTS_MAX);
         self.open_exchanges.lock().insert(id, sender);
         let exchange =
             Exchange { id, front: self.front.clone(), inputs, open_exchanges: self.open_exchanges.clone() };
         let (client, supervisor) = (self.client(caller), self.supervisor.clone());
         let cancellation = self.closed.child_token();
-        let serving = async move { serve(&supervisor, client, request, exchange, cancellation).await };
+        let serving = async move {
+            serve(&supervisor, client, request, exchange, cancellation).await;
+            drop(in_flight);
+        };
         tokio::spawn(serving.in_current_span());
+    }
+
+    /// Checks whether a front in another process may open one more exchange. Returns a guard that makes a drain wait for
+    /// the exchange; `None` if it follows changes, which never ends by itself.
+    fn admit(&self, request: &Request) -> Result<Option<InFlightGuard>, &'static str> {
+        let lifecycle = self.supervisor.lifecycle();
+        if self.open_exchanges.lock().len() >= EXCHANGES_MAX {
+            return Err("this client has too many open requests; wait for their answers first");
+        }
+        match request.repetition() {
+            Repetition::Always => Ok(None),
+            Repetition::Never | Repetition::Once => Ok(Some(lifecycle.begin_request())),
+        }
+    }
+
+    fn refuse(&self, id: ExchangeId, reason: &str) {
+        if let Some(front) = self.front.upgrade() {
+            front.send(ToFront::Response(id, Response::Unavailable(reason.to_owned())));
+        }
     }
 
     fn client(&self, caller: Caller) -> RequestingClient {
         let Caller { identity, grant, client, abilities } = caller;
+        if let Some(principal) = self.only_client.clone() {
+            if let Some(name) = &client {
+                self.supervisor.connected_clients().set_name(principal.owner(), name.as_str());
+            }
+            return RequestingClient { principal, name: client, abilities };
+        }
         let standing = match grant {
             None => Validity::Connection,
             Some(number) => Validity::Revocable(self.grants.lock().entry(number).or_default().clone()),
@@ -91,7 +146,7 @@ impl FrontConnection {
 impl EngineEndpoint for FrontConnection {
     fn receive(&self, message: ToEngine) {
         match message {
-            ToEngine::Hello { version } => self.negotiate_version(version),
+            ToEngine::Hello { version, .. } => self.negotiate_version(version),
             ToEngine::Request(id, caller, request) => self.start_exchange(id, *caller, *request),
             ToEngine::Input(id, input) => {
                 if let Some(inputs) = self.open_exchanges.lock().get(&id) {

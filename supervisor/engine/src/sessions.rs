@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::language::Language;
+use lockhouse_base::principal::Owner;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -92,6 +93,8 @@ pub enum SessionSelector<'a> {
     Named(&'a str),
     /// The session whose [`SessionListing::id`] is this number.
     Numbered(u64),
+    /// All sessions of this AI client.
+    OwnedBy(Owner),
 }
 
 /// The registry of all sessions of this process. Clones share one registry.
@@ -140,6 +143,11 @@ impl Sessions {
     /// Returns the number of sessions with the selected name if there is more than one. In this case, no session ends.
     pub fn end(&self, which: SessionSelector<'_>, why: &str) -> Result<Vec<String>, usize> {
         self.state().end(which, why)
+    }
+
+    /// Ends all sessions of an owner that cannot use them any more.
+    pub(crate) fn forget(&self, owner: Owner) {
+        self.state().forget(owner);
     }
 
     /// Ends all sessions and refuses to start new ones.

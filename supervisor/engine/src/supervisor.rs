@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use lockhouse_audit::{Audit, AuditError};
 use lockhouse_base::language::Language;
 use lockhouse_base::lifecycle::Lifecycle;
+use lockhouse_base::principal::Owner;
 use lockhouse_gate::results::Results;
 use lockhouse_gate::skills::Skills;
 use lockhouse_gate::{Approvers, Gate};
@@ -31,6 +32,7 @@ use lockhouse_upstream::Upstreams;
 use crate::active_runs::ActiveRuns;
 use crate::background_runs::BackgroundRuns;
 use crate::client_quotas::ClientQuotas;
+use crate::connected_clients::ConnectedClients;
 use crate::direct::DirectServers;
 use crate::sessions::Sessions;
 pub use direct_calls::DirectCallOutcome;
@@ -60,6 +62,7 @@ pub struct Supervisor {
     background_runs: BackgroundRuns,
     direct: DirectServers,
     fronts: Mutex<Vec<Weak<dyn FrontEndpoint>>>,
+    connected_clients: ConnectedClients,
     quotas: ClientQuotas,
     lifecycle: Lifecycle,
     python: Result<Pool, EngineUnavailable>,
@@ -128,6 +131,7 @@ impl Supervisor {
             background_runs,
             direct: DirectServers::default(),
             fronts: Mutex::default(),
+            connected_clients: ConnectedClients::default(),
             lifecycle,
             quotas,
             python,
@@ -196,6 +200,17 @@ impl Supervisor {
 
     pub(crate) fn direct(&self) -> &DirectServers {
         &self.direct
+    }
+
+    /// Returns the registry of the AI clients that are connected over the socket for fronts of other processes.
+    pub fn connected_clients(&self) -> &ConnectedClients {
+        &self.connected_clients
+    }
+
+    /// Ends the sessions of an AI client that has disconnected for ever, and deletes its stored results.
+    pub(crate) fn forget_client(&self, owner: Owner) {
+        self.sessions.forget(owner);
+        self.results.forget(owner);
     }
 
     pub fn sessions(&self) -> &Sessions {

@@ -62,6 +62,13 @@ impl Answer {
         Self { is_error: true, ..Self::new(AnswerKind::Run, json) }
     }
 
+    /// Creates the answer to a request that was not carried out, or not to its end, because the process of the engine
+    /// ended. `message` says what happened and what to do.
+    pub(crate) fn engine_unavailable(message: &str) -> Self {
+        let json = json!({"status": "error", "error": {"type": "ServiceUnavailable", "message": message}});
+        Self { is_error: true, ..Self::new(AnswerKind::Run, json) }
+    }
+
     /// Converts the answer to a tool result, in the answer form that is configured for the AI client.
     pub(crate) fn into_result(mut self, form: AnswerForm) -> CallToolResult {
         run_text::name_preview(&mut self.json);

@@ -111,7 +111,7 @@ impl McpHandler {
             CallAnswer::Error(error) | CallAnswer::Response(Response::Error(error)) => return Err(error),
             CallAnswer::Response(Response::NotFound) => return Ok(None),
             CallAnswer::Response(Response::Call(_, outcome)) => outcome,
-            CallAnswer::Response(_) => return Err(internal_error()),
+            CallAnswer::Response(other) => return Err(failed_call(other)),
         };
         Ok(Some(match outcome {
             CallOutcome::Result(text) => {
@@ -205,7 +205,7 @@ impl McpHandler {
                 CallOutcome::Error(error) => Err(error),
                 CallOutcome::Failure(failure) => Err(protocol_error(&failure)),
             },
-            CallAnswer::Response(_) => Err(internal_error()),
+            CallAnswer::Response(other) => Err(failed_call(other)),
         }
     }
 
@@ -271,8 +271,12 @@ impl McpHandler {
     }
 }
 
-fn internal_error() -> ErrorData {
-    ErrorData::internal_error("the call failed inside Lockhouse", None)
+/// Returns the error for a call that has neither a result nor an error of its own.
+fn failed_call(response: Response) -> ErrorData {
+    match response {
+        Response::Unavailable(message) => ErrorData::internal_error(message, None),
+        _ => ErrorData::internal_error("the call failed inside Lockhouse", None),
+    }
 }
 
 /// Adds the fields that the AI client's protocol version requires to the JSON result of an upstream server, among them

@@ -56,7 +56,8 @@ use connection_timeouts::ConnectionTracker;
 use exposure_check::ExposureError;
 use host_check::HostCheck;
 use jsonrpc_message::CallArguments;
-use listener::{BindError, Listener, SocketActivationError};
+pub use listener::SocketActivationError;
+use listener::{BindError, Listener};
 use mcp_sessions::McpSessions;
 use tls::{Tls, TlsError};
 use trusted_proxies::TrustedProxies;
@@ -146,6 +147,15 @@ impl CertificateReloader {
 pub fn has_inherited_sockets() -> bool {
     let is_us = std::env::var("LISTEN_PID").is_ok_and(|pid| pid == std::process::id().to_string());
     is_us && std::env::var("LISTEN_FDS").is_ok_and(|count| count != "0")
+}
+
+/// Returns the Unix domain sockets that systemd passed to this process, for a service without HTTP. Empty if there are
+/// none.
+///
+/// # Errors
+/// A passed descriptor is not a listening Unix domain socket.
+pub fn inherited_unix_listeners() -> Result<Vec<tokio::net::UnixListener>, SocketActivationError> {
+    listener::inherited_unix_listeners()
 }
 
 impl HttpServer {

@@ -430,6 +430,7 @@ fn json_answer(kind: AnswerKind, response: Response) -> Answer {
     match response {
         Response::Json(value) => Answer::new(kind, value),
         Response::Invalid(message) => Answer::invalid_request(&message),
+        Response::Unavailable(message) => Answer::engine_unavailable(&message),
         _ => Answer::invalid_request("the request failed inside Lockhouse"),
     }
 }

@@ -33,6 +33,7 @@ fn response_to_answer(response: Response) -> Answer {
     match response {
         Response::Run(ended) => ended_run_answer(*ended),
         Response::Invalid(message) => Answer::invalid_request(&message),
+        Response::Unavailable(message) => Answer::engine_unavailable(&message),
         _ => Answer::invalid_request("the execution failed inside Lockhouse"),
     }
 }

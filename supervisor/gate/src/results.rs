@@ -174,6 +174,13 @@ impl Results {
         memory.get(owner, handle, ResultKind::Answer, &self.bounds, Instant::now())
     }
 
+    /// Deletes the results in memory of an owner that cannot ask for them any more.
+    pub fn forget(&self, owner: Owner) {
+        if let Storage::Memory(memory) = &self.place {
+            memory.lock().forget(owner);
+        }
+    }
+
     /// Returns how long each result is stored.
     pub fn lifetime(&self) -> Duration {
         self.bounds.lifetime

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::endpoints::round_trip_in_debug;
+use crate::remote_engine::{self, RemoteEngine, RemoteEngineSettings};
 use crate::{
     Caller, EngineEndpoint, Event, ExchangeId, FrontEndpoint, FrontSettings, Input, InputSupport, Request,
     Response, ToEngine, ToFront, VERSION,
@@ -75,7 +76,7 @@ impl EngineClient {
             open: Mutex::default(),
             grants: Mutex::default(),
         });
-        shared.send(ToEngine::Hello { version: VERSION });
+        shared.send(ToEngine::Hello { version: VERSION, setup: None });
         let leaving = Arc::downgrade(&shared);
         tokio::spawn(async move {
             closing.cancelled().await;
@@ -84,6 +85,26 @@ impl EngineClient {
             }
         });
         Self(shared)
+    }
+
+    /// Connects a front to an engine in another process, as `remote` describes. If the connection breaks later, the front
+    /// gets errors for open requests, and connects again.
+    ///
+    /// # Errors
+    /// Why there is no connection at the start.
+    pub async fn connect_remote(
+        remote: RemoteEngineSettings,
+        closing: CancellationToken,
+    ) -> Result<Self, String> {
+        let link = remote_engine::open_link(&remote.connect).await?;
+        let mut engine = None;
+        let client =
+            Self::connect(|front| engine.insert(RemoteEngine::new(front, remote)).clone(), closing.clone());
+        if let Some(engine) = engine {
+            let link = engine.adopt(link);
+            tokio::spawn(async move { closing.run_until_cancelled(engine.run(link)).await });
+        }
+        Ok(client)
     }
 
     /// Returns the latest settings that the engine has sent.
@@ -141,7 +162,9 @@ impl Shared {
 impl FrontEndpoint for Shared {
     fn receive(&self, message: ToFront) {
         match message {
-            ToFront::Welcome { .. } => {}
+            // A connection to an engine in another process handles these itself (`remote_engine.rs`). Within one process,
+            // the front reads the lifecycle.
+            ToFront::OtherSetup | ToFront::Draining | ToFront::Begun(_) | ToFront::Welcome { .. } => {}
             ToFront::Unsupported { version } => {
                 tracing::error!(
                     "the engine uses version {version} of the front protocol, but this front uses version {VERSION}"

@@ -2,8 +2,8 @@
 //!
 //! The front speaks MCP with AI clients; the engine runs programs and calls upstream servers. Neither uses a type of
 //! the other: they exchange the messages of this crate, and each message can be serialized as JSON. If both are in
-//! one process, a message is a function call. A debug build serializes and parses each message, so every test that
-//! uses the front shows that a socket between front and engine would work as well.
+//! one process, a message is a function call, and a debug build serializes and parses each message. If the engine is
+//! in another process, [`frames`] carries the messages over a socket.
 //!
 //! The first message of a front is [`ToEngine::Hello`] with its protocol version. Each [`Request`] opens an exchange
 //! of messages, which has any number of events and inputs and ends with one [`Response`].
@@ -15,7 +15,9 @@ mod direct;
 mod elicitation_validation;
 mod endpoints;
 mod engine_client;
+pub mod frames;
 mod message;
+mod remote_engine;
 mod run;
 mod user_answers;
 
@@ -28,8 +30,9 @@ pub use elicitation_validation::{InvalidQuestion, QUESTION_BYTES_MAX, Question, 
 pub use endpoints::{EngineEndpoint, FrontEndpoint};
 pub use engine_client::{EngineClient, Exchange, ExchangeStep};
 pub use message::{
-    BuiltinTool, BuiltinTools, Event, ExchangeId, FrontSettings, Input, Request, Response, RunReference,
-    SearchRequest, ToEngine, ToFront, VERSION,
+    BuiltinTool, BuiltinTools, Event, ExchangeId, FrontSettings, Input, Repetition, Request, Response,
+    RunReference, SearchRequest, ToEngine, ToFront, VERSION,
 };
+pub use remote_engine::{Connect, EngineSocket, EngineSource, RemoteEngineSettings};
 pub use run::{FinishedRun, Progress, ResultFile, RunCode, RunState, RunView};
 pub use user_answers::{Answer, AskError, InputSupport, OpenQuestion, QUESTIONS_MAX, UserWait};

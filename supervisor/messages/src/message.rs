@@ -16,18 +16,19 @@ use crate::{
 
 /// The version of the protocol between fronts (which speak MCP with AI clients) and the engine (which runs
 /// programs). The engine rejects a front with another version.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The id of an exchange: a request of a front to the engine, with the events, inputs and response that
 /// belong to it. A front numbers its exchanges upwards from 1 and never reuses an id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ExchangeId(pub u64);
 
 /// A message from a front (which speaks MCP with AI clients) to the engine (which runs programs).
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToEngine {
-    /// The first message of a front, with the version of the protocol that it uses.
-    Hello { version: u32 },
+    /// The first message of a front, with the version of the protocol that it uses. `setup` is the digest of the setup
+    /// (configuration, policy and environment) that the engine must have; `None` if front and engine are in one process.
+    Hello { version: u32, setup: Option<String> },
     /// Sends a request on behalf of an AI client. This opens an exchange, to which all messages about the request
     /// belong.
     Request(ExchangeId, Box<Caller>, Box<Request>),
@@ -55,8 +56,16 @@ pub enum ToFront {
     Unsupported {
         version: u32,
     },
+    /// The engine has another setup than the one in [`ToEngine::Hello`]. The engine sends no other message.
+    OtherSetup,
+    /// The engine drains before it ends: open exchanges may still end, and the front must send no new request on this
+    /// connection.
+    Draining,
     /// The settings for the front: sent after `Welcome`, and again when they change.
     Settings(FrontSettings),
+    /// The engine begins a request that must not be repeated ([`Repetition::Never`]). An engine in another process sends
+    /// this before it does anything for the request, so a request without this message had no effects.
+    Begun(ExchangeId),
     Event(ExchangeId, Event),
     /// The response to a request of the front. The response ends the exchange.
     Response(ExchangeId, Response),
@@ -245,6 +254,37 @@ pub enum Response {
     Error(ErrorData),
     /// The engine failed to process the request. The exchange ends without a result.
     EngineFailed,
+    /// The process of the engine cannot be reached, or ended before it answered. The text says what happened and what to
+    /// do.
+    Unavailable(String),
+}
+
+/// What a front does with an unanswered request if the engine's process has ended and another one is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repetition {
+    /// The request may have had effects once it has begun ([`ToFront::Begun`]). It is then answered with an error.
+    Never,
+    /// The request only reads. It is sent once more, and no further time: it could be the reason for the end.
+    Once,
+    /// The request follows changes as long as the front runs.
+    Always,
+}
+
+impl Request {
+    /// Returns what a front does with this request if the engine's process ends before it has answered.
+    pub fn repetition(&self) -> Repetition {
+        match self {
+            Self::RunCode(_) | Self::FollowRun(_) | Self::Call(_) => Repetition::Never,
+            Self::Search(_)
+            | Self::DescribeCatalogue
+            | Self::ReadResult { .. }
+            | Self::List(_)
+            | Self::Health
+            | Self::Readiness
+            | Self::Metrics => Repetition::Once,
+            Self::FollowChanges => Repetition::Always,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `lockhouse serve`: runs the MCP server over standard input and output or over HTTP.
 
-mod reload;
+mod shared;
 
 use std::convert::Infallible;
 use std::process::ExitCode;
@@ -8,21 +8,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::language::Language;
-use lockhouse_base::lifecycle::Lifecycle;
 use lockhouse_base::telemetry;
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_engine::systemd_notify;
 use lockhouse_front::http::{HttpServer, HttpService, HttpSettings, HttpStartError, ListenAddress};
 use lockhouse_front::{self as front, AnswerForm, AnswerSettings};
+use lockhouse_policies::Policy;
 use lockhouse_upstream::NESTED_VARIABLE;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::reloader::Reloader;
 use super::startup_code::release_after_start;
+use super::stop_signals::end_on_signal;
 use super::{UNAVAILABLE, USAGE, load, print_error, start_with};
 use crate::config::{ExposeMode, Files, Settings};
-use reload::Reloader;
 
 /// Options of `lockhouse serve`.
 #[derive(Debug, clap::Args)]
@@ -44,6 +44,9 @@ pub(super) struct Arguments {
     /// Expose all servers in this way, except those whose table says how: to code, directly as tools, or both
     #[arg(long, value_enum, default_value_t)]
     expose: ExposeMode,
+    /// Run an engine and servers of its own, even if the configuration says that clients share them
+    #[arg(long)]
+    own: bool,
 }
 
 /// How long before the AI client's time limit for a tool call `lockhouse serve` answers a request. If half of that time
@@ -98,7 +101,21 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
         return ExitCode::from(USAGE);
     }
     let files = &Files { expose: arguments.expose, ..files.clone() };
-    let instance = match start(files, arguments).await {
+    let (settings, policy) = match load(files) {
+        Ok(loaded) => loaded,
+        Err(status) => return status,
+    };
+    if settings.shares_engine() && !arguments.own && !arguments.uses_http() {
+        match shared::connect(files, &settings, &policy).await {
+            Ok(client) => {
+                // Only the engine needs them.
+                drop((settings, policy));
+                return client.serve(arguments.answer_settings()).await;
+            }
+            Err(reason) => tracing::warn!("this process runs an engine of its own: {reason}"),
+        }
+    }
+    let instance = match start(settings, policy, arguments).await {
         Ok(instance) => instance,
         Err(status) => return status,
     };
@@ -109,8 +126,7 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
 }
 
 /// Opens the HTTP listeners, if HTTP is used, and starts the supervisor.
-async fn start(files: &Files, arguments: Arguments) -> Result<Instance, ExitCode> {
-    let (settings, policy) = load(files)?;
+async fn start(settings: Settings, policy: Policy, arguments: Arguments) -> Result<Instance, ExitCode> {
     for secret in settings.readable_secrets() {
         tracing::warn!("{secret}");
     }
@@ -198,26 +214,5 @@ async fn serve_metrics(
         Ok(front::http::serve_metrics(service, addresses).await?)
     } else {
         std::future::pending().await
-    }
-}
-
-/// Stops the server on SIGTERM or SIGINT. With `drains` (set for HTTP), the first signal starts a drain, which lets
-/// running code finish, and a second signal stops the code that still runs.
-fn end_on_signal(life: &Lifecycle, drains: bool) {
-    for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
-        let life = life.clone();
-        match signal(kind) {
-            Ok(mut signal) => drop(tokio::spawn(async move {
-                signal.recv().await;
-                if drains && !life.draining().is_cancelled() {
-                    tokio::select! {
-                        () = life.drain() => {}
-                        _ = signal.recv() => tracing::warn!("second stop signal: running code is stopped"),
-                    }
-                }
-                life.close();
-            })),
-            Err(error) => tracing::warn!("a signal cannot be handled: {error}"),
-        }
     }
 }

@@ -40,8 +40,8 @@ pub(super) async fn status(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Describes one Lockhouse process as text, from its health report: a summary, and a table of its language engines and
-/// upstream servers.
+/// Describes one Lockhouse process as text, from its health report: a summary, and a table of its language engines,
+/// upstream servers and connected AI clients.
 fn describe_process(health: &Value) -> String {
     let text = |value: &Value| lockhouse_policies::printable(value.as_str().unwrap_or_default());
     let reasons: Vec<String> = health["reasons"].as_array().into_iter().flatten().map(text).collect();
@@ -70,9 +70,15 @@ fn describe_process(health: &Value) -> String {
         .into_iter()
         .flatten()
         .map(|(name, upstream)| upstream_row(name, upstream));
-    let rows: Vec<Vec<String>> = engines.chain(upstreams).collect();
+    let clients = health["clients"].as_array().into_iter().flatten().map(client_row);
+    let rows: Vec<Vec<String>> = engines.chain(upstreams).chain(clients).collect();
     let head = line_width::wrap_lines(&head);
     format!("{head}\n{}", table::render(&["kind", "name", "state", "details"], &rows))
+}
+
+fn client_row(client: &Value) -> Vec<String> {
+    let name = lockhouse_policies::printable(client["name"].as_str().unwrap_or_default());
+    vec!["client".into(), name, "connected".into(), format!("process {}", client["pid"])]
 }
 
 fn engine_row(name: &str, engine: &Value) -> Vec<String> {

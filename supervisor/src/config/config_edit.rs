@@ -72,6 +72,16 @@ impl ConfigEdit {
         servers.insert(name, item);
     }
 
+    /// Lets AI clients share an engine, if the file is new. An existing configuration keeps what it says, or its default.
+    pub(crate) fn share_engine_if_new(&mut self) {
+        if self.existing.is_none() {
+            let mut sharing = Table::new();
+            sharing.insert("engine", Item::Value("shared".into()));
+            sharing.decor_mut().set_prefix("\n");
+            self.document.insert("sharing", Item::Table(sharing));
+        }
+    }
+
     /// Removes the server with all its subtables. Returns whether the server existed.
     pub(crate) fn remove_server(&mut self, name: &str) -> bool {
         toml_tables::remove(&mut self.document, "servers", name)

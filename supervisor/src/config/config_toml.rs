@@ -12,7 +12,7 @@ use super::multi_error_parser::{self, ReadOutcome};
 use super::placeholders::{Environment, placeholder_files};
 use super::tables::{
     Approvals, Audit, Catalogue, Clients, JavaScript, Limits, Log, Metrics, Pool, Python, Results, Runs,
-    Service, Sessions, Skills, Tools,
+    Service, Sessions, Sharing, Skills, Tools,
 };
 
 table! {
@@ -35,6 +35,7 @@ table! {
         table http: Http;
         table clients: Clients;
         table service: Service;
+        table sharing: Sharing;
         table metrics: Metrics;
         table log: Log;
         table tools: Tools;
@@ -110,12 +111,17 @@ impl ConfigToml {
         code.into_iter().chain(bodies)
     }
 
-    /// Replaces a leading `~` by the home directory in the paths of the tables `[python]`, `[javascript]` and
-    /// `[audit]`.
+    /// Replaces a leading `~` by the home directory in the paths of the tables `[python]`, `[javascript]`,
+    /// `[audit]` and `[sharing]`.
     pub(super) fn expand_home(&mut self, environment: &Environment) {
-        let Self { python, javascript, audit, .. } = self;
-        let paths =
-            [&mut python.interpreter, &mut python.extension, &mut javascript.worker, &mut audit.directory];
+        let Self { python, javascript, audit, sharing, .. } = self;
+        let paths = [
+            &mut python.interpreter,
+            &mut python.extension,
+            &mut javascript.worker,
+            &mut audit.directory,
+            &mut sharing.directory,
+        ];
         for path in paths.into_iter().flatten() {
             *path = environment.expand_home(&path.to_string_lossy());
         }

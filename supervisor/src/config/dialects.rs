@@ -115,7 +115,7 @@ impl SourceFile<'_> {
         let folder = folder.filter(|folder| folder.ends_with(".vscode") || folder.ends_with(".cursor"));
         let project = folder.and_then(Path::parent).filter(|project| project.is_absolute());
         let project = project.filter(|project| Some(*project) != self.environment.home.as_deref());
-        project.unwrap_or(&self.environment.directory).to_owned()
+        project.unwrap_or_else(|| self.environment.use_directory()).to_owned()
     }
 }
 

@@ -3,11 +3,14 @@
 //!
 //! Resolved values may be secrets. They never appear in errors or debug output.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// The maximum size in bytes of a value that is read from a file, a credential or a keyring.
 const VALUE_BYTES_MAX: u64 = 64 * 1024;
@@ -86,6 +89,17 @@ pub(crate) struct Environment {
     /// The working directory of Lockhouse. If an AI client started Lockhouse, it is the directory of the client's
     /// project.
     pub(crate) directory: PathBuf,
+    /// What was looked up so far. Clones share it.
+    pub(super) used: Arc<Mutex<UsedEnvironment>>,
+}
+
+/// The parts of an environment on which a configuration depends.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UsedEnvironment {
+    /// The names of the variables that were looked up and are set.
+    pub(crate) variables: BTreeSet<String>,
+    /// Whether the working directory was looked up.
+    pub(crate) directory: bool,
 }
 
 impl Environment {
@@ -96,7 +110,26 @@ impl Environment {
         };
         let variables: BTreeMap<_, _> = std::env::vars_os().filter_map(text).collect();
         let home = variables.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-        Self { variables, home, directory: std::env::current_dir().unwrap_or_default() }
+        let directory = std::env::current_dir().unwrap_or_default();
+        Self { variables, home, directory, used: Arc::default() }
+    }
+
+    /// Returns the value of a variable, and remembers that it was used.
+    pub(crate) fn variable(&self, name: &str) -> Option<&String> {
+        let value = self.variables.get(name)?;
+        self.used.lock().variables.insert(name.to_owned());
+        Some(value)
+    }
+
+    /// Returns the working directory of Lockhouse, and remembers that the configuration depends on it.
+    pub(crate) fn use_directory(&self) -> &Path {
+        self.used.lock().directory = true;
+        &self.directory
+    }
+
+    /// Returns what was looked up so far.
+    pub(crate) fn used(&self) -> UsedEnvironment {
+        self.used.lock().clone()
     }
 
     /// Replaces a path's leading `~/`, or a path `~`, by the home directory.
@@ -193,7 +226,7 @@ impl std::fmt::Debug for Template {
 
 impl Placeholder {
     fn resolve(&self, environment: &Environment) -> Result<String, PlaceholderError> {
-        let variable = |name: &String| environment.variables.get(name).cloned();
+        let variable = |name: &String| environment.variable(name).cloned();
         match self {
             Self::Environment { name, default } => variable(name)
                 .or_else(|| default.clone())

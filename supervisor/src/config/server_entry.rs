@@ -29,6 +29,7 @@ pub(crate) struct ServerEntry {
     /// What to do with tools whose definitions differ from those that the user accepted. `None` if neither the file nor
     /// its format determines it.
     pub(crate) on_change: Option<OnChange>,
+    pub(crate) is_shared: bool,
     /// Descriptions of the server's settings in the file that Lockhouse cannot import. Each description also says what
     /// happens instead.
     pub(crate) not_imported: Vec<String>,
@@ -91,6 +92,7 @@ impl ServerEntry {
             decode: TextDecoding::default(),
             exposure: None,
             on_change: None,
+            is_shared: true,
             not_imported: Vec::new(),
         }
     }
@@ -159,6 +161,7 @@ impl ServerEntry {
         definition.decode.default = self.decode;
         definition.exposure = self.exposure.clone().unwrap_or_default();
         definition.on_change = self.on_change.unwrap_or_default();
+        definition.is_shared = self.is_shared;
         Ok(definition)
     }
 }

@@ -262,6 +262,12 @@ pub(super) const COMMON_KEYS: &[ServerKey] = &[
         ..TEXT
     },
     ON_CHANGE,
+    ServerKey {
+        name: "share",
+        default: Default::Text("`true`"),
+        description: "whether AI clients may share one process of the server: see `[sharing]`",
+        ..FLAG
+    },
     ServerKey { name: "description", description: "a note for people", ..TEXT },
 ];
 

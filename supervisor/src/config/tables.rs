@@ -13,6 +13,7 @@ use lockhouse_gate::skills::DIRECTORIES_MAX;
 use lockhouse_upstream::TextDecoding;
 use serde::Deserialize;
 
+use super::engine_sharing::EngineSharing;
 use super::keys::{Range, table};
 
 table! {
@@ -209,6 +210,20 @@ table! {
     pub(super) struct Service = "service" {
         /// how long a stopping service waits for runs in progress
         drain_seconds: f64 = 30.0, within 0.0..=3_600.0;
+    }
+}
+
+table! {
+    /// whether AI clients over standard input and output share one engine: see docs/sharing.md
+    pub(super) struct Sharing = "sharing" {
+        /// "own": each `lockhouse serve` runs an engine, upstream servers and workers of its own; "shared": those with equal
+        /// configuration, policy, values of variables and directory use one service, which is started when needed
+        engine: EngineSharing = EngineSharing::default(), like "\"own\"";
+        /// how long the service keeps running without clients
+        idle_seconds: f64 = 30.0, within 1.0..=86_400.0;
+        /// directory in which servers without `cwd` are started
+        directory: Option<PathBuf> = None,
+            else "that of the AI client, so clients in different directories share nothing", like "\"~\"";
     }
 }
 

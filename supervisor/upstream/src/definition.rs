@@ -7,7 +7,7 @@ use std::time::Duration;
 use lockhouse_policies::OnChange;
 
 /// One configured upstream server, with all placeholders replaced by their values.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct ServerDefinition {
     pub endpoint: Endpoint,
     pub limits: ServerLimits,
@@ -19,6 +19,8 @@ pub struct ServerDefinition {
     /// What happens to tools whose current definition no user has accepted, unless the policy sets something else for
     /// the server.
     pub on_change: OnChange,
+    /// Whether AI clients may share one process of the server, if they share an engine.
+    pub is_shared: bool,
     /// Values that replaced placeholders, such as `${env:…}`, in the arguments or the URL. They may be secrets.
     pub referenced: ReferencedValues,
     /// `FILE` or `FILE:LINE` where the server is configured, for error messages.
@@ -26,11 +28,11 @@ pub struct ServerDefinition {
 }
 
 /// Values that replaced placeholders in a server's configuration. They must not be shown, since they may be secrets.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq, Hash)]
 pub struct ReferencedValues(pub Vec<String>);
 
 /// How an upstream server is reached.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Endpoint {
     /// The server is a child process, reached over its standard input and output.
     Stdio(ServerCommand),
@@ -39,7 +41,7 @@ pub enum Endpoint {
 }
 
 /// How an upstream server over standard input and output is started.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq, Hash)]
 pub struct ServerCommand {
     pub program: String,
     pub arguments: Vec<String>,
@@ -52,7 +54,7 @@ pub struct ServerCommand {
 
 /// What a sandboxed upstream server may access, in addition to the files that every program needs to run. The kernel
 /// enforces these restrictions. All paths are absolute.
-#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Hash, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Confinement {
     /// Files and directories that the server may read and execute.
@@ -64,7 +66,7 @@ pub struct Confinement {
 }
 
 /// How an upstream server over HTTP is reached: its URL, headers and authorization.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Hash)]
 pub struct HttpEndpoint {
     pub url: url::Url,
     /// Headers that are sent with every request. Their values are secrets.
@@ -73,7 +75,7 @@ pub struct HttpEndpoint {
 }
 
 /// How Lockhouse obtains the `Authorization` header of requests to an upstream server.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq, Hash)]
 pub enum Authorization {
     /// The tokens that a user obtained with `lockhouse server login`, if the server requires any. Not used if the
     /// configured headers contain `Authorization`.
@@ -89,7 +91,7 @@ pub enum Authorization {
 }
 
 /// The configuration of Lockhouse as an OAuth client at an authorization server.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq, Hash)]
 pub struct OAuthClient {
     pub client_id: Option<String>,
     pub client_secret: Option<String>,
@@ -103,7 +105,7 @@ pub struct OAuthClient {
 }
 
 /// Timeouts and limits of one upstream server.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Hash)]
 pub struct ServerLimits {
     /// Time limit from the start of the server's process or connection until it has listed its tools. When the tools
     /// are listed again later, this is the time limit for each page of the list.
@@ -139,7 +141,7 @@ impl Default for ServerLimits {
 }
 
 /// When an upstream server is started, and when it is stopped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StartOptions {
     /// Whether only the older MCP handshake (`initialize`, protocol 2025-11-25 and earlier) is used with the server, even
     /// if it understands a newer protocol.
@@ -152,7 +154,7 @@ pub struct StartOptions {
 }
 
 /// Rules that say for which tools of one upstream server a program gets JSON result text as a parsed value.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DecodeRules {
     /// How result text is treated for tools that no entry of `tools` matches.
     pub default: TextDecoding,
@@ -181,7 +183,7 @@ impl std::fmt::Display for DecodeRules {
 }
 
 /// Whether a program gets result text as a parsed value if the whole text is a JSON object, array or null.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TextDecoding {
     /// Parses the text if the tool declares no output schema, or a schema which says only that the result is
@@ -220,7 +222,7 @@ impl TextDecoding {
 pub const PREFIX_CHARS_MAX: usize = 32;
 
 /// Who can use an upstream server: submitted code, AI clients directly, or both.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Exposure {
     /// Whether submitted code can import the server as a module.
     pub to_code: bool,
@@ -230,7 +232,7 @@ pub struct Exposure {
 }
 
 /// How the tools and prompts of an upstream server are named for AI clients that use it directly.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DirectExposure {
     /// The prefix of the names of the server's tools and prompts. `None` means the server's name; an empty string means
     /// no prefix.
@@ -244,7 +246,7 @@ impl Default for Exposure {
 }
 
 /// Which tools of an upstream server Lockhouse offers, selected by exact name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ToolSelection {
     /// The names of the only tools that are offered; `None` if all tools are offered. A tool in `except` is never
     /// offered.
@@ -270,6 +272,7 @@ impl ServerDefinition {
             decode: DecodeRules::default(),
             exposure: Exposure::default(),
             on_change: OnChange::default(),
+            is_shared: true,
             referenced: ReferencedValues::default(),
             origin,
         }
@@ -277,11 +280,21 @@ impl ServerDefinition {
 
     /// Whether two server definitions are equal, regardless of the place in the configuration that they come from.
     pub fn is_same_server(&self, other: &Self) -> bool {
-        let Self { endpoint, limits, start, tools, decode, exposure, on_change, referenced, origin: _ } =
-            self;
+        let Self {
+            endpoint,
+            limits,
+            start,
+            tools,
+            decode,
+            exposure,
+            on_change,
+            is_shared,
+            referenced,
+            origin: _,
+        } = self;
         (endpoint, limits, start, tools) == (&other.endpoint, &other.limits, &other.start, &other.tools)
             && (decode, exposure, referenced) == (&other.decode, &other.exposure, &other.referenced)
-            && *on_change == other.on_change
+            && (*on_change, *is_shared) == (other.on_change, other.is_shared)
     }
 
     /// Returns the values to redact from the server's output, since they may be secrets. The keys are names that

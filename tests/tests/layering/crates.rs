@@ -39,7 +39,10 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 14] = [
     (
         "lockhouse",
         "supervisor/src",
-        &["protocol", "policies", "base", "catalog", "audit", "pool", "upstream", "gate", "engine", "front"],
+        &[
+            "protocol", "policies", "base", "messages", "catalog", "audit", "pool", "upstream", "gate",
+            "engine", "front",
+        ],
     ),
 ];
 const TESTS: &str = "lockhouse-tests";

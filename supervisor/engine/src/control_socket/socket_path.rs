@@ -37,8 +37,8 @@ pub(super) fn socket_name(pid: u32) -> String {
     format!("{PREFIX}{pid}{SUFFIX}")
 }
 
-/// Creates the directory for control sockets with mode 0700. Fails if the directory belongs to another user.
-pub(super) fn create_directory(directory: &Path) -> io::Result<()> {
+/// Creates a directory for sockets of this user with mode 0700. Fails if the directory belongs to another user.
+pub fn create_directory(directory: &Path) -> io::Result<()> {
     files::create_private_directory(directory)?;
     let metadata = std::fs::metadata(directory)?;
     if metadata.uid() != geteuid().as_raw() {

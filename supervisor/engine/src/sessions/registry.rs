@@ -144,6 +144,7 @@ impl<W> Registry<W> {
             SessionSelector::All => true,
             SessionSelector::Named(name) => key.name.as_str() == name,
             SessionSelector::Numbered(number) => session.number == number,
+            SessionSelector::OwnedBy(owner) => key.owner == owner,
         };
         let keys: Vec<SessionKey> =
             self.live.iter().filter(is_selected).map(|(key, _)| key.clone()).collect();
@@ -160,6 +161,13 @@ impl<W> Registry<W> {
             }
         }
         Ok(keys.iter().map(|key| key.name.to_string()).collect())
+    }
+
+    /// Ends all sessions of an owner that cannot use them any more, and forgets the ends that it was not told.
+    pub(super) fn forget(&mut self, owner: Owner) {
+        // Only a name can be ambiguous.
+        let _ = self.end(SessionSelector::OwnedBy(owner), "its client has disconnected");
+        self.unreported_ends.retain(|(key, _)| key.owner != owner);
     }
 
     /// Ends all sessions and refuses to start new ones.

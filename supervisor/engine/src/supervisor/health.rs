@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Supervisor;
+use crate::connected_clients::ConnectedClient;
 
 /// The health of this process and of each of its parts.
 #[derive(Clone, Debug, Serialize)]
@@ -29,6 +30,9 @@ pub struct Health {
     pub queue: usize,
     pub engines: BTreeMap<&'static str, EngineHealth>,
     pub upstreams: BTreeMap<String, UpstreamHealth>,
+    /// The AI clients that share this process over its socket. Empty if the process serves its clients itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<ConnectedClient>,
     pub sessions: usize,
     pub results: ResultsHealth,
     pub audit: AuditHealth,
@@ -122,6 +126,7 @@ impl Supervisor {
             running: self.lifecycle.runs_in_flight(),
             queue,
             upstreams: upstreams.collect(),
+            clients: self.connected_clients.list(),
             sessions: self.sessions.list().len(),
             results: ResultsHealth { kept, bytes },
             audit: AuditHealth { writable: gate.audit().is_writable() },

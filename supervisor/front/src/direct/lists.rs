@@ -27,8 +27,10 @@ impl McpHandler {
     ) -> Result<MetaObject, ErrorData> {
         let principal = self.principal(context)?;
         let exchange = self.open_direct(&principal, context, Request::List(list));
-        let Response::Entries(upstream_entries) = exchange.response().await else {
-            return Err(ErrorData::internal_error("the list failed inside Lockhouse", None));
+        let upstream_entries = match exchange.response().await {
+            Response::Entries(entries) => entries,
+            Response::Unavailable(message) => return Err(ErrorData::internal_error(message, None)),
+            _ => return Err(ErrorData::internal_error("the list failed inside Lockhouse", None)),
         };
         let entries: Vec<String> = match list {
             ListKind::Tools => {

@@ -13,7 +13,8 @@ use tokio::net::{TcpListener, UnixListener};
 use super::listen_address::ListenAddress;
 use unix_socket::{SocketFile, UnixSocketError};
 
-pub(super) use socket_activation::{SocketActivationError, inherited_listeners};
+pub use socket_activation::SocketActivationError;
+pub(super) use socket_activation::{inherited_listeners, inherited_unix_listeners};
 
 /// A listening socket and its listen address.
 #[derive(Debug)]

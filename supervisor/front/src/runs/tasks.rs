@@ -55,7 +55,7 @@ impl McpHandler {
                     )));
                 }
                 Err(Response::Run(ended)) => ended,
-                Err(_) => return Err(unknown_task()),
+                Err(response) => return Err(task_error(response)),
             },
         };
         let task = self.task_object(&handle, &ended.begun, &ended.ended);
@@ -100,7 +100,7 @@ impl McpHandler {
                 ExchangeStep::Finished(Response::Run(ended)) => {
                     return Ok((handle, TaskTarget::Ended(ended)));
                 }
-                ExchangeStep::Finished(_) => return Err(unknown_task()),
+                ExchangeStep::Finished(response) => return Err(task_error(response)),
             }
         }
     }
@@ -132,6 +132,14 @@ async fn questions_and_view(
             ExchangeStep::Event(_) => {}
             ExchangeStep::Finished(response) => return Err(response),
         }
+    }
+}
+
+/// Returns the error for a task about which the engine gave this response instead of its state.
+fn task_error(response: Response) -> ErrorData {
+    match response {
+        Response::Unavailable(message) => ErrorData::internal_error(message, None),
+        _ => unknown_task(),
     }
 }
 

@@ -82,6 +82,11 @@ impl MemoryStore {
         (self.0.len(), self.bytes())
     }
 
+    /// Deletes all results of this owner.
+    pub(super) fn forget(&mut self, owner: Owner) {
+        self.0.retain(|stored| stored.owner != owner);
+    }
+
     fn remove_expired(&mut self, bounds: &ResultLimits, now: Instant) {
         self.0.retain(|stored| now.saturating_duration_since(stored.since) < bounds.lifetime);
     }

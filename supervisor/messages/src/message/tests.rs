@@ -93,7 +93,7 @@ fn each_message_of_a_front_round_trips() {
     ] {
         assert_round_trip(ToEngine::Input(ExchangeId(2), input));
     }
-    assert_round_trip(ToEngine::Hello { version: VERSION });
+    assert_round_trip(ToEngine::Hello { version: VERSION, setup: Some("5e7".into()) });
     assert_round_trip(ToEngine::Close(ExchangeId(3)));
     assert_round_trip(ToEngine::Revoke { grant: 4 });
     assert_round_trip(ToEngine::Goodbye);
@@ -155,11 +155,15 @@ fn each_message_of_the_engine_round_trips() {
         Response::Invalid("no".into()),
         Response::Error(ErrorData::internal_error("no", None)),
         Response::EngineFailed,
+        Response::Unavailable("it has ended".into()),
     ] {
         assert_round_trip(ToFront::Response(ExchangeId(1), response));
     }
     assert_round_trip(ToFront::Welcome { version: VERSION });
     assert_round_trip(ToFront::Unsupported { version: VERSION });
+    assert_round_trip(ToFront::OtherSetup);
+    assert_round_trip(ToFront::Draining);
+    assert_round_trip(ToFront::Begun(ExchangeId(3)));
     assert_round_trip(ToFront::Settings(FrontSettings {
         wait: Duration::from_secs(45),
         ..FrontSettings::default()

@@ -41,6 +41,7 @@ fn write_recorded(
     let path = edit.path().to_owned();
     let before = if path.exists() { Some(read_source(&path)?.text) } else { None };
     write_tables(&mut edit, &decisions.imported(), secrets)?;
+    edit.share_engine_if_new();
     let mut recorded = Vec::new();
     for path in secrets.iter() {
         recorded.push(Secret { path: path.clone(), sha256: sha256_hex(&read_source(path)?.text) });

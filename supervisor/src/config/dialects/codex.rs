@@ -13,7 +13,7 @@ pub(super) fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
     let mut command = command(fields)?;
     let (set, unset): (Vec<String>, Vec<String>) = forwarded_variables(fields)?
         .into_iter()
-        .partition(|name| fields.file.environment.variables.contains_key(name));
+        .partition(|name| fields.file.environment.variable(name).is_some());
     if let Some(command) = &mut command {
         for name in set {
             command.environment.entry(name.clone()).or_insert_with(|| from_environment(name));

@@ -124,7 +124,9 @@ fn detect_mcp_servers(root: &Table, servers: &Table) -> Dialect {
 fn project_servers<'t>(root: &'t Table, environment: &Environment) -> Option<&'t Table> {
     let projects = get(root, "projects").and_then(Node::table)?;
     let project = get(projects, environment.directory.to_str()?).and_then(Node::table)?;
-    get(project, "mcpServers").and_then(Node::table)
+    let servers = get(project, "mcpServers").and_then(Node::table)?;
+    environment.use_directory();
+    Some(servers)
 }
 
 fn entries(servers: &Table) -> impl Iterator<Item = &Table> {

@@ -41,7 +41,12 @@ impl Fixture {
             ("CREDENTIALS_DIRECTORY", path),
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let environment = Environment { variables, home: Some(path.into()), directory: "/srv/app".into() };
+        let environment = Environment {
+            variables,
+            home: Some(path.into()),
+            directory: "/srv/app".into(),
+            ..Environment::default()
+        };
         Self { home, environment }
     }
 

@@ -125,6 +125,7 @@ fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
     entry.decode = decode(fields)?;
     entry.exposure = exposure(fields)?;
     entry.on_change = on_change(fields)?;
+    entry.is_shared = fields.flag("share")?.unwrap_or(true);
     // Checked last, so that a disabled server is validated too.
     if fields.flag("enabled")? == Some(false) { Err(SkipReason::Disabled) } else { Ok(entry) }
 }

@@ -219,8 +219,12 @@ mod tests {
     #[test]
     fn each_dialect_knows_its_own_variables_and_no_others() {
         let variables = [("A", "va")].map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let environment =
-            Environment { variables, home: Some("/home/u".into()), directory: "/srv/app".into() };
+        let environment = Environment {
+            variables,
+            home: Some("/home/u".into()),
+            directory: "/srv/app".into(),
+            ..Environment::default()
+        };
         let file = SourceFile { path: "/home/u/x.json", environment: &environment, inputs: Vec::new() };
         let text = "$A ${A} ${B:-b} ${env:A} {env:A} ${userHome} ${x y} $";
         for (syntax, resolved) in [

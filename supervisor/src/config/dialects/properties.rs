@@ -15,7 +15,12 @@ const SECRET: &str = "SEKRET-VALUE";
 fn environment() -> Environment {
     let secret = |name: &str| (name.to_owned(), format!("{SECRET}\n{SECRET}"));
     let variables = ["A", "GITHUB_TOKEN", "MODE", "LOCKHOUSE_INPUT_GIVEN", "HOME"].map(secret).into();
-    Environment { variables, home: Some("/nonexistent".into()), directory: "/srv/app".into() }
+    Environment {
+        variables,
+        home: Some("/nonexistent".into()),
+        directory: "/srv/app".into(),
+        ..Environment::default()
+    }
 }
 
 /// Parses a servers file and returns every text about the file that may be displayed, such as diagnostics and debug

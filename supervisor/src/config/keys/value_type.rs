@@ -12,6 +12,7 @@ use lockhouse_upstream::TextDecoding;
 use serde_json::{Value, json};
 
 use super::range::Range;
+use crate::config::engine_sharing::EngineSharing;
 
 /// A type that a configuration key can have.
 pub(in crate::config) trait ValueType {
@@ -161,6 +162,12 @@ impl ValueType for ApproverKind {
 impl ValueType for TextDecoding {
     fn schema() -> Value {
         json!({"enum": TextDecoding::NAMES})
+    }
+}
+
+impl ValueType for EngineSharing {
+    fn schema() -> Value {
+        json!({"enum": ["own", "shared"]})
     }
 }
 

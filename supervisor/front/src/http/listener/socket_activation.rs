@@ -18,6 +18,8 @@ pub enum SocketActivationError {
     Environment(#[from] io::Error),
     #[error("file descriptor {number}, which was passed as a socket to listen at: {source}")]
     Descriptor { number: i32, source: DescriptorFault },
+    #[error("{0} was passed as a socket, but only Unix domain sockets are possible here")]
+    NotUnix(ListenAddress),
 }
 
 /// Why a file descriptor that systemd passed is not a usable listening socket.
@@ -39,6 +41,15 @@ pub(in crate::http) fn inherited_listeners() -> Result<Vec<Listener>, SocketActi
         adopt(take_descriptor(number)).map_err(|source| SocketActivationError::Descriptor { number, source })
     };
     sd_notify::listen_fds()?.map(adopt).collect()
+}
+
+/// Returns the listening Unix domain sockets that systemd passed to this process. A TCP socket is an error.
+pub(in crate::http) fn inherited_unix_listeners() -> Result<Vec<UnixListener>, SocketActivationError> {
+    let unix = |listener: Listener| match listener.socket {
+        Socket::Unix(listener) => Ok(listener),
+        Socket::Tcp(_) => Err(SocketActivationError::NotUnix(listener.address)),
+    };
+    inherited_listeners()?.into_iter().map(unix).collect()
 }
 
 #[allow(unsafe_code, reason = "A file descriptor that the environment names")]

@@ -1,4 +1,4 @@
-//! Reloads the configuration of a running `lockhouse serve`: on SIGHUP, on a request of `lockhouse reload`, and after
+//! Reloads the configuration of a running `lockhouse serve` or `lockhouse engine`: on SIGHUP, on a request of `lockhouse reload`, and after
 //! approvals that change the policy.
 
 use std::convert::Infallible;
@@ -8,10 +8,11 @@ use lockhouse_base::telemetry;
 use lockhouse_engine::supervisor::{ReloadReport, ReloadRequest, Supervisor};
 use lockhouse_engine::systemd_notify;
 use lockhouse_front::http::CertificateReloader;
+use lockhouse_policies::Policy;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::cli::load_settings_and_policy;
+use super::load_settings_and_policy;
 use crate::config::{Files, Settings};
 
 /// Maximum length of the error in the report of a reload, in characters. The rest of a longer error is only in the log.
@@ -26,7 +27,12 @@ pub(super) struct Reloader<'a> {
     /// `None` if the AI client is connected over standard input and output.
     certificate: Option<CertificateReloader>,
     requests: mpsc::Receiver<ReloadRequest>,
+    /// Called immediately before a new configuration becomes active.
+    observer: Option<&'a ReloadObserver<'a>>,
 }
+
+/// Learns of a new configuration and policy, and whether nothing in them requires a restart to become active.
+pub(super) type ReloadObserver<'a> = dyn Fn(&Settings, &Policy, bool) + 'a;
 
 impl<'a> Reloader<'a> {
     /// Creates the reloader, which accepts requests of `lockhouse reload` from now on. They wait until it runs.
@@ -37,7 +43,12 @@ impl<'a> Reloader<'a> {
         certificate: Option<CertificateReloader>,
     ) -> Self {
         let requests = supervisor.accept_reload_requests();
-        Self { supervisor, first, files, certificate, requests }
+        Self { supervisor, first, files, certificate, requests, observer: None }
+    }
+
+    /// Calls `observer` immediately before a new configuration becomes active.
+    pub(super) fn with_observer(self, observer: &'a ReloadObserver<'a>) -> Self {
+        Self { observer: Some(observer), ..self }
     }
 
     /// Reloads the configuration whenever something requires it, until this future is dropped. If a new configuration is
@@ -92,6 +103,9 @@ impl<'a> Reloader<'a> {
                 if !changed.is_empty() {
                     let changed = changed.join(", ");
                     tracing::warn!("changes in {changed} take effect when Lockhouse is restarted");
+                }
+                if let Some(observer) = self.observer {
+                    observer(&settings, &policy, changed.is_empty());
                 }
                 report.restart_required = changed.into_iter().map(str::to_owned).collect();
                 self.supervisor.reload(cause, settings.engine, policy);

@@ -1,0 +1,265 @@
+//! `lockhouse engine`: the engine that AI clients over standard input and output share. `lockhouse serve` starts it when it
+//! is needed, or systemd does. It ends when it had no clients for some time.
+
+mod endpoint;
+
+use std::convert::Infallible;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockhouse_base::language::Language;
+use lockhouse_engine::control_socket::ControlSocket;
+use lockhouse_engine::front_socket::FrontSocket;
+use lockhouse_engine::supervisor::Supervisor;
+use lockhouse_engine::systemd_notify;
+use lockhouse_front::http::inherited_unix_listeners;
+use lockhouse_policies::Policy;
+use nix::unistd::setsid;
+use parking_lot::Mutex;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::engine_log::{self, LogFile};
+use super::engine_socket::{self, READY, TAKEN};
+use super::reloader::Reloader;
+use super::startup_code::release_after_start;
+use super::stop_signals::end_on_signal;
+use super::{UNAVAILABLE, USAGE, load, print_error, start_with};
+use crate::config::{ExposeMode, Files, Settings, Setup};
+use endpoint::{Endpoint, SetupLock, remove_stale};
+
+/// Maximum time until the last answers are written when the engine ends.
+const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Options of `lockhouse engine`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The setup that the client expects; without it, the socket is one that systemd passes
+    #[arg(long, value_name = "DIGEST")]
+    setup: Option<String>,
+    /// Continue as a process of its own session, whose parent is not the client
+    #[arg(long, requires = "setup")]
+    detach: bool,
+    /// Expose all servers in this way, except those whose table says how
+    #[arg(long, value_enum, default_value_t)]
+    expose: ExposeMode,
+}
+
+impl Arguments {
+    pub(super) fn detaches(&self) -> bool {
+        self.detach
+    }
+}
+
+/// Starts this program once more without `--detach`, in a session of its own. When this process has ended, the new one
+/// has no parent that an AI client could end together with its children.
+pub(super) fn detach() -> ExitCode {
+    let start = || {
+        setsid()?;
+        let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--detach");
+        Command::new(std::env::current_exe()?).args(arguments).stdin(Stdio::null()).spawn()
+    };
+    match start() {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => print_error(&error, UNAVAILABLE),
+    }
+}
+
+/// Where clients find an engine.
+enum Door {
+    /// A socket file of this process. `None` after a reload to a setup that another engine serves.
+    Own(Option<Endpoint>),
+    /// Sockets that systemd holds.
+    Activated(Vec<JoinHandle<Infallible>>),
+}
+
+/// An engine that clients share.
+struct SharedEngine {
+    clients: Arc<FrontSocket>,
+    door: Mutex<Door>,
+    program: PathBuf,
+}
+
+/// Runs `lockhouse engine` until it had no clients for some time, or a signal stops the process.
+pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
+    let files = &Files { expose: arguments.expose, ..files.clone() };
+    // systemd has a log of its own.
+    let log = LogFile::new().filter(|_| arguments.setup.is_some());
+    if let Some(Err(error)) = log.as_ref().map(LogFile::redirect_stderr) {
+        return report_failure(&format!("its log file cannot be opened: {error}"));
+    }
+    let lock = match &arguments.setup {
+        Some(setup) => match lock(setup) {
+            Ok(Some(lock)) => Some(lock),
+            Ok(None) => return report(TAKEN, ExitCode::SUCCESS),
+            Err(error) => return report_failure(&format!("its socket cannot be opened: {error}")),
+        },
+        None => None,
+    };
+    let (settings, policy) = match load(files) {
+        Ok(loaded) => loaded,
+        Err(_) => return report_failure("its configuration or policy is not valid"),
+    };
+    let program = std::env::current_exe().unwrap_or_default();
+    let setup = match settings.setup(files, &policy, &program) {
+        Ok(setup) => setup.digest,
+        Err(error) => return report_failure(&error.to_string()),
+    };
+    if arguments.setup.as_ref().is_some_and(|expected| *expected != setup) {
+        return report_failure("its configuration, policy or environment changed meanwhile");
+    }
+    let languages = [Language::Python, Language::Typescript];
+    let supervisor = match start_with(settings.engine.clone(), policy, &languages) {
+        Ok(supervisor) => Arc::new(supervisor),
+        Err(_) => return report_failure("its parts cannot be started"),
+    };
+    let clients = FrontSocket::new(&supervisor, setup);
+    let door = match open_door(lock, &clients) {
+        Ok(door) => Mutex::new(door),
+        Err(error) => return report_failure(&format!("its socket cannot be opened: {error}")),
+    };
+    let shared = SharedEngine { clients, door, program };
+    report(READY, ExitCode::SUCCESS);
+    let _ = engine_log::release_stdout();
+    serve(files, &settings, &supervisor, &shared, log.as_ref()).await
+}
+
+fn lock(setup: &str) -> std::io::Result<Option<SetupLock>> {
+    let directory = engine_socket::directory().ok_or(std::io::ErrorKind::NotFound)?;
+    let lock = SetupLock::acquire(&directory, setup)?;
+    if lock.is_some() {
+        remove_stale(&directory);
+    }
+    Ok(lock)
+}
+
+fn open_door(lock: Option<SetupLock>, clients: &Arc<FrontSocket>) -> std::io::Result<Door> {
+    if let Some(lock) = lock {
+        return Ok(Door::Own(Some(Endpoint::open(lock, clients.clone())?)));
+    }
+    let listeners = inherited_unix_listeners().map_err(std::io::Error::other)?;
+    if listeners.is_empty() {
+        return Err(std::io::Error::other(
+            "systemd passes no socket; `lockhouse serve` starts the engine when it is needed",
+        ));
+    }
+    let accept = |listener| {
+        let clients = clients.clone();
+        tokio::spawn(async move { clients.accept(&listener).await })
+    };
+    Ok(Door::Activated(listeners.into_iter().map(accept).collect()))
+}
+
+async fn serve(
+    files: &Files,
+    settings: &Settings,
+    supervisor: &Arc<Supervisor>,
+    shared: &SharedEngine,
+    log: Option<&LogFile>,
+) -> ExitCode {
+    supervisor.warn_about_first_policy();
+    for secret in settings.readable_secrets() {
+        tracing::warn!("{secret}");
+    }
+    let lifecycle = supervisor.lifecycle();
+    end_on_signal(lifecycle, true);
+    tokio::spawn(systemd_notify::run(supervisor.clone()));
+    tokio::spawn(release_after_start());
+    let control = ControlSocket::open(supervisor);
+    let _control = control.map_err(|error| tracing::warn!("{error}"));
+    let observer = |settings: &Settings, policy: &Policy, is_complete: bool| {
+        shared.move_to(shared.setup(files, settings, policy, is_complete));
+    };
+    let reloader = Reloader::new(supervisor, settings, files, None).with_observer(&observer);
+    lifecycle.set_listening();
+    let failure = tokio::select! {
+        () = supervisor.connected_clients().wait_unused(settings.engine_idle_time()) => None,
+        () = lifecycle.draining().cancelled() => None,
+        error = supervisor.wait_for_failed_protection() => Some(error),
+        never = reloader.run() => match never {},
+        never = rotate(log) => match never {},
+    };
+    // First of all, so that clients find or start another engine from now on.
+    shared.close();
+    if failure.is_none() && lifecycle.draining().is_cancelled() {
+        lifecycle.closing().cancelled().await;
+    }
+    lifecycle.close();
+    let answered = supervisor.connected_clients().wait_unused(Duration::ZERO);
+    let _ = timeout(LAST_ANSWERS_TIMEOUT, answered).await;
+    supervisor.close().await;
+    match failure {
+        Some(error) => print_error(&*error, UNAVAILABLE),
+        None => ExitCode::SUCCESS,
+    }
+}
+
+async fn rotate(log: Option<&LogFile>) -> Infallible {
+    match log {
+        Some(log) => log.rotate().await,
+        None => std::future::pending().await,
+    }
+}
+
+impl SharedEngine {
+    /// Returns the setup of a configuration that is about to be loaded. `None` if it cannot be determined, or if
+    /// `is_complete` is false: the process then has a part of the previous configuration too.
+    fn setup(&self, files: &Files, settings: &Settings, policy: &Policy, is_complete: bool) -> Option<Setup> {
+        let setup = settings.setup(files, policy, &self.program);
+        let setup =
+            setup.inspect_err(|error| tracing::warn!("the setup of this engine is not known: {error}")).ok();
+        setup.filter(|_| is_complete && settings.shares_engine())
+    }
+
+    /// Moves to another setup, after a reload. New clients with that setup find this engine, unless another engine serves
+    /// it. `None` stands for a setup that no client can have: then no further client is accepted.
+    fn move_to(&self, setup: Option<Setup>) {
+        let setup = setup.map(|setup| setup.digest);
+        let mut door = self.door.lock();
+        match &mut *door {
+            Door::Own(endpoint) => {
+                let Some(current) = endpoint.as_ref() else { return };
+                if setup.as_deref() == Some(current.setup()) {
+                    return;
+                }
+                let directory = current.directory().to_owned();
+                let open = |setup: &String| -> std::io::Result<Option<Endpoint>> {
+                    let lock = SetupLock::acquire(&directory, setup)?;
+                    lock.map(|lock| Endpoint::open(lock, self.clients.clone())).transpose()
+                };
+                self.clients.set_setup(setup.clone());
+                let next = setup.as_ref().map(open).transpose();
+                let next = next.inspect_err(|error| tracing::warn!("the socket cannot be moved: {error}"));
+                *endpoint = next.ok().flatten().flatten();
+                if endpoint.is_none() {
+                    tracing::info!("no further client shares this engine, whose configuration has changed");
+                }
+            }
+            Door::Activated(_) => self.clients.set_setup(setup),
+        }
+    }
+
+    /// Accepts no further client. Connected clients stay connected.
+    fn close(&self) {
+        self.clients.set_setup(None);
+        match &mut *self.door.lock() {
+            Door::Own(endpoint) => drop(endpoint.take()),
+            Door::Activated(accepting) => accepting.iter().for_each(JoinHandle::abort),
+        }
+    }
+}
+
+/// Tells the process that started this one what has become of it. That process may have ended meanwhile.
+fn report(line: &str, status: ExitCode) -> ExitCode {
+    let mut stdout = std::io::stdout();
+    let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+    status
+}
+
+fn report_failure(reason: &str) -> ExitCode {
+    eprintln!("lockhouse: the shared engine does not start: {reason}");
+    report(reason, ExitCode::from(USAGE))
+}

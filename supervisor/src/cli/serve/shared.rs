@@ -1,0 +1,84 @@
+//! `lockhouse serve` as a thin process: it holds the MCP session of one AI client, and the engine is in another process,
+//! which clients share. The thin process survives that process and connects to the next one.
+
+mod engine_process;
+
+use std::process::ExitCode;
+
+use lockhouse_base::lifecycle::Lifecycle;
+use lockhouse_front::{self as front, AnswerSettings};
+use lockhouse_messages::{EngineClient, RemoteEngineSettings};
+use lockhouse_policies::Policy;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli::engine_log::LogFile;
+use crate::cli::startup_code::release_after_start;
+use crate::cli::stop_signals::end_on_signal;
+use crate::cli::{UNAVAILABLE, print_error};
+use crate::config::{Files, Settings};
+use engine_process::EngineProcess;
+
+/// An AI client's side of a shared engine.
+pub(super) struct ThinProcess {
+    engine: EngineClient,
+    lifecycle: Lifecycle,
+}
+
+/// Connects to the engine that clients with this configuration share. Starts it if it does not run.
+///
+/// # Errors
+/// Why it cannot be used. An engine in this process can do the same work.
+pub(super) async fn connect(
+    files: &Files,
+    settings: &Settings,
+    policy: &Policy,
+) -> Result<ThinProcess, String> {
+    // The engine's process must not become a child of this one, which an AI client may end with all of its children.
+    let set_subreaper =
+        |is_subreaper| nix::sys::prctl::set_child_subreaper(is_subreaper).map_err(|error| error.to_string());
+    set_subreaper(false)?;
+    match try_connect(files, settings, policy).await {
+        Ok(client) => Ok(client),
+        Err(reason) => {
+            set_subreaper(true)?;
+            Err(reason)
+        }
+    }
+}
+
+async fn try_connect(files: &Files, settings: &Settings, policy: &Policy) -> Result<ThinProcess, String> {
+    let process = EngineProcess::new(files, settings, policy)?;
+    let connecting = process.clone();
+    let log = LogFile::new().map(|log| format!("The log of the service is {}.", log.path().display()));
+    let remote = RemoteEngineSettings {
+        connect: Box::new(move |source| Box::pin(connecting.clone().connect(source))),
+        advice: log.unwrap_or_default(),
+    };
+    let lifecycle = Lifecycle::new(std::time::Duration::ZERO);
+    let engine = EngineClient::connect_remote(remote, lifecycle.closing().clone()).await?;
+    process.forget_initial_setup();
+    Ok(ThinProcess { engine, lifecycle })
+}
+
+impl ThinProcess {
+    /// Serves the AI client on standard input and output until it disconnects, or a signal stops the process.
+    pub(super) async fn serve(self, answers: AnswerSettings) -> ExitCode {
+        let Self { engine, lifecycle } = self;
+        end_on_signal(&lifecycle, false);
+        tokio::spawn(explain_hangup());
+        tokio::spawn(release_after_start());
+        let closing = lifecycle.closing().clone();
+        match front::serve_stdio(engine, answers, closing.clone()).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => print_error(&error, UNAVAILABLE),
+        }
+    }
+}
+
+/// SIGHUP reloads the configuration of an engine. This process has none, and must not end.
+async fn explain_hangup() {
+    let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
+    while hangup.recv().await.is_some() {
+        tracing::warn!("the configuration is loaded by the shared engine: use `lockhouse reload`");
+    }
+}

@@ -1,0 +1,172 @@
+//! Finds the process of the engine that clients with this setup share, and starts it if there is none.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockhouse_messages::{EngineSocket, EngineSource};
+use lockhouse_policies::Policy;
+use parking_lot::Mutex;
+use tokio::io::AsyncReadExt;
+use tokio::net::UnixStream;
+use tokio::process::Command;
+use tokio::time::{sleep, timeout};
+
+use crate::cli::engine_socket::{READY, TAKEN, activated_socket_path, connect, directory, socket_path};
+use crate::cli::load_settings_and_policy;
+use crate::config::{Files, Settings, Setup};
+
+/// Maximum time from the start of the engine's process until it accepts clients.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// Interval between two attempts to connect to an engine that another client has started, and the number of attempts
+/// before this process tries to start one: the other one may have ended.
+const RETRY_EVERY: Duration = Duration::from_millis(20);
+const RETRIES: usize = 25;
+/// Maximum length of what the engine's process reports, in bytes.
+const REPORT_BYTES_MAX: u64 = 4 * 1024;
+
+/// Where the engine is found, and how it is started.
+#[derive(Clone)]
+pub(super) struct EngineProcess {
+    files: Files,
+    /// The program file of this process, as it was called at the start. After an update, another build is at this path.
+    program: PathBuf,
+    /// The setup at the start of this process, until the first connection. `None` if it must be determined again.
+    initial: Arc<Mutex<Option<Setup>>>,
+}
+
+impl EngineProcess {
+    /// Prepares the connections of a process with these settings and this policy, which come from `files`.
+    pub(super) fn new(files: &Files, settings: &Settings, policy: &Policy) -> Result<Self, String> {
+        let described = |error: std::io::Error| error.to_string();
+        let program = std::env::current_exe().map_err(described)?;
+        let mut paths = files.config.iter().chain(&files.policy).chain(&files.servers);
+        // Settings that were loaded from relative paths contain these paths, and the engine gets absolute ones.
+        let initial = match paths.all(|path| path.is_absolute()) {
+            true => Some(settings.setup(files, policy, &program).map_err(|error| error.to_string())?),
+            false => None,
+        };
+        let files = absolute_paths(files).map_err(described)?;
+        Ok(Self { files, program, initial: Arc::new(Mutex::new(initial)) })
+    }
+
+    /// Reads the configuration and the policy again for each further connection, since they may have changed.
+    pub(super) fn forget_initial_setup(&self) {
+        *self.initial.lock() = None;
+    }
+
+    /// Connects to an engine whose setup equals that of the current configuration, policy and environment.
+    pub(super) async fn connect(self, source: EngineSource) -> Result<EngineSocket, String> {
+        match source {
+            EngineSource::Activated => {
+                let stream = connect(&activated_socket_path()).await.map_err(|error| error.to_string())?;
+                Ok(EngineSocket { stream, setup: self.setup()?.digest })
+            }
+            EngineSource::OnDemand => {
+                let setup = self.setup()?;
+                Ok(EngineSocket { stream: self.find_or_start(&setup).await?, setup: setup.digest })
+            }
+        }
+    }
+
+    fn setup(&self) -> Result<Setup, String> {
+        if let Some(initial) = self.initial.lock().clone() {
+            return Ok(initial);
+        }
+        let loaded = load_settings_and_policy(&self.files);
+        let (settings, policy) = loaded.map_err(|error| {
+            format!(
+                "the configuration or policy is not valid, see `lockhouse config check`: {}",
+                error.without_excerpts()
+            )
+        })?;
+        if !settings.shares_engine() {
+            return Err(
+                "the configuration says that clients share no engine; restart this MCP server in your AI client".to_owned(),
+            );
+        }
+        settings.setup(&self.files, &policy, &self.program).map_err(|error| error.to_string())
+    }
+
+    async fn find_or_start(&self, setup: &Setup) -> Result<UnixStream, String> {
+        let directory = directory().ok_or("there is no state directory for its socket")?;
+        let path = socket_path(&directory, &setup.digest);
+        if let Ok(stream) = connect(&path).await {
+            return Ok(stream);
+        }
+        match timeout(START_TIMEOUT, self.start_and_connect(setup, &path)).await {
+            Ok(connected) => connected,
+            Err(_) => Err(format!(
+                "the shared Lockhouse service does not start within {} s",
+                START_TIMEOUT.as_secs()
+            )),
+        }
+    }
+
+    async fn start_and_connect(&self, setup: &Setup, path: &Path) -> Result<UnixStream, String> {
+        loop {
+            let started = self.start(setup).await;
+            let report = started
+                .map_err(|error| format!("the shared Lockhouse service cannot be started: {error}"))?;
+            match report.trim() {
+                READY => return connect(path).await.map_err(|error| error.to_string()),
+                TAKEN => {
+                    if let Some(stream) = wait_for_other(path).await {
+                        return Ok(stream);
+                    }
+                }
+                "" => return Err("the shared Lockhouse service ended while it started".to_owned()),
+                reason => return Err(format!("the shared Lockhouse service did not start: {reason}")),
+            }
+        }
+    }
+
+    /// Starts the process, and returns what it reports.
+    async fn start(&self, setup: &Setup) -> std::io::Result<String> {
+        let Files { config, policy, servers, expose } = &self.files;
+        let mut command = Command::new(&self.program);
+        command.arg("engine").arg("--detach").args(["--setup", &setup.digest, "--expose", expose.as_str()]);
+        for (option, paths) in
+            [("--config", config.as_slice()), ("--policy", policy.as_slice()), ("--servers", servers)]
+        {
+            for path in paths {
+                command.arg(option).arg(path);
+            }
+        }
+        command.env_clear().envs(setup.variables.iter().cloned()).current_dir(&setup.directory);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // The command starts the engine's process and ends at once; the engine's process has the other end of the pipe.
+        let mut child = command.spawn()?;
+        let stdout = child.stdout.take();
+        child.wait().await?;
+        let mut report = String::new();
+        if let Some(stdout) = stdout {
+            stdout.take(REPORT_BYTES_MAX).read_to_string(&mut report).await?;
+        }
+        Ok(report)
+    }
+}
+
+/// Returns the same files with absolute paths, since the engine may run in another directory.
+fn absolute_paths(files: &Files) -> std::io::Result<Files> {
+    let absolute = |path: &PathBuf| std::path::absolute(path);
+    Ok(Files {
+        config: files.config.as_ref().map(absolute).transpose()?,
+        policy: files.policy.as_ref().map(absolute).transpose()?,
+        servers: files.servers.iter().map(absolute).collect::<Result<_, _>>()?,
+        expose: files.expose,
+    })
+}
+
+/// Waits until an engine accepts clients that another process has started. Returns `None` if it does not within half a
+/// second.
+async fn wait_for_other(path: &Path) -> Option<UnixStream> {
+    for _ in 0..RETRIES {
+        sleep(RETRY_EVERY).await;
+        if let Ok(stream) = connect(path).await {
+            return Some(stream);
+        }
+    }
+    None
+}

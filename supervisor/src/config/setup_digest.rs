@@ -1,0 +1,202 @@
+//! The setup of an engine: everything that must be equal for AI clients to share the engine, as one digest.
+//!
+//! The digest names the socket of a shared engine, and other users can see that name. It is therefore keyed with random
+//! bytes that only this user can read: without them, nobody can test guesses of the secrets that it covers.
+
+use std::ffi::OsString;
+use std::hash::{Hash, Hasher};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use data_encoding::HEXLOWER;
+use lockhouse_base::{directories, files};
+use lockhouse_policies::Policy;
+use lockhouse_upstream::Endpoint;
+use sha2::{Digest, Sha256};
+
+use super::{Files, Settings, policy_files};
+
+/// Environment variables that an engine or its upstream servers depend on. A shared engine gets them, and their values
+/// are part of the setup.
+const COMPARED_VARIABLES: [&str; 25] = [
+    "ALL_PROXY",
+    "CACHE_DIRECTORY",
+    "HOME",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "LANG",
+    "LOCKHOUSE_REQUIREMENTS",
+    "LOGNAME",
+    "LOGS_DIRECTORY",
+    "NO_PROXY",
+    "PATH",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "STATE_DIRECTORY",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+    "all_proxy",
+    "https_proxy",
+    "http_proxy",
+    "no_proxy",
+];
+/// The beginning of the names of the variables that configure the export of traces. They are compared too.
+const COMPARED_PREFIX: &str = "OTEL_";
+/// Environment variables that a shared engine gets, but that are not part of the setup: they only say how values are
+/// found, and the values themselves are part of it.
+const PASSED_VARIABLES: [&str; 5] = [
+    "CREDENTIALS_DIRECTORY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "LOCKHOUSE_LOG",
+    "RUST_BACKTRACE",
+    "XDG_RUNTIME_DIR",
+];
+/// Fields of `/proc/self/status` that say what this process may do. Upstream servers inherit it.
+const RIGHTS: [&str; 10] = [
+    "Uid",
+    "Gid",
+    "Groups",
+    "CapInh",
+    "CapPrm",
+    "CapEff",
+    "CapBnd",
+    "CapAmb",
+    "NoNewPrivs",
+    "Seccomp_filters",
+];
+const NAMESPACES: [&str; 6] = ["ipc", "mnt", "net", "pid", "user", "uts"];
+/// The file with the key of the digest, in the state directory, and the number of its bytes.
+const KEY_FILE: &str = "sharing.key";
+const KEY_BYTES: usize = 32;
+/// Number of bytes of the digest that name a socket. The path of a socket has at most 107 bytes.
+const DIGEST_BYTES: usize = 16;
+
+/// Why the setup of an engine cannot be determined.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SetupError {
+    #[error("there is no state directory: set HOME, XDG_STATE_HOME or STATE_DIRECTORY")]
+    NoStateDirectory,
+    #[error("{path} cannot be used: {source}")]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("{0} has not {KEY_BYTES} bytes: remove it")]
+    InvalidKey(PathBuf),
+}
+
+/// The setup of an engine that AI clients can share. The environment may contain secrets, so there is no debug output.
+#[derive(Clone)]
+pub(crate) struct Setup {
+    /// The digest in hexadecimal. Equal for equal setups only.
+    pub(crate) digest: String,
+    /// The directory in which the engine runs.
+    pub(crate) directory: PathBuf,
+    /// The environment of the engine.
+    pub(crate) variables: Vec<(OsString, OsString)>,
+}
+
+impl Settings {
+    /// Determines the setup of an engine with these settings and this policy, which the program `program` runs.
+    pub(crate) fn setup(&self, files: &Files, policy: &Policy, program: &Path) -> Result<Setup, SetupError> {
+        let mut hasher = DigestHasher(Sha256::new());
+        key()?.hash(&mut hasher);
+        env!("CARGO_PKG_VERSION").hash(&mut hasher);
+        let unreadable = |path: &Path| {
+            let path = path.to_owned();
+            move |source| SetupError::Unreadable { path, source }
+        };
+        program_identity(program).map_err(unreadable(program))?.hash(&mut hasher);
+        rights().map_err(unreadable(Path::new("/proc/self")))?.hash(&mut hasher);
+        let compared =
+            variables(|name| COMPARED_VARIABLES.contains(&name) || name.starts_with(COMPARED_PREFIX));
+        compared.hash(&mut hasher);
+        files.expose.as_str().hash(&mut hasher);
+        (&self.path, policy_files::find_policy(files)).hash(&mut hasher);
+        self.engine.digest.hash(&mut hasher);
+        policy.texts().for_each(|text| text.hash(&mut hasher));
+        self.engine.servers.hash(&mut hasher);
+        let directory = self.directory();
+        directory.hash(&mut hasher);
+        let digest = HEXLOWER.encode(&hasher.0.finalize()[..DIGEST_BYTES]);
+        let passed = variables(|name| {
+            PASSED_VARIABLES.contains(&name) || self.used_environment.variables.contains(name)
+        });
+        Ok(Setup { digest, directory, variables: compared.into_iter().chain(passed).collect() })
+    }
+
+    /// Returns the directory in which the engine runs: that of this process if a server is started there or a definition
+    /// depends on it, else `/`.
+    fn directory(&self) -> PathBuf {
+        let inherits = self.engine.servers.values().any(|server| match &server.endpoint {
+            Endpoint::Stdio(command) => command.directory.is_none(),
+            Endpoint::Http(_) => false,
+        });
+        let current = || std::env::current_dir().unwrap_or_default();
+        if inherits || self.used_environment.directory { current() } else { PathBuf::from("/") }
+    }
+}
+
+/// Feeds the digest with values that implement `Hash`. Their representation only has to be the same in one build of the
+/// program.
+struct DigestHasher(Sha256);
+
+impl Hasher for DigestHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Not used: the digest is longer.
+    fn finish(&self) -> u64 {
+        0
+    }
+}
+
+/// Returns the key of the digest, and creates it first if it does not exist.
+fn key() -> Result<Vec<u8>, SetupError> {
+    let path = directories::state().ok_or(SetupError::NoStateDirectory)?.join(KEY_FILE);
+    let unreadable = |source| SetupError::Unreadable { path: path.clone(), source };
+    let key = match files::read_bytes_bounded(&path, KEY_BYTES as u64).map_err(unreadable)? {
+        Some(key) => key,
+        None => {
+            let mut random = [0; KEY_BYTES];
+            getrandom::fill(&mut random).map_err(|error| unreadable(io::Error::other(error)))?;
+            files::create_durably(&path, &random).map_err(unreadable)?
+        }
+    };
+    if key.len() == KEY_BYTES { Ok(key) } else { Err(SetupError::InvalidKey(path)) }
+}
+
+/// Returns what identifies a build of the program: another file at its path is another build.
+fn program_identity(program: &Path) -> io::Result<(PathBuf, [i64; 5])> {
+    let file = std::fs::metadata(program)?;
+    let identity =
+        [file.dev() as i64, file.ino() as i64, file.size() as i64, file.mtime(), file.mtime_nsec()];
+    Ok((program.to_owned(), identity))
+}
+
+/// Returns what says which rights this process has: a client in a container or a sandbox must not share servers with
+/// clients outside.
+fn rights() -> io::Result<Vec<String>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let is_right = |line: &&str| line.split_once(':').is_some_and(|(name, _)| RIGHTS.contains(&name));
+    let mut rights: Vec<String> = status.lines().filter(is_right).map(str::to_owned).collect();
+    for namespace in NAMESPACES {
+        let link = std::fs::read_link(Path::new("/proc/self/ns").join(namespace))?;
+        rights.push(link.to_string_lossy().into_owned());
+    }
+    // Without a security module, there is no label.
+    rights.push(std::fs::read_to_string("/proc/self/attr/current").unwrap_or_default());
+    Ok(rights)
+}
+
+/// Returns the environment variables of this process whose names are selected, sorted by name.
+fn variables(is_selected: impl Fn(&str) -> bool) -> Vec<(OsString, OsString)> {
+    let selected = |(name, _): &(OsString, OsString)| name.to_str().is_some_and(&is_selected);
+    let mut variables: Vec<_> = std::env::vars_os().filter(selected).collect();
+    variables.sort();
+    variables
+}

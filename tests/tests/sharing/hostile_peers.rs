@@ -1,0 +1,134 @@
+//! Tests of peers at the socket of a shared engine that are no proper clients: other users, and processes that violate the
+//! protocol.
+
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use lockhouse_tests::{CommandOutput, Table, ensure, equal, wait_until};
+use serde_json::{Value, json};
+
+use super::{add, lockhouse, pid_of, socket, the_engine};
+
+/// The user and group id of the user `nobody`.
+const NOBODY: &str = "65534";
+/// A Python program that connects to a socket, sends a frame, and prints what it receives.
+const HELLO: &str = "
+import json, socket, struct, sys
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(10)
+s.connect(sys.argv[1])
+hello = json.dumps({'Hello': {'version': 2, 'setup': sys.argv[2]}}).encode()
+try:
+    s.sendall(struct.pack('>I', len(hello)) + hello)
+    print(s.recv(100))
+except (BrokenPipeError, ConnectionResetError):
+    print(b'')
+";
+
+/// Returns the setup that a socket's name contains.
+fn setup(socket: &Path) -> String {
+    let name = socket.file_stem().unwrap().to_str().unwrap();
+    name.strip_prefix("engine-").unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_user_cannot_reach_the_engine_even_if_file_modes_permit_it() {
+    let lockhouse = lockhouse();
+    let client = lockhouse.serve().await;
+    assert_eq!(add(&client).await, json!(42));
+    let socket = socket(&lockhouse);
+    let hello = |words: &[&str]| {
+        let (program, arguments) = words.split_first().unwrap();
+        let mut command = Command::new(program);
+        command.args(arguments).args(["/usr/bin/python3", "-c", HELLO]).arg(&socket).arg(setup(&socket));
+        CommandOutput::run(&mut command, b"")
+    };
+    let mut table = Table::new("who connects to a shared engine");
+    let own = hello(&["env"]);
+    table.row("control: the same user", ensure(own.stdout.contains("Welcome"), own));
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    table.row("the mode of the directory", equal(mode(socket.parent().unwrap()), 0o700));
+    table.row("the mode of the key", equal(mode(&lockhouse.path("state/lockhouse/sharing.key")), 0o600));
+    if nix::unistd::geteuid().is_root() {
+        let nobody = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"];
+        let kept_out = hello(&nobody);
+        let is_kept_out = kept_out.stderr.contains("PermissionError");
+        table.row("the directory mode excludes other users", ensure(is_kept_out, kept_out));
+        let open =
+            |path: &Path| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
+        socket.ancestors().take_while(|path| !path.ends_with("tmp")).for_each(open);
+        let refused = hello(&nobody);
+        table.row("peer credentials reject the other user", equal(refused.stdout.trim(), "b''"));
+    }
+    table.row("the client is still served", equal(add(&client).await, json!(42)));
+    table.finish();
+}
+
+fn frame(message: &Value) -> Vec<u8> {
+    let text = message.to_string();
+    [&u32::try_from(text.len()).unwrap().to_be_bytes()[..], text.as_bytes()].concat()
+}
+
+/// Connects, sends bytes, closes the sending direction, and returns what is received until the end.
+fn converse(socket: &Path, bytes: &[u8]) -> String {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    // The engine may close the connection while this is written.
+    let _ = stream.write_all(bytes);
+    let _ = stream.shutdown(std::net::Shutdown::Write);
+    let mut received = Vec::new();
+    let _ = stream.read_to_end(&mut received);
+    String::from_utf8_lossy(&received).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peer_that_violates_the_protocol_harms_nobody_else() {
+    let lockhouse = lockhouse();
+    let client = lockhouse.serve().await;
+    assert_eq!(add(&client).await, json!(42));
+    let (socket, pid) = (socket(&lockhouse), pid_of(&the_engine(&lockhouse)));
+    let hello = frame(&json!({"Hello": {"version": 2, "setup": setup(&socket)}}));
+    let after_hello = |bytes: &[u8]| [&hello[..], bytes].concat();
+    let caller = json!({
+        "identity": {"proven": {"name": "token:boss", "client": "boss"}, "owner": 0, "only": null},
+        "grant": null, "client": "boss", "abilities": {"form": false, "url": false, "sampling": false, "roots": false},
+    });
+    let health = frame(&json!({"Request": [1, caller, "Health"]}));
+    let deep = format!("{}1{}", "[".repeat(300), "]".repeat(300));
+    let deep = format!(r#"{{"Request":[5,{caller},{{"Call":{deep}}}]}}"#);
+    let deep = [&u32::try_from(deep.len()).unwrap().to_be_bytes()[..], deep.as_bytes()].concat();
+    let mut table = Table::new("peers of a shared engine");
+    for (case, bytes, expected) in [
+        ("control: a request", after_hello(&health), "lockhouse-tests"),
+        ("nothing", Vec::new(), ""),
+        ("no frame", b"GET / HTTP/1.1\r\n\r\n".to_vec(), ""),
+        ("a huge length", vec![0xff; 64], ""),
+        ("another first message", health.clone(), ""),
+        ("another setup", frame(&json!({"Hello": {"version": 2, "setup": "0".repeat(32)}})), "OtherSetup"),
+        ("no setup", frame(&json!({"Hello": {"version": 2, "setup": null}})), "OtherSetup"),
+        (
+            "another version",
+            frame(&json!({"Hello": {"version": 99, "setup": setup(&socket)}})),
+            "Unsupported",
+        ),
+        ("an incomplete frame", after_hello(&[0, 0, 1, 0, b'x']), "Welcome"),
+        ("an unknown message", after_hello(&frame(&json!({"Surprise": 1}))), "Welcome"),
+        ("a request that is nested too deeply", after_hello(&deep), "nested too deeply"),
+        ("an input for no request", after_hello(&frame(&json!({"Input": [9, "Cancel"]}))), "Welcome"),
+    ] {
+        let received = converse(&socket, &bytes);
+        let is_right = if expected.is_empty() { received.is_empty() } else { received.contains(expected) };
+        table.row(case, ensure(is_right, received));
+    }
+    table.row("the client is still served", equal(add(&client).await, json!(42)));
+    wait_until("only the client is connected", async || {
+        let engine = the_engine(&lockhouse);
+        (engine["clients"].as_array().map(Vec::len) == Some(1) && pid_of(&engine) == pid).then_some(())
+    })
+    .await;
+    table.finish();
+}
