@@ -14,7 +14,10 @@ const INACTIVE_MS = 500;
 /** This many questions keep their place after their end. */
 const ENDED_MAX = 100;
 
-/** The questions that this page has received, in the order of their arrival: `{question, activeFrom, end, busy, error}`. */
+/**
+ * The questions that this page has received, in the order of their arrival: `{question, activeFrom, end, busy, error}`.
+ * `activeFrom` is `null` until the question is drawn.
+ */
 const known = new Map();
 let isShown = false;
 
@@ -31,7 +34,7 @@ export function receiveQuestions(section) {
   forgetOldest();
   for (const [id, question] of pending) {
     if (known.has(id)) continue;
-    known.set(id, { question, activeFrom: isShown ? inactiveUntil() : Infinity, end: null, busy: false, error: null });
+    known.set(id, { question, activeFrom: null, end: null, busy: false, error: null });
     announce(`A new question waits for an answer. ${plural(pending.size, "question")} pending.`);
     notifyQuestion(question, isShown);
   }
@@ -49,13 +52,18 @@ export function pendingCount() {
 
 /** Makes the buttons of all questions inactive for a moment, because they have just come into view. */
 function guard() {
-  for (const entry of known.values()) entry.activeFrom = inactiveUntil();
+  for (const entry of known.values()) entry.activeFrom = null;
   redraw();
 }
 
-function inactiveUntil() {
+/** Whether the buttons are inactive. The time begins when the question is drawn. */
+function isInactive(entry) {
+  return entry.busy || entry.activeFrom === null || performance.now() < entry.activeFrom;
+}
+
+function startInactiveTime(entry) {
+  entry.activeFrom = performance.now() + INACTIVE_MS;
   setTimeout(redraw, INACTIVE_MS + 20);
-  return performance.now() + INACTIVE_MS;
 }
 
 function endText(question) {
@@ -64,8 +72,9 @@ function endText(question) {
     : "No longer pending: answered elsewhere, or the run has ended.";
 }
 
-async function answer(entry, decision, card) {
-  if (entry.busy || entry.end || performance.now() < entry.activeFrom) return;
+async function answer(entry, decision, button) {
+  if (entry.end || isInactive(entry) || button.hasAttribute("aria-disabled")) return;
+  const card = button.closest(".question");
   const { supervisor, id, digest } = entry.question;
   const scope = decision === "approve" ? (card.querySelector("input:checked")?.value ?? "once") : "once";
   Object.assign(entry, { busy: true, error: null });
@@ -111,16 +120,16 @@ function answerRow(id, entry) {
     return h("p", { class: "muted", key: "who" }, "An administrator answers here. Your AI client may ask you at the same time.");
   }
   if (entry.end) return h("div", { class: "answer", key: "end" }, stateLabel(entry.end.tone, ""), h("strong", null, entry.end.text));
-  const isInactive = entry.busy || performance.now() < entry.activeFrom;
+  const isOff = isInactive(entry);
   const button = (verb, decision, tone) =>
     h(
       "button",
       {
         type: "button",
         class: tone,
-        "aria-disabled": isInactive ? "true" : null,
+        "aria-disabled": isOff ? "true" : null,
         "aria-describedby": `question-title-${id}`,
-        onclick: (event) => answer(entry, decision, event.currentTarget.closest(".question")),
+        onclick: (event) => answer(entry, decision, event.currentTarget),
       },
       verb,
     );
@@ -144,6 +153,7 @@ function questionText(text) {
 
 function card([id, entry]) {
   const { question } = entry;
+  if (entry.activeFrom === null) startInactiveTime(entry);
   const left = (new Date(question.expires) - Date.now()) / 1000;
   const calls = question.calls.map((call) => `${call.server}.${call.name}`);
   const title = calls.length === 1 ? calls[0] : plural(calls.length, "call");
@@ -154,7 +164,7 @@ function card([id, entry]) {
       "div",
       { class: "panel-head" },
       h("h2", { id: `question-title-${id}`, class: "clamp" }, untrusted(title)),
-      h("span", { class: "deadline muted small-text" }, entry.end ? "" : `expires in ${countdown(left)}`),
+      h("span", { class: "deadline muted small-text" }, entry.end ? "ended" : `expires in ${countdown(left)}`),
     ),
     h(
       "p",

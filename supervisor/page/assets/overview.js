@@ -50,7 +50,7 @@ function figures() {
   return h(
     "div",
     { class: "figures", key: "figures" },
-    figure("#/approvals", "Approvals", number(pending), pending ? "wait for your answer" : "nothing waits"),
+    figure("#/approvals", "Approvals", number(pending), pending ? `${pending === 1 ? "waits" : "wait"} for your answer` : "nothing waits"),
     figure("#/runs", "Active runs", number(active.length), plural(active.filter((run) => run.state !== "running").length, "waits", "wait")),
     figure("#/denials", "Denied calls", number(denied), denied ? plural(denials.length, "different call") : "none"),
     isAdministrator() ? serverFigure() : null,
@@ -118,7 +118,7 @@ function render() {
     figures(),
     isIdle
       ? empty("Nothing has run yet", "Connect an AI client with lockhouse setup, or try lockhouse demo.")
-      : h("div", { class: "panels", key: "panels" }, latestRuns(), latestDenials(), isAdministrator() ? processes() : null),
+      : h("div", { class: "panels narrow", key: "panels" }, latestRuns(), latestDenials(), isAdministrator() ? processes() : null),
   ];
 }
 

@@ -1,15 +1,18 @@
 // The calls of a run on a time axis, with a table of the same data.
 
-import { h } from "./dom.js";
+import { h, untrusted } from "./dom.js";
 import { bytes, duration, plural } from "./format.js";
 import { callName, stateLabel, table } from "./parts.js";
 
 /** Positions of the marks of the axis, as parts of the whole. */
 const MARKS = [0, 0.25, 0.5, 0.75];
 
-/** The end of a call in milliseconds from the start of the run; `now` for a call that is in flight. */
+/**
+ * The end of a call in milliseconds from the start of the run; `now` for a call that is in flight. The duration of a call
+ * includes the time for which it waited for approval.
+ */
 function endOf(call, now) {
-  return call.ms === null ? now : call.start_ms + call.ms;
+  return call.ms === null ? now : Math.min(call.start_ms, call.asked_ms ?? Infinity) + call.ms;
 }
 
 export function outcomeLabel(call) {
@@ -68,8 +71,8 @@ const COLUMNS = [
   { label: "Line", number: true },
   { label: "Start", number: true },
   { label: "Duration", number: true },
-  { label: "Outcome" },
-  { label: "Decision" },
+  { label: "Outcome", wide: true },
+  { label: "Decision", wide: true },
   { label: "Arguments", number: true },
   { label: "Result", number: true },
 ];
@@ -85,8 +88,8 @@ export function callTable(calls) {
         call.line ?? "",
         duration(call.start_ms),
         call.ms === null ? "" : duration(call.ms),
-        [outcomeLabel(call), call.reason ? h("div", { class: "muted small-text" }, call.reason) : null],
-        [call.decision ?? "", call.approval ? ` (approved: ${call.approval})` : "", call.rule ? h("div", { class: "muted small-text" }, call.rule) : null],
+        [outcomeLabel(call), call.reason ? h("div", { class: "muted small-text" }, untrusted(call.reason)) : null],
+        [call.decision ?? "", call.approval ? ` (approved: ${call.approval})` : "", call.rule ? h("div", { class: "muted small-text" }, untrusted(call.rule)) : null],
         call.arguments_bytes === null ? "" : bytes(call.arguments_bytes),
         call.result_bytes === null ? "" : bytes(call.result_bytes),
       ],
