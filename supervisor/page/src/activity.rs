@@ -28,7 +28,7 @@ pub(super) use audit_query::AuditQuery;
 pub use published::{ActiveRun, ServerStates};
 
 /// Interval at which new records of the audit log are read while a page is open.
-const POLL_INTERVAL: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of searches of the audit log at one time.
 const SEARCHES_MAX: usize = 2;
 /// Maximum time that a search waits for others.

@@ -140,7 +140,10 @@ impl History {
         run.result_bytes = run.result_bytes.saturating_add(bytes);
         let ended = run.offset_ms(time);
         let Some(call) = run.call(about) else { return };
-        call.start_ms.get_or_insert((ended - ms).max(0.0));
+        if call.asked_ms.is_none() {
+            // The duration counts from the worker's request, which the record of the call follows.
+            call.start_ms = Some((ended - ms).max(0.0));
+        }
         (call.outcome, call.ms, call.result_bytes) = (Some(outcome), Some(ms), Some(bytes));
     }
 }
