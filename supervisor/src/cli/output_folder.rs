@@ -98,7 +98,7 @@ mod tests {
         let out = base.path().join("out");
         let mut folder = OutputFolder::new(out.clone(), true);
         let mut write = |name: &str| folder.write(name, &mut &b"new"[..]);
-        assert_eq!(write("../x/a.csv").expect("written"), out.join("_x_a.csv"));
+        assert_eq!(write("../x/a.csv").expect("written"), out.join("__x_a.csv"));
         assert_eq!(write("a.csv").expect("written"), out.join("a.csv"));
         assert_eq!(write("a.csv").expect("written"), out.join("a (2).csv"));
         std::fs::write(base.path().join("kept"), "old").expect("a file");

@@ -244,12 +244,6 @@ pub(super) const FILES_KEYS: &[ServerKey] = &[
         ..TEXTS
     },
     FILE_MIB,
-    ServerKey {
-        name: "enabled",
-        default: Default::Text("`true`"),
-        description: "whether it is used",
-        ..FLAG
-    },
 ];
 
 /// The keys of upstream servers that are reached over HTTP. Only `url` is required.

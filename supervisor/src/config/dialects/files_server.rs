@@ -54,13 +54,9 @@ fn table(fields: Fields<'_>) -> Result<FilesTable, Fault> {
         move |reason: SkipReason| (get(fields.table, name).map(|node| node.at.clone()), reason.to_string())
     };
     let file_mib = whole_number(fields, &server_keys::FILE_MIB).map_err(about("file_mib"))?;
-    let is_off = fields.flag("enabled").map_err(about("enabled"))? == Some(false);
     let read = patterns(fields, "read")?;
     let write = patterns(fields, "write")?;
-    match is_off {
-        true => Ok(FilesTable::default()),
-        false => Ok(FilesTable { read, write, file_mib: file_mib.unwrap_or(FILE_MIB) }),
-    }
+    Ok(FilesTable { read, write, file_mib: file_mib.unwrap_or(FILE_MIB) })
 }
 
 fn patterns(fields: Fields<'_>, name: &str) -> Result<Vec<FilePattern>, Fault> {
