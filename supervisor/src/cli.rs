@@ -187,44 +187,46 @@ pub(crate) fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return print_error(&error, UNAVAILABLE),
     };
-    let status = runtime.block_on(async {
-        match command {
-            Command::Serve(arguments) => serve::serve(&files, arguments).await,
-            Command::Engine(arguments) => engine::engine(&files, arguments).await,
-            Command::Run(arguments) => run::run(&files, arguments).await,
-            Command::Check(arguments) => check::check(&files, arguments).await,
-            Command::Result(arguments) => result::result(&files, &arguments).await,
-            Command::Demo => demo::demo().await,
-            Command::Approvals(arguments) => approvals::approvals(&arguments).await,
-            Command::Tools(command) => tools::tools(&files, command).await,
-            Command::Stubs(arguments) => stubs::stubs(&files, &arguments).await,
-            Command::Server(command) => server::server(&files, command).await,
-            Command::Setup(arguments) => setup::setup(&files, &arguments).await,
-            Command::Import(arguments) => import::import(&files, &arguments).await,
-            Command::Python(command) => python::python(&files, command).await,
-            Command::Init(arguments) => init::init(&files, &arguments).await,
-            Command::Skills(arguments) => skills::skills(&files, arguments).await,
-            Command::Config(command) => configuration::configuration(&files, command),
-            Command::Policy(command) => policy::policy(&files, command).await,
-            Command::Status(arguments) => status::status(&arguments).await,
-            Command::Reload(arguments) => reload::reload(&arguments).await,
-            Command::Page(arguments) => page::page(&files, &arguments).await,
-            Command::Runs(command) => runs::runs(command).await,
-            Command::Sessions(command) => sessions::sessions(command).await,
-            Command::Token(command) => token::token(&files, command),
-            Command::Audit(command) => audit::audit(&files, command).await,
-            Command::Doctor(arguments) => doctor::doctor(&files, &arguments).await,
-            Command::Confine(arguments) => confine::confine(arguments),
-            Command::Generate(arguments) => generate::generate(&arguments),
-            Command::DemoServer => match demo::server::serve().await {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(error) => print_error(error.as_ref(), UNAVAILABLE),
-            },
-        }
-    });
+    let status = runtime.block_on(run_command(command, &files));
     traces::flush();
     shutdown::shut_down(runtime);
     if output::has_failed() { ExitCode::from(UNAVAILABLE) } else { status }
+}
+
+async fn run_command(command: Command, files: &Files) -> ExitCode {
+    match command {
+        Command::Serve(arguments) => serve::serve(files, arguments).await,
+        Command::Engine(arguments) => engine::engine(files, arguments).await,
+        Command::Run(arguments) => run::run(files, arguments).await,
+        Command::Check(arguments) => check::check(files, arguments).await,
+        Command::Result(arguments) => result::result(files, &arguments).await,
+        Command::Demo => demo::demo().await,
+        Command::Approvals(arguments) => approvals::approvals(&arguments).await,
+        Command::Tools(command) => tools::tools(files, command).await,
+        Command::Stubs(arguments) => stubs::stubs(files, &arguments).await,
+        Command::Server(command) => server::server(files, command).await,
+        Command::Setup(arguments) => setup::setup(files, &arguments).await,
+        Command::Import(arguments) => import::import(files, &arguments).await,
+        Command::Python(command) => python::python(files, command).await,
+        Command::Init(arguments) => init::init(files, &arguments).await,
+        Command::Skills(arguments) => skills::skills(files, arguments).await,
+        Command::Config(command) => configuration::configuration(files, command),
+        Command::Policy(command) => policy::policy(files, command).await,
+        Command::Status(arguments) => status::status(&arguments).await,
+        Command::Reload(arguments) => reload::reload(&arguments).await,
+        Command::Page(arguments) => page::page(files, &arguments).await,
+        Command::Runs(command) => runs::runs(command).await,
+        Command::Sessions(command) => sessions::sessions(command).await,
+        Command::Token(command) => token::token(files, command),
+        Command::Audit(command) => audit::audit(files, command).await,
+        Command::Doctor(arguments) => doctor::doctor(files, &arguments).await,
+        Command::Confine(arguments) => confine::confine(arguments),
+        Command::Generate(arguments) => generate::generate(&arguments),
+        Command::DemoServer => match demo::server::serve().await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => print_error(error.as_ref(), UNAVAILABLE),
+        },
+    }
 }
 
 /// Prints a usage error and exits. Where clap's own hint would mislead, prints another hint instead.

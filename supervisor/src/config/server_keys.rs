@@ -223,7 +223,6 @@ pub(super) const FILE_MIB: ServerKey = ServerKey {
     default: Default::Text("64"),
     description: "size of a file that is read or written",
     example: Some("64"),
-    ..TEXT
 };
 
 /// The keys of the built-in server `files`.

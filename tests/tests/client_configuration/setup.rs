@@ -262,8 +262,8 @@ fn home_with_starting_servers(lockhouse: &Lockhouse) -> String {
 
 /// Returns the line about a server in the table of started servers.
 fn started_row<'o>(finished: &'o CommandOutput, name: &str) -> &'o str {
-    let rows = finished.stdout.lines().filter(|line| line.starts_with(&format!("{name} ")));
-    rows.filter(|line| !line.contains("stdio")).next_back().unwrap_or_default()
+    let mut rows = finished.stdout.lines().filter(|line| line.starts_with(&format!("{name} ")));
+    rows.rfind(|line| !line.contains("stdio")).unwrap_or_default()
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Tests of which programs get a worker with packages, and of the errors of the others.
 
-use lockhouse_tests::{Lockhouse, Table, children, ensure, wait_until};
+use lockhouse_tests::{Lockhouse, Table, children, ensure, equal, wait_until};
 use serde_json::Value;
 
 use super::environments;
@@ -52,7 +52,7 @@ async fn only_programs_that_import_a_package_get_a_worker_with_packages() {
         ("the environment is hidden", "import lazy, os\nlen(os.environ)", "0"),
     ] {
         let answer = session.run_code("python", code).await;
-        table.row(name, ensure(answer["value"].to_string() == value, &answer));
+        table.row(name, equal(answer["value"].to_string(), value.to_owned()));
     }
     table.row("a second Python zygote was started", ensure(children(session.pid()).len() == 3, ""));
     let code = "import demo_package\ndemo_package.random_generator.random()";

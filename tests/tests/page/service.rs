@@ -81,7 +81,8 @@ async fn a_person_sees_their_own_and_an_administrator_all() {
         let by_boss = of_boss.post(path, body).await.error_code();
         table.row(format!("control: an administrator and {path}"), ensure(by_boss != "forbidden", by_boss));
     }
-    lockhouse.run(&["token", "revoke", "ann"]);
+    let revoked = lockhouse.run(&["token", "revoke", "ann"]);
+    table.row("the token is revoked", equal(revoked.status, Some(0)));
     events.ended().await;
     table.row(
         "a revoked token ends the session",

@@ -32,7 +32,8 @@ async fn five_clients_that_start_at_once_share_one_set_of_servers() {
         engine["clients"].as_array().unwrap().iter().map(|client| client["pid"].as_u64().unwrap()).collect();
     let mut expected: Vec<u64> = clients.iter().map(|client| client.pid().into()).collect();
     let mut shown = listed.clone();
-    (expected.sort_unstable(), shown.sort_unstable());
+    expected.sort_unstable();
+    shown.sort_unstable();
     table.row("the status lists the clients", equal(shown, expected));
     let names =
         engine["clients"].as_array().unwrap().iter().all(|client| client["name"] == "lockhouse-tests");

@@ -45,6 +45,7 @@ pub(super) fn create<'js>(ctx: &Ctx<'js>, state: &Rc<SharedState>) -> Result<Obj
     Ok(natives)
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of functions, each of which is short")]
 fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, state: &Rc<SharedState>) -> Result<()> {
     // `start` queues a request. Returns the number of its reply, or the failure.
     let shared = Rc::clone(state);

@@ -22,6 +22,7 @@ pub(super) struct NativeRequest {
 }
 
 /// Converts a request into a protocol message. The error is a message about an invalid name or argument.
+#[expect(clippy::too_many_lines, reason = "a list of the kinds of requests")]
 fn to_request(request: NativeRequest) -> std::result::Result<Request, String> {
     let (first, second, third) = request.texts;
     let server = |name: String| ServerName::new(name).map_err(|invalid| invalid.to_string());

@@ -40,18 +40,9 @@ impl History {
                 code_bytes,
                 policy,
             } => {
-                let client = client.as_deref().map(text::name);
-                let run = RunRecord {
-                    started: time,
-                    client,
-                    language,
-                    servers,
-                    code,
-                    code_kept,
-                    code_bytes,
-                    policy,
-                    ..RunRecord::default()
-                };
+                let (client, started) = (client.as_deref().map(text::name), time);
+                let run = RunRecord { started, client, language, servers, policy, ..RunRecord::default() };
+                let run = RunRecord { code, code_kept, code_bytes, ..run };
                 self.insert(execution, run);
             }
             Event::Refusal { execution, client, language, reason, .. } => {
@@ -62,11 +53,7 @@ impl History {
                 self.insert(execution, run);
             }
             Event::End { execution, status, wall_ms, cpu_ms, answer_bytes, .. } => {
-                let Some(run) = self.runs.get_mut(&execution) else { return };
-                run.revision += 1;
-                (run.status, run.wall_ms, run.cpu_ms) = (Some(status), Some(wall_ms), cpu_ms);
-                run.answer_bytes = answer_bytes;
-                self.savings.add(run);
+                self.end_run(&execution, status, (wall_ms, cpu_ms), answer_bytes);
             }
             Event::Call { about, arguments, decision, rule, approval } => {
                 let Some(run) = self.run(&about.execution) else { return };
@@ -94,6 +81,21 @@ impl History {
             }
             _ => {}
         }
+    }
+
+    /// Records the end of a run, with its elapsed time and its CPU time in milliseconds.
+    fn end_run(
+        &mut self,
+        execution: &str,
+        status: String,
+        (wall_ms, cpu_ms): (f64, Option<f64>),
+        answer_bytes: Option<u64>,
+    ) {
+        let Some(run) = self.runs.get_mut(execution) else { return };
+        run.revision += 1;
+        (run.status, run.wall_ms, run.cpu_ms) = (Some(status), Some(wall_ms), cpu_ms);
+        run.answer_bytes = answer_bytes;
+        self.savings.add(run);
     }
 
     fn insert(&mut self, execution: String, run: RunRecord) {
