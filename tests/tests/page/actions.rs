@@ -185,7 +185,8 @@ async fn the_configuration_is_reloaded_and_the_host_checked() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_starts_without_a_valid_configuration() {
     let lockhouse = lockhouse_tests::Lockhouse::new().config("[limits]\nnothing = 1\n");
-    let browser = Page::start(&lockhouse, &[]).await.browser().await;
+    let page = Page::start(&lockhouse, &[]).await;
+    let browser = page.browser().await;
     let hello = browser.events().await.next("hello").await;
     assert_eq!(hello["audit"], false, "{hello}");
 }

@@ -23,7 +23,8 @@ fn run<'v>(runs: &'v Value, status: &str) -> &'v Value {
 async fn a_run_is_shown_with_its_program_and_its_calls() {
     let Scene { session, browser, .. } = &Scene::new().await;
     let mut events = browser.events().await;
-    assert_eq!(session.run_code("python", CALLS).await["value"], 50_000);
+    let answer = session.run_code("python", CALLS).await;
+    assert_eq!(answer["value"], 50_000, "{answer}");
     let runs = events.until("runs", |runs| run(runs, "ok")["calls"] == 4).await;
     let shown = run(&runs, "ok");
     let mut table = Table::new("a run that has ended");

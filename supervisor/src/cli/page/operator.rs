@@ -152,7 +152,8 @@ fn exact_tool(server: &str, tool: &str) -> Result<String, ActionError> {
     let server = server_name(server)?;
     let tool =
         ToolName::new(tool).map_err(|invalid| ActionError::new(ErrorCode::Invalid, invalid.to_string()))?;
-    if tool.as_str().contains('*') || server.as_str().contains(['.', '/']) {
+    if tool.as_str().contains('*') || server.as_str().contains(['.', '/']) || server.as_str().starts_with('-')
+    {
         let message = "a rule for this name would match other tools too: edit the policy yourself";
         return Err(ActionError::new(ErrorCode::Refused, message));
     }
