@@ -3,4 +3,4 @@
 // control: none: a way into this library only
 const lookup = eval('$lockhouse_' + 'module');
 if (typeof lookup !== 'function') throw new Error('the control found nothing');
-lookup('node:fs');
+lookup('node:net');

@@ -19,7 +19,7 @@ fn the_readme_figures_match_the_demo() {
         numbers(definitions.unwrap_or_else(|| panic!("and the size of the definitions: {printed}")));
     let (calls, rows_mb, context_kb) = (row[0], (row[1] - definitions[0]) / 1e6, row[2] / 1e3);
     let sentence = format!(
-        "In the demo {calls} calls bring {rows_mb:.1} MB of rows into the program and {context_kb:.1} KB into the model's context."
+        "In the demo {calls} calls bring {rows_mb:.1} MB of rows into the program and {context_kb:.0} KB into the model's context."
     );
     assert!(page("README.md").contains(&sentence), "README.md should say: {sentence}");
 }

@@ -140,6 +140,19 @@ def _answer(code, servers, session, check_only, tools, host_files):
     return answer
 
 
+def _is_lost_memory_error(error):
+    """Whether the memory is used up, and CPython has lost the MemoryError: compiled functions of asyncio report the failure
+    without an exception (seen in 3.11).
+    """
+    if type(error) is not SystemError:
+        return False
+    try:
+        _lockhouse.require_memory(_RESERVE_BYTES)
+    except MemoryError:
+        return True
+    return False
+
+
 def _keep_reserve():
     """Reserves address space for the report of an error. An earlier run may have used the reserve up.
     Without it, CPython (seen in 3.11 to 3.13) may loop forever looking for the handler of a MemoryError, since it allocates an integer for that.
@@ -239,12 +252,13 @@ def _describe_failure(error):
     """Describes an error for the reply. Never raises."""
     kind = "error"
     try:
+        is_memory = isinstance(error, MemoryError) or _is_lost_memory_error(error)
         _lockhouse.release_reserve()
         _set_recursion_limit(_recursion_limit)
         if isinstance(error, SystemExit) and error.code in (None, 0):
             lockhouse_streams.flush()
             return "value", None
-        if isinstance(error, MemoryError):
+        if is_memory:
             kind = "memory"
         elif isinstance(error, errors.ExecutionInterrupted):
             kind = "interrupted"

@@ -26,7 +26,6 @@
     ENOTEMPTY: [39, "directory not empty"],
     EPERM: [1, "operation not permitted"],
     EIO: [5, "i/o error"],
-    EACCES: [13, "permission denied"],
     EFBIG: [27, "file too large"],
     ETIMEDOUT: [110, "connection timed out"],
   };
@@ -189,6 +188,7 @@
   // The files below /out that the program has written since the last call: pairs of name and bytes.
   realm.outputs = () => {
     const found = [];
+    if (!used.entries) return found;
     const collect = (folder, prefix) => {
       for (const [name, node] of folder.entries) {
         if (node.isDirectory) collect(node, `${prefix}${name}/`);
@@ -198,7 +198,7 @@
         }
       }
     };
-    if (used.entries) collect(root.entries.get("out"), "");
+    collect(root.entries.get("out"), "");
     return found.sort(([a], [b]) => (a < b ? -1 : 1));
   };
   const serve = realm.serve;
