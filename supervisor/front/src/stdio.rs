@@ -1,6 +1,9 @@
 //! The MCP server over standard input and output, for one AI client.
 
 mod line_transport;
+mod line_writer;
+#[cfg(test)]
+mod tests;
 mod tool_calls;
 
 use std::sync::Arc;

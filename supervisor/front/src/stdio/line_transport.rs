@@ -4,46 +4,23 @@
 //! `tools/call`, which nearly all messages are, once, and serves it without rmcp's service loop (`tool_calls.rs`). rmcp
 //! parses and serves all others.
 
-use std::io::{Error, ErrorKind, Result};
+use std::io::{Error, Result};
 use std::sync::Arc;
 
 use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, ErrorData, JsonRpcMessage, JsonRpcVersion2_0, RequestId};
 use rmcp::service::{RxJsonRpcMessage, Service, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::Mutex;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 
+use super::line_writer::LineWriter;
 use super::tool_calls::{ToolCall, ToolCalls};
-use crate::direct::raw_results;
 
 /// The number of bytes that are read at once. Most messages are shorter.
 const READ_BYTES: usize = 16 * 1024;
-
-/// Writes messages, one per line. Clones write to the same output.
-pub(super) struct LineWriter<W> {
-    /// `None` after the transport was closed.
-    output: Arc<Mutex<Option<W>>>,
-}
-
-impl<W> Clone for LineWriter<W> {
-    fn clone(&self) -> Self {
-        Self { output: self.output.clone() }
-    }
-}
-
-impl<W: AsyncWrite + Unpin> LineWriter<W> {
-    pub(super) async fn write(&self, message: &impl Serialize) -> Result<()> {
-        let line = raw_results::to_line(message)?;
-        let mut output = self.output.lock().await;
-        let output = output.as_mut().ok_or(ErrorKind::NotConnected)?;
-        output.write_all(&line).await?;
-        output.flush().await
-    }
-}
 
 /// The transport: the connection of one AI client.
 pub(super) struct LineTransport<R, W, S> {
@@ -57,11 +34,11 @@ pub(super) struct LineTransport<R, W, S> {
     tool_calls: Arc<ToolCalls<S>>,
 }
 
-impl<R: AsyncRead + Unpin, W, S> LineTransport<R, W, S> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S> LineTransport<R, W, S> {
     /// Creates the transport. A longer line than `line_bytes_max` is skipped, and the connection stays open.
     pub(super) fn new(read: R, write: W, line_bytes_max: usize, tool_calls: Arc<ToolCalls<S>>) -> Self {
         let read = BufReader::with_capacity(READ_BYTES, read);
-        let writer = LineWriter { output: Arc::new(Mutex::new(Some(write))) };
+        let writer = LineWriter::new(write);
         Self { read, line: Vec::new(), is_skipping: false, line_bytes_max, writer, tool_calls }
     }
 
@@ -135,7 +112,7 @@ where
     }
 
     async fn close(&mut self) -> Result<()> {
-        drop(self.writer.output.lock().await.take());
+        self.writer.close().await;
         Ok(())
     }
 }
@@ -225,6 +202,7 @@ mod tests {
     use rmcp::ServerHandler;
     use rmcp::model::{ClientRequest, JsonRpcRequest, RequestMetaObject};
     use serde_json::json;
+    use tokio::io::AsyncWriteExt;
     use tokio_util::sync::CancellationToken;
 
     use super::*;
