@@ -33,6 +33,10 @@ async fn attacks_in_python_have_the_outcome_of_their_header() {
     attack("python", 75, &["TCP", "UDP", "abstract socket", "directory", "unix socket"], None).await;
 }
 
+/// Programs whose outcome differs in workers with packages: these have the modules in memory that the programs try to load
+/// from files.
+const OTHERWISE_WITH_PACKAGES: [&str; 3] = ["file_encoding", "file_help", "file_import_finders"];
+
 #[tokio::test]
 async fn attacks_in_python_with_packages_have_the_same_outcome() {
     let Some(environment) = environments::of_pypi() else { return };
@@ -47,7 +51,9 @@ async fn attacks_in_typescript_have_the_outcome_of_their_header() {
 
 /// Runs all attacks in a language; in Python, in workers with the packages of `environment` if it is given.
 async fn attack(language: &str, at_least: usize, controls_reach: &[&str], environment: Option<&Path>) {
-    let attacks = Attack::all(language);
+    let mut attacks = Attack::all(language);
+    attacks
+        .retain(|attack| environment.is_none() || !OTHERWISE_WITH_PACKAGES.contains(&attack.name.as_str()));
     let mut table = Table::new(&format!("{} attacks in {language}", attacks.len()));
     table.row(format!("{at_least} programs or more"), ensure(attacks.len() >= at_least, attacks.len()));
     let mut reached = BTreeSet::new();
