@@ -45,7 +45,7 @@ pub struct Job {
     pub tools: Vec<u8>,
     /// The files of the host that the program may try to open: a JSON object with the members `given` (pairs of the
     /// name and the size in bytes of each file that the person gave to this run), `read` and `write` (folders in which
-    /// the program may read and write files), `server` (the name of the server `files`) and `advice` (what a program is told about other paths). Empty if there are
+    /// the program may read and write files), `server` (the name of the server `files`) and `advice` (the error text for other paths). Empty if there are
     /// no such files.
     #[serde(with = "serde_bytes")]
     pub files: Vec<u8>,

@@ -82,7 +82,7 @@ pub(super) fn files_tool(name: &str) -> Option<CallTarget> {
     found.map(|tool| CallTarget::Tool(tool.name.clone()))
 }
 
-/// Returns what a program is told about a path that it cannot use.
+/// Returns the error text for a path that a program cannot use.
 fn advice(server: &ServerName, read: &[String], write: &[String]) -> String {
     let list = |roots: &[String]| match roots {
         [] => "nothing".to_owned(),

@@ -223,7 +223,7 @@ impl Gate {
     }
 }
 
-/// What a written piece led to.
+/// The result of writing a piece of a file.
 enum Finished {
     No(Transfer),
     Host,

@@ -77,7 +77,7 @@ pub struct HostFileSettings {
 #[derive(Clone, Debug)]
 pub(super) struct HostFiles(Arc<HostFileSettings>);
 
-/// What a program does with a file.
+/// The way in which a program uses a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     /// Reads the content of a file.

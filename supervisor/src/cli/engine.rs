@@ -69,7 +69,7 @@ pub(super) fn detach() -> ExitCode {
 }
 
 /// Where clients find an engine.
-enum Door {
+enum OpenSockets {
     /// A socket file of this process. `None` after a reload to a setup that another engine serves.
     Own(Option<Endpoint>),
     /// Sockets that systemd holds.
@@ -79,7 +79,7 @@ enum Door {
 /// An engine that clients share.
 struct SharedEngine {
     clients: Arc<FrontSocket>,
-    door: Mutex<Door>,
+    sockets: Mutex<OpenSockets>,
     program: PathBuf,
 }
 
@@ -117,11 +117,11 @@ pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
         Err(_) => return report_failure("its parts cannot be started"),
     };
     let clients = FrontSocket::new(&supervisor, setup);
-    let door = match open_door(lock, &clients) {
-        Ok(door) => Mutex::new(door),
+    let sockets = match open_sockets(lock, &clients) {
+        Ok(sockets) => Mutex::new(sockets),
         Err(error) => return report_failure(&format!("its socket cannot be opened: {error}")),
     };
-    let shared = SharedEngine { clients, door, program };
+    let shared = SharedEngine { clients, sockets, program };
     report(READY, ExitCode::SUCCESS);
     let _ = engine_log::release_stdout();
     serve(files, &settings, &supervisor, &shared, log.as_ref()).await
@@ -136,9 +136,9 @@ fn lock(setup: &str) -> std::io::Result<Option<SetupLock>> {
     Ok(lock)
 }
 
-fn open_door(lock: Option<SetupLock>, clients: &Arc<FrontSocket>) -> std::io::Result<Door> {
+fn open_sockets(lock: Option<SetupLock>, clients: &Arc<FrontSocket>) -> std::io::Result<OpenSockets> {
     if let Some(lock) = lock {
-        return Ok(Door::Own(Some(Endpoint::open(lock, clients.clone())?)));
+        return Ok(OpenSockets::Own(Some(Endpoint::open(lock, clients.clone())?)));
     }
     let listeners = inherited_unix_listeners().map_err(std::io::Error::other)?;
     if listeners.is_empty() {
@@ -150,7 +150,7 @@ fn open_door(lock: Option<SetupLock>, clients: &Arc<FrontSocket>) -> std::io::Re
         let clients = clients.clone();
         tokio::spawn(async move { clients.accept(&listener).await })
     };
-    Ok(Door::Activated(listeners.into_iter().map(accept).collect()))
+    Ok(OpenSockets::Activated(listeners.into_iter().map(accept).collect()))
 }
 
 async fn serve(
@@ -218,9 +218,9 @@ impl SharedEngine {
     /// it. `None` stands for a setup that no client can have: then no further client is accepted.
     fn move_to(&self, setup: Option<Setup>) {
         let setup = setup.map(|setup| setup.digest);
-        let mut door = self.door.lock();
-        match &mut *door {
-            Door::Own(endpoint) => {
+        let mut sockets = self.sockets.lock();
+        match &mut *sockets {
+            OpenSockets::Own(endpoint) => {
                 let Some(current) = endpoint.as_ref() else { return };
                 if setup.as_deref() == Some(current.setup()) {
                     return;
@@ -238,16 +238,16 @@ impl SharedEngine {
                     tracing::info!("no further client shares this engine, whose configuration has changed");
                 }
             }
-            Door::Activated(_) => self.clients.set_setup(setup),
+            OpenSockets::Activated(_) => self.clients.set_setup(setup),
         }
     }
 
     /// Accepts no further client. Connected clients stay connected.
     fn close(&self) {
         self.clients.set_setup(None);
-        match &mut *self.door.lock() {
-            Door::Own(endpoint) => drop(endpoint.take()),
-            Door::Activated(accepting) => accepting.iter().for_each(JoinHandle::abort),
+        match &mut *self.sockets.lock() {
+            OpenSockets::Own(endpoint) => drop(endpoint.take()),
+            OpenSockets::Activated(accepting) => accepting.iter().for_each(JoinHandle::abort),
         }
     }
 }

@@ -63,7 +63,7 @@ impl From<io::Error> for FileError {
     }
 }
 
-/// What a program learns about a file or folder.
+/// The kind, size and time of a file or folder, for programs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FileFacts {
     pub(crate) is_folder: bool,
