@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn paths_are_found_in_arguments_and_variables() {
         let home = tempfile::tempdir().expect("a directory");
-        let directory = home.path().join("work");
+        let directory = home.path().join("project");
         std::fs::create_dir_all(directory.join("dist")).expect("a directory");
         std::fs::write(directory.join("dist/index.js"), "").expect("a file");
         let places = Places { home: Some(home.path()), directory: Some(&directory) };
@@ -127,9 +127,9 @@ mod tests {
             ("sqlite:////srv/x.db?mode=ro", vec!["/srv/x.db"]),
             ("file:///srv/x", vec!["/srv/x"]),
             ("~/x", vec!["HOME/x"]),
-            ("dist/index.js", vec!["HOME/work/dist/index.js"]),
-            ("./dist", vec!["HOME/work/dist"]),
-            (".", vec!["HOME/work"]),
+            ("dist/index.js", vec!["HOME/project/dist/index.js"]),
+            ("./dist", vec!["HOME/project/dist"]),
+            (".", vec!["HOME/project"]),
             ("@scope/package", vec![]),
             ("-y", vec![]),
             ("https://example.com/path", vec!["/example.com/path"]),
