@@ -35,7 +35,7 @@ fn with_servers() -> Lockhouse {
         lockhouse.file(name, "SEKRET");
     }
     for name in
-        ["granted/file", "named.txt", "data/memory.jsonl", "link-target/file", "work/file", "keys/key.json"]
+        ["granted/file", "named.txt", "data/memory.jsonl", "link-target/file", "project/file", "keys/key.json"]
     {
         lockhouse.file(&format!("home/{name}"), "x");
     }
@@ -54,7 +54,7 @@ fn with_servers() -> Lockhouse {
     let mut config = String::new();
     for server in ["held", "free"] {
         config += &format!("[servers.{server}]\ncommand = {:?}\nargs = {arguments}\n", python().0);
-        config += &format!("cwd = {:?}\n", home.join("work"));
+        config += &format!("cwd = {:?}\n", home.join("project"));
         config += &format!("env = {{ KEY_FILE = {:?} }}\n", home.join(".aws/credentials"));
         if server == "held" {
             config += "sandbox = { profile = \"default\" }\n";
@@ -91,7 +91,7 @@ fn the_default_profile_grants_what_the_configuration_names_and_nothing_else_of_t
         ("write", "home/granted/new".into(), DONE),
         ("write", "home/named.txt".into(), DONE),
         ("write", "home/data/new.jsonl".into(), DONE),
-        ("write", "home/work/new".into(), DONE),
+        ("write", "home/project/new".into(), DONE),
         ("read", "home/link-target/file".into(), REFUSED),
         ("read_through_link", "home/.ssh/id_ed25519:home/granted/planted".into(), REFUSED),
         ("tcp", tcp.local_addr().unwrap().port().to_string(), DONE),
