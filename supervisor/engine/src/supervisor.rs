@@ -100,10 +100,9 @@ impl Supervisor {
             tracing::warn!("{refusal}");
         }
         // Control groups come first, since every zygote must start inside the supervisor's own part of the hierarchy.
-        // Zygotes start before upstream servers, so that on few processors the first result does not wait for what it does
-        // not need.
         let pools = WorkerPools::start(&settings, languages, ControlGroups::acquire());
-        let upstreams = Upstreams::connect(settings.servers.clone(), &settings.places);
+        let upstreams =
+            Upstreams::connect_after(pools.first_start(), settings.servers.clone(), &settings.places);
         audit.redact_secrets(upstreams.secrets());
         let skills = settings.skills.enabled.then(|| Arc::new(Skills::new(&settings.skills)));
         let reply_bytes_max = settings.limits.conversation.value_bytes() as usize;

@@ -109,6 +109,21 @@ impl Upstreams {
         Self::default().replace_servers(servers, paths).0
     }
 
+    /// Starts the connection tasks like [`Self::connect`], but no server starts before `ready` completes.
+    pub fn connect_after(
+        ready: impl Future<Output = ()> + Send + 'static,
+        servers: BTreeMap<ServerName, ServerDefinition>,
+        paths: &StoragePaths,
+    ) -> Self {
+        let starts = Arc::new(Semaphore::new(0));
+        let connected = Self::default().replace_servers_within(servers, paths, &starts).0;
+        tokio::spawn(async move {
+            ready.await;
+            starts.add_permits(starts_at_once());
+        });
+        connected
+    }
+
     /// Applies a changed configuration: keeps the connections of servers whose definitions are unchanged, and starts
     /// connection tasks for all other servers. Returns the connections of the new configuration, and the old
     /// connections that are no longer needed; these are still open, and the caller must close them.
@@ -117,7 +132,16 @@ impl Upstreams {
         servers: BTreeMap<ServerName, ServerDefinition>,
         paths: &StoragePaths,
     ) -> (Self, Self) {
-        let starts = Arc::new(Semaphore::new(starts_at_once()));
+        self.replace_servers_within(servers, paths, &Arc::new(Semaphore::new(starts_at_once())))
+    }
+
+    /// Does what [`Self::replace_servers`] does. A server needs a permit of `starts` while it starts.
+    fn replace_servers_within(
+        &self,
+        servers: BTreeMap<ServerName, ServerDefinition>,
+        paths: &StoragePaths,
+        starts: &Arc<Semaphore>,
+    ) -> (Self, Self) {
         let notices = self.notices.clone();
         let mut obsolete = (*self.servers).clone();
         let mut connect = |(name, definition): (ServerName, ServerDefinition)| {

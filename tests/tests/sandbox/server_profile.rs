@@ -34,9 +34,14 @@ fn with_servers() -> Lockhouse {
     for name in SECRETS {
         lockhouse.file(name, "SEKRET");
     }
-    for name in
-        ["granted/file", "named.txt", "data/memory.jsonl", "link-target/file", "project/file", "keys/key.json"]
-    {
+    for name in [
+        "granted/file",
+        "named.txt",
+        "data/memory.jsonl",
+        "link-target/file",
+        "project/file",
+        "keys/key.json",
+    ] {
         lockhouse.file(&format!("home/{name}"), "x");
     }
     lockhouse.file("home/.local/bin/tool", "x");
