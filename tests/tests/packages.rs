@@ -4,4 +4,5 @@
 mod commands;
 pub(crate) mod environments;
 pub(crate) mod libraries;
+mod report;
 mod selection;
