@@ -1,5 +1,5 @@
 # package: pandas, openpyxl
-# value: [[{"a":1,"b":"x"},{"a":2,"b":"y"}],["one","two"],true]
+# value: [[{"a":1,"b":"x"},{"a":2,"b":"y"}],["one","two"],true,2]
 import io
 import pandas as pd
 import openpyxl
@@ -13,4 +13,5 @@ book["one"]["A2"].font = openpyxl.styles.Font(bold=True)
 book["one"].add_chart(openpyxl.chart.BarChart(), "D1")
 out = io.BytesIO()
 book.save(out)
-[pd.read_excel(io.BytesIO(out.getvalue()), sheet_name="one"), book.sheetnames, out.getvalue()[:2] == b"PK"]
+frame.to_excel("/out/a.xlsx")
+[pd.read_excel(io.BytesIO(out.getvalue()), sheet_name="one"), book.sheetnames, out.getvalue()[:2] == b"PK", len(pd.read_excel("/out/a.xlsx"))]

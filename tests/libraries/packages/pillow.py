@@ -1,5 +1,5 @@
 # package: pillow
-# value: [[40, 20], "PNG", [255, 0, 0], true]
+# value: [[40, 20], "PNG", [255, 0, 0], true, [40, 20]]
 import io
 from PIL import Image, ImageDraw, ImageFont
 image = Image.new("RGB", (80, 40), "red")
@@ -10,4 +10,5 @@ small.save(buffer, "PNG")
 back = Image.open(io.BytesIO(buffer.getvalue()))
 jpeg = io.BytesIO()
 back.save(jpeg, "JPEG")
-[list(back.size), back.format, list(back.getpixel((0, 0))), jpeg.getvalue()[:2] == b"\xff\xd8"]
+back.save("a.png")
+[list(back.size), back.format, list(back.getpixel((0, 0))), jpeg.getvalue()[:2] == b"\xff\xd8", list(Image.open("a.png").size)]

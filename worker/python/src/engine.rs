@@ -60,7 +60,8 @@ const MODULES: [(&str, &str); 35] = [
     ("lockhouse_runner", include_str!("../lib/runner.py")),
 ];
 /// Embedded Python modules that only zygotes with packages execute, in an order in which each one imports only earlier ones.
-const PACKAGE_MODULES: [(&str, &str); 2] = [
+const PACKAGE_MODULES: [(&str, &str); 3] = [
+    ("lockhouse_path_arguments", include_str!("../lib/path_arguments.py")),
     ("lockhouse_module_memory", include_str!("../lib/module_memory.py")),
     ("lockhouse_packages", include_str!("../lib/packages.py")),
 ];

@@ -1,10 +1,11 @@
 //! The recipes of packages that need one: see `lib/recipes/README.md`.
 
 /// The recipes: the top-level module that each is for, and its Python source.
-pub(crate) const ALL: [(&str, &str); 17] = [
+pub(crate) const ALL: [(&str, &str); 18] = [
     ("PIL", include_str!("../lib/recipes/PIL.py")),
     ("bs4", include_str!("../lib/recipes/bs4.py")),
     ("dateutil", include_str!("../lib/recipes/dateutil.py")),
+    ("h5py", include_str!("../lib/recipes/h5py.py")),
     ("joblib", include_str!("../lib/recipes/joblib.py")),
     ("lxml", include_str!("../lib/recipes/lxml.py")),
     ("matplotlib", include_str!("../lib/recipes/matplotlib.py")),

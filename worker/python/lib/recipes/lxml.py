@@ -7,3 +7,11 @@ def first_use():
     from lxml import etree, html
 
     etree.fromstring("<a><b>1</b></a>").xpath("//b/text()"), html.fromstring("<p>a</p>").text_content()
+
+
+def install():
+    from lockhouse_path_arguments import read
+    from lxml import etree, objectify
+
+    read(etree, "parse")
+    read(objectify, "parse", 0, "f")

@@ -24,3 +24,13 @@ def first_use():
     numpy.linalg.inv(numpy.eye(2))
     numpy.linalg.lstsq(numpy.eye(2), numpy.ones(2), rcond=None)
     numpy.random.default_rng(1).normal(size=3)
+
+
+def install():
+    import io
+
+    from numpy.lib import _datasource
+
+    # Here numpy keeps the function with which loadtxt, genfromtxt and savetxt open paths.
+    _datasource._file_openers._load()
+    _datasource._file_openers._file_openers[None] = lambda *args, **named: io.open(*args, **named)

@@ -51,3 +51,11 @@ def rehearse():
             convert()
         except ImportError:
             pass
+
+
+def install():
+    import polars
+    from lockhouse_path_arguments import read, write
+
+    read(polars, "read_csv read_parquet read_json read_ndjson read_ipc scan_csv scan_parquet scan_ndjson scan_ipc")
+    write(polars.DataFrame, "write_csv write_parquet write_json write_ndjson write_ipc", 1, "file")

@@ -17,3 +17,19 @@ def rehearse():
     parquet.read_table(io.BytesIO(buffer.getvalue()))
     csv.read_csv(io.BytesIO(b"a,b\n1,2")), compute.sum(table["a"]), table.group_by("b").aggregate([("a", "sum")])
     table.to_pylist()
+
+
+def install():
+    from lockhouse_path_arguments import read, write
+    from pyarrow import csv, feather, ipc, json, parquet
+
+    read(parquet, "read_table")
+    read(parquet.ParquetFile, "__init__", 1)
+    read(csv, "read_csv open_csv", 0, "input_file")
+    read(json, "read_json", 0, "input_file")
+    read(feather, "read_table read_feather")
+    read(ipc, "open_file open_stream")
+    write(parquet, "write_table", 1, "where")
+    write(parquet.ParquetWriter, "__init__", 1, "where", closes=False)
+    write(csv, "write_csv", 1, "output_file")
+    write(feather, "write_feather", 1, "dest")
