@@ -122,7 +122,12 @@ async fn denials_servers_and_processes_are_shown() {
     ] {
         table.row(format!("denial: {name}"), equal(denial[name].clone(), expected));
     }
-    let servers = events.until("servers", |servers| servers["servers"][0]["latency"]["calls"] == 6).await;
+    let servers = events
+        .until("servers", |servers| {
+            let server = &servers["servers"][0];
+            server["latency"]["calls"] == 6 && server["states"][0]["tools"].is_u64()
+        })
+        .await;
     let server = &servers["servers"][0];
     table.row(
         "server",

@@ -38,6 +38,8 @@ fn lockhouse() -> Lockhouse {
 async fn excluded_servers_are_neither_listed_nor_found_nor_called() {
     let (lockhouse, yes, no) = (lockhouse(), "ok", "denied");
     let session = lockhouse.serve().await;
+    // A search waits until the servers are connected.
+    session.call("search_tools", json!({"query": "add"})).await.unwrap();
     let all = json!(["one.add", "one.count", "one.text", "two.add"]);
     let rows = [
         ("nothing is left out", None, json!({"one": 3, "two": 1}), all.clone(), [yes, yes, yes]),
