@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use lockhouse_tests::{Table, ensure, equal};
+use lockhouse_tests::{Approver, Table, ensure, equal};
 use serde_json::json;
 
 use super::lockhouse;
@@ -49,5 +49,40 @@ fn a_program_writes_where_it_is_permitted() {
     let large = format!("with open({path:?}, 'wb') as f: f.write(bytes(1024 * 1024 + 1))\n1");
     let answer = lockhouse.answer("python", &large);
     table.row("a file that is too large", ensure(answer.to_string().contains("file_mib"), &answer));
+    table.finish();
+}
+
+/// A program writes a file in pieces, after the approver has seen its path and its size.
+#[tokio::test]
+async fn a_write_that_needs_approval_shows_path_and_size() {
+    let policy = "version = 1\n[servers.files]\nallow = [\"read\"]\nask = [\"write\"]\n";
+    let lockhouse = lockhouse().policy(policy);
+    let session = lockhouse.serve().await;
+    let mut approver = Approver::connected(&lockhouse).await;
+    let mut table = Table::new("writes that need approval");
+    for (name, decision) in [("approved.bin", "approve"), ("declined.bin", "decline")] {
+        let path = lockhouse.path("home/out").join(name);
+        let code = format!(
+            "try:\n with open({path:?}, 'wb') as f: f.write(b'x' * 300_000)\n r = 'written'\nexcept Exception as e: r = f'{{type(e).__name__}}: {{e}}'\nr"
+        );
+        let running = session.run_code("python", &code);
+        let answering = async {
+            let question = approver.next("ask").await;
+            approver.answer(&question, decision, "once").await;
+            question
+        };
+        let (answer, question) = tokio::join!(running, answering);
+        let asked = question["ask"].to_string();
+        table.row(format!("{decision}: the path"), ensure(asked.contains(name), &asked));
+        table.row(format!("{decision}: the size"), ensure(asked.contains("300000"), &asked));
+        let content = std::fs::read(&path).ok().map(|content| content.len());
+        let value = answer["value"].as_str().unwrap_or_default();
+        if decision == "approve" {
+            table.row("approve: written", equal((value, content), ("written", Some(300_000))));
+        } else {
+            table.row("decline: the error", ensure(value.starts_with("PermissionError"), &answer));
+            table.row("decline: no file", equal(content, None));
+        }
+    }
     table.finish();
 }
