@@ -204,3 +204,49 @@ impl Upstreams {
         self.iter().all(|(_, connection)| connection.is_closed())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// Returns the configuration with one server, which creates a file when it is started.
+    fn creating(file: &Path) -> BTreeMap<ServerName, ServerDefinition> {
+        let command = ServerCommand {
+            program: "touch".into(),
+            arguments: vec![file.display().to_string()],
+            ..ServerCommand::default()
+        };
+        let endpoint = Endpoint::Stdio(command);
+        let server = ServerDefinition::new(endpoint, ServerLimits::default(), String::new());
+        [(ServerName::new("s").unwrap(), server)].into()
+    }
+
+    async fn wait_for(file: &Path) {
+        let exists = async {
+            while !file.exists() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), exists).await.expect("the server is started");
+    }
+
+    #[tokio::test]
+    async fn no_server_starts_before_it_may() {
+        let folder = tempfile::tempdir().unwrap();
+        let [delayed, control] = ["delayed", "control"].map(|name| folder.path().join(name));
+        let (ready, is_ready) = oneshot::channel::<()>();
+        let ready_later = async move { drop(is_ready.await) };
+        let paths = StoragePaths::default();
+        let _delayed = Upstreams::connect_after(ready_later, creating(&delayed), &paths);
+        let _control = Upstreams::connect(creating(&control), &paths);
+        wait_for(&control).await;
+        assert!(!delayed.exists());
+        ready.send(()).unwrap();
+        wait_for(&delayed).await;
+    }
+}
