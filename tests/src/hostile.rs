@@ -6,6 +6,7 @@
 //! - `outcome`: the accepted statuses of the run, separated by `|`, then words that the error message must contain.
 //!   The status `ok` is followed by JSON instead, which must equal the value of the run. Several `outcome` lines are
 //!   alternatives.
+//! - `outcome with packages` (optional): the same, in place of the `outcome` lines, for workers with packages of PyPI.
 //! - `control`: `outside` if the same file must succeed in a plain interpreter without the sandbox, which shows that
 //!   the attack itself works; `outside as root` if it succeeds there only for root; `none: REASON` if it cannot be run
 //!   there.
@@ -29,6 +30,8 @@ pub struct Attack {
     pub what: String,
     /// The accepted outcomes of the program; one of them must occur.
     pub outcomes: Vec<Outcome>,
+    /// The outcomes that are accepted in place of these in workers with packages; empty if they are the same there.
+    pub outcomes_with_packages: Vec<Outcome>,
     /// Whether the program is also run in a plain interpreter, outside the sandbox, where it must succeed.
     pub control: Control,
     /// The modules that the worker's interpreter loads before the worker enters the sandbox.
@@ -96,7 +99,7 @@ impl Attack {
     fn parse(path: &Path, marker: &str, source: String) -> Result<Self, String> {
         let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
         let (mut what, mut control, mut preload, mut limits) = (None, None, None, None);
-        let mut outcomes = Vec::new();
+        let (mut outcomes, mut outcomes_with_packages) = (Vec::new(), Vec::new());
         for line in source.lines().map_while(|line| line.strip_prefix(marker)) {
             let (key, text) = line.split_once(": ").ok_or("a line of the header has no `key: text`")?;
             let text = text.trim();
@@ -104,6 +107,10 @@ impl Attack {
                 "attack" => what.replace(text.to_owned()).is_some(),
                 "outcome" => {
                     outcomes.push(Outcome::parse(text)?);
+                    false
+                }
+                "outcome with packages" => {
+                    outcomes_with_packages.push(Outcome::parse(text)?);
                     false
                 }
                 "control" => control.replace(Control::parse(text)?).is_some(),
@@ -119,6 +126,7 @@ impl Attack {
             name,
             what: what.ok_or("attack is missing")?,
             outcomes: (!outcomes.is_empty()).then_some(outcomes).ok_or("outcome is missing")?,
+            outcomes_with_packages,
             control: control.ok_or("control is missing")?,
             preload: preload.unwrap_or_default(),
             limits: limits.map(sorted).unwrap_or_default(),
@@ -132,6 +140,15 @@ impl Attack {
     #[must_use]
     pub fn is_met_by(&self, answer: &Value) -> bool {
         self.outcomes.iter().any(|outcome| outcome.fits(answer))
+    }
+
+    /// Returns this hostile program with the outcomes that are accepted in workers with packages.
+    #[must_use]
+    pub fn with_packages(mut self) -> Self {
+        if !self.outcomes_with_packages.is_empty() {
+            self.outcomes = std::mem::take(&mut self.outcomes_with_packages);
+        }
+        self
     }
 
     /// Whether the program exhausts at most its time limit and no other resource, so that other programs can run beside

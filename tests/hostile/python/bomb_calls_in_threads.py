@@ -1,7 +1,9 @@
 # attack: make calls that nobody awaits
 # outcome: error can't start new thread
 # outcome: limit memory limit of 64 MiB reached
-# outcome: timeout did not end within
+# outcome with packages: error can't start new thread
+# outcome with packages: limit memory limit of 64 MiB reached
+# outcome with packages: timeout did not end within
 # control: none: there is no MCP server outside
 # limits: timeout_seconds = 20, memory_mib = 64
 

@@ -1,5 +1,6 @@
 # attack: put back the finders that import from files
 # outcome: error No module named 'this'
+# outcome with packages: ok null
 # control: outside
 
 import importlib.machinery
