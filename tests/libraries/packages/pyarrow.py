@@ -1,5 +1,5 @@
 # package: pyarrow
-# value: [3,[{"b":"x","a_sum":1},{"b":"y","a_sum":2}],[1,2],[2,2,2]]
+# value: [3,[{"b":"x","a_sum":1},{"b":"y","a_sum":2}],[1,2],[2,2,2,2,["a","b"]]]
 import io
 import pyarrow as pa
 from pyarrow import compute, csv, parquet
@@ -12,5 +12,5 @@ parquet.write_table(table, "a.parquet")
 csv.write_csv(table, "a.csv")
 with parquet.ParquetWriter("b.parquet", table.schema) as writer:
     writer.write_table(table)
-by_path = [parquet.read_table("a.parquet").num_rows, csv.read_csv("a.csv").num_rows, parquet.ParquetFile("b.parquet").metadata.num_rows]
+by_path = [parquet.read_table("a.parquet").num_rows, csv.read_csv("a.csv").num_rows, parquet.ParquetFile("b.parquet").metadata.num_rows, parquet.read_metadata("a.parquet").num_rows, parquet.read_schema("a.parquet").names]
 [compute.sum(table["a"]).as_py(), groups.to_pylist(), csv.read_csv(io.BytesIO(b"q\n1\n2"))["q"].to_pylist(), by_path]

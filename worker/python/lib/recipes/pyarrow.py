@@ -34,6 +34,7 @@ def install():
 
     pyarrow.OSFile = _os_file
     read(parquet, "read_table")
+    read(parquet, "read_metadata read_schema", 0, "where")
     read(parquet.ParquetFile, "__init__", 1)
     read(csv, "read_csv open_csv", 0, "input_file")
     read(json, "read_json", 0, "input_file")
