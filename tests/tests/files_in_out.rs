@@ -1,7 +1,7 @@
 //! Tests of the files that programs read from and write to this machine through the built-in server `files`, and of the
 //! files that they return.
 
-mod analyst;
+pub(crate) mod analyst;
 mod given_files;
 mod large_files;
 mod principals;

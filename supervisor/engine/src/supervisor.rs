@@ -102,7 +102,7 @@ impl Supervisor {
         // Control groups come first, since every zygote must start inside the supervisor's own part of the hierarchy.
         let pools = WorkerPools::start(&settings, languages, ControlGroups::acquire());
         let upstreams =
-            Upstreams::connect_after(pools.first_start(), settings.servers.clone(), &settings.places);
+            Upstreams::connect_after(pools.zygotes_ready(), settings.servers.clone(), &settings.places);
         audit.redact_secrets(upstreams.secrets());
         let skills = settings.skills.enabled.then(|| Arc::new(Skills::new(&settings.skills)));
         let reply_bytes_max = settings.limits.conversation.value_bytes() as usize;

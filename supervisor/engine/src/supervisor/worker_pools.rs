@@ -14,8 +14,7 @@ use super::settings::{PackageSettings, Settings};
 use super::unavailable_engine::EngineUnavailable;
 
 /// With up to this many processors, upstream servers start after the zygotes, so that the first result does not wait for
-/// what it does not need. With four servers on two processors, the first result of TypeScript took four times as long when
-/// all started together.
+/// what it does not need: docs/measurements.md has the effect with four servers on two processors.
 const FEW_PROCESSORS_MAX: usize = 3;
 /// The longest time by which upstream servers start later for that reason. Zygotes without packages need 0.02 s
 /// (TypeScript) and 0.1 s (Python) on an idle machine.
@@ -94,7 +93,7 @@ impl WorkerPools {
 
     /// Waits until the zygotes that start with the process are ready, or until upstream servers must not be delayed any
     /// longer. Does not wait on machines with processors for both.
-    pub(super) fn first_start(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub(super) fn zygotes_ready(&self) -> impl Future<Output = ()> + Send + use<> {
         let pools: Vec<Pool> = [&self.python, &self.typescript].into_iter().flatten().cloned().collect();
         let all_ready = async move {
             for pool in pools {
