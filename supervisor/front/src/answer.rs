@@ -9,6 +9,7 @@ mod form;
 mod record_types;
 mod run_text;
 mod search_lines;
+mod shared_parameters;
 
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::{
@@ -74,7 +75,9 @@ impl Answer {
         run_text::name_preview(&mut self.json);
         let (mut texts, meta) = match form {
             AnswerForm::Structured => (vec![self.structured_text()], None),
-            AnswerForm::Text | AnswerForm::Value | AnswerForm::Labelled => self.texts(form),
+            AnswerForm::Text | AnswerForm::Value | AnswerForm::Labelled => {
+                (self.texts(form), self.meta(form))
+            }
         };
         let mut content = vec![ContentBlock::text(texts.remove(0))];
         content.extend(self.files);
@@ -97,32 +100,38 @@ impl Answer {
         }
     }
 
-    /// Returns the text blocks of the answer (at least one), and the members of the answer that are not in
-    /// the text, for `_meta`. The latter are `None` if the text contains all members.
-    fn texts(&self, form: AnswerForm) -> (Vec<String>, Option<Value>) {
+    /// Returns the text blocks of the answer, at least one.
+    fn texts(&self, form: AnswerForm) -> Vec<String> {
         match &self.kind {
             AnswerKind::Run => {
                 let mut texts = vec![run_text::first_text(&self.json, form)];
-                if form != AnswerForm::Value {
+                if !run_text::is_only_value(&self.json, form) {
                     texts.extend(run_text::printed_output(&self.json));
                     texts.extend(run_text::changes(&self.json));
                     texts.extend(run_text::files(&self.json));
+                    texts.extend(run_text::session_end(&self.json));
                 }
-                (texts, Some(run_text::remaining_members(&self.json, form)))
+                texts
             }
             AnswerKind::Running => {
                 let mut texts = vec![run_text::running(&self.json)];
-                if form != AnswerForm::Value {
-                    texts.extend(run_text::output_tail(&self.json));
-                }
-                (texts, Some(self.json.clone()))
+                texts.extend(run_text::output_tail(&self.json));
+                texts
             }
-            AnswerKind::Part(handle) => (
-                vec![run_text::part(&self.json, handle)],
-                Some(run_text::remaining_members(&self.json, form)),
-            ),
-            AnswerKind::Search => (vec![search_lines::lines(&self.json)], None),
-            AnswerKind::Report => (vec![self.json.to_string()], None),
+            AnswerKind::Part(handle) => vec![run_text::part(&self.json, handle)],
+            AnswerKind::Search => vec![search_lines::lines(&self.json)],
+            AnswerKind::Report => vec![self.json.to_string()],
+        }
+    }
+
+    /// Returns the members of the answer that its text does not contain, for `_meta`. An error has its execution id only,
+    /// because some AI clients give a model the `_meta` of errors. `None` if there is nothing to add.
+    fn meta(&self, form: AnswerForm) -> Option<Value> {
+        match &self.kind {
+            AnswerKind::Search | AnswerKind::Report => None,
+            _ if self.is_error => self.json.get("execution").map(|id| json!({"execution": id})),
+            AnswerKind::Running => Some(self.json.clone()),
+            AnswerKind::Run | AnswerKind::Part(_) => Some(run_text::remaining_members(&self.json, form)),
         }
     }
 }

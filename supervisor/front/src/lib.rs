@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry::traces::{self, TraceContext};
-use lockhouse_messages::{EngineClient, ListKind, RESULT_URI_PREFIX, Request, Response};
+use lockhouse_messages::{EngineClient, FrontSettings, ListKind, RESULT_URI_PREFIX, Request, Response};
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::ResultHandle;
 use rmcp::ServerHandler;
@@ -60,7 +60,8 @@ const PROGRAM_CALL_PREFIX: &str = "exec-";
 /// Returns the size in bytes of the definitions of Lockhouse's own tools, as JSON that a model reads, with default
 /// settings and without the list of upstream servers and tools.
 pub fn definitions_bytes() -> usize {
-    let mut tools = tool_definitions::all(AnswerForm::default(), &BuiltinTools::default(), "");
+    let mut tools =
+        tool_definitions::all(AnswerForm::default(), &BuiltinTools::default(), "", Duration::from_secs(300));
     // Metadata is for the AI client and not part of the model's context.
     tools.iter_mut().for_each(|tool| tool.meta = None);
     serde_json::to_string(&tools).map_or(0, |text| text.len())
@@ -126,13 +127,19 @@ impl McpHandler {
         self.answers.wait_limit(principal).map_or(wait, |limit| wait.min(limit))
     }
 
-    /// Whether a program that the AI client runs makes this request, rather than the model, and the client has the
-    /// answer form `value`. Codex shows this in the id of its call. The client could forge the id, but has no
-    /// advantage: the result only permits longer values in the answer.
+    /// Returns the form of the answer to a request. A program that the AI client runs gets the form `value` instead of the
+    /// one for models. Codex shows this in the id of its call. The client could forge the id, but has no advantage: the
+    /// result only permits longer values in the answer.
+    fn answer_form(&self, principal: &Principal, context: &RequestContext<RoleServer>) -> AnswerForm {
+        match self.answers.form_for(principal) {
+            AnswerForm::Text if is_program_call(context) => AnswerForm::Value,
+            form => form,
+        }
+    }
+
+    /// Whether a program that the AI client runs makes this request, rather than the model, and gets the form `value`.
     fn is_from_program(&self, principal: &Principal, context: &RequestContext<RoleServer>) -> bool {
-        let id = context.meta.get(PROGRAM_CALL_KEY).and_then(serde_json::Value::as_str);
-        self.answers.form_for(principal) == AnswerForm::Value
-            && id.is_some_and(|id| id.starts_with(PROGRAM_CALL_PREFIX))
+        self.answer_form(principal, context) == AnswerForm::Value && is_program_call(context)
     }
 
     /// Returns the principal (client identity) of a request, or an error if the request was not authenticated.
@@ -181,7 +188,7 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let span = traces::tool_call(&request.name, trace_context(&context.meta));
-        let form = self.answers.form_for(&self.principal(&context)?);
+        let form = self.answer_form(&self.principal(&context)?, &context);
         let answer = Box::pin(self.dispatch_tool(request, context)).instrument(span.clone()).await;
         let answer = answer.map(|response| response.into_mcp(form));
         record_outcome(&span, &answer);
@@ -381,7 +388,8 @@ impl McpHandler {
             Response::Text(text) => text.unwrap_or_default(),
             _ => String::new(),
         };
-        tool_definitions::all(self.answers.form_for(principal), &self.engine.settings().tools, &catalogue)
+        let FrontSettings { tools, run_limit, .. } = self.engine.settings();
+        tool_definitions::all(self.answers.form_for(principal), &tools, &catalogue, run_limit)
     }
 
     /// Returns the instructions for models. Over stdio, they name the servers that code can use. Over HTTP, they name
@@ -469,6 +477,12 @@ fn json_answer(kind: AnswerKind, response: Response) -> Answer {
 /// Returns the name under which the policy and the audit log know the AI client. `None` if the client has no name.
 fn client_name(principal: &Principal, context: &RequestContext<RoleServer>) -> Option<ClientName> {
     principal.client(context.client_info().map(|info| info.name).as_deref())
+}
+
+/// Returns whether the AI client says that one of its programs makes this request, and not its model.
+fn is_program_call(context: &RequestContext<RoleServer>) -> bool {
+    let id = context.meta.get(PROGRAM_CALL_KEY).and_then(serde_json::Value::as_str);
+    id.is_some_and(|id| id.starts_with(PROGRAM_CALL_PREFIX))
 }
 
 /// Returns whether the AI client speaks protocol 2026-07-28 or newer, in which a server asks the user by answering a

@@ -2,6 +2,7 @@
 //! every model's context.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
@@ -93,16 +94,16 @@ pub(super) fn unknown_tool_message(name: &str, tools: &BuiltinTools) -> String {
 }
 
 /// Returns the definitions of those of Lockhouse's own tools that AI clients get, under their configured names.
-/// `catalogue` lists the servers and tools that the AI client may use, and is empty if there are none. With
-/// [`AnswerForm::Structured`], the tools have an output schema.
-pub(super) fn all(form: AnswerForm, names: &BuiltinTools, catalogue: &str) -> Vec<Tool> {
+/// `catalogue` lists the servers and tools that the AI client may use, and is empty if there are none. `run_limit` is the
+/// time limit of a run. With [`AnswerForm::Structured`], the tools have an output schema.
+pub(super) fn all(form: AnswerForm, names: &BuiltinTools, catalogue: &str, run_limit: Duration) -> Vec<Tool> {
     let run_code = json!({
         "type": "object",
         "properties": {
             "language": {"type": "string", "enum": ["python", "typescript"]},
             "code": {"type": "string", "description": CODE},
             "session": {"type": "string", "description": "Any name; variables stay"},
-            "timeout_s": {"type": "number"},
+            "timeout_s": {"type": "number", "maximum": seconds(run_limit)},
             "servers": {"type": "array", "items": {"type": "string"}, "description": "Only NAME, NAME.TOOL, NAME.PREFIX*"},
         },
         "required": ["language", "code"],
@@ -157,6 +158,14 @@ fn always_load() -> MetaObject {
     let mut meta = MetaObject::new();
     meta.insert("anthropic/alwaysLoad".to_owned(), true.into());
     meta
+}
+
+/// Returns a number of seconds for a schema, without a fraction if it has none.
+fn seconds(duration: Duration) -> Value {
+    match duration.subsec_nanos() {
+        0 => duration.as_secs().into(),
+        _ => duration.as_secs_f64().into(),
+    }
 }
 
 fn object(schema: Value) -> Arc<JsonObject> {

@@ -155,6 +155,11 @@ impl ResultFiles {
         self.0.index.lock().with_prefix(prefix)
     }
 
+    /// Returns how long a file is stored, unless newer files need its space or its owner is gone.
+    pub fn lifetime(&self) -> Duration {
+        self.0.limits.lifetime
+    }
+
     /// Returns the number of stored files and the sum of their bytes.
     pub fn usage(&self) -> (usize, u64) {
         self.remove_expired();

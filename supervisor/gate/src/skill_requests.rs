@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use lockhouse_audit::SkillCode;
+use lockhouse_base::principal::Principal;
 use lockhouse_protocol::{Failure, FailureCode, Reply, SEARCH_LIMIT_MAX, SkillName};
 use serde_json::{Map, Value, json};
 
 use super::failures::{failure, invalid_arguments};
+use super::tool_search::split_server_filter;
 use super::{Gate, Requester};
 use crate::skills::{DraftOutcome, Name, Origin, Skill, Skills, StoreError};
 
@@ -62,6 +64,16 @@ impl Gate {
         let found = tokio::task::spawn_blocking(searching).await;
         let found = found.map_err(|error| failure(FailureCode::NotFound, error.to_string()))?;
         Ok(found.to_string().into_bytes())
+    }
+
+    /// Returns the summaries of at most `limit` skills of an AI client that a search for tools should show beside the tools,
+    /// best first. A search that is restricted to one server shows none.
+    pub async fn relevant_skills(&self, principal: &Principal, query: &str, limit: usize) -> Vec<Value> {
+        let (None, query) = split_server_filter(query) else { return Vec::new() };
+        let Some(skills) = &self.skills else { return Vec::new() };
+        let skills = skills.for_client(principal.name());
+        let searching = move || skills.relevant(&query, limit).iter().map(Skill::summary).collect();
+        tokio::task::spawn_blocking(searching).await.unwrap_or_default()
     }
 }
 

@@ -149,9 +149,22 @@ impl Skills {
 
     /// Returns the skills that match a query, best first, at most `limit`.
     pub fn search(&self, query: &str, limit: usize) -> Vec<Skill> {
+        self.ranked(query, limit, 0)
+    }
+
+    /// Returns the skills that a search for tools should show, best first, at most `limit`.
+    pub(crate) fn relevant(&self, query: &str, limit: usize) -> Vec<Skill> {
+        self.ranked(query, limit, ranking::RELEVANT)
+    }
+
+    fn ranked(&self, query: &str, limit: usize, least: u32) -> Vec<Skill> {
         let mut skills: Vec<Option<Skill>> = self.importable().into_iter().map(Some).collect();
         let all: Vec<Skill> = skills.iter().flatten().cloned().collect();
-        ranking::rank(query, &all).into_iter().take(limit).filter_map(|index| skills[index].take()).collect()
+        ranking::rank(query, &all, least)
+            .into_iter()
+            .take(limit)
+            .filter_map(|index| skills[index].take())
+            .collect()
     }
 
     /// Returns all skill folders and drafts, valid or not, sorted by name. Entries of the same name are in the order of

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use lockhouse_audit::CallSubject;
-use lockhouse_catalog::SideEffects;
+use lockhouse_catalog::{SideEffects, is_named_as_read};
 use lockhouse_policies::{CallTarget, Listing};
 use lockhouse_protocol::{CallId, Request, ServerName};
 use lockhouse_upstream::Caller;
@@ -173,6 +173,12 @@ impl CallRecord {
         let ms = took.as_micros() as f64 / 1000.0;
         let changes = request.dispatch().map_or(SideEffects::None, Dispatch::changes);
         Self { server, kind, name, outcome, line: request.line, changes, ms, bytes }
+    }
+
+    /// Returns whether the call probably changed nothing, although its server does not declare that: the tool has a name
+    /// that says that it reads.
+    pub fn is_likely_read(&self) -> bool {
+        self.changes == SideEffects::Undeclared && self.kind == "tool" && is_named_as_read(&self.name)
     }
 
     /// Returns `SERVER.NAME`: the called server and the name of the called tool, resource or prompt.

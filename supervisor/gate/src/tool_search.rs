@@ -160,7 +160,7 @@ fn unsearched_reason(server: &ServerName, state: ConnectionState) -> String {
 
 /// Splits a query into its server filter (the name after [`SERVER_PREFIX`]) and the remaining words. The filter is
 /// `None` if the query names no server.
-fn split_server_filter(query: &str) -> (Option<String>, String) {
+pub(super) fn split_server_filter(query: &str) -> (Option<String>, String) {
     let mut only = None;
     let rest = query.split_whitespace().filter(|word| match word.strip_prefix(SERVER_PREFIX) {
         Some(server) if !server.is_empty() => {

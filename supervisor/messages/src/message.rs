@@ -90,6 +90,9 @@ pub struct FrontSettings {
     /// How long an MCP request waits for its run to end. After this time, the AI client gets a handle, and the run
     /// continues in the background.
     pub wait: Duration,
+    /// The time limit of a run, which a request can only shorten.
+    #[serde(default)]
+    pub run_limit: Duration,
     /// Maximum time from the start of a background run until its answer is deleted: the maximum duration of the
     /// run plus the time for which the answer is stored.
     pub task_lifetime: Duration,

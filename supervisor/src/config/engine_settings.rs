@@ -72,6 +72,8 @@ pub(super) fn engine_settings(
 pub(super) fn execution_limits(document: &Limits) -> ExecutionLimits {
     ExecutionLimits {
         wall: Duration::from_secs_f64(document.timeout_seconds),
+        wall_asked: None,
+        wall_max: Duration::from_secs_f64(document.timeout_seconds),
         question: Duration::from_secs_f64(document.question_seconds),
         grace: Duration::from_millis(document.grace_ms.into()),
         cpu: Duration::from_secs(document.cpu_seconds.into()),

@@ -21,7 +21,7 @@ table! {
     /// limits of one run
     pub(super) struct Limits = "limits" {
         /// time limit of one run; the argument timeout_s of run_code can only shorten it
-        timeout_seconds: f64 = 30.0, within 0.01..=86_400.0;
+        timeout_seconds: f64 = 300.0, within 0.01..=86_400.0;
         /// time for a person to answer a question of an upstream server; all other time limits are suspended meanwhile
         question_seconds: f64 = 300.0, within 0.01..=3_600.0;
         /// time that a run has to end after its interrupt, before SIGKILL
@@ -42,8 +42,8 @@ table! {
         frame_kib: u32 = 8_192, within 64..=65_536;
         /// bytes that an AI client is shown of the value, of stdout and of stderr each
         shown_bytes: u32 = 10_240, within 256..=1_048_576;
-        /// bytes of a value that a program of an AI client's own code mode gets, if the client gets values
-        /// (`--answer value`) and says that a program asks, as Codex does
+        /// bytes of a value that a program of an AI client's own code mode gets, if the client says that a program asks, as
+        /// Codex does
         program_bytes: u32 = 1_048_576, within 256..=8_388_608;
         /// bytes that an AI client is shown of stdout and of stderr each, if different
         printed_bytes: Option<u32> = None, within 256..=1_048_576, else "shown_bytes", like "10240";

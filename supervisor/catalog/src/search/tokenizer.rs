@@ -24,6 +24,12 @@ pub(super) fn split_name(text: &str, most: usize) -> Vec<String> {
     words
 }
 
+/// Splits a name into at most `most` words in lower case, without stemming: `listIssues` yields `list` and `issues`.
+pub(crate) fn name_words(name: &str, most: usize) -> Vec<String> {
+    let compounds = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    compounds.flat_map(word_parts).take(most).map(str::to_lowercase).collect()
+}
+
 /// Splits prose into at most `most` stemmed words. Compound words are not split, because in prose they are brands such
 /// as OpenAI.
 pub(super) fn split_text(text: &str, most: usize) -> Vec<String> {

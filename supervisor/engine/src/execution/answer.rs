@@ -13,7 +13,7 @@ use super::display_limits::DisplayLimits;
 use super::end_reason::EndReason;
 use super::error_report::{describe_changes, report};
 use super::status::Status;
-use super::{Cancellation, RunResult};
+use super::{Cancellation, ExecutionLimits, RunResult};
 
 /// The sandbox protection of the worker in which the code ran.
 #[derive(Clone, Debug, Default)]
@@ -143,7 +143,7 @@ impl Answer {
         in_value || !stored.is_empty() || !left_out.is_empty()
     }
 
-    pub fn new(execution: ExecutionId, ended: RunResult, wall_limit: f32, sandbox: Sandbox) -> Self {
+    pub fn new(execution: ExecutionId, ended: RunResult, limits: &ExecutionLimits, sandbox: Sandbox) -> Self {
         let stats = stats(&ended);
         let RunResult { end_reason, stdout, stderr, calls, calls_in_flight, files, .. } = ended;
         let (finished_calls, calls_in_flight) = calls.split_at(calls.len().saturating_sub(calls_in_flight));
@@ -151,7 +151,7 @@ impl Answer {
             EndReason::NoValue(advice) => Some(advice.chars().take(NAME_BYTES_MAX).collect()),
             _ => None,
         };
-        let (status, value, error) = report(end_reason, wall_limit, finished_calls, calls_in_flight);
+        let (status, value, error) = report(end_reason, limits, finished_calls, calls_in_flight);
         let value = value.map(normalise_integers);
         let error = error.map(truncate_error);
         let changed = error.as_ref().and_then(|_| describe_changes(&calls));

@@ -13,12 +13,23 @@ pub(super) fn summarise(calls: &[CallRecord]) -> Value {
 /// Lists each call as JSON with its outcome, its duration and the size of its result.
 pub(crate) fn list(calls: &[CallRecord]) -> Value {
     let row = |call: &CallRecord| {
-        json!({
-            "server": call.server, call.kind: call.name, "outcome": call.outcome, "changes": call.changes.are_possible(),
-            "ms": call.ms, "bytes": call.bytes,
-        })
+        let mut row = described(call);
+        (row["ms"], row["bytes"]) = (call.ms.into(), call.bytes.into());
+        row
     };
     calls.iter().map(row).collect()
+}
+
+/// Returns what a call and all calls of its group have in common: the target, the outcome, and whether it may have changed
+/// something.
+fn described(call: &CallRecord) -> Value {
+    let mut row = json!({
+        "server": call.server, call.kind: call.name, "outcome": call.outcome, "changes": call.changes.are_possible(),
+    });
+    if call.is_likely_read() {
+        row["likely_read"] = true.into();
+    }
+    row
 }
 
 /// Groups the calls to the same tool with the same outcome. Each group has the number of its calls, their total
@@ -40,10 +51,10 @@ fn group(calls: &[CallRecord]) -> Value {
         }
     }
     let row = |(call, count, ms, bytes): (&CallRecord, usize, f64, usize)| {
-        json!({
-            "server": call.server, call.kind: call.name, "outcome": call.outcome, "changes": call.changes.are_possible(),
-            "count": count, "ms": (ms * 1000.0).round() / 1000.0, "bytes": bytes,
-        })
+        let mut row = described(call);
+        row["count"] = count.into();
+        (row["ms"], row["bytes"]) = (((ms * 1000.0).round() / 1000.0).into(), bytes.into());
+        row
     };
     groups.into_iter().map(row).collect()
 }

@@ -1,5 +1,7 @@
 //! The reasons for which a run ends.
 
+use std::borrow::Cow;
+
 use lockhouse_protocol::{CodeError, Exit, STACK_OVERFLOW_STATUS};
 use nix::sys::signal::Signal;
 
@@ -37,13 +39,13 @@ pub struct ReachedLimit {
     pub message: String,
     /// Advice on how to avoid the limit. If the code itself reported a hint, the answer contains that hint
     /// instead.
-    pub hint: &'static str,
+    pub hint: Cow<'static, str>,
 }
 
 impl ReachedLimit {
     pub(super) fn time(message: String) -> Self {
         let hint = "ask tools for less, run calls in parallel, or split the work over several runs";
-        Self { kind: "TimeoutError", metric_label: "cpu", message, hint }
+        Self { kind: "TimeoutError", metric_label: "cpu", message, hint: hint.into() }
     }
 
     pub(super) fn memory(message: String) -> Self {
@@ -51,7 +53,7 @@ impl ReachedLimit {
             kind: "MemoryError",
             metric_label: "memory",
             message,
-            hint: "keep less at once: let the tool filter, or work through pages",
+            hint: "keep less at once: let the tool filter, or work through pages".into(),
         }
     }
 
@@ -60,7 +62,7 @@ impl ReachedLimit {
             kind: "LimitError",
             metric_label: "amount",
             message,
-            hint: "ask and print less: filter in the tool, and return only what matters",
+            hint: "ask and print less: filter in the tool, and return only what matters".into(),
         }
     }
 }

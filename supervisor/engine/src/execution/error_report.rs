@@ -8,16 +8,16 @@ use lockhouse_gate::CallRecord;
 use lockhouse_protocol::CodeError;
 use serde_json::value::RawValue;
 
-use super::{Cancellation, EndReason, ReachedLimit, Status};
+use super::{Cancellation, EndReason, ExecutionLimits, ReachedLimit, Status};
 
 /// Maximum number of calls that an error message lists by name. Further calls are only counted.
 const LISTED_CALLS_MAX: usize = 10;
 
-/// Returns the status, the value and the error of a run. `wall_limit` is the time limit of the run in seconds.
+/// Returns the status, the value and the error of a run with these limits.
 /// `finished_calls` had a reply when the run ended; `calls_in_flight` had none.
 pub(super) fn report(
     end_reason: EndReason,
-    wall_limit: f32,
+    limits: &ExecutionLimits,
     finished_calls: &[CallRecord],
     calls_in_flight: &[CallRecord],
 ) -> (Status, Option<Box<RawValue>>, Option<CodeError>) {
@@ -33,8 +33,7 @@ pub(super) fn report(
         },
         EndReason::Error(error) => (Status::Error, error),
         EndReason::Timeout(location) => {
-            let limit = ReachedLimit::time(format!("the code did not end within {wall_limit} s"));
-            (Status::Timeout, limit_error(limit, location, finished_calls, calls_in_flight))
+            (Status::Timeout, limit_error(limits.time_reached(), location, finished_calls, calls_in_flight))
         }
         EndReason::Limit(limit, location) => {
             (Status::Limit, limit_error(limit, location, finished_calls, calls_in_flight))
@@ -64,7 +63,7 @@ fn limit_error(
 ) -> CodeError {
     let ReachedLimit { kind, message, hint, .. } = limit;
     let location = location.unwrap_or_default();
-    let hint = location.hint.clone().or_else(|| Some(hint.into()));
+    let hint = location.hint.clone().or_else(|| Some(hint.into_owned()));
     with_call_location(
         CodeError { kind: kind.into(), message, hint, ..location },
         finished_calls,

@@ -16,6 +16,8 @@ const FOLDED_DESCRIPTION_CHARS: usize = 600;
 const AVAILABLE_SERVERS_MAX: usize = 50;
 /// Maximum number of servers for which an answer says how many of the found tools are omitted.
 const OMITTED_SERVERS_MAX: usize = 8;
+/// Maximum number of saved skills in an answer.
+const SKILLS_MAX: usize = 3;
 
 pub(super) async fn serve(
     supervisor: &Supervisor,
@@ -51,6 +53,10 @@ pub(super) async fn serve(
         shown.push(tool);
     }
     let mut result = json!({"tools": &shown});
+    let skills = gate.relevant_skills(&client.principal, &request.query, SKILLS_MAX).await;
+    if !skills.is_empty() {
+        result["skills"] = skills.into();
+    }
     if shown.is_empty() && !found.available.is_empty() {
         result["available"] = found.available.into_iter().take(AVAILABLE_SERVERS_MAX).collect();
     }

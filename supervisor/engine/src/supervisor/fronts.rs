@@ -67,6 +67,7 @@ impl Supervisor {
             missing_protections: self.missing_protections(),
             packages: self.pools.package_names(),
             wait: self.settings.runs.wait,
+            run_limit: self.settings.limits.wall,
             // Counted from the start of the run: the longest run, and then the time for which its answer is stored.
             task_lifetime: self.settings.limits.wall + self.results.lifetime(),
         }
@@ -89,6 +90,7 @@ impl Supervisor {
     pub(crate) async fn tools_digest(&self, client: &RequestingClient) -> [u8; 32] {
         let mut digest = Sha256::new();
         digest.update(self.catalogue_description(client).await);
+        digest.update(self.settings.limits.wall.as_nanos().to_le_bytes());
         let direct = self.direct().list(self, client, ListKind::Tools).await;
         direct.iter().for_each(|tool| digest.update(tool));
         digest.finalize().into()

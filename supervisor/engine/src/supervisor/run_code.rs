@@ -232,7 +232,8 @@ impl Supervisor {
     fn limits(&self, request: &CodeRequest, owner: Owner) -> ExecutionLimits {
         let limits = self.settings.limits;
         let wall = request.timeout.unwrap_or(limits.wall).min(limits.wall);
-        ExecutionLimits { wall, cpu_credit: self.quotas.cpu_credit(owner), ..limits }
+        let (wall_asked, wall_max) = (request.timeout, limits.wall);
+        ExecutionLimits { wall, wall_asked, wall_max, cpu_credit: self.quotas.cpu_credit(owner), ..limits }
     }
 
     /// Returns the description of this run for the gate (the part that applies the policy to requests): who
@@ -289,7 +290,7 @@ fn finish_run(
 ) -> Answer {
     let session = session_lease
         .map(|session_lease| session_lease.release(result.session_worker.take(), &result.end_reason));
-    let mut answer = Answer::new(execution, result, limits.wall.as_secs_f32(), sandbox);
+    let mut answer = Answer::new(execution, result, limits, sandbox);
     answer.session = session;
     answer
 }

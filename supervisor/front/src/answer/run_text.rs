@@ -7,8 +7,10 @@ use serde_json::{Map, Value};
 
 use super::AnswerForm;
 
-/// Maximum number of tools in the line about calls that may have changed something.
-const LISTED_TOOLS_MAX: usize = 10;
+/// Maximum number of tools in the line about a running program.
+const TOOLS_IN_FLIGHT_MAX: usize = 10;
+/// Maximum number of tools in each group of the line about calls that may have changed something.
+const CHANGING_TOOLS_MAX: usize = 3;
 /// The outcomes of calls that did not reach their upstream server.
 const NOT_SENT: [&str; 7] =
     ["not_sent", "denied", "approval_declined", "invalid_arguments", "unknown_tool", "rate_limited", "draft"];
@@ -45,6 +47,12 @@ pub(super) fn first_text(answer: &Value, form: AnswerForm) -> String {
     }
 }
 
+/// Whether the whole value is all that the text of this answer contains: in the form `value`, whose readers parse it.
+/// Without a whole value, this form has the same text as the form for models.
+pub(super) fn is_only_value(answer: &Value, form: AnswerForm) -> bool {
+    form == AnswerForm::Value && answer.get("value").is_some() && answer.get("error").is_none()
+}
+
 /// Returns what the program printed: standard output, and then standard error after the line `stderr:`. Returns `None`
 /// if it printed nothing.
 pub(super) fn printed_output(answer: &Value) -> Option<String> {
@@ -61,14 +69,15 @@ pub(super) fn printed_output(answer: &Value) -> Option<String> {
     }
 }
 
-/// Returns the line that lists the calls of a successful run that may have changed something. Returns `None` if there
-/// are none, or if the run failed, because the text of the error lists such calls.
+/// Returns the line that lists the calls of a successful run that may have changed something, without those of tools whose
+/// names say that they read. Returns `None` if there are none, or if the run failed, because the text of the error lists
+/// such calls.
 pub(super) fn changes(answer: &Value) -> Option<String> {
     if answer.get("error").is_some() {
         return None;
     }
     let calls = answer["calls"].as_array()?;
-    let with_effects = calls.iter().filter(|call| call["changes"] == true);
+    let with_effects = calls.iter().filter(|call| call["changes"] == true && call["likely_read"] != true);
     let (mut changed, mut failed, mut unknown) =
         (ToolCounts::default(), ToolCounts::default(), ToolCounts::default());
     for call in with_effects {
@@ -100,8 +109,26 @@ pub(super) fn files(answer: &Value) -> Option<String> {
     let sentences =
         left_out.iter().map(|file| format!("{} is left out: {}", text(file, "name"), text(file, "left_out")));
     parts.extend(sentences);
-    let hint = if stored.is_empty() { "" } else { ". `lockhouse result HANDLE --out DIR` saves one" };
+    let hint = stored.first().map(|file| saving_hint(file)).unwrap_or_default();
     (!parts.is_empty()).then(|| format!("Files: {}{hint}.", parts.join("; ")))
+}
+
+/// Returns the line about a session that ended with the run. Returns `None` if the session is still open, and without one.
+pub(super) fn session_end(answer: &Value) -> Option<String> {
+    let session = &answer["session"];
+    let (name, why) = (session["name"].as_str()?, session["ended"].as_str()?);
+    Some(format!("Session {name} ended: {why}."))
+}
+
+/// Returns the sentence about how to save a stored file, and how long it is stored.
+fn saving_hint(file: &Value) -> String {
+    let minutes = file["expires_s"].as_u64().map(|seconds| seconds.div_ceil(60));
+    let time = match (file["ends_with_client"] == true, minutes) {
+        (true, Some(minutes)) => format!(" until this client disconnects, at most {minutes} min"),
+        (false, Some(minutes)) => format!(" within {minutes} min"),
+        (_, None) => String::new(),
+    };
+    format!(". `lockhouse result HANDLE --out DIR` saves one{time}")
 }
 
 /// Returns the text for a run that is still running: its progress, and how to wait for its answer with its handle.
@@ -113,7 +140,7 @@ pub(super) fn running(status: &Value) -> String {
         facts.push(format!("{calls} calls made"));
     }
     if let Some(in_flight) = progress["under_way"].as_object() {
-        let targets = in_flight.iter().take(LISTED_TOOLS_MAX);
+        let targets = in_flight.iter().take(TOOLS_IN_FLIGHT_MAX);
         let targets: Vec<String> = targets.map(|(target, count)| times(target, count.as_u64())).collect();
         facts.push(format!("waiting for {}", targets.join(", ")));
     }
@@ -178,9 +205,10 @@ pub(super) fn part(part: &Value, handle: &ResultHandle) -> String {
 /// Returns the members of an answer that its text does not contain. They are sent in `_meta` of the tool
 /// result.
 pub(super) fn remaining_members(answer: &Value, form: AnswerForm) -> Value {
+    let is_only_value = is_only_value(answer, form);
     let in_text = |name: &str| match name {
         "value" | "preview" | "no_value" => true,
-        "stdout" | "stderr" => form != AnswerForm::Value,
+        "stdout" | "stderr" => !is_only_value,
         _ => false,
     };
     let members = answer.as_object().into_iter().flatten();
@@ -267,9 +295,9 @@ impl ToolCounts {
 
     fn list(&self) -> Option<String> {
         let mut titles: Vec<String> =
-            self.0.iter().take(LISTED_TOOLS_MAX).map(|(title, count)| times(title, Some(*count))).collect();
-        if self.0.len() > LISTED_TOOLS_MAX {
-            titles.push(format!("{} more tools", self.0.len() - LISTED_TOOLS_MAX));
+            self.0.iter().take(CHANGING_TOOLS_MAX).map(|(title, count)| times(title, Some(*count))).collect();
+        if self.0.len() > CHANGING_TOOLS_MAX {
+            titles.push(format!("{} more tools", self.0.len() - CHANGING_TOOLS_MAX));
         }
         (!titles.is_empty()).then(|| titles.join(", "))
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::record_types;
+use super::{record_types, shared_parameters};
 
 /// Returns the text of a tool search: lines `server.signature # summary`, only names if the search asked
 /// for names, or JSON if it asked for full definitions. Record types that several tools share come first.
@@ -13,17 +13,21 @@ pub(super) fn lines(found: &Value) -> String {
         return found.to_string();
     }
     let (mut signatures, comments): (Vec<String>, Vec<String>) = tools.iter().map(line).unzip();
+    let servers: Vec<&str> = tools.iter().map(|tool| tool["server"].as_str().unwrap_or_default()).collect();
+    let shared = shared_parameters::extract(&servers, &mut signatures);
     let mut lines = record_types::name_repeated(&mut signatures);
     lines.extend(signatures.into_iter().zip(comments).map(|(signature, comment)| signature + &comment));
+    lines.extend(shared);
     if tools.is_empty() {
         lines.push(nothing_found(found));
     }
+    lines.extend(found["skills"].as_array().into_iter().flatten().map(skill_line));
     if let Some(left_out) = found["left_out"].as_object() {
         lines.push(format!("More matches: {}; raise limit, or add server:NAME", counts(left_out)));
     }
     if let Some(unavailable) = found["unavailable"].as_array() {
-        let reasons: Vec<&str> = unavailable.iter().filter_map(Value::as_str).collect();
-        lines.push(format!("Not searched: {}", reasons.join("; ")));
+        let reasons = unavailable.iter().filter_map(Value::as_str);
+        lines.push(format!("Not searched: {}", grouped_by_reason(reasons)));
     }
     lines.join("\n")
 }
@@ -59,6 +63,15 @@ fn line(tool: &Value) -> (String, String) {
     (format!("{server}.{signature}"), comment)
 }
 
+/// Returns the line of a saved skill: how code imports and calls it, and its description.
+fn skill_line(skill: &Value) -> String {
+    let text = |name: &str| skill[name].as_str().unwrap_or_default();
+    let mark = if text("language") == "typescript" { "//" } else { "#" };
+    let call = skill["signature"].as_str().map(|signature| format!("; {signature}")).unwrap_or_default();
+    let description = text("description").split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("{}{call}  {mark} a saved skill: {description}", text("import").trim_end_matches(';'))
+}
+
 /// Returns the line for a search without results. It tells how many tools there are, and how to list
 /// them.
 fn nothing_found(found: &Value) -> String {
@@ -72,6 +85,22 @@ fn nothing_found(found: &Value) -> String {
         }
         None => "No match: there are no tools.".to_owned(),
     }
+}
+
+/// Groups texts of the form `SERVER: REASON` by their reasons, in the order in which the reasons occur first.
+fn grouped_by_reason<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (server, reason) in texts.map(|text| text.split_once(": ").unwrap_or(("", text))) {
+        match groups.iter_mut().find(|(other, _)| *other == reason) {
+            Some((_, servers)) => servers.push(server),
+            None => groups.push((reason, vec![server])),
+        }
+    }
+    let texts = groups.into_iter().map(|(reason, servers)| match servers.as_slice() {
+        [""] => reason.to_owned(),
+        servers => format!("{}: {reason}", servers.join(", ")),
+    });
+    texts.collect::<Vec<_>>().join("; ")
 }
 
 fn counts(by_server: &Map<String, Value>) -> String {

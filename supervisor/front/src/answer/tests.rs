@@ -97,7 +97,60 @@ fn the_list_of_changes_is_bounded() {
         .map(|number| json!({"server": "s", "tool": format!("t{number}"), "outcome": "ok", "changes": true, "count": 2}))
         .collect();
     let line = text(run(json!({"status": "ok", "value": 1, "calls": calls})));
-    assert!(line.ends_with("s.t9 ×2, 20 more tools"), "{line}");
+    assert_eq!(line, "1\n---\nMay have changed something: s.t0 ×2, s.t1 ×2, s.t2 ×2, 27 more tools");
+}
+
+#[test]
+fn calls_that_likely_read_are_not_listed_after_a_success() {
+    let call = |tool: &str, likely_read: bool| json!({"server": "s", "tool": tool, "outcome": "ok", "changes": true, "likely_read": likely_read});
+    let after = |calls: Vec<Value>| text(run(json!({"status": "ok", "value": 1, "calls": calls})));
+    assert_eq!(
+        after(vec![call("list", true), call("send", false)]),
+        "1\n---\nMay have changed something: s.send"
+    );
+    assert_eq!(after(vec![call("list", true)]), "1");
+}
+
+#[test]
+fn the_form_value_has_output_changes_and_files_where_there_is_no_whole_value() {
+    let changed = json!([{"server": "s", "tool": "send", "outcome": "ok", "changes": true}]);
+    let files = json!([{"name": "a.csv", "bytes": 1200, "handle": HANDLE, "expires_s": 3600, "ends_with_client": true}]);
+    let beside = json!({"status": "ok", "stdout": "one\n", "calls": changed, "files": files});
+    let with = |name: &str, value: Value| {
+        let mut json = beside.clone();
+        json[name] = value;
+        run(json)
+    };
+    let file = format!(
+        "Files: a.csv (1,200 bytes, handle {HANDLE}). `lockhouse result HANDLE --out DIR` saves one until this client \
+         disconnects, at most 60 min."
+    );
+    let changes = "May have changed something: s.send";
+    assert_eq!(
+        blocks(run(beside.clone()), AnswerForm::Value),
+        ["No value, only printed output.", "one\n", changes, &file]
+    );
+    assert_eq!(blocks(with("value", json!(1)), AnswerForm::Value), ["1"]);
+    assert_eq!(blocks(with("value", json!(1)), AnswerForm::Text), ["1", "one\n", changes, &file]);
+    let error = json!({"type": "ValueError", "message": "no", "changed": "1 call was already made: s.send"});
+    assert_eq!(
+        blocks(with("error", error), AnswerForm::Value),
+        ["ValueError: no\nchanged: 1 call was already made: s.send", "one\n", &file]
+    );
+    assert_eq!(
+        blocks(Answer::new(AnswerKind::Running, running()), AnswerForm::Value),
+        blocks(Answer::new(AnswerKind::Running, running()), AnswerForm::Text)
+    );
+}
+
+#[test]
+fn an_error_has_no_more_than_its_execution_in_meta() {
+    let mut json = failed();
+    json["execution"] = "0199".into();
+    let result = serde_json::to_value(run(json).into_result(AnswerForm::Text)).expect("a result");
+    assert_eq!(result["_meta"], json!({META_KEY: {"execution": "0199"}}));
+    let refused = Answer::invalid_request("cancelled").into_result(AnswerForm::Text);
+    assert!(refused.meta.is_none(), "{refused:?}");
 }
 
 #[test]
@@ -215,15 +268,21 @@ fn a_search_is_lines() {
             {"server": "github", "tool": "merge", "summary": "Merge", "ask": true, "python": "merge(id: int)  # asks a person"},
             {"server": "files", "tool": "read", "summary": "", "typescript": "read({ path: string })"},
         ],
-        "left_out": {"github": 12, "mail": 1}, "unavailable": ["slow: connecting"],
+        "skills": [{
+            "import": "import { report } from \"skills/report\";", "signature": "report(week: number)",
+            "description": "Weekly\nreport", "language": "typescript",
+        }],
+        "left_out": {"github": 12, "mail": 1},
+        "unavailable": ["slow: connecting", "broken: exit status 1: no", "idle: connecting"],
     });
-    assert_snapshot!(search(found), @r"
+    assert_snapshot!(search(found), @r#"
     github.list_issues(owner: str)  # List issues. Of a repository
     github.merge(id: int)  # asks a person; Merge
     files.read({ path: string })
+    import { report } from "skills/report"; report(week: number)  // a saved skill: Weekly report
     More matches: github 12, mail 1; raise limit, or add server:NAME
-    Not searched: slow: connecting
-    ");
+    Not searched: slow, idle: connecting; broken: exit status 1: no
+    "#);
     assert_snapshot!(search(json!({"tools": [{"server": "a", "tool": "b", "summary": "c"}]})), @"a.b");
     assert_snapshot!(search(json!({"tools": [], "available": {"a": 12, "b": 3}})), @"No match among 15 tools: a 12, b 3. The query server:NAME lists the tools of one server.");
     assert_snapshot!(search(json!({"tools": []})), @"No match: there are no tools.");

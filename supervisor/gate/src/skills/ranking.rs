@@ -11,13 +11,18 @@ const IN_DESCRIPTION: u32 = 3;
 /// Maximum number of words of a query for skills. Further words are ignored.
 const WORDS_MAX: usize = 32;
 
-/// Returns the indexes in `skills` of the skills that match a query, best first. An empty query matches all skills.
-pub(super) fn rank(query: &str, skills: &[Skill]) -> Vec<usize> {
+/// Minimum score of a skill that a search for tools shows: a word is in its name or its tags, or several words are in its
+/// description.
+pub(super) const RELEVANT: u32 = IN_NAME;
+
+/// Returns the indexes in `skills` of the skills that match a query with at least the score `least`, best first. If
+/// `least` is 0, an empty query matches all skills.
+pub(super) fn rank(query: &str, skills: &[Skill], least: u32) -> Vec<usize> {
     let words: Vec<String> = words(query).take(WORDS_MAX).collect();
     let mut scored: Vec<(u32, usize)> = Vec::new();
     for (index, skill) in skills.iter().enumerate() {
         let score: u32 = words.iter().map(|word| score(word, skill)).sum();
-        if score > 0 || words.is_empty() {
+        if (score > 0 || words.is_empty()) && score >= least {
             scored.push((score, index));
         }
     }
@@ -76,9 +81,9 @@ mod tests {
             skill("weekly_report", "What happened.", &[]),
             skill("other", "Nothing.", &["x"]),
         ];
-        assert_eq!(rank("report", &skills), [2, 1, 0]);
-        assert_eq!(rank("REPORTS weekly", &skills), [2, 1, 0]);
-        assert_eq!(rank("", &skills), [0, 1, 3, 2]);
-        assert!(rank("zzz", &skills).is_empty());
+        assert_eq!(rank("report", &skills, 0), [2, 1, 0]);
+        assert_eq!(rank("REPORTS weekly", &skills, 0), [2, 1, 0]);
+        assert_eq!(rank("", &skills, 0), [0, 1, 3, 2]);
+        assert!(rank("zzz", &skills, 0).is_empty());
     }
 }

@@ -107,10 +107,17 @@ impl<'a> AnswerFiles<'a> {
         }
         let number = self.blocks.len() + 1;
         if let Some(handle) = &file.handle {
-            self.rows.push(json!({
+            let mut row = json!({
                 "name": file.name, "mime_type": file.mime_type, "bytes": file.bytes, "handle": handle.as_str(),
                 "uri": format!("{RESULT_URI_PREFIX}{handle}"), "content": number,
-            }));
+            });
+            if let Some(FileStorage { files, owner }) = self.storage {
+                row["expires_s"] = files.lifetime().as_secs().into();
+                if owner.is_connection() {
+                    row["ends_with_client"] = true.into();
+                }
+            }
+            self.rows.push(row);
         }
         self.blocks.push(file);
         Some(number)

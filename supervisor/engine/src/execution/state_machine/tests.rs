@@ -9,6 +9,8 @@ use crate::execution::cancellation::Cancellation;
 
 const LIMITS: ExecutionLimits = ExecutionLimits {
     wall: Duration::from_secs(30),
+    wall_asked: None,
+    wall_max: Duration::from_secs(30),
     question: Duration::from_secs(60),
     grace: Duration::from_millis(100),
     cpu: Duration::from_secs(10),
