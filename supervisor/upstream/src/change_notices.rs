@@ -1,5 +1,5 @@
-//! Change notices: they tell AI clients that the tools, resources or prompts of an upstream server have changed. Only
-//! AI clients that use the server directly get them.
+//! Change notices: they tell AI clients that the tools, resources or prompts of an upstream server have changed. Resources
+//! and prompts concern only AI clients that use the server directly; tools are in the description of `run_code` too.
 
 use lockhouse_protocol::ServerName;
 use tokio::sync::broadcast;
@@ -8,8 +8,7 @@ use tokio::sync::broadcast;
 /// ones and must assume that everything has changed.
 const WAITING_MAX: usize = 256;
 
-/// A notice that something may have changed in the upstream servers that AI clients use directly, without submitted
-/// code.
+/// A notice that something may have changed in an upstream server that AI clients see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeNotice {
     Tools,
@@ -43,22 +42,29 @@ impl ChangeNotices {
     }
 }
 
-/// Sends the change notices of one upstream server. Drops them if AI clients do not use the server directly.
+/// Sends the change notices of one upstream server. Drops those about resources and prompts if AI clients do not use the
+/// server directly. The default sends nothing.
 #[derive(Clone, Debug, Default)]
-pub(super) struct DirectChangeNotices(Option<ChangeNotices>);
+pub(super) struct ServerChangeNotices {
+    notices: Option<ChangeNotices>,
+    is_direct: bool,
+}
 
-impl DirectChangeNotices {
-    pub(super) fn new(notices: Option<ChangeNotices>) -> Self {
-        Self(notices)
+impl ServerChangeNotices {
+    /// `is_direct` is whether AI clients use the server directly.
+    pub(super) fn new(notices: ChangeNotices, is_direct: bool) -> Self {
+        Self { notices: Some(notices), is_direct }
     }
 
     /// Whether AI clients use the server directly.
     pub(super) fn is_direct(&self) -> bool {
-        self.0.is_some()
+        self.is_direct
     }
 
     pub(super) fn send(&self, notice: ChangeNotice) {
-        if let Some(notices) = &self.0 {
+        if let Some(notices) = &self.notices
+            && (self.is_direct || notice == ChangeNotice::Tools)
+        {
             notices.send(notice);
         }
     }

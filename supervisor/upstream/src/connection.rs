@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::call_concurrency::{CallSlot, SlotError};
 use super::caller_signals::{CallStats, CallerSignals};
-use super::change_notices::{ChangeNotices, DirectChangeNotices};
+use super::change_notices::{ChangeNotices, ServerChangeNotices};
 use super::confine::RefusalNotice;
 use super::connection_state::{ConnectedServer, ConnectionState};
 use super::connection_status::ConnectionStatus;
@@ -55,7 +55,7 @@ pub struct Connection {
 
 impl Connection {
     /// Starts the connection task of an upstream server and returns a handle to it. `starts` limits how many servers
-    /// start at a time; `notices` gets the change notices of the server if AI clients use it directly.
+    /// start at a time; `notices` gets the change notices of the server.
     pub(super) fn open(
         name: ServerName,
         definition: ServerDefinition,
@@ -67,7 +67,7 @@ impl Connection {
         let (state_sender, state) = watch::channel(initial);
         let (status_sender, status) = watch::channel(ConnectionStatus::default());
         let exposure = definition.exposure.clone();
-        let notices = DirectChangeNotices::new(exposure.direct.is_some().then(|| notices.clone()));
+        let notices = ServerChangeNotices::new(notices.clone(), exposure.direct.is_some());
         let signals = Arc::new(CallerSignals::new(definition.limits));
         let (secrets, closing) = (Secrets::from_environment(&definition.secrets()), CancellationToken::new());
         let (limits, decode, on_change) =

@@ -256,6 +256,7 @@ impl ConnectionTask {
         let hint = if server_output.is_empty() { "" } else { SERVER_LOGS_HINT };
         self.tools.publish_stale();
         self.state.send_replace(ConnectionState::Failed(format!("{reason}{hint}")));
+        self.tools.announce_state();
         Event::StartFailed { is_violation }
     }
 

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::change_notices::{ChangeNotice, DirectChangeNotices};
+use super::change_notices::{ChangeNotice, ServerChangeNotices};
 use super::connection_failure::{ConnectionFailure, FailureSignal};
 use super::connection_status::ShutdownMethod;
 use super::in_flight_calls::InFlightCalls;
@@ -156,7 +156,7 @@ impl LiveConnection {
 fn subscribe(
     peer: &Peer<RoleClient>,
     changed: &Arc<Notify>,
-    notices: DirectChangeNotices,
+    notices: ServerChangeNotices,
 ) -> Option<JoinHandle<()>> {
     let info = peer.peer_info()?;
     let mut filter = SubscriptionFilter::default();
@@ -182,7 +182,7 @@ async fn follow(
     peer: Peer<RoleClient>,
     filter: SubscriptionFilter,
     changed: Arc<Notify>,
-    notices: DirectChangeNotices,
+    notices: ServerChangeNotices,
 ) {
     let mut is_first = true;
     while !peer.is_transport_closed() {

@@ -14,7 +14,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use tokio::sync::{Notify, watch};
 
-use super::change_notices::{ChangeNotice, DirectChangeNotices};
+use super::change_notices::{ChangeNotice, ServerChangeNotices};
 use super::connection_status::ConnectionStatus;
 use super::elicitation_conversion;
 use super::in_flight_calls::{Caller, InFlightCalls, RequestOrigin};
@@ -34,7 +34,7 @@ pub(super) struct McpClientHandler {
     callers: InFlightCalls,
     /// Notified when the server announces that its tools have changed.
     changed: Arc<Notify>,
-    notices: DirectChangeNotices,
+    notices: ServerChangeNotices,
     status: watch::Sender<ConnectionStatus>,
     /// Whether it has been logged that a question of the server was declined. Only the first declined question is
     /// logged, since a server could ask any number of questions.
@@ -46,7 +46,7 @@ impl McpClientHandler {
         name: ServerName,
         callers: InFlightCalls,
         changed: Arc<Notify>,
-        notices: DirectChangeNotices,
+        notices: ServerChangeNotices,
         status: watch::Sender<ConnectionStatus>,
     ) -> Self {
         Self { name, callers, changed, notices, status, decline_logged: AtomicBool::new(false) }
@@ -66,7 +66,7 @@ impl McpClientHandler {
         self.callers.clone()
     }
 
-    pub(super) fn notices(&self) -> DirectChangeNotices {
+    pub(super) fn notices(&self) -> ServerChangeNotices {
         self.notices.clone()
     }
 

@@ -11,7 +11,7 @@ use rmcp::RoleClient;
 use rmcp::model::{ProtocolVersion, SubscriptionFilter};
 use rmcp::service::{Peer, ServiceError};
 
-use super::change_notices::{ChangeNotice, DirectChangeNotices};
+use super::change_notices::{ChangeNotice, ServerChangeNotices};
 
 /// Maximum number of subscribed resources of one server. Further subscriptions fail.
 const RESOURCES_MAX: usize = 100;
@@ -21,7 +21,7 @@ const RESOURCES_MAX: usize = 100;
 pub(super) struct Subscriptions {
     server: ServerName,
     uris: Arc<Mutex<BTreeSet<String>>>,
-    notices: DirectChangeNotices,
+    notices: ServerChangeNotices,
 }
 
 /// Why a subscription to changes of a resource failed.
@@ -39,7 +39,7 @@ pub(super) fn uses_subscription_stream(peer: &Peer<RoleClient>) -> bool {
 }
 
 impl Subscriptions {
-    pub(super) fn new(server: ServerName, notices: DirectChangeNotices) -> Self {
+    pub(super) fn new(server: ServerName, notices: ServerChangeNotices) -> Self {
         Self { server, uris: Arc::default(), notices }
     }
 
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_resource_is_followed_once_and_no_more_of_them_than_the_limit() {
         let server = ServerName::new("x").expect("a name");
-        let subscriptions = Subscriptions::new(server, DirectChangeNotices::default());
+        let subscriptions = Subscriptions::new(server, ServerChangeNotices::default());
         let register = |number: usize| subscriptions.register(&format!("file:///{number}"));
         let mut entries: Vec<Entry> =
             (0..RESOURCES_MAX).filter_map(|number| register(number).expect("room")).collect();

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::attempt::Attempt;
-use super::change_notices::DirectChangeNotices;
+use super::change_notices::ServerChangeNotices;
 use super::confine::RefusalNotice;
 use super::connection_failure::{ConnectionFailure, FailureSignal};
 use super::connection_status::ConnectionStatus;
@@ -60,7 +60,7 @@ pub(super) struct ServerStarter {
     /// The log file for the server's standard error; `None` if it is not stored.
     pub(super) log: Option<PathBuf>,
     status: watch::Sender<ConnectionStatus>,
-    notices: DirectChangeNotices,
+    notices: ServerChangeNotices,
     sandbox: Sandbox,
 }
 
@@ -92,7 +92,7 @@ impl ServerStarter {
         log: Option<PathBuf>,
         sandbox: Sandbox,
         status: watch::Sender<ConnectionStatus>,
-        notices: DirectChangeNotices,
+        notices: ServerChangeNotices,
     ) -> Self {
         let ServerDefinition { endpoint, limits, start, .. } = definition;
         let only_legacy = start.legacy_handshake;
@@ -164,7 +164,7 @@ mod tests {
             secrets,
             log: None,
             status: watch::Sender::default(),
-            notices: DirectChangeNotices::default(),
+            notices: ServerChangeNotices::default(),
             sandbox: Sandbox::default(),
         }
     }

@@ -143,3 +143,38 @@ async fn clients_are_notified_when_the_description_changes() {
     table.row("the list is new", ensure(text.contains("erase_all()") && !text.contains("add_event"), &text));
     table.finish();
 }
+
+#[tokio::test]
+async fn clients_are_notified_when_a_server_connects_or_fails() {
+    let mut table = Table::new("list_changed of a late server");
+    for (end, expected) in [("exec \"$FIXTURE\"", "late: echo("), ("exit 1", "late (unavailable)")] {
+        let lockhouse = Lockhouse::new()
+            .config("[http]\nauth = \"none\"\n")
+            .policy("version = 1\n[servers.late]\nallow = [\"echo\"]\n");
+        let go = lockhouse.path("go");
+        let script = format!("while ! test -e {}; do sleep 0.1; done; {end}", go.display());
+        let fixture = env!("CARGO_BIN_EXE_fixture-server");
+        let entry = json!({"command": "/bin/sh", "args": ["-c", script], "env": {"FIXTURE": fixture}});
+        let lockhouse = lockhouse.servers_entry("late", entry);
+        let daemon = lockhouse.daemon().await;
+        let client = daemon.http_client(None);
+        let before = client.request("tools/list", json!({})).await.answer();
+        table.row(
+            format!("{expected}: before"),
+            equal(catalogue(description(&before)), "Servers (tools): late (connecting)".to_owned()),
+        );
+        let message =
+            client.message("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
+        let mut events = client.open(&message).await;
+        events.next().await.expect("an acknowledgement");
+        lockhouse.file("go", "");
+        let reported = events.next().await.expect("an event");
+        table.row(
+            format!("{expected}: notified"),
+            equal(reported["method"].clone(), json!("notifications/tools/list_changed")),
+        );
+        let after = catalogue(description(&client.request("tools/list", json!({})).await.answer()));
+        table.row(format!("{expected}: after"), ensure(after.contains(expected), &after));
+    }
+    table.finish();
+}

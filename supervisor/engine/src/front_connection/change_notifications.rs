@@ -40,6 +40,10 @@ pub(super) async fn follow(
             () = cancellation.cancelled() => None,
         };
         let mut changed = changed?;
+        if supervisor.gate().direct_servers().next().is_none() {
+            // Only servers with `direct` access have resources and prompts for AI clients.
+            changed = ListChanges { tools: changed.tools, ..ListChanges::default() };
+        }
         if changed.tools {
             let shown = supervisor.tools_digest(client).await;
             changed.tools = std::mem::replace(&mut seen, shown) != seen;

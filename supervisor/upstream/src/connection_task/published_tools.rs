@@ -8,7 +8,7 @@ use lockhouse_protocol::ServerName;
 use tokio::sync::watch;
 
 use super::LOG_TARGET;
-use crate::change_notices::{ChangeNotice, DirectChangeNotices};
+use crate::change_notices::{ChangeNotice, ServerChangeNotices};
 use crate::definition::ToolSelection;
 use crate::tool_cache::ToolCache;
 use crate::tool_pins::{FileVersion, Pins};
@@ -20,7 +20,7 @@ pub(crate) struct PublishedTools {
     selection: ToolSelection,
     cache: ToolCache,
     pins: Pins,
-    notices: DirectChangeNotices,
+    notices: ServerChangeNotices,
     known: watch::Sender<Option<Arc<Catalogue>>>,
     /// Expired tools from the cache, which are published only if the server cannot be started.
     fallback: Option<Catalogue>,
@@ -36,7 +36,7 @@ impl PublishedTools {
         selection: ToolSelection,
         cache: ToolCache,
         pins: Pins,
-        notices: DirectChangeNotices,
+        notices: ServerChangeNotices,
     ) -> (Self, watch::Receiver<Option<Arc<Catalogue>>>) {
         let (known, receiver) = watch::channel(None);
         (Self { name, selection, cache, pins, notices, known, fallback: None, pinned: None }, receiver)
@@ -89,6 +89,14 @@ impl PublishedTools {
         let now = self.pins.version();
         let is_other = std::mem::replace(&mut self.pinned, now) != now;
         is_other.then(|| self.publish(catalogue.clone_tools()))
+    }
+
+    /// Tells AI clients that the state of the server may have changed, which the description of `run_code` shows until the
+    /// server's tools are known.
+    pub(super) fn announce_state(&self) {
+        if self.known.borrow().is_none() {
+            self.notices.send(ChangeNotice::Tools);
+        }
     }
 
     pub(super) fn has_unaccepted_tools(&self) -> bool {
