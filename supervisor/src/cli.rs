@@ -150,6 +150,10 @@ enum Command {
     /// Sandbox this process, then execute a program in it: how upstream servers with `sandbox` are started
     #[command(hide = true)]
     Confine(confine::Arguments),
+    /// End the upstream servers of the process with this mark when that process has ended; every process with servers
+    /// starts one
+    #[command(hide = true)]
+    Guard { mark: String },
     /// Run the example server of `lockhouse demo`
     #[command(hide = true)]
     DemoServer,
@@ -168,6 +172,10 @@ pub(crate) fn main() -> ExitCode {
     // Before the supervisor's own process settings, part of which the executed program would inherit.
     if let Command::Confine(arguments) = command {
         return confine::confine(arguments);
+    }
+    if let Command::Guard { mark } = command {
+        lockhouse_upstream::process_guard::guard(&mark);
+        return ExitCode::SUCCESS;
     }
     if matches!(&command, Command::Engine(arguments) if arguments.detaches()) {
         return engine::detach();
@@ -221,6 +229,8 @@ async fn run_command(command: Command, files: &Files) -> ExitCode {
         Command::Audit(command) => audit::audit(files, command).await,
         Command::Doctor(arguments) => doctor::doctor(files, &arguments).await,
         Command::Confine(arguments) => confine::confine(arguments),
+        // Carried out before the runtime.
+        Command::Guard { .. } => ExitCode::SUCCESS,
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::DemoServer => match demo::server::serve().await {
             Ok(()) => ExitCode::SUCCESS,

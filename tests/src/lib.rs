@@ -33,7 +33,7 @@ pub use issuer::{Issuer, Signer};
 pub use lockhouse::Lockhouse;
 pub use native_attacks::{NativeAttack, layers_in_words, native_attacks, native_worker};
 pub use page::{Page, PageBrowser, PageEvents, PageReply, request};
-pub use processes::{Process, children, descendants, is_alive, kill, wait_until};
+pub use processes::{Process, children, descendants, is_alive, kill, processes, wait_until};
 pub use search_questions::{Figures, Question, catalogues, questions};
 pub use session::{Ended, Session, structured};
 pub use tokens::tokens;

@@ -24,13 +24,13 @@ pub struct Process {
 /// Returns the processes whose parent is `parent`, without zombies.
 #[must_use]
 pub fn children(parent: u32) -> Vec<Process> {
-    all().into_iter().filter(|process| process.parent == parent).collect()
+    processes().into_iter().filter(|process| process.parent == parent).collect()
 }
 
 /// Returns the children of a process, their children and so on.
 #[must_use]
 pub fn descendants(ancestor: u32) -> Vec<Process> {
-    let all = all();
+    let all = processes();
     let mut found: Vec<Process> = Vec::new();
     let mut parents = vec![ancestor];
     while let Some(parent) = parents.pop() {
@@ -71,7 +71,12 @@ pub async fn wait_until<T>(what: &str, mut condition: impl AsyncFnMut() -> Optio
     }
 }
 
-fn all() -> Vec<Process> {
+/// Returns all processes, without zombies.
+///
+/// # Panics
+/// If `/proc` cannot be read.
+#[must_use]
+pub fn processes() -> Vec<Process> {
     let entries = std::fs::read_dir("/proc").expect("/proc");
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     pids.filter_map(process).collect()

@@ -25,10 +25,14 @@ fn is_upstream(process: &Process) -> bool {
     process.command.contains("fixture-server")
 }
 
-/// Returns the zygotes (the processes that fork workers): all child processes of the supervisor that are not upstream
-/// servers.
+fn is_guard(process: &Process) -> bool {
+    process.command.starts_with("lockhouse guard ")
+}
+
+/// Returns the zygotes (the processes that fork workers): all child processes of the supervisor that are neither upstream
+/// servers nor the guard, which ends these.
 fn zygotes(session: &Session) -> Vec<Process> {
-    children(session.pid()).into_iter().filter(|child| !is_upstream(child)).collect()
+    children(session.pid()).into_iter().filter(|child| !is_upstream(child) && !is_guard(child)).collect()
 }
 
 fn workers(session: &Session) -> Vec<Process> {

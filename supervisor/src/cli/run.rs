@@ -26,6 +26,7 @@ use super::approvals::keyboard::Keyboard;
 use super::approvals::terminal_prompt::{ApproverReply, SupervisorEvent, TerminalPrompt};
 use super::approvals::{ANSWERS_MAX, EVENTS_MAX};
 use super::language::LanguageName;
+use super::stop_signals::cancel_on_signal;
 use super::terminal::{for_stderr, for_stdout};
 use super::{UNAVAILABLE, USAGE, load, print_error, report_start_error, result};
 use crate::config::Files;
@@ -104,12 +105,7 @@ pub(super) async fn run_program(
         Err(status) => return status,
     };
     let cancelled = CancellationToken::new();
-    let interrupt = cancelled.clone();
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            interrupt.cancel();
-        }
-    });
+    cancel_on_signal(&cancelled);
     let terminal = SharedTerminal::default();
     let is_json = json;
     let (output, live_output) = (!json).then(|| LiveOutput::start(terminal.clone())).unzip();

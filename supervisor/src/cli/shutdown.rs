@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use lockhouse_upstream::process_guard;
 use nix::errno::Errno;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use tokio::runtime::Runtime;
@@ -18,6 +19,7 @@ const REAP_EVERY: Duration = Duration::from_millis(2);
 /// of [`BLOCKING_WORK_MAX`] and [`REAPING_MAX`].
 pub(super) fn shut_down(runtime: Runtime) {
     runtime.shutdown_timeout(BLOCKING_WORK_MAX);
+    process_guard::release();
     reap_children();
 }
 

@@ -37,6 +37,7 @@ mod login;
 mod mcp_client_handler;
 mod outgoing_request;
 mod process;
+pub mod process_guard;
 mod protocol_probe;
 mod request;
 mod resource_and_prompt_lists;
@@ -77,8 +78,9 @@ pub use storage_paths::StoragePaths;
 pub use tool_cache::cached_tools;
 pub use tool_pins::{ChangedTool, Pins, ToolReview};
 
-/// Environment variable that is set for every upstream server. `lockhouse serve` does not start if this variable is
-/// set, so that one Lockhouse cannot be an upstream server of another one.
+/// Environment variable that is set for every upstream server, to the mark of the process that started it (see
+/// [`process_guard`]). `lockhouse serve` does not start if this variable is set, so that one Lockhouse cannot be an
+/// upstream server of another one.
 pub const NESTED_VARIABLE: &str = "LOCKHOUSE_UPSTREAM";
 
 /// Returns the maximum number of upstream servers that start at the same time, which depends on the number of CPU

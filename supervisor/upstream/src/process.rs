@@ -12,6 +12,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use super::confine::{self, ConfinedCommand};
 use super::connection_status::ShutdownMethod;
 use super::definition::ServerCommand;
+use super::process_guard;
 
 /// Environment variables of Lockhouse that a server's process inherits, in addition to those in its configuration.
 const INHERITED: [&str; 9] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
@@ -42,7 +43,11 @@ impl ServerProcess {
         };
         process.args(&command.arguments).env_clear();
         let inherited = INHERITED.iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
-        process.envs(inherited).envs(environment).envs(&command.environment).env(super::NESTED_VARIABLE, "1");
+        process
+            .envs(inherited)
+            .envs(environment)
+            .envs(&command.environment)
+            .env(super::NESTED_VARIABLE, process_guard::start()?);
         if let Some(directory) = &command.directory {
             process.current_dir(directory);
         }

@@ -1,7 +1,7 @@
 //! Tests of how Lockhouse ends: when its AI client disconnects, on SIGTERM, or on SIGKILL. No process that it has
 //! started may be left.
 
-use lockhouse_tests::{LANGUAGES, Lockhouse, Process, Session, descendants, is_alive, wait_until};
+use lockhouse_tests::{LANGUAGES, Lockhouse, Process, Session, descendants, is_alive, processes, wait_until};
 
 use crate::resilience::{is_upstream, wait_for_calls};
 
@@ -60,6 +60,72 @@ async fn on_sigkill_during_runs_no_started_process_is_left() {
     let ended = session.kill().await;
     assert_eq!(ended.status, None, "{ended:?}");
     wait_until_gone(&started).await;
+}
+
+/// Commands of the processes that the unwilling server starts: in its process group, in a session of its own, and after the
+/// end of its input. No other test has processes with these command lines.
+fn sleeps() -> [String; 3] {
+    [1, 2, 3].map(|number| format!("sleep {number}000{}", std::process::id()))
+}
+
+/// A server with a child in its process group and one in a session of its own, which ignores SIGTERM and the end of its
+/// input: as `npx` and `sh -c` start servers, but as unwilling to end as can be.
+fn with_unwilling_server(lockhouse: Lockhouse, sandbox: &str) -> Lockhouse {
+    let [in_group, in_session, late] = sleeps();
+    let script = format!("trap '' TERM HUP; {in_group} & setsid {in_session} & \"$FIXTURE\"; exec {late}");
+    let fixture = env!("CARGO_BIN_EXE_fixture-server");
+    lockhouse
+        .config(&format!(
+            "[servers.unwilling]\ncommand = \"/bin/sh\"\nargs = [\"-c\", {script:?}]\nenv = {{ FIXTURE = {fixture:?} }}\n{sandbox}"
+        ))
+        .policy("version = 1\n[servers.unwilling]\nallow = [\"*\"]\n")
+}
+
+/// Waits until the unwilling server and both of its children run.
+async fn wait_for_unwilling_server(lockhouse_pid: u32) -> Vec<Process> {
+    let [in_group, in_session, _] = sleeps();
+    wait_until("the server and its children run", async || {
+        let started = descendants(lockhouse_pid);
+        let has = |part: &str| started.iter().any(|process| process.command.contains(part));
+        (has(&in_group) && has(&in_session) && started.iter().any(is_upstream)).then_some(started)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn on_sigkill_no_server_that_ignores_its_end_and_no_child_of_one_is_left() {
+    for sandbox in ["", "sandbox = { read = [\"/\"] }\n"] {
+        let lockhouse = with_unwilling_server(Lockhouse::new(), sandbox);
+        let session = lockhouse.serve().await;
+        let started = wait_for_unwilling_server(session.pid()).await;
+        let ended = session.kill().await;
+        assert_eq!(ended.status, None, "{ended:?}");
+        wait_until_gone(&started).await;
+        let [.., late] = sleeps();
+        let is_gone = || processes().iter().all(|process| !process.command.contains(&late));
+        wait_until("what started later is gone too", async || is_gone().then_some(())).await;
+    }
+}
+
+#[tokio::test]
+async fn a_signalled_run_ends_its_server_and_writes_its_last_record() {
+    use nix::sys::signal::Signal;
+    for signal in [Signal::SIGHUP, Signal::SIGTERM, Signal::SIGINT] {
+        let lockhouse = with_unwilling_server(Lockhouse::new(), "");
+        let code = "from mcp_tools.unwilling import slow\nslow(ms=60000)";
+        let mut command = lockhouse.command(&["run", "--language", "python", "-c", code]);
+        let mut run = command.stdout(std::process::Stdio::null()).spawn().expect("lockhouse run");
+        let pid = run.id();
+        let started = wait_for_unwilling_server(pid).await;
+        wait_for_calls(&lockhouse, 1).await;
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), signal).expect("the process is there");
+        let status = run.wait().expect("its end");
+        assert_eq!(status.code(), Some(6), "{signal}: cancelled");
+        wait_until_gone(&started).await;
+        let records = lockhouse.records();
+        let ends = records.iter().filter(|record| record["event"] == "end").count();
+        assert_eq!(ends, 1, "{signal}: {records:?}");
+    }
 }
 
 #[tokio::test]
