@@ -5,7 +5,9 @@ mod all_transports;
 mod client;
 mod over_http;
 
-use lockhouse_tests::{ClientUser, Daemon, Issuer, Lockhouse, Session, Signer, Table, UserReply};
+use lockhouse_tests::{
+    ClientUser, Daemon, Issuer, Lockhouse, Session, Signer, Table, UserReply, descendants, equal, is_alive,
+};
 
 use client::Client;
 use rmcp::service::ClientLifecycleMode;
@@ -136,5 +138,37 @@ async fn clients_of_two_stdio_processes_are_isolated() {
         lockhouse_tests::ensure(answer["value"] == 3 && of_the_other.received_requests().len() == 1, &answer),
     );
     running.abort();
+    table.finish();
+}
+
+/// A server with `share = false` has a process for each AI client, and one without has one for all.
+#[tokio::test]
+async fn clients_have_processes_of_their_own_of_a_server_that_is_not_shared() {
+    let mut table = Table::new("processes of a server");
+    for (share, expected) in [("share = false\n", [1, 1, 2]), ("", [1, 2, 3])] {
+        let fixture = env!("CARGO_BIN_EXE_fixture-server");
+        let lockhouse = Lockhouse::new()
+            .policy("version = 1\n[servers.counter]\nallow = [\"*\"]\n")
+            .config(&format!("[servers.counter]\ncommand = {fixture:?}\n{share}"));
+        let (one, other) = (token(&lockhouse, "one"), token(&lockhouse, "other"));
+        let daemon = lockhouse.daemon().await;
+        let servers =
+            || descendants(daemon.pid()).iter().filter(|it| it.command.contains("fixture-server")).count();
+        let (one, other) = (daemon.http_client(Some(&one)), daemon.http_client(Some(&other)));
+        let mut counted = Vec::new();
+        for client in [&one, &other, &one] {
+            // The server counts the calls that it has got, including this one.
+            let code = "from mcp_tools.counter import echo, count\necho(value=1)\ncount()['echo']";
+            let answer = client.run_code("python", code).await;
+            counted.push(answer["value"].as_u64().unwrap_or_default());
+        }
+        table.row(format!("{share:?}: the calls that each client sees"), equal(counted, expected.to_vec()));
+        let processes = if share.is_empty() { 1 } else { 2 };
+        table.row(format!("{share:?}: processes"), equal(servers(), processes));
+        let left = descendants(daemon.pid());
+        table.row(format!("{share:?}: it ends"), equal(daemon.terminate().await.status, Some(0)));
+        let alive = left.iter().filter(|process| is_alive(process.pid)).count();
+        table.row(format!("{share:?}: nothing is left"), equal(alive, 0));
+    }
     table.finish();
 }

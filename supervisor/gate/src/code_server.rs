@@ -16,7 +16,7 @@ use super::{Gate, Requester};
 /// A server that programs can import.
 #[derive(Clone, Copy)]
 pub(super) enum CodeServer<'g> {
-    Upstream(&'g Connection),
+    Upstream(&'g Arc<Connection>),
     /// The built-in server `files`, whose tools are always the same.
     Files,
 }

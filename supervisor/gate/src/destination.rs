@@ -34,23 +34,23 @@ static SKILLS_CATALOGUE: LazyLock<Arc<Catalogue>> =
 /// The server that a call goes to. `Skills` is the built-in server that saves reusable code (skills) for the
 /// AI client, `Files` the one that reads and writes files of this machine.
 #[derive(Clone)]
-pub(super) enum Destination<'g> {
-    Upstream(&'g Connection),
+pub(super) enum Destination {
+    Upstream(Arc<Connection>),
     Skills(Arc<Skills>),
     Files(HostFiles),
 }
 
 /// The destination of a call, with its current tool definitions. If it is an upstream server, the server is
 /// connected.
-pub(super) enum DestinationOffer<'g> {
-    Upstream(&'g Connection, Arc<ConnectedServer>),
+pub(super) enum DestinationOffer {
+    Upstream(Arc<Connection>, Arc<ConnectedServer>),
     Skills(Arc<Skills>),
     Files(HostFiles),
 }
 
 /// The destination of a call that has a slot of the server's concurrency limit. Built-in servers have no such limit.
-pub(super) enum ReservedDestination<'g> {
-    Upstream { connection: &'g Connection, offer: Arc<ConnectedServer>, slot: CallSlot },
+pub(super) enum ReservedDestination {
+    Upstream { connection: Arc<Connection>, offer: Arc<ConnectedServer>, slot: CallSlot },
     Skills(Arc<Skills>),
     Files(HostFiles),
 }
@@ -62,12 +62,15 @@ impl Gate {
         &self,
         requester: &Requester,
         server: &ServerName,
-    ) -> Result<Destination<'_>, Failure> {
+    ) -> Result<Destination, Failure> {
         if is_skills_server(server) {
             return self.skills(requester).map(Destination::Skills);
         }
         match self.visible_server(requester, server)? {
-            CodeServer::Upstream(connection) => Ok(Destination::Upstream(connection)),
+            CodeServer::Upstream(connection) => {
+                let owner = requester.principal.owner();
+                self.upstreams.for_owner(connection, owner).map(Destination::Upstream)
+            }
             CodeServer::Files => Ok(Destination::Files(self.files.clone())),
         }
     }
@@ -93,7 +96,7 @@ impl Gate {
     }
 }
 
-impl<'g> Destination<'g> {
+impl Destination {
     /// Returns the last known tool catalogue of the destination, without waiting; `None` if no catalogue is known
     /// yet.
     pub(super) fn cached_catalogue(&self) -> Option<Arc<Catalogue>> {
@@ -105,10 +108,11 @@ impl<'g> Destination<'g> {
     }
 
     /// Returns the destination with its current tool definitions. Starts or connects the upstream server if necessary.
-    pub(super) async fn fetch_offer(&self) -> Result<DestinationOffer<'g>, Failure> {
+    pub(super) async fn fetch_offer(&self) -> Result<DestinationOffer, Failure> {
         match self {
             Self::Upstream(connection) => {
-                Ok(DestinationOffer::Upstream(connection, connection.connected_server().await?))
+                let offer = connection.connected_server().await?;
+                Ok(DestinationOffer::Upstream(connection.clone(), offer))
             }
             Self::Skills(skills) => Ok(DestinationOffer::Skills(skills.clone())),
             Self::Files(files) => Ok(DestinationOffer::Files(files.clone())),
@@ -117,13 +121,13 @@ impl<'g> Destination<'g> {
 
     /// Waits until the concurrency limit of the destination permits another call. An upstream server is not stopped for
     /// being idle as long as a call has a slot.
-    pub(super) async fn reserve(&self, execution: ExecutionId) -> Result<ReservedDestination<'g>, Failure> {
+    pub(super) async fn reserve(&self, execution: ExecutionId) -> Result<ReservedDestination, Failure> {
         match self {
             Self::Upstream(connection) => {
                 let slot = connection.call_slot(execution).await?;
                 Ok(ReservedDestination::Upstream {
-                    connection,
                     offer: connection.connected_server().await?,
+                    connection: connection.clone(),
                     slot,
                 })
             }
@@ -133,7 +137,7 @@ impl<'g> Destination<'g> {
     }
 }
 
-impl DestinationOffer<'_> {
+impl DestinationOffer {
     pub(super) fn catalogue(&self) -> &Catalogue {
         match self {
             Self::Upstream(_, offer) => &offer.catalogue,
@@ -180,7 +184,7 @@ impl DestinationOffer<'_> {
     }
 }
 
-impl ReservedDestination<'_> {
+impl ReservedDestination {
     pub(super) fn catalogue(&self) -> &Catalogue {
         match self {
             Self::Upstream { offer, .. } => &offer.catalogue,

@@ -30,7 +30,9 @@ impl Gate {
     /// Returns the upstream servers that AI clients can call directly, sorted by name, each with the prefix of its tool
     /// names.
     pub fn direct_servers(&self) -> impl Iterator<Item = (&ServerName, &Connection, &str)> {
-        self.upstreams.iter().filter_map(|(name, connection)| Some((name, connection, connection.prefix()?)))
+        self.upstreams
+            .iter()
+            .filter_map(|(name, connection)| Some((name, &**connection, connection.prefix()?)))
     }
 
     /// Returns the servers that programs can import as modules, sorted by name: upstream servers, and the built-in server

@@ -7,8 +7,9 @@ use super::terminal::sanitize;
 
 /// Returns one line for each unavailable upstream server, with the reason.
 pub(crate) fn describe_unavailable(upstreams: &Upstreams) -> Vec<String> {
-    let line = |(name, connection)| Some(format!("{name}: {}", sanitize(&unavailable_reason(connection)?)));
-    upstreams.iter().filter_map(line).collect()
+    let reasons =
+        upstreams.iter().filter_map(|(name, connection)| Some((name, unavailable_reason(connection)?)));
+    reasons.map(|(name, reason)| format!("{name}: {}", sanitize(&reason))).collect()
 }
 
 /// Returns why an upstream server is not connected. `None` if it is connected, or idle because it starts only when it

@@ -304,7 +304,7 @@ pub(super) const COMMON_KEYS: &[ServerKey] = &[
     ServerKey {
         name: "share",
         default: Default::Text("`true`"),
-        description: "whether AI clients may share one process of the server: see `[sharing]`",
+        description: "whether AI clients may share one process of the server; if not, each client of a service has a process of its own, at most 65, which is stopped after `idle_stop_seconds` (600) without a call: see `[sharing]`",
         ..FLAG
     },
     ServerKey { name: "description", description: "a note for people", ..TEXT },

@@ -30,6 +30,7 @@ mod http_error;
 mod in_flight_calls;
 mod inbound_message;
 mod input_required;
+mod instances;
 mod line_buffer;
 mod line_writer;
 mod live_connection;
@@ -56,8 +57,9 @@ mod transport;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lockhouse_base::principal::Owner;
 use lockhouse_base::secrets::Secrets;
-use lockhouse_protocol::ServerName;
+use lockhouse_protocol::{Failure, ServerName};
 use tokio::sync::Semaphore;
 
 pub use call_concurrency::CallSlot;
@@ -73,6 +75,7 @@ pub use definition::{
 };
 pub use direct_request::{DirectFailure, DirectRequest, DirectRequestKind};
 pub use in_flight_calls::Caller;
+use instances::{Instances, Opener};
 pub use login::{Login, LoginError, log_out};
 pub use storage_paths::StoragePaths;
 pub use tool_cache::cached_tools;
@@ -99,8 +102,10 @@ pub struct Upstreams {
 
 #[derive(Clone, Debug)]
 struct Upstream {
-    definition: ServerDefinition,
-    connection: Connection,
+    opener: Opener,
+    connection: Arc<Connection>,
+    /// The further connections of a server that must not be shared.
+    instances: Arc<Instances>,
 }
 
 impl Upstreams {
@@ -147,18 +152,14 @@ impl Upstreams {
         let notices = self.notices.clone();
         let mut obsolete = (*self.servers).clone();
         let mut connect = |(name, definition): (ServerName, ServerDefinition)| {
-            let is_unchanged =
-                obsolete.get(&name).is_some_and(|upstream| upstream.definition.is_same_server(&definition));
+            let is_unchanged = obsolete
+                .get(&name)
+                .is_some_and(|upstream| upstream.opener.definition.is_same_server(&definition));
             let existing = if is_unchanged { obsolete.remove(&name) } else { None };
-            let upstream = existing.unwrap_or_else(|| Upstream {
-                connection: Connection::open(
-                    name.clone(),
-                    definition.clone(),
-                    paths,
-                    starts.clone(),
-                    &notices,
-                ),
-                definition,
+            let upstream = existing.unwrap_or_else(|| {
+                let (name, paths, starts) = (name.clone(), paths.clone(), starts.clone());
+                let opener = Opener { name, definition, paths, starts, notices: notices.clone() };
+                Upstream { connection: Arc::new(opener.open()), opener, instances: Arc::default() }
             });
             (name, upstream)
         };
@@ -167,11 +168,25 @@ impl Upstreams {
         (new_set(connected), new_set(obsolete))
     }
 
-    pub fn get(&self, name: &ServerName) -> Option<&Connection> {
+    pub fn get(&self, name: &ServerName) -> Option<&Arc<Connection>> {
         self.servers.get(name).map(|upstream| &upstream.connection)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&ServerName, &Connection)> {
+    /// Returns the connection with which an owner (an AI client) calls a server: `connection`, which is that of the server,
+    /// unless the server has `share = false` and another owner called it first.
+    ///
+    /// # Errors
+    /// Returns an error if too many owners use a server that is not shared.
+    pub fn for_owner(&self, connection: &Arc<Connection>, owner: Owner) -> Result<Arc<Connection>, Failure> {
+        let upstream = self.servers.get(&connection.name);
+        let Some(upstream) = upstream.filter(|upstream| !upstream.opener.definition.is_shared) else {
+            return Ok(connection.clone());
+        };
+        let own = upstream.instances.of(owner, &upstream.opener)?;
+        Ok(own.unwrap_or_else(|| connection.clone()))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&ServerName, &Arc<Connection>)> {
         self.servers.iter().map(|(name, upstream)| (name, &upstream.connection))
     }
 
@@ -199,11 +214,20 @@ impl Upstreams {
 
     /// Closes all connections and waits until the processes of the servers have exited.
     pub async fn close(&self) {
-        futures_util::future::join_all(self.iter().map(|(_, connection)| connection.close())).await;
+        let connections = self.connections();
+        futures_util::future::join_all(connections.iter().map(|connection| connection.close())).await;
     }
 
     pub fn is_closed(&self) -> bool {
-        self.iter().all(|(_, connection)| connection.is_closed())
+        self.connections().iter().all(|connection| connection.is_closed())
+    }
+
+    /// Returns all connections, also those of single owners.
+    fn connections(&self) -> Vec<Arc<Connection>> {
+        let of = |upstream: &Upstream| {
+            upstream.instances.others().into_iter().chain([upstream.connection.clone()])
+        };
+        self.servers.values().flat_map(of).collect()
     }
 }
 

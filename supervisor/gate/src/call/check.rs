@@ -26,7 +26,7 @@ pub(super) fn is_empty_listing(attempt: &CallAttempt<'_>) -> bool {
 /// caller.
 pub(super) fn refuse_never_permitted(
     attempt: &CallAttempt<'_>,
-    destination: &Destination<'_>,
+    destination: &Destination,
 ) -> Result<(), Failure> {
     let CallAttempt { gate, requester, .. } = attempt;
     let (server, item) = (attempt.server(), attempt.item());

@@ -39,8 +39,8 @@ impl From<Failure> for EarlyEnd {
 /// A call of an item that the destination offers, with valid arguments.
 pub(super) struct CheckedCall<'a> {
     attempt: CallAttempt<'a>,
-    destination: Destination<'a>,
-    offered: DestinationOffer<'a>,
+    destination: Destination,
+    offered: DestinationOffer,
     call: Call,
     /// The timeout that the program requests; `None` if it requests none.
     timeout: Option<Duration>,
@@ -83,7 +83,7 @@ impl<'a> CheckedCall<'a> {
 /// A call that the policy or an approver has permitted.
 pub(super) struct DecidedCall<'a> {
     attempt: CallAttempt<'a>,
-    destination: Destination<'a>,
+    destination: Destination,
     permission: Permission,
     timeout: Option<Duration>,
 }
@@ -110,7 +110,7 @@ impl<'a> DecidedCall<'a> {
 /// A permitted call that was counted against the policy's limits.
 pub(super) struct AdmittedCall<'a> {
     attempt: CallAttempt<'a>,
-    destination: Destination<'a>,
+    destination: Destination,
     permission: Permission,
     limits: Vec<ScopedLimits>,
     timeout: Option<Duration>,
@@ -138,7 +138,7 @@ impl<'a> AdmittedCall<'a> {
 /// slot for it.
 pub(super) struct ReadyCall<'a> {
     attempt: CallAttempt<'a>,
-    server: ReservedDestination<'a>,
+    server: ReservedDestination,
     permitted: PermittedCall,
     /// The scope of the approval; `None` if the policy permits the call without approval.
     approval: Option<Approval>,
@@ -164,7 +164,7 @@ impl<'a> ReadyCall<'a> {
 /// A call with an audit record, ready to be sent.
 pub(super) struct OutgoingCall<'a> {
     attempt: CallAttempt<'a>,
-    server: ReservedDestination<'a>,
+    server: ReservedDestination,
     recorded: RecordedCall,
     changes: SideEffects,
     limits: Vec<ScopedLimits>,

@@ -50,11 +50,13 @@ pub(super) async fn list(files: &Files, arguments: &Arguments) -> Result<ExitCod
 async fn connect_and_report(settings: &Settings) -> Vec<StatusReport> {
     let upstreams = Upstreams::connect(settings.engine.servers.clone(), &settings.engine.places);
     connection_progress::connect_all(&upstreams).await;
-    let report = |(name, connection)| {
-        let definition = settings.engine.servers.get(name)?;
-        Some(StatusReport::connected(name.as_str(), definition, connection))
-    };
-    let reports = upstreams.iter().filter_map(report).collect();
+    let configured = &settings.engine.servers;
+    let reports = upstreams
+        .iter()
+        .filter_map(|(name, connection)| {
+            Some(StatusReport::connected(name.as_str(), configured.get(name)?, connection))
+        })
+        .collect();
     upstreams.close().await;
     reports
 }
