@@ -111,7 +111,8 @@ impl ServerStarter {
     /// servers do not report which access was refused.
     fn with_sandbox_advice(&self, mut failure: StartFailure) -> StartFailure {
         if let Some(notice) = &self.sandbox.notice {
-            failure.server_output += &format!("; {}", notice.advice());
+            let advice = notice.advice(&failure.server_output);
+            failure.server_output += &format!("; {advice}");
         }
         failure
     }

@@ -28,8 +28,6 @@ const PATHS_MAX: usize = 64;
 const SYSTEM: [&str; 9] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/dev", "/proc", "/sys"];
 /// Extensions of files that programs execute and do not change.
 const SCRIPTS: [&str; 11] = ["js", "mjs", "cjs", "ts", "mts", "py", "pyz", "rb", "php", "jar", "sh"];
-/// Extensions of databases, which create further files in the same directory.
-const DATABASES: [&str; 5] = ["db", "db3", "sqlite", "sqlite3", "duckdb"];
 
 /// The paths that a server's configuration names, with the permissions that the profile `default` gives for them. The
 /// granted paths have no symbolic links.
@@ -53,7 +51,10 @@ pub struct Withheld {
 
 const CONTAINS_PROTECTED: &str = "it contains keys, credentials or settings of other programs";
 const IS_PROTECTED: &str = "it is a place of keys, credentials or settings of other programs";
-const MISSING: &str = "it does not exist, and its folder is not granted as a whole";
+const MISSING: &str =
+    "it does not exist, and its folder is not granted as a whole; name a file in a folder of its own instead";
+const NOT_REPLACEABLE: &str = "the server may change the file, but not replace it by a new one, because its folder is not granted as a \
+    whole; name a file in a folder of its own instead";
 const LINK: &str = "it leads through a symbolic link; name the target of the link instead";
 const SOCKET: &str = "it is a socket; `network = true` permits Unix sockets";
 const TOO_MANY: &str = "the configuration names too many paths";
@@ -131,10 +132,13 @@ impl Finder {
         } else if place == Place::Inside {
             // A file that the user has named for this server, such as the key file of a service account.
             self.read(resolved);
-        } else if has_extension(&resolved, &DATABASES) && self.may_grant_parent(&resolved) {
+        } else if self.may_grant_parent(&resolved) {
+            // Programs write a new file beside the old one and rename it, and databases have further files: rights that
+            // depend on whether the file exists would change from the first start to the second.
             self.grant_parent(path);
         } else {
             self.found.write.push(resolved);
+            self.withhold(path, NOT_REPLACEABLE);
         }
     }
 

@@ -1,11 +1,13 @@
 //! Finds out whether a sandboxed upstream server was refused an access, from what the server says: the kernel does not
 //! tell. The texts are the server's, and so prove nothing.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lockhouse_protocol::ServerName;
+use serde_json::json;
 
-use crate::definition::{Endpoint, ServerDefinition};
+use crate::definition::{Confinement, Endpoint, Network, ServerDefinition};
 
 /// How programs report the errors EACCES and EPERM, in lower case.
 const SIGNS: [&str; 5] =
@@ -19,6 +21,8 @@ pub(crate) struct RefusalNotice {
     server: ServerName,
     /// `FILE` or `FILE:LINE` where the server is configured.
     origin: String,
+    /// The configured sandbox.
+    confinement: Confinement,
     /// Whether the current process of the server has caused a log message.
     is_logged: AtomicBool,
 }
@@ -27,11 +31,12 @@ impl RefusalNotice {
     /// Creates the notice for a server; `None` if the server has no sandbox.
     pub(crate) fn new(server: &ServerName, definition: &ServerDefinition) -> Option<Self> {
         match &definition.endpoint {
-            Endpoint::Stdio(command) if command.confinement.is_some() => {
+            Endpoint::Stdio(command) => {
                 let (server, origin) = (server.clone(), definition.origin.clone());
-                Some(Self { server, origin, is_logged: AtomicBool::new(false) })
+                let confinement = command.confinement.clone()?;
+                Some(Self { server, origin, confinement, is_logged: AtomicBool::new(false) })
             }
-            Endpoint::Stdio(_) | Endpoint::Http(_) => None,
+            Endpoint::Http(_) => None,
         }
     }
 
@@ -46,17 +51,29 @@ impl RefusalNotice {
             return false;
         }
         if !self.is_logged.swap(true, Ordering::Relaxed) {
-            tracing::warn!(server = %self.server, "it reported a refused access; {}", self.advice());
+            tracing::warn!(server = %self.server, "it reported a refused access; {}", self.advice(text));
         }
         true
     }
 
-    /// Returns the advice for users, with the place of the setting.
-    pub(crate) fn advice(&self) -> String {
-        format!(
+    /// Returns the advice for users, with the place of the setting. If `text`, which the server wrote, names a path, the
+    /// advice has the line that grants its folder.
+    pub(crate) fn advice(&self, text: &str) -> String {
+        let general = format!(
             "it is confined by `sandbox` in {}: `read` and `write` of that key grant further paths, and `network = true` all sockets",
             self.origin
-        )
+        );
+        match refused_path(text)
+            .map(Path::new)
+            .and_then(Path::parent)
+            .filter(|folder| *folder != Path::new("/"))
+        {
+            Some(folder) => format!(
+                "{general}. If it may change what it says that it was refused, the key is {}",
+                sandbox_key(&self.confinement, folder)
+            ),
+            None => general,
+        }
     }
 
     /// Returns the advice for submitted code and the model, who cannot change the setting.
@@ -66,6 +83,29 @@ impl RefusalNotice {
             self.server
         )
     }
+}
+
+/// Returns the key `sandbox` of a configuration file that also grants changes of `folder`.
+fn sandbox_key(confinement: &Confinement, folder: &Path) -> String {
+    let list = |paths: &mut dyn Iterator<Item = &Path>| {
+        // A JSON string is a valid TOML string.
+        let quoted: Vec<String> = paths.map(|path| json!(path.to_string_lossy()).to_string()).collect();
+        (!quoted.is_empty()).then(|| format!("[{}]", quoted.join(", ")))
+    };
+    let network = match (confinement.profile, confinement.network) {
+        (_, Network::All) => Some("true".to_owned()),
+        (Some(_), Network::None) => Some("false".to_owned()),
+        (None, Network::None) | (_, Network::Internet) => None,
+    };
+    let write = confinement.write.iter().map(PathBuf::as_path).chain([folder]);
+    let parts = [
+        ("profile", confinement.profile.map(|profile| json!(profile.as_str()).to_string())),
+        ("read", list(&mut confinement.read.iter().map(PathBuf::as_path))),
+        ("write", list(&mut { write })),
+        ("network", network),
+    ];
+    let parts = parts.into_iter().filter_map(|(name, value)| Some(format!("{name} = {}", value?)));
+    format!("sandbox = {{ {} }}", parts.collect::<Vec<_>>().join(", "))
 }
 
 fn reports_refusal(text: &str) -> bool {
@@ -86,6 +126,8 @@ pub fn refused_path(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use crate::definition::{ConfinementProfile, ServerCommand, ServerLimits};
+
     use super::*;
 
     #[test]
@@ -103,5 +145,42 @@ mod tests {
             assert_eq!(refused_path(text), expected, "{text}");
         }
         assert!(!reports_refusal("the tool was denied by policy"));
+    }
+
+    #[test]
+    fn the_advice_has_a_line_to_paste_that_keeps_the_present_grants() {
+        let command =
+            |confinement| ServerCommand { confinement: Some(confinement), ..ServerCommand::default() };
+        let advice = |confinement: Confinement, text: &str| {
+            let endpoint = Endpoint::Stdio(command(confinement));
+            let definition = ServerDefinition::new(endpoint, ServerLimits::default(), "config.toml:3".into());
+            let notice = RefusalNotice::new(&ServerName::new("s").expect("a name"), &definition);
+            notice.expect("a sandbox").advice(text)
+        };
+        let refused = "EACCES: permission denied, rename '/srv/data/x.tmp'";
+        let profile = Confinement::with_profile(ConfinementProfile::Default);
+        for (confinement, text, expected) in [
+            (
+                profile.clone(),
+                refused,
+                r#"the key is sandbox = { profile = "default", write = ["/srv/data"] }"#,
+            ),
+            (
+                Confinement {
+                    read: vec!["/a b".into()],
+                    write: vec!["/c".into()],
+                    network: Network::All,
+                    profile: None,
+                },
+                refused,
+                r#"the key is sandbox = { read = ["/a b"], write = ["/c", "/srv/data"], network = true }"#,
+            ),
+            (profile.clone(), "EACCES: permission denied, open '/x'", "`network = true` all sockets"),
+            (profile, "no such file", "`network = true` all sockets"),
+        ] {
+            let advice = advice(confinement, text);
+            assert!(advice.starts_with("it is confined by `sandbox` in config.toml:3: "), "{advice}");
+            assert!(advice.ends_with(expected), "{advice}");
+        }
     }
 }

@@ -63,8 +63,9 @@ fn each_named_path_gets_what_its_kind_needs() {
     for (argument, read, write, withheld) in [
         ("~/docs", vec!["docs"], vec!["docs"], vec![]),
         ("~/docs/", vec!["docs"], vec!["docs"], vec![]),
-        ("~/notes.txt", vec![], vec!["notes.txt"], vec![]),
-        ("--file=~/notes.txt", vec![], vec!["notes.txt"], vec![]),
+        ("~/notes.txt", vec![], vec!["notes.txt"], vec!["notes.txt"]),
+        ("--file=~/notes.txt", vec![], vec!["notes.txt"], vec!["notes.txt"]),
+        ("~/docs/a.txt", vec!["docs"], vec!["docs"], vec![]),
         ("~/data/x.sqlite", vec!["data"], vec!["data"], vec![]),
         ("~/data/new.jsonl", vec!["data"], vec!["data"], vec![]),
         ("~/new.jsonl", vec![], vec![], vec!["new.jsonl"]),
