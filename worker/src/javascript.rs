@@ -38,5 +38,7 @@ mod timers;
 mod tool_requests;
 mod traceback;
 mod typescript;
+mod undefined_value;
+mod value_origin;
 
 pub(crate) use engine::JavaScript;

@@ -8,7 +8,7 @@
 pub mod channel;
 mod code_pages;
 pub mod engine;
-pub mod markdown_fence;
+pub mod program_text;
 pub mod sandbox;
 pub mod signals;
 mod stack_overflow;

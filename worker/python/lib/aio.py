@@ -40,7 +40,7 @@ def _as_coroutine_function(function):
 
 
 @_as_coroutine_function
-def call_tool(server, tool=None, arguments=None, /, **named):
+def call_tool(server=None, tool=None, arguments=None, /, **named):
     """Calls a tool by name, as `mcp_tools.call_tool` does."""
     return _call_tool(_calling_line(), server, tool, arguments, named)
 

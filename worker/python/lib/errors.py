@@ -47,6 +47,10 @@ def report(error, awaiting=None):
         location.frame = None
         _release(error)
     message = _message(error, line)
+    cause = _first_of_group(error)
+    if cause is not error:
+        # The message of a group names none of its errors.
+        message, location = f"{message}: {_in_one_line(cause)}", _innermost_location(cause.__traceback__, _frames(cause.__traceback__))
     return {
         "kind": class_name(error),
         "code": _clean(error.code, 100) if isinstance(error, ToolError) else None,
@@ -54,8 +58,15 @@ def report(error, awaiting=None):
         "line": line,
         "column": column,
         "traceback": _bounded(_describe(error, frames)) or None,
-        "hint": hint(error, message, location),
+        "hint": hint(cause, _message(cause), location),
     }
+
+
+def _first_of_group(error):
+    """The first error that is no group of an error and the errors within it."""
+    while isinstance(error, _GROUP) and error.exceptions:
+        error = error.exceptions[0]
+    return error
 
 
 def _release(error):

@@ -3,12 +3,13 @@ Messages contain names and types, and of values only the beginning of a text."""
 
 import ast
 import builtins
-from types import CoroutineType
+from types import CoroutineType, ModuleType
 
+import lockhouse_sources as sources
 from lockhouse_calls import NAMES_MAX, last_result, recent_results
 from lockhouse_excerpts import program_text
 from lockhouse_decoded import plain_type
-from lockhouse_values import Text
+from lockhouse_values import Blob, Text
 
 _NAME = 40
 _SOURCE = 60
@@ -25,15 +26,21 @@ class Expression:
 
 def failing(location, kind):
     """Yields the operand of each failed expression of a kind (such as `ast.Subscript`), with the node; innermost first."""
-    for node in _nodes(location, kind):
+    for node in nodes(location, kind):
         inner = getattr(node, "value", None) or getattr(node, "func", None) or getattr(node, "iter", None)
         if inner is not None:
-            yield Expression(_source(inner), _value(inner, location.frame)), node
+            yield Expression(source_of(inner), value_of(inner, location.frame)), node
 
 
 def subscript_key(node, frame):
     """The key of a subscript."""
-    return _value(node.slice, frame)
+    return value_of(node.slice, frame)
+
+
+def member_of(name, location):
+    """The name after the point where a line uses a name as in `name.member`; None if it does not."""
+    found = (node for node in _walk(location) if isinstance(node, ast.Attribute) and node.lineno == location.line)
+    return next((node.attr for node in found if isinstance(node.value, ast.Name) and node.value.id == name), None)
 
 
 def loop_source(name, location):
@@ -41,7 +48,7 @@ def loop_source(name, location):
     loops = [node for node in _walk(location) if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension))]
     for node in loops:
         if isinstance(node.target, ast.Name) and node.target.id == name and _line(node) <= location.line:
-            return Expression(_source(node.iter), _value(node.iter, location.frame))
+            return Expression(source_of(node.iter), value_of(node.iter, location.frame))
     return None
 
 
@@ -51,12 +58,12 @@ def _line(node):
 
 def _walk(location):
     try:
-        return list(ast.walk(ast.parse(program_text()))) if location.frame is not None else []
+        return list(ast.walk(sources.parse(program_text(), location.name))) if location.frame is not None else []
     except (SyntaxError, ValueError, RecursionError):
         return []
 
 
-def _nodes(location, kind):
+def nodes(location, kind):
     """The nodes that failed. Without a span, all nodes on the line, innermost first."""
     found = [node for node in _walk(location) if isinstance(node, kind) and node.lineno <= location.line <= node.end_lineno]
     if location.span is not None:
@@ -72,12 +79,12 @@ def _is_iter(node, span):
     return inner is not None and (inner.lineno, inner.col_offset) == span[:2]
 
 
-def _source(node):
+def source_of(node):
     text = " ".join((ast.get_source_segment(program_text(), node) or "this").split())
     return text if len(text) <= _SOURCE else f"{text[:_SOURCE]}…"
 
 
-def _value(node, frame):
+def value_of(node, frame):
     """Evaluates a name, constant or access to a part, as long as only built-in types are involved."""
     if isinstance(node, ast.Name):
         for names in (frame.f_locals, frame.f_globals, vars(builtins)):
@@ -88,14 +95,16 @@ def _value(node, frame):
     if isinstance(node, ast.Call):
         return last_result(_function_name(node.func), UNKNOWN)
     if isinstance(node, ast.Subscript):
-        container, key = _value(node.value, frame), _value(node.slice, frame)
+        container, key = value_of(node.value, frame), value_of(node.slice, frame)
         if plain_type(container) in (dict, list, tuple, Text, str) and type(key) in (str, int):
             try:
                 return container[key]
             except (LookupError, TypeError):
                 return UNKNOWN
     if isinstance(node, ast.Attribute):
-        container = _value(node.value, frame)
+        container = value_of(node.value, frame)
+        if isinstance(container, ModuleType):
+            return vars(container).get(node.attr, UNKNOWN)
         if type(type(container)) is type and type(container).__getattribute__ is object.__getattribute__:
             return getattr(container, "__dict__", {}).get(node.attr, UNKNOWN)
     return UNKNOWN
@@ -127,6 +136,8 @@ def shape(value):
         return f"text ({clip(value)})"
     if type(value) is CoroutineType:
         return "a coroutine"
+    if type(value) is Blob:
+        return f"a Blob: its bytes are .data, and it has .mime_type ({clip(value.mime_type)}) and .name"
     name = _NAMES(type(value))
     return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
 
@@ -146,6 +157,8 @@ def _outline(value):
     if plain_type(value) in (list, tuple):
         first = value[0] if value else None
         return f"array of {len(value)} {_record(first)}" if plain_type(first) is dict else f"array of {len(value)}"
+    if type(value) is Blob:
+        return "Blob {data, mime_type, name}"
     return "null" if value is None else f"text of {len(value)} characters" if isinstance(value, str) else _NAMES(type(value))
 
 

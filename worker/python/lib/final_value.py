@@ -35,3 +35,12 @@ def advice(body):
     targets = last.targets if isinstance(last, ast.Assign) else [last.target] if isinstance(last, (ast.AugAssign, ast.AnnAssign)) else []
     names = [target.id for target in targets if isinstance(target, ast.Name)]
     return f"end with an expression; `{names[0][:60]}` was assigned on line {last.lineno}" if names else None
+
+
+def only_prints(body):
+    """Whether the last expression is itself a call of `print` or `pprint`, whose None is no value."""
+    last = body[-1] if body else None
+    if not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call):
+        return False
+    function = last.value.func
+    return (getattr(function, "attr", None) or getattr(function, "id", None)) in ("print", "pprint")

@@ -2,8 +2,6 @@
 
 import difflib
 import errno
-import keyword
-import re
 from types import ModuleType
 
 import lockhouse_files as files
@@ -13,8 +11,8 @@ from lockhouse_calls import ToolError
 from lockhouse_refusals import (
     DEBUGGER, ENVIRONMENT, FILES, NATIVE_FILES, NETWORK, PACKAGES, PARALLEL, PREFIX, SYSTEM, missing_module_reason,
 )
-from lockhouse_excerpts import current_line, program_text
 from lockhouse_expressions import results_so_far
+from lockhouse_hints_syntax import hint_for_syntax
 
 _DATABASE = (f"{PREFIX}: SQLite itself opens no files of the host and none in memory: open each database with "
              "sqlite3.connect(path), without ATTACH")
@@ -88,42 +86,6 @@ def hint(error, message, location):
         return None  # Values of the code may be in a state that cannot be inspected.
 
 
-def _hint_for_syntax(error, message, location):
-    line = current_line(error.lineno if type(error.lineno) is int else 0)
-    for part, words in _SYNTAX:
-        if part in message:
-            return words
-    if re.search(r"^\s*```", program_text(), re.MULTILINE):
-        return "send the program without the Markdown fence: no ``` before and after it"
-    if _TYPESCRIPT.search(program_text()):
-        return 'this looks like TypeScript: send it with language "typescript", or write it in Python'
-    if _OPERATORS.search(line):
-        return "in Python it is `and`, `or`, `not`, ==, !=, and None, True, False"
-    named = re.match(r"\s*(\w+)\s*=[^=]", line)
-    if named and keyword.iskeyword(named[1]):
-        return f"{named[1]} is a word of the language: use another name, such as {named[1]}_"
-    if re.match(r"\s*(else|elif|except|finally)\b", line):
-        return f"`{line.split()[0].rstrip(':')}` needs the block that it belongs to right above it, at the same indentation"
-    return None
-
-
-_SYNTAX = (
-    ("'return' outside function", "the last expression is the result; no return is needed"),
-    ("'await' outside async function", "write `async def`, and `await` where it is called; at the top level await works too"),
-    ("asynchronous comprehension outside", "write `async def`, and `await` where it is called"),
-    ("invalid character '\u201c'", 'write straight quotes: " or \''),
-    ("invalid character '\u201d'", 'write straight quotes: " or \''),
-    ("invalid character '\u2018'", 'write straight quotes: " or \''),
-    ("invalid character '\u2019'", 'write straight quotes: " or \''),
-    ("inconsistent use of tabs", "indent with spaces alone"),
-    ("unindent does not match", "indent each line of a block by the same spaces as the first"),
-)
-_TYPESCRIPT = re.compile(
-    r"^\s*(?:export\s+)?(?:const|let|var|interface|enum)\s+[\w{\[$]|^\s*(?:async\s+)?function\b.*\{|=>|===|^\s*//"
-    r"|^\s*import\s+.*\sfrom\s+['\"]|^\s*type\s+\w+\s*=\s*[{|]", re.MULTILINE)
-_OPERATORS = re.compile(r"&&|\|\||(?<![<>=!])!(?!=)|!==|\+\+|--")
-
-
 def _hint_for_runtime(error, message, location):
     if "cannot be called from a running event loop" in message or "event loop is already running" in message:
         return "top-level await works here: write `await main()` instead of loop.run_until_complete(main())"
@@ -148,7 +110,7 @@ def _hint_for_tool(error, message, location):
 
 
 _HINTS = (
-    (SyntaxError, _hint_for_syntax),
+    (SyntaxError, hint_for_syntax),
     (NameError, names.hint_for_name),
     (KeyError, values.hint_for_key),
     (IndexError, values.hint_for_index),

@@ -9,10 +9,13 @@ from types import CoroutineType, ModuleType
 
 import lockhouse_expressions as expressions
 from lockhouse_calls import identifier, known_servers, search_names
-from lockhouse_servers import ServerModule
+from lockhouse_servers import ServerModule, unknown_server_message
 from lockhouse_expressions import UNKNOWN, clip, keys_of, shape
 from lockhouse_decoded import plain_type
-from lockhouse_values import Text
+from lockhouse_excerpts import current_line
+from lockhouse_hints_packages import hint_for_loaded_module, hint_for_usual_name
+from lockhouse_hints_syntax import hint_for_entities
+from lockhouse_values import Blob, Text
 
 _PYTHON_NAMES = {"true": "True", "false": "False", "null": "None", "undefined": "None", "nil": "None", "console": "print(...)",
             "JSON": "the module json", "Math": "the module math", "Promise": "asyncio.gather", "require": "import"}
@@ -27,8 +30,10 @@ def hint_for_name(error, message, location):
             return f"write `import mcp_tools.{identifier(server)} as {identifier(server)}` first"
     if name in sys.modules["mcp_tools"].__all__:
         return f"write `from mcp_tools import {name}` first"
-    if name in sys.modules and "." not in name:
-        return f"write `import {name}` first"
+    member = expressions.member_of(name, location)
+    words = hint_for_loaded_module(name, member) or _hint_for_key_or_entity(name, current_line(location.line))
+    if words:
+        return words
     if name in _PYTHON_NAMES:
         return f"in Python it is {_PYTHON_NAMES[name]}"
     names = {known for known in vars(sys.modules["__main__"]) if known[:2] != "__"}
@@ -37,12 +42,30 @@ def hint_for_name(error, message, location):
     near = difflib.get_close_matches(name, sorted(names), 1, 0.75)
     if near:
         return f"did you mean {near[0]}?"
-    tool = _hint_for_tool(name)
-    if tool:
-        return tool
+    words = _hint_for_tool(name) or _hint_for_server(name, member) or hint_for_usual_name(name)
+    if words:
+        return words
     names.update(known for known in vars(builtins) if known[:1] != "_")
     near = difflib.get_close_matches(name, sorted(names), 1, 0.75)
     return f"did you mean {near[0]}?" if near else None
+
+
+def _hint_for_key_or_entity(name, line):
+    """For a key without quotes, and for the name in an HTML entity."""
+    if f"&{name};" in line:
+        return hint_for_entities(line)
+    if re.search(rf"[{{,]\s*{re.escape(name)}\s*:", line):
+        return f'write the key in quotes, {{"{name}": ...}}, or a named argument, {name}=...'
+    return None
+
+
+def _hint_for_server(name, member):
+    """For a name that was used like a server, or like the session of an MCP client."""
+    if member in ("call_tool", "callTool", "list_tools", "read_resource"):
+        return f"there is no session to open, and {member} is a function: write `call_tool(\"SERVER.TOOL\", {{...}})`"
+    if "__" in name.strip("_"):
+        return unknown_server_message(name.removeprefix("mcp__").partition("__")[0])
+    return _hint_for_tool(member) if member else None
 
 
 def _hint_for_local(name, location):
@@ -94,6 +117,8 @@ def hint_for_attribute(error, message, location):
         return f"did you mean .{near[0]}?" if near else "the tool answered text; if it is JSON, .json() gives its value"
     if value is None:
         return f"{source} is None here: look before you use it, as with `if ... is not None:`"
+    if type(value) is Blob:
+        return f"{source} is {shape(value)}"
     if type(value) is CoroutineType:
         return f"await is missing: write `(await {source}).{name}`"
     if plain_type(value) is dict:
@@ -102,6 +127,9 @@ def hint_for_attribute(error, message, location):
         near = difflib.get_close_matches(name, keys_of(value), 1)
         suggestion = f"did you mean {source}[{clip(near[0])}]? " if near else ""
         return f"{suggestion}{source} is {shape(value)}"
+    inner = next((key for key, one in vars(value).items() if isinstance(one, type) and hasattr(one, name)), None) if isinstance(value, ModuleType) else None
+    if inner:
+        return f"{source} is a module: did you mean {source}.{inner}.{name}?"
     near = difflib.get_close_matches(name, _attributes(value), 1)
     if near:
         return f"did you mean .{near[0]}?"
@@ -123,6 +151,8 @@ def _attributes(value):
 def hint_for_import(error, message, location):
     found = re.match(r"cannot import name '(\w+)' from '([\w.]+)'", message)
     module = sys.modules.get(found[2]) if found else None
+    if found and found[2] == "mcp_tools":
+        return _hint_for_tool(found[1])
     if module is None or found[2].startswith("mcp_tools"):
         return None
     near = difflib.get_close_matches(found[1], _attributes(module), 3)

@@ -4,19 +4,22 @@ import ast
 import difflib
 import re
 from json import JSONDecodeError
-from types import CoroutineType, FunctionType
+from types import CoroutineType, FunctionType, ModuleType
 
 import lockhouse_sources as sources
 import lockhouse_expressions as expressions
+from lockhouse_hints_async import hint_for_values
 from lockhouse_servers import ServerModule
 from lockhouse_excerpts import current_line
 from lockhouse_expressions import UNKNOWN, clip, keys_of, shape
 from lockhouse_decoded import plain_type
-from lockhouse_values import Text
+from lockhouse_values import Blob, Text
 
 
 def hint_for_key(error, message, location):
     key = error.args[0] if len(error.args) == 1 and type(error.args[0]) in (str, int) else UNKNOWN
+    if message.startswith("slice("):  # Since Python 3.12.
+        return _hint_for_slice(None, location)
     for expression, node in expressions.failing(location, ast.Subscript):
         if plain_type(expression.value) is not dict or expressions.subscript_key(node, location.frame) != key:
             continue
@@ -40,7 +43,9 @@ def hint_for_index(error, message, location):
 
 def hint_for_value(error, message, location):
     if message.startswith("a coroutine was expected"):
-        return "it is a value already, and needs no asyncio.run; functions to await are in mcp_tools.aio"
+        return hint_for_values(location)
+    if message.startswith("Unknown format code"):
+        return _hint_for_number(location)
     if not isinstance(error, JSONDecodeError):
         return None
     text = error.doc if type(error.doc) is str else str(error.doc)
@@ -50,11 +55,37 @@ def hint_for_value(error, message, location):
 
 
 def hint_for_type(error, message, location):
+    words = hint_for_values(location) or _hint_for_blob(message, location) or _hint_for_number(location)
+    if words:
+        return words
     for part, words in _TYPE_ERRORS:
         found = re.search(part, message)
         if found:
             return words(found, location) if callable(words) else words
     return None
+
+
+def _hint_for_blob(message, location):
+    """What to pass where bytes are needed and a Blob was passed."""
+    for _, node in expressions.failing(location, ast.Call) if "'Blob'" in message else ():
+        for argument in node.args:
+            if type(expressions.value_of(argument, location.frame)) is Blob:
+                name = expressions.source_of(argument)
+                return f"{name} is a Blob: its bytes are {name}.data"
+    return None
+
+
+def _hint_for_number(location):
+    """What to write for the text of a tool that was used as a number."""
+    for node in expressions.nodes(location, (ast.BinOp, ast.Compare, ast.Call, ast.FormattedValue)):
+        for part in ast.iter_child_nodes(node):
+            value = expressions.value_of(part, location.frame)
+            if isinstance(value, Text) and _NUMBER.fullmatch(value):
+                return f"{expressions.source_of(part)} is text, as the tool answered it: write float({expressions.source_of(part)})"
+    return None
+
+
+_NUMBER = re.compile(r"\s*[-+]?\d+(?:\.\d+)?\s*")
 
 
 def _hint_for_text_subscript(found, location):
@@ -83,6 +114,12 @@ def _hint_for_subscript(found, location):
     return "await is missing" if "coroutine" in found[0] else None
 
 
+def _hint_for_slice(found, location):
+    """A part was taken from a dict by position."""
+    subscripts = expressions.failing(location, ast.Subscript)
+    return next((f"{expression.source} is {shape(expression.value)}" for expression, _ in subscripts if plain_type(expression.value) is dict), None)
+
+
 def _hint_for_iteration(found, location):
     if "coroutine" in found[0]:
         return "await is missing: write `await` before the call"
@@ -97,8 +134,19 @@ def _hint_for_call(found, location):
             return f"{expression.source} is an MCP server: call one of its tools, as in {expression.source}.{_first_tool(expression.value)}(...)"
         if plain_type(expression.value) in (dict, list, tuple, Text, str):
             return f"{expression.source} is {shape(expression.value)}: take from it with [...]"
+        if isinstance(expression.value, ModuleType):
+            return _hint_for_module(expression)
         return f"{expression.source} is {shape(expression.value)}" if expression.value is not UNKNOWN else None
     return None
+
+
+def _hint_for_module(expression):
+    """How to call the function of a module that has its name."""
+    name = expression.value.__name__
+    own = name.rpartition(".")[2]
+    if own not in vars(expression.value):
+        return f"{expression.source} is a module: call one of its functions"
+    return f"{expression.source} is a module: write `from {name} import {own}` first"
 
 
 def _first_tool(server):
@@ -128,5 +176,6 @@ _TYPE_ERRORS = (
     (r"is not JSON serializable", "return or pass the value itself: dates, sets, dataclasses and Decimal become JSON here without json.dumps"),
     (r"the JSON object must be str", "it is a value already: use it as it is"),
     (r"cannot be passed to a tool", "pass text, numbers, booleans, None, lists and dicts of them, dates, bytes or dataclasses"),
+    (r"unhashable type: 'slice'", _hint_for_slice),
     (r"unhashable type: '(list|dict|set)'", "keys of dicts and members of sets must not change: use a tuple or text"),
 )

@@ -62,8 +62,10 @@ def load_result(handle):
     return unwrap_reply(stored_value, _lockhouse.load_result(str(handle)))
 
 
-def call_tool(server, tool=None, arguments=None, /, **named):
+def call_tool(server=None, tool=None, arguments=None, /, **named):
     """Calls a tool by name: call_tool("github", "list_issues", {...}) or call_tool("github.list_issues", owner="a").
+
+    Also in the forms of MCP clients: call_tool({"name": "github.list_issues", "arguments": {...}}), and the same as named arguments.
 
     `timeout=` is the time limit in seconds, instead of the server's configured one. An argument of the tool that is
     named `timeout` must be passed in the dict.
@@ -73,23 +75,45 @@ def call_tool(server, tool=None, arguments=None, /, **named):
 
 def _parse_call(server, tool, arguments, named):
     """Returns server, tool, JSON arguments and timeout for any form of `call_tool`."""
-    if tool is not None and not isinstance(tool, str):
+    if isinstance(server, dict) and not _is_decoded(server):
+        parts = dict(server)
+        server, tool, arguments = _client_form(parts)
+        if parts:
+            raise ToolError("invalid_arguments", f"call_tool takes no {next(iter(parts))!r} beside the name: put it into \"arguments\"")
+    elif server is None:
+        server, tool, arguments = _client_form(named)
+    if tool is not None and (not isinstance(tool, str) or tool.lstrip()[:1] == "{"):
         tool, arguments = None, tool
     server, tool = _server_and_tool(server, tool)
     timeout = named.pop("timeout", None) if _is_call_timeout(server, tool, arguments, named) else None
-    if _is_decoded(arguments):  # The names in it come from a server, and must not become the names of arguments.
+    if arguments is None and [*named] == ["arguments"] and not _has_parameter(server, tool, "arguments"):
+        arguments = named.pop("arguments")
+    # Names that come from a server must not become the names of arguments, and those in a text may.
+    if _is_decoded(arguments) or isinstance(arguments, str):
         arguments = [arguments]
     if isinstance(arguments, (list, tuple)):
         return server, tool, _encode_arguments(server, tool, (), arguments, named), timeout
     return server, tool, _encode_arguments(server, tool, (), (), {**(arguments or {}), **named}), timeout
 
 
+def _client_form(parts):
+    """Takes server, tool and arguments out of the parts of a call in the form of MCP clients."""
+    server, tool, name = (parts.pop(key, None) for key in ("server", "tool", "name"))
+    tool = name if tool is None else tool
+    if tool is None:
+        raise ToolError("invalid_arguments", 'call_tool needs the name of a tool: write call_tool("server.tool", {...})')
+    return (tool, None, parts.pop("arguments", None)) if server is None else (server, tool, parts.pop("arguments", None))
+
+
 def _is_call_timeout(server, tool, arguments, named):
     """Whether `timeout=` is the timeout of the call. Without a dict it may be an argument of the tool."""
-    if "timeout" not in named or arguments is not None or server not in known_servers():
-        return "timeout" in named
-    rows = _tools_of(server).values()
-    return not any(row["name"] == tool and "timeout" in row.get("parameters", ()) for row in rows)
+    return "timeout" in named and (arguments is not None or not _has_parameter(server, tool, "timeout"))
+
+
+def _has_parameter(server, tool, name):
+    """Whether a tool is known to have this parameter."""
+    rows = _tools_of(server).values() if server in known_servers() else ()
+    return any(row["name"] == tool and name in row.get("parameters", ()) for row in rows)
 
 
 def _server_and_tool(server, tool):

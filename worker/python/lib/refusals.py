@@ -16,8 +16,8 @@ import sys
 from importlib.machinery import BuiltinImporter, FrozenImporter
 
 import lockhouse_files_store as files
-from lockhouse_calls import identifier, find_server
-from lockhouse_servers import ServerFinder
+from lockhouse_calls import find_server, identifier, known_servers
+from lockhouse_servers import ServerFinder, servers_text
 from lockhouse_sources import is_code
 from lockhouse_dialects import DialectFinder
 from skills import SkillFinder
@@ -265,6 +265,15 @@ _ALTERNATIVES = {
 }
 
 
+# Packages of MCP clients.
+_CLIENTS = ("mcp", "fastmcp", "mcp_use", "langchain_mcp_adapters")
+
+
+def is_elsewhere(name):
+    """Whether workers with packages have a module, and this worker has not."""
+    return name in _elsewhere
+
+
 def _missing_module_message(name):
     parts = name.split(".")
     top, words = parts[0], missing_module_reason(name)
@@ -272,12 +281,16 @@ def _missing_module_message(name):
     server = find_server(parts[1]) if top in ("servers", "mcp", "tools") and len(parts) > 1 else None
     if words is None and server is not None:
         words = f"the MCP server is at mcp_tools.{identifier(server)}"
+    elif words is None and top in _CLIENTS and known_servers():
+        words = f"the MCP servers are connected already, without a client: write `from mcp_tools.{identifier(known_servers()[0])} import ...`; {servers_text()}"
     elif words is None:
-        words = f"{PREFIX}: {_missing_package_reason(name, top)}"
+        words = f"{PREFIX}: {missing_package_reason(name)}"
     return f"No module named {name!r}: {words}"
 
 
-def _missing_package_reason(name, top):
+def missing_package_reason(name):
+    """Why a module cannot be imported, and what to do instead."""
+    top = name.partition(".")[0]
     if top in _elsewhere:
         return (f"this worker was started without packages, because the program (in a session: its first one) has no statement that "
                 f"imports them; write `import {top}` in the program, and use a new session")

@@ -24,6 +24,7 @@ import lockhouse_streams
 from lockhouse_values import to_json
 
 _RESULT = lockhouse_check.RESULT
+_NO_VALUE = object()  # None is a value.
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _RESERVE_BYTES = 2 * 1024 * 1024
 _WARM_UPS_IN_ZYGOTE = 8  # CPython 3.11 and later specialize code that has run this often.
@@ -58,6 +59,7 @@ class _Execution:
     loop = None
     coroutine = None
     advice = None
+    only_prints = False
     first_main = None
     session_main = None
     runs = 0
@@ -112,7 +114,8 @@ def warm():
 
 
 def run(code, servers, session=False, check_only=False, tools="", host_files=""):
-    """Runs a program, or only checks it. Returns ("value", JSON or None), ("no_value", advice), or the kind of failure and a dict that describes it."""
+    """Runs a program, or only checks it. Returns ("value", JSON or None for no value), ("no_value", advice), or the kind of failure and a
+    dict that describes it."""
     # CPython 3.11 to 3.13 allocate an integer to enter some handlers, such as `finally`, in a long function. When no memory is
     # left, they try again forever. The handler of `except` in a short function needs none.
     try:
@@ -132,7 +135,10 @@ def _answer(code, servers, session, check_only, tools, host_files):
     lockhouse_host_files.begin_run(host_files)
     main, filename = _session_module() if session else _new_main_module(), sources.begin_program(code, _run_number(session))
     value = _execute(code, main, filename, check_only)
-    answer = ("no_value", _Execution.advice) if value is None and _Execution.advice else ("value", None if value is None else to_json(value))
+    if value is not _NO_VALUE:
+        answer = "value", to_json(value)
+    else:
+        answer = ("no_value", _Execution.advice) if _Execution.advice else ("value", None)
     lockhouse_host_files.send_outputs()
     lockhouse_refusals.warn_of_hidden_refusals()
     lockhouse_streams.flush()
@@ -192,23 +198,24 @@ def _execute(code, main, filename, check_only):
     lockhouse_dialects.offer(program, tree, names)
     lockhouse_check.check(tree, code, names)
     if check_only:
-        return None
+        return _NO_VALUE
     del tree
     result = eval(program, names)
     if isinstance(result, CoroutineType):
         _run_coroutine(result)
-    value = names.pop(_RESULT, None)
+    value = names.pop(_RESULT, _NO_VALUE)
     # If the result is a coroutine, as for `main()`, its return value is wanted.
-    return _run_coroutine(value) if isinstance(value, CoroutineType) else value
+    value = _run_coroutine(value) if isinstance(value, CoroutineType) else value
+    return _NO_VALUE if value is None and _Execution.only_prints else value
 
 
 def _compile(code, filename):
     """Returns the syntax tree of the program, and its code, which assigns the last expression to a reserved name."""
     try:
-        tree = compile(code, filename, "exec", ast.PyCF_ONLY_AST | _FLAGS, dont_inherit=True)
+        tree = sources.parse(code, filename, _FLAGS)
         body = _final_block(tree.body)
         lockhouse_final_value.call_last_function(tree, body)
-        _Execution.advice = lockhouse_final_value.advice(body)
+        _Execution.advice, _Execution.only_prints = lockhouse_final_value.advice(body), lockhouse_final_value.only_prints(body)
         if body and isinstance(body[-1], ast.Expr):
             last = body[-1]
             name = ast.copy_location(ast.Name(_RESULT, ast.Store()), last)

@@ -186,12 +186,20 @@ def split_flat_name(name, marks=("__", ".", "/", "_")):
 
 
 def unknown_server_message(name):
-    """Message for an unknown server."""
-    servers = known_servers()
-    shown = ", ".join(servers[:NAMES_MAX]) + (f" and {len(servers) - NAMES_MAX} more" if len(servers) > NAMES_MAX else "")
-    near = difflib.get_close_matches(name, map(identifier, servers), 1)
+    """Message for an unknown server, or for a tool that was named with its server where a server is expected."""
+    server, tool = split_flat_name(name, ("__",)) or (None, None)
+    if server is not None:
+        return f"{name!r} names the tool {tool} of the MCP server {server}: write `from mcp_tools.{identifier(server)} import {identifier(tool)}`"
+    near = difflib.get_close_matches(name, map(identifier, known_servers()), 1)
     hint = f"did you mean {near[0]}? " if near else ""
-    return f"there is no MCP server {name!r}; {hint}servers: {shown or 'none'}"
+    return f"there is no MCP server {name!r}; {hint}{servers_text()}"
+
+
+def servers_text():
+    """The first names of the servers, for messages."""
+    servers = known_servers()
+    more = f" and {len(servers) - NAMES_MAX} more" if len(servers) > NAMES_MAX else ""
+    return f"servers: {', '.join(servers[:NAMES_MAX]) or 'none'}{more}"
 
 
 class ServerFinder:

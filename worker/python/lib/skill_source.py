@@ -30,7 +30,8 @@ def source_of(thing):
     name = getattr(thing, "__name__", None)
     inner = unwrap(thing)
     is_function = isinstance(inner, FunctionType)
-    program = _Program("".join(sources.lines_of(inner.__code__.co_filename if is_function else sources.current())))
+    lines = sources.lines_of(inner.__code__.co_filename if is_function else sources.current())
+    program = _Program(sources.without_indentation("".join(lines)))
     node = program.definition(name)
     line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) if node else None
     is_another = is_function and inner.__code__.co_firstlineno != line

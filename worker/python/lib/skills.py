@@ -84,6 +84,13 @@ def run(name, /, *arguments, **named):
     return found[0](*arguments, **named)
 
 
+class Skill(ModuleType):
+    """The module of a skill. It can be called like the function of its name, as after `from skills import weekly_report`."""
+
+    def __call__(self, *arguments, **named):
+        return run(self.__name__[len(_PREFIX):], *arguments, **named)
+
+
 class SkillFinder:
     """Import finder for `skills.<name>`. A skill is an ordinary module whose code has the permissions of the program."""
 
@@ -105,7 +112,7 @@ class SkillFinder:
     @staticmethod
     def create_module(spec):
         _imported.append(spec.name)
-        module = ModuleType(spec.name)
+        module = Skill(spec.name)
         module.__version__ = spec.loader_state["version"]
         module.__file__ = spec.origin  # Python uses it to report circular imports.
         return module

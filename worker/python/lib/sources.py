@@ -1,7 +1,9 @@
 """Source texts for tracebacks: of the current program, of earlier programs of the session, and of skills."""
 
+import ast
 import io
 import linecache
+import textwrap
 
 CODE = "<code>"  # File name of the current program in tracebacks.
 SKILL = "skills/"  # Prefix of the file names of skills.
@@ -71,3 +73,29 @@ def program_text(characters_max):
     """The current program; empty if it is longer than the maximum."""
     lines = _lines.get(_current, ())
     return "".join(lines) if sum(map(len, lines)) <= characters_max else ""
+
+
+def without_indentation(code):
+    """A program without the indentation of its first line, if all of its lines have that."""
+    return textwrap.dedent(code) if _indentation(code) else code
+
+
+def parse(code, name, flags=0):
+    """The syntax tree of a program, with the positions of the submitted text. A program may be indented as a whole."""
+    plain = without_indentation(code)
+    width = _indentation(code) - _indentation(plain)
+    try:
+        tree = compile(plain, name, "exec", ast.PyCF_ONLY_AST | flags, dont_inherit=True)
+    except SyntaxError as error:
+        error.offset = error.offset + width if error.offset else error.offset
+        raise
+    for node in ast.walk(tree) if width else ():
+        if hasattr(node, "col_offset"):
+            node.col_offset += width
+            node.end_col_offset += width
+    return tree
+
+
+def _indentation(code):
+    """The number of characters before the first word of a program, in its line."""
+    return len(code[:len(code) - len(code.lstrip())].rpartition("\n")[2])

@@ -92,7 +92,7 @@ class Blob:
         return len(self.data)
 
     def __repr__(self):
-        return f"Blob({self.mime_type}, {len(self.data)} bytes)"
+        return f"Blob(data=<{len(self.data)} bytes>, mime_type={self.mime_type!r}, name={self.name!r})"
 
 
 def parse(text):

@@ -8,7 +8,7 @@ use std::ffi::CString;
 
 use lockhouse_protocol::{CodeError, Job, LoadedPackage, Outcome, PythonPackages, SandboxProfile};
 use lockhouse_worker::engine::{Engine, EngineError, PreparedEngine};
-use lockhouse_worker::markdown_fence::blank_fence;
+use lockhouse_worker::program_text::program;
 use lockhouse_worker::sandbox::Sandboxed;
 use lockhouse_worker::tool_host::ToolHost;
 use pyo3::ffi;
@@ -22,7 +22,7 @@ use crate::{native, recipes};
 const STANDARD_MODULES: &str = include_str!("../lib/standard_modules.py");
 
 /// Embedded Python modules, in an order in which each one imports only earlier ones.
-const MODULES: [(&str, &str); 35] = [
+const MODULES: [(&str, &str); 38] = [
     ("lockhouse_values", include_str!("../lib/values.py")),
     ("lockhouse_decoded", include_str!("../lib/decoded.py")),
     ("lockhouse_results", include_str!("../lib/results.py")),
@@ -52,6 +52,9 @@ const MODULES: [(&str, &str); 35] = [
     ("lockhouse_refusals", include_str!("../lib/refusals.py")),
     ("lockhouse_excerpts", include_str!("../lib/excerpts.py")),
     ("lockhouse_expressions", include_str!("../lib/expressions.py")),
+    ("lockhouse_hints_syntax", include_str!("../lib/hints_syntax.py")),
+    ("lockhouse_hints_packages", include_str!("../lib/hints_packages.py")),
+    ("lockhouse_hints_async", include_str!("../lib/hints_async.py")),
     ("lockhouse_hints_names", include_str!("../lib/hints_names.py")),
     ("lockhouse_hints_values", include_str!("../lib/hints_values.py")),
     ("lockhouse_hints", include_str!("../lib/hints.py")),
@@ -60,7 +63,8 @@ const MODULES: [(&str, &str); 35] = [
     ("lockhouse_runner", include_str!("../lib/runner.py")),
 ];
 /// Embedded Python modules that only zygotes with packages execute, in an order in which each one imports only earlier ones.
-const PACKAGE_MODULES: [(&str, &str); 3] = [
+const PACKAGE_MODULES: [(&str, &str); 4] = [
+    ("lockhouse_shown_images", include_str!("../lib/shown_images.py")),
     ("lockhouse_path_arguments", include_str!("../lib/path_arguments.py")),
     ("lockhouse_module_memory", include_str!("../lib/module_memory.py")),
     ("lockhouse_packages", include_str!("../lib/packages.py")),
@@ -186,7 +190,7 @@ impl Engine for PythonEngine {
 
     fn run(&mut self, _sandboxed: &Sandboxed, job: &Job) -> Outcome {
         let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
-        let code = blank_fence(&job.code);
+        let code = program(&job.code);
         let outcome = Python::attach(|py| {
             let tools = PyString::from_bytes(py, &job.tools)?;
             let files = PyString::from_bytes(py, &job.files)?;

@@ -17,7 +17,7 @@ const EXPRESSION_CHARACTERS_MAX: usize = 60;
 
 /// Maximum size in bytes of a program that is parsed for an error message. Larger programs are not parsed, to save
 /// time.
-const PARSED_BYTES_MAX: usize = 256 * 1024;
+pub(super) const PARSED_BYTES_MAX: usize = 256 * 1024;
 
 /// Maximum number of names collected from one program, to suggest a similar one for an unknown name.
 const NAMES_MAX: usize = 2_000;
@@ -47,6 +47,12 @@ pub(super) fn find(source: &str, position: Position, operation: FailedOperation)
     let mut finder = Finder { operation, at, line_end, best: None };
     with_parsed(source, |program| finder.visit_program(program))?;
     let (_, span) = finder.best?;
+    expression_text(source, span)
+}
+
+/// Returns the source text of an expression on one line, shortened if it is long. Returns `None` for a span that is not in
+/// the source text.
+pub(super) fn expression_text(source: &str, span: Span) -> Option<String> {
     let words: Vec<&str> = source.get(span.start as usize..span.end as usize)?.split_whitespace().collect();
     let text = words.join(" ");
     Some(match text.char_indices().nth(EXPRESSION_CHARACTERS_MAX) {

@@ -40,18 +40,23 @@
     return `it is a tool: write \`await ${shown}.${row.identifier ?? row.tool}({ ... })\``;
   };
 
-  // Suggests a name that the program declares, a global or a tool.
-  realm.suggestName = (name, bound) => {
+  // Suggests a name that the program declares, a global or a tool. `member` is the property that the program reads of the name.
+  realm.suggestName = (name, bound, member) => {
     if (pythonNames.has(name)) return `in TypeScript it is ${pythonNames.get(name)}`;
     const near = realm.placeOfTool(name) ?? closest(name, bound) ?? closest(name, names(globalThis).filter((other) => other !== name));
-    if (!near) return null;
-    return near.startsWith("it is") ? near : `did you mean ${near}?`;
+    if (near) return near.startsWith("it is") ? near : `did you mean ${near}?`;
+    if (["callTool", "call_tool", "listTools"].includes(member)) {
+      return `there is no client to connect, and ${member} is a function: write \`await callTool("SERVER.TOOL", { ... })\``;
+    }
+    if (name.includes("__")) return realm.unknownServerError(name.replace(/^mcp__/, "").split("__")[0]).message;
+    return member ? realm.placeOfTool(member)?.replace("it is", `${member} is`) : null;
   };
   realm.suggestServer = (name) => {
     const server = realm.serverName(globalThis[name]) && servers.get(name);
     return server ? `${name} is an MCP server: call one of its tools, as in await ${name}.TOOL({ ... })` : null;
   };
   realm.suggestMethod = (name) => {
+    if (names(Number.prototype).includes(name) && !(name in Object.prototype)) return `only a number has .${name}: write Number(...).${name}(...)`;
     if (pythonMethods.has(name)) return `in TypeScript it is ${pythonMethods.get(name)}`;
     const all = standardNames();
     const near = all.includes(name) ? undefined : closest(name, all);
@@ -59,13 +64,14 @@
   };
 
   const RESULTS_CHARS = 300;
-  // Describes the outlines of recent results: their structure, never their contents.
-  const describeOutline = ([kind, count, keys]) => {
-    const record = keys && `{${[...keys.slice(0, NAMES_MAX), ...(keys.length > NAMES_MAX ? ["…"] : [])].join(", ")}}`;
-    if (kind === "object") return `object ${record}`;
-    if (kind !== "array") return kind === "string" ? "text" : kind;
-    return `array of ${count}${record ? ` ${record}` : ""}`;
+  // Describes the outline of a value: its structure, never its contents.
+  const describeRecord = ({ keys }) => `{${[...keys.slice(0, NAMES_MAX), ...(keys.length > NAMES_MAX ? ["…"] : [])].join(", ")}}`;
+  const describeOutline = (outline) => {
+    if (outline.kind === "object") return `object ${describeRecord(outline)}`;
+    if (outline.kind !== "array") return outline.kind === "string" ? "text" : outline.kind;
+    return `array of ${outline.count}${outline.item?.kind === "object" ? ` ${describeRecord(outline.item)}` : ""}`;
   };
+  realm.describeOutline = describeOutline;
   realm.describeAnswers = () => {
     const shown = answers().map(([subject, outline]) => `"${subject}": ${describeOutline(outline)}`);
     return shown.length ? `results so far: ${shown.join("; ")}`.slice(0, RESULTS_CHARS) : null;

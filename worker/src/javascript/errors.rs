@@ -32,8 +32,7 @@ pub(super) fn syntax_error(source: &str, error: SyntaxError) -> CodeError {
     let mut description = code_error("SyntaxError", error.message);
     truncate(&mut description.message, MESSAGE_BYTES_MAX);
     description.traceback = error.position.map(|position| traceback::position_with_excerpt(position, source));
-    description.hint =
-        syntax_error_hints::hint(source, &description.message, error.position).map(str::to_owned);
+    description.hint = syntax_error_hints::hint(source, &description.message, error.position);
     add_position(&mut description, error.position);
     description
 }

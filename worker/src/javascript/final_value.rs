@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use oxc::allocator::{ArenaBox, ArenaVec, TakeIn};
+use oxc::allocator::{ArenaBox, ArenaVec, GetAllocator, TakeIn};
 use oxc::ast::ast::{
-    AssignmentTarget, ChainElement, Expression, FormalParameters, IdentifierReference, Program, Statement,
+    AssignmentTarget, Expression, FormalParameters, IdentifierReference, Program, Statement,
 };
 use oxc::ast::builder::AstBuilder;
 use oxc::ast_visit::Visit;
@@ -18,9 +18,14 @@ const NAME_CHARS_MAX: usize = 60;
 
 /// Turns the program's last expression into a `return` statement, so that its value is the result. Declarations without
 /// effects may follow the expression. If the value is a function that needs no arguments, the function is called. If
-/// the program does not end with an expression, but has a function `main` that needs no arguments and that it does not
-/// use, a call of `main` is added and returned.
-pub(super) fn return_last_expression<'a>(program: &mut Program<'a>, builder: &AstBuilder<'a>) {
+/// the program does not end with an expression, but has a main function that needs no arguments and that it does not
+/// use, a call of that function is added and returned. The main function is `default_function`, the default export, or
+/// else the function `main`.
+pub(super) fn return_last_expression<'a>(
+    program: &mut Program<'a>,
+    default_function: Option<&str>,
+    builder: &AstBuilder<'a>,
+) {
     // A program that consists of a string literal is parsed as a directive.
     if program.body.is_empty()
         && let Some(directive) = program.directives.pop()
@@ -31,7 +36,8 @@ pub(super) fn return_last_expression<'a>(program: &mut Program<'a>, builder: &As
         return;
     }
     let functions = callable_functions(program);
-    let calls_main = functions.contains("main") && !uses(program, "main");
+    let main = default_function.unwrap_or("main");
+    let calls_main = functions.contains(main) && !uses(program, main);
     let last = program.body.iter_mut().rev().find(|statement| !does_nothing(statement));
     if let Some(Statement::ExpressionStatement(statement)) = last {
         let span = statement.span;
@@ -45,7 +51,7 @@ pub(super) fn return_last_expression<'a>(program: &mut Program<'a>, builder: &As
         }
     } else if calls_main {
         let span = Span::empty(0);
-        let main = Expression::new_identifier(span, "main", builder);
+        let main = Expression::new_identifier(span, builder.allocator().alloc_str(main), builder);
         let none = ArenaVec::new_in(builder);
         let value = Expression::new_call_expression(span, main, None, none, false, builder);
         program.body.push(Statement::new_return_statement(span, Some(value), builder));
@@ -53,7 +59,7 @@ pub(super) fn return_last_expression<'a>(program: &mut Program<'a>, builder: &As
 }
 
 /// Returns whether a statement declares something and has no effect, so that it can follow the last expression.
-fn does_nothing(statement: &Statement) -> bool {
+pub(super) fn does_nothing(statement: &Statement) -> bool {
     matches!(
         statement,
         Statement::EmptyStatement(_)
@@ -126,8 +132,7 @@ impl<'a> Visit<'a> for NameFinder<'_> {
     }
 }
 
-/// Returns advice for a program without a value. There is advice if the program ends with an assignment, or with an
-/// expression that reads from a promise without `await`; otherwise returns `None`.
+/// Returns advice for a program that ends with an assignment instead of a value. Otherwise returns `None`.
 pub(super) fn advice(source: &str, program: &Program) -> Option<String> {
     match program.body.iter().rev().find(|statement| !does_nothing(statement))? {
         Statement::VariableDeclaration(declaration) => assigned(
@@ -142,10 +147,7 @@ pub(super) fn advice(source: &str, program: &Program) -> Option<String> {
                 };
                 assigned(source, name.name.as_str(), assignment.span)
             }
-            value => {
-                let name = root_name(value)?;
-                holds_promise(program, name).then(|| format!("`{}` is a Promise; await it", shown(name)))
-            }
+            _ => None,
         },
         _ => None,
     }
@@ -153,42 +155,8 @@ pub(super) fn advice(source: &str, program: &Program) -> Option<String> {
 
 fn assigned(source: &str, name: &str, place: Span) -> Option<String> {
     let line = Position::from_byte(source, place.start as usize).line;
-    Some(format!("end with an expression; `{}` was assigned on line {line}", shown(name)))
-}
-
-/// Shortens a name for advice.
-fn shown(name: &str) -> String {
-    name.chars().take(NAME_CHARS_MAX).collect()
-}
-
-/// Returns the variable name at the start of an expression such as `issues[0].title`, here `issues`. Returns `None` for
-/// an expression that does not start with a name.
-fn root_name<'p>(value: &'p Expression) -> Option<&'p str> {
-    match value {
-        Expression::Identifier(name) => Some(name.name.as_str()),
-        Expression::StaticMemberExpression(member) => root_name(&member.object),
-        Expression::ComputedMemberExpression(member) => root_name(&member.object),
-        Expression::ParenthesizedExpression(inner) => root_name(&inner.expression),
-        Expression::TSAsExpression(inner) => root_name(&inner.expression),
-        Expression::ChainExpression(chain) => match &chain.expression {
-            ChainElement::StaticMemberExpression(member) => root_name(&member.object),
-            ChainElement::ComputedMemberExpression(member) => root_name(&member.object),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// Returns whether the program declares the variable `name` with a call `SERVER.TOOL(…)` as its value, without `await`.
-fn holds_promise(program: &Program, name: &str) -> bool {
-    program.body.iter().any(|statement| {
-        let Statement::VariableDeclaration(declaration) = statement else { return false };
-        declaration.declarations.iter().any(|declarator| {
-            let is_named = declarator.id.get_identifier_name().is_some_and(|other| other == name);
-            let Some(Expression::CallExpression(call)) = &declarator.init else { return false };
-            is_named && matches!(&call.callee, Expression::StaticMemberExpression(_))
-        })
-    })
+    let shown: String = name.chars().take(NAME_CHARS_MAX).collect();
+    Some(format!("end with an expression; `{shown}` was assigned on line {line}"))
 }
 
 #[cfg(test)]
@@ -203,6 +171,8 @@ mod tests {
             ("async function main() { return 1 }", "return main()"),
             ("const f = async () => 1; f", "return f()"),
             ("function f() { return 1 } f", "return f()"),
+            ("export default async function () { return 1 }", "return async function() {\n\treturn 1;\n}()"),
+            ("export default function f() { return 1 }", "return f()"),
         ] {
             assert!(translated(source).contains(expected), "{source} became {}", translated(source));
         }
@@ -210,6 +180,7 @@ mod tests {
             "async (x) => x",
             "async function main(x) { return 1 }",
             "async function main() {} main();",
+            "await f(); export default async function f() {}",
             "github.list",
         ] {
             let javascript = translated(source);
@@ -227,8 +198,6 @@ mod tests {
         for (source, expected) in [
             ("const result = 1", Some("end with an expression; `result` was assigned on line 1")),
             ("let r;\nr = await a.b()", Some("end with an expression; `r` was assigned on line 2")),
-            ("const f = a.b();\nf.title", Some("`f` is a Promise; await it")),
-            ("const f = await a.b();\nf.title", None),
             ("console.log(1)", None),
         ] {
             assert_eq!(advice(source).as_deref(), expected, "{source}");

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use oxc::allocator::{ArenaVec, TakeIn};
 use oxc::ast::ast::{
     Argument, ArrowFunctionExpression, AwaitExpression, ExportDefaultDeclarationKind, Expression,
-    ForOfStatement, Function, ImportDeclaration, ImportDeclarationSpecifier, Program, Statement,
+    ForOfStatement, Function, FunctionType, ImportDeclaration, ImportDeclarationSpecifier, Program,
+    Statement,
 };
 use oxc::ast::builder::AstBuilder;
 use oxc::ast_visit::{Visit, VisitMut, walk, walk_mut};
@@ -60,11 +61,16 @@ impl<'a> VisitMut<'a> for DynamicImports<'_, 'a> {
     }
 }
 
-/// Removes `export` and keeps the exported declarations, since nothing can import a program.
+/// Removes `export` and keeps the exported declarations, since nothing can import a program. Returns the name of the
+/// function that is the default export, if it has a name.
 ///
 /// # Errors
 /// The span of an export that re-exports from another module.
-pub(super) fn drop_exports<'a>(program: &mut Program<'a>, builder: &AstBuilder<'a>) -> Result<(), Span> {
+pub(super) fn drop_exports<'a>(
+    program: &mut Program<'a>,
+    builder: &AstBuilder<'a>,
+) -> Result<Option<String>, Span> {
+    let mut default_function = None;
     for statement in &mut program.body {
         match statement {
             Statement::ExportDeclaration(export) => {
@@ -73,15 +79,22 @@ pub(super) fn drop_exports<'a>(program: &mut Program<'a>, builder: &AstBuilder<'
             Statement::ExportDefaultDeclaration(export) => {
                 let span = export.span;
                 *statement = match export.declaration.take_in(builder) {
-                    ExportDefaultDeclarationKind::FunctionDeclaration(function) if function.id.is_some() => {
-                        Statement::FunctionDeclaration(function)
-                    }
+                    ExportDefaultDeclarationKind::FunctionDeclaration(mut function) => match &function.id {
+                        Some(name) => {
+                            default_function = Some(name.name.to_string());
+                            Statement::FunctionDeclaration(function)
+                        }
+                        None => {
+                            function.r#type = FunctionType::FunctionExpression;
+                            let function = Expression::FunctionExpression(function);
+                            Statement::new_expression_statement(span, function, builder)
+                        }
+                    },
                     ExportDefaultDeclarationKind::ClassDeclaration(class) if class.id.is_some() => {
                         Statement::ClassDeclaration(class)
                     }
-                    // An unnamed declaration cannot be referenced.
-                    ExportDefaultDeclarationKind::FunctionDeclaration(_)
-                    | ExportDefaultDeclarationKind::ClassDeclaration(_) => {
+                    // An unnamed class cannot be referenced.
+                    ExportDefaultDeclarationKind::ClassDeclaration(_) => {
                         Statement::new_empty_statement(span, builder)
                     }
                     ExportDefaultDeclarationKind::TSInterfaceDeclaration(interface) => {
@@ -99,7 +112,7 @@ pub(super) fn drop_exports<'a>(program: &mut Program<'a>, builder: &AstBuilder<'
             _ => {}
         }
     }
-    Ok(())
+    Ok(default_function)
 }
 
 /// The exported names of a skill's module.

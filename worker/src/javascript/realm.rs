@@ -13,7 +13,7 @@ use super::shared_state::SharedState;
 
 /// JavaScript source files that build the global scope of programs, each with its name in stack traces. A file comes
 /// after those that it depends on.
-const PARTS: [(&str, &str); 13] = [
+const PARTS: [(&str, &str); 14] = [
     ("lockhouse:decoded", include_str!("decoded.js")),
     ("lockhouse:values", include_str!("values.js")),
     ("lockhouse:requests", include_str!("requests.js")),
@@ -25,6 +25,7 @@ const PARTS: [(&str, &str); 13] = [
     ("lockhouse:file_functions", include_str!("file_functions.js")),
     ("lockhouse:paths", include_str!("paths.js")),
     ("lockhouse:error_hints", include_str!("error_hints.js")),
+    ("lockhouse:undefined_values", include_str!("undefined_values.js")),
     ("lockhouse:console", include_str!("console.js")),
     ("lockhouse:web", include_str!("web.js")),
 ];

@@ -37,18 +37,25 @@
     return error;
   };
 
-  // Outlines of the most recent tool results, for error messages: property names of up to three results.
+  // Outlines of the most recent tool results, for error messages: kinds and property names of up to three results.
   const { isArray } = Array;
-  const { keys } = Object;
+  const { create, keys } = Object;
   const KEYS = 40;
+  const LEVELS = 3;
+  const PARTS_MAX = 60;
   let answered = [];
-  const outline = (value) => {
-    if (value === null) return ["null"];
-    if (typeof value !== "object") return [typeof value];
-    if (!isArray(value)) return ["object", 0, keys(value).slice(0, KEYS)];
-    const first = value[0];
-    const isObject = typeof first === "object" && first !== null && !isArray(first);
-    return ["array", value.length, isObject ? keys(first).slice(0, KEYS) : undefined];
+  const outline = (value, budget = { parts: PARTS_MAX }, level = 0) => {
+    if (typeof value !== "object" || value === null || isView(value)) return { kind: value === null ? "null" : isView(value) ? "bytes" : typeof value };
+    const inner = (part) => {
+      if (typeof part !== "object" || part === null || level === LEVELS || budget.parts === 0) return undefined;
+      budget.parts -= 1;
+      return outline(part, budget, level + 1);
+    };
+    if (isArray(value)) return { kind: "array", count: value.length, item: inner(value[0]) };
+    const names = keys(value).slice(0, KEYS);
+    const parts = create(null);
+    for (const name of names) parts[name] = inner(value[name]);
+    return { kind: "object", keys: names, parts };
   };
   const remember = (subject, value) => {
     try {
@@ -177,5 +184,5 @@
     },
   };
 
-  Object.assign(realm, { answers: () => answered, ToolError, ask, errorFrom, hidden, invoke, offers, request, searchLimit, stackHere, textOf });
+  Object.assign(realm, { answers: () => answered, outline, ToolError, ask, errorFrom, hidden, invoke, offers, request, searchLimit, stackHere, textOf });
 }

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lockhouse_protocol::{Job, Outcome};
-use lockhouse_worker::markdown_fence::blank_fence;
+use lockhouse_worker::program_text::program;
 use lockhouse_worker::signals;
 use lockhouse_worker::tool_host::{ToolHost, WaitOutcome};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -17,7 +17,7 @@ use super::evaluate::{evaluate, evaluate_sloppy};
 use super::program_failure::ProgramFailure;
 use super::realm::{Realm, Rejections};
 use super::typescript::{self, GENERATED};
-use super::{json_values, tool_requests};
+use super::{json_values, runtime_error_hints, tool_requests, undefined_value};
 
 /// Maximum duration of one sleep while a program waits for a timer. A signal that arrives just before a sleep does not
 /// interrupt it, so the sleep must be short.
@@ -110,6 +110,13 @@ impl Execution<'_> {
             let value: Value = main.restore(ctx)?.result().unwrap_or(Err(Error::Unknown))?;
             Ok(Persistent::save(ctx, value))
         })?;
+        let undefined_keys: Option<Vec<String>> = match job.check_only {
+            true => None,
+            false => self.in_realm(|ctx, functions| {
+                Ok(functions.get::<_, Function>("undefinedKeys")?.call((value.clone().restore(ctx)?,))?)
+            })?,
+        };
+        let unanswered = undefined_keys.as_ref().and_then(|_| self.unanswered_call());
         // Calls without await are completed too, and their failures are reported.
         while self.realm.shared.in_flight.get() > 0 {
             self.wait_for_event()?;
@@ -122,7 +129,47 @@ impl Execution<'_> {
                 Ok(functions.get::<_, Function>("sendOutputs")?.call::<_, ()>(())?)
             })?;
         }
+        if let Some(keys) = undefined_keys
+            && let Some(advice) = self.undefined_advice(&keys, unanswered)
+        {
+            self.realm.shared.missing_value_advice.set(Some(advice));
+            return Ok(None);
+        }
         self.in_realm(|ctx, functions| encode(functions, value.restore(ctx)?))
+    }
+
+    /// Describes a call that the program has made and not awaited. Returns `None` if there is none.
+    fn unanswered_call(&self) -> Option<String> {
+        let waiting = self.in_realm(|_, functions| {
+            Ok(functions.get::<_, Function>("waiting")?.call::<_, Vec<String>>(())?)
+        });
+        let source_map = self.realm.shared.source_map.borrow();
+        runtime_error_hints::unanswered_call(&waiting.ok()?, source_map.as_ref())
+    }
+
+    /// Explains a value that is undefined, or that has undefined members only; `keys` are those of its first object.
+    /// Returns `None` if there is nothing to say: the program ends with an assignment or with output, or returns such a
+    /// value on purpose.
+    fn undefined_advice(&self, keys: &[String], unanswered: Option<String>) -> Option<String> {
+        let shared = &self.realm.shared;
+        let advice = shared.missing_value_advice.take();
+        if advice.is_some() {
+            return advice;
+        }
+        let expressions =
+            shared.source_map.borrow().as_ref().map(|map| undefined_value::find(map.source(), keys))?;
+        // What was printed is the answer of a program that ends with a call.
+        if expressions.reads.is_empty() && shared.has_printed.get() && unanswered.is_none() {
+            return None;
+        }
+        let json = serde_json::to_string(&expressions).ok()?;
+        let advice = self.in_realm(|ctx, functions| {
+            let expressions = ctx.json_parse(json)?;
+            Ok(functions
+                .get::<_, Function>("explainUndefined")?
+                .call::<_, Option<String>>((expressions, unanswered))?)
+        });
+        advice.ok().flatten()
     }
 
     /// Calls `body` in the realm. If `body` fails with a JavaScript exception, takes the exception out of the context
@@ -140,11 +187,12 @@ impl Execution<'_> {
         functions: &Object<'js>,
         job: &Job,
     ) -> Result<Persistent<Promise<'static>>, ProgramFailure> {
-        let code = blank_fence(&job.code);
+        let code = program(&job.code);
         let program = typescript::translate(&code, job.session)
             .map_err(|error| ProgramFailure::Report(Box::new(errors::syntax_error(&code, error))))?;
         let shared = &self.realm.shared;
         shared.missing_value_advice.set(program.missing_value_advice);
+        shared.has_printed.set(false);
         shared.runs.set(shared.runs.get() + u32::from(job.session));
         let before = shared.source_map.take();
         let source_map = match job.session {
@@ -260,13 +308,13 @@ fn into_pair<'js>(functions: Array<'js>) -> rquickjs::Result<(Function<'js>, Fun
     Ok((functions.get(0)?, functions.get(1)?))
 }
 
-/// Encodes a value as JSON. Returns `None` if the value is undefined or null, or is encoded as `null`.
+/// Encodes a value as JSON. Returns `None` if the value is undefined, or is encoded as nothing.
 fn encode<'js>(functions: &Object<'js>, value: Value<'js>) -> Result<Option<Vec<u8>>, ProgramFailure> {
-    if value.is_undefined() || value.is_null() {
+    if value.is_undefined() {
         return Ok(None);
     }
     let json: Option<String> = functions.get::<_, Function>("encode")?.call((value,))?;
-    let Some(json) = json.filter(|json| json != "null") else { return Ok(None) };
+    let Some(json) = json else { return Ok(None) };
     let too_deep = |_| {
         ProgramFailure::Report(Box::new(errors::code_error(
             "RangeError",

@@ -6,6 +6,7 @@ use rquickjs::{Ctx, FromJs, Function, Object};
 
 use super::error_expression::{self, FailedOperation};
 use super::source_map::{Position, SourceMap};
+use super::syntax_error_hints;
 use super::traceback;
 
 /// Text that introduces the explanation of a feature that does not exist in the sandbox.
@@ -124,7 +125,7 @@ impl<'js> Hints<'_, 'js> {
             "RangeError" if error.message == "Maximum call stack size exceeded" => {
                 Some("write it as a loop, with an array as the stack".to_owned())
             }
-            "ReferenceError" => self.hint_for_name(&error.message),
+            "ReferenceError" => self.hint_for_name(error),
             "TypeError" => self.hint_for_type(error),
             "SyntaxError" => self.hint_for_json(error),
             "ToolError" if is_retryable => Some("the same call may succeed later".to_owned()),
@@ -136,12 +137,22 @@ impl<'js> Hints<'_, 'js> {
         self.source_map.map_or("", SourceMap::source)
     }
 
-    fn hint_for_name(&self, message: &str) -> Option<String> {
+    fn hint_for_name(&self, error: &CodeError) -> Option<String> {
+        let message = error.message.as_str();
         if let Some(name) = message.strip_suffix(" is not initialized") {
             return Some(format!("{name} has a value further below only: declare it before this line"));
         }
         let name = message.strip_suffix(" is not defined")?;
-        self.call_realm("suggestName", (name, error_expression::bound_names(self.source())))
+        let line = error.line.and_then(|line| self.source().lines().nth(line.checked_sub(1)? as usize));
+        let line = line.unwrap_or_default();
+        if line.contains(&format!("&{name};")) {
+            return syntax_error_hints::entities_hint(line);
+        }
+        if is_named_argument(line, name) {
+            return Some(format!("named arguments are one object: f({{ {name}: value }})"));
+        }
+        let member = member_of(line, name).unwrap_or_default();
+        self.call_realm("suggestName", (name, error_expression::bound_names(self.source()), member))
     }
 
     /// Finds the expression that caused a TypeError, and names it in the message of `error` or in the returned hint.
@@ -198,16 +209,8 @@ impl<'js> Hints<'_, 'js> {
     /// Returns a hint about a call that was not awaited, or else a description of the results of the most recent calls.
     /// Returns `None` if there are no such calls.
     fn hint_from_calls(&self) -> Option<String> {
-        let waiting: Option<Vec<String>> = self.call_realm("waiting", ());
-        if let Some([subject, stack]) = waiting.as_deref()
-            && !subject.is_empty()
-        {
-            let line = traceback::line(stack, self.source_map)
-                .map(|line| format!(" (line {line})"))
-                .unwrap_or_default();
-            return Some(format!("{subject}{line} has not answered yet: write await before the call"));
-        }
-        self.call_realm("describeAnswers", ())
+        let waiting: Vec<String> = self.call_realm("waiting", ()).unwrap_or_default();
+        unanswered_call(&waiting, self.source_map).or_else(|| self.call_realm("describeAnswers", ()))
     }
 
     /// Calls one of the engine's JavaScript functions. Returns `None` if the function returns null or fails: the
@@ -219,6 +222,34 @@ impl<'js> Hints<'_, 'js> {
             .and_then(|function| function.call::<_, Option<V>>(arguments));
         answer.inspect_err(|_| drop(self.ctx.catch())).ok().flatten()
     }
+}
+
+/// Returns whether a line assigns to `name` among the arguments of a call, as in `f(name=1)`.
+fn is_named_argument(line: &str, name: &str) -> bool {
+    line.match_indices(name).any(|(start, _)| {
+        let before = line[..start].trim_end();
+        let after = line[start + name.len()..].trim_start();
+        before.ends_with(['(', ','])
+            && after.starts_with('=')
+            && !after.starts_with("==")
+            && !after.starts_with("=>")
+    })
+}
+
+/// Returns the name of the property that a line reads of `name`, as in `name.member`.
+fn member_of<'l>(line: &'l str, name: &str) -> Option<&'l str> {
+    let (_, after) = line.split_once(&format!("{name}."))?;
+    let end = after.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '$').unwrap_or(after.len());
+    after.get(..end)
+}
+
+/// Describes a call that the program has not awaited. `waiting` are its subject and its stack; both are empty if there is
+/// no such call.
+pub(super) fn unanswered_call(waiting: &[String], source_map: Option<&SourceMap>) -> Option<String> {
+    let [subject, stack] = waiting else { return None };
+    let line = traceback::line(stack, source_map).map(|line| format!(" (line {line})")).unwrap_or_default();
+    (!subject.is_empty())
+        .then(|| format!("{subject}{line} has not answered yet: write await before the call"))
 }
 
 /// Parses QuickJS's message `cannot read property 'NAME' of undefined`. Returns the property name, and `undefined` or

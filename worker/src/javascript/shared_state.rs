@@ -25,6 +25,8 @@ pub(super) struct SharedState {
     pub(super) source_map: RefCell<Option<SourceMap>>,
     /// Advice for the case that the running program has no value, such as to end with an expression.
     pub(super) missing_value_advice: Cell<Option<String>>,
+    /// Whether the running program has printed anything.
+    pub(super) has_printed: Cell<bool>,
     /// Number of runs of the session so far, including the current one; 0 outside of sessions.
     pub(super) runs: Cell<u32>,
     /// Memory limit of the worker's programs, in bytes; 0 in the zygote, which runs no program that uses files.
@@ -45,6 +47,7 @@ impl SharedState {
             timers: RefCell::default(),
             source_map: RefCell::default(),
             missing_value_advice: Cell::default(),
+            has_printed: Cell::new(false),
             runs: Cell::new(0),
             memory_bytes: Cell::new(0),
             knows_files: Cell::new(false),
@@ -68,6 +71,7 @@ impl SharedState {
 
     /// Sends printed text to the supervisor in pieces. Stops early on an interrupt.
     pub(super) fn print(&self, stream: Stream, text: &str) {
+        self.has_printed.set(true);
         let Some(host) = self.host.get() else { return };
         let mut rest = text;
         while !rest.is_empty() && signals::pending().is_none() {

@@ -70,7 +70,14 @@
     }
     return module[key](...values);
   };
-  const skills = { save, search, list, run };
+  // A function of another name is that of the saved skill of this name, as in `import { f } from "skills"`.
+  const skills = new Proxy({ save, search, list, run }, {
+    get(target, key) {
+      if (key in target || isOrdinary(key)) return Reflect.get(target, key);
+      const module = load(key);
+      return module[Object.hasOwn(module, key) ? key : "default"];
+    },
+  });
 
   // Each program of a session imports the current version of a skill.
   const serve = realm.serve;

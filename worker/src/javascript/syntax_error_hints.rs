@@ -5,14 +5,31 @@ use super::source_map::Position;
 /// Maximum number of lines searched for Python code.
 const LINES: usize = 200;
 
+/// HTML entities that code was sent with by mistake, each with its character.
+const ENTITIES: [(&str, &str); 6] =
+    [("&gt;", ">"), ("&lt;", "<"), ("&amp;", "&"), ("&quot;", "\""), ("&apos;", "'"), ("&#39;", "'")];
+
 /// Returns advice about a common mistake that probably caused the syntax error with this message and position; `None`
 /// if no such mistake is found.
-pub(super) fn hint(source: &str, message: &str, position: Option<Position>) -> Option<&'static str> {
+pub(super) fn hint(source: &str, message: &str, position: Option<Position>) -> Option<String> {
     let line = position
         .and_then(|position| source.lines().nth(position.line.checked_sub(1)? as usize))
         .unwrap_or_default();
+    entities_hint(line).or_else(|| common_mistake(source, message, line).map(str::to_owned))
+}
+
+/// Returns what to write for the HTML entities in a line of code; `None` if it has none.
+pub(super) fn entities_hint(line: &str) -> Option<String> {
+    let found = ENTITIES.iter().filter(|(entity, _)| line.contains(entity));
+    let words: Vec<String> =
+        found.map(|(entity, character)| format!("{character} instead of {entity}")).collect();
+    (!words.is_empty())
+        .then(|| format!("the program was sent with HTML entities: write {}", words.join(", ")))
+}
+
+fn common_mistake(source: &str, message: &str, line: &str) -> Option<&'static str> {
     if source.lines().any(|line| line.trim_start().starts_with("```")) {
-        return Some("send the program without the Markdown fence: no ``` before and after it");
+        return Some("send the program alone: no other text, and no ``` before and after it");
     }
     if source.lines().take(LINES).any(is_python) {
         return Some("this looks like Python: send it with language \"python\", or write it in TypeScript");
@@ -28,6 +45,20 @@ pub(super) fn hint(source: &str, message: &str, position: Option<Position>) -> O
     }
     if message.contains("has already been declared") {
         return Some("use another name, or assign to the first without const or let");
+    }
+    if message.starts_with("Invalid Unicode escape sequence") {
+        return match line {
+            _ if line.contains("\\n") => Some(
+                "a line break was sent as the two characters \\n: send the program with real line breaks",
+            ),
+            _ if line.contains("\\\"") || line.contains("\\'") => {
+                Some("quotes were sent with a backslash before them: send them without it")
+            }
+            _ => None,
+        };
+    }
+    if message.starts_with("Expected `,` or `)` but found `:`") {
+        return Some("named arguments are one object: f({ name: value })");
     }
     if message.starts_with("Unterminated string") {
         return Some(if line.contains('`') {
@@ -72,7 +103,7 @@ fn is_python(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_python;
+    use super::{entities_hint, is_python};
 
     #[test]
     fn python_is_told_from_typescript() {
@@ -99,5 +130,11 @@ mod tests {
         ] {
             assert!(!is_python(line), "{line}");
         }
+    }
+    #[test]
+    fn entities_are_named_with_their_characters() {
+        let expected = "the program was sent with HTML entities: write > instead of &gt;, & instead of &amp;";
+        assert_eq!(entities_hint("a =&gt; a &amp;&amp; b").as_deref(), Some(expected));
+        assert_eq!(entities_hint("a && gt; b & amp"), None);
     }
 }

@@ -1,6 +1,6 @@
 // The module `mcp_tools`, and module lookup for `import` and `require`.
 (native, realm) => {
-  const { NAMES_MAX, ToolError, closest, findTool, global, invoke, isOrdinary, names, offers, request, searchLimit, serverObject, findServer, toolList, servers, unknownToolError } = realm;
+  const { NAMES_MAX, ToolError, closest, findTool, global, invoke, isDecoded, isOrdinary, names, offers, request, searchLimit, serverObject, findServer, toolList, servers, unknownToolError } = realm;
 
   // Splits a name that begins with a server, such as `mcp__github__list_issues`; undefined if no server has such a name.
   const splitFlatName = (text, marks = ["__", ".", "/", "_"]) => {
@@ -26,11 +26,24 @@
     const server = findServer(String(serverName));
     return [server, server?.name ?? String(serverName), (server?.list && findTool(server, tool)?.name) ?? tool];
   };
-  // `callTool(server, tool, values, options)` or `callTool("server.tool", values, options)`; `options.timeout` is in
+  // Server, tool, arguments and options for any form of a call. The names in a decoded result come from a server, so that such
+  // a value is no form of MCP clients.
+  const callParts = (first, second, third, fourth) => {
+    if (typeof first === "object" && first !== null && !names.has(first) && !isDecoded(first)) {
+      const { name, server, tool = name, arguments: values = {}, ...others } = first;
+      const other = Object.keys(others)[0];
+      if (other !== undefined) {
+        throw new ToolError(`callTool takes no "${other}" beside the name: put it into "arguments"`, { code: "invalid_arguments" });
+      }
+      return server === undefined ? [...splitName(tool), values, second] : [server, tool, values, second];
+    }
+    const isTool = typeof second === "string" && !/^\s*\{/.test(second);
+    return isTool ? [first, second, third, fourth] : [...splitName(first), second, third];
+  };
+  // `callTool(server, tool, values, options)`, `callTool({ name: "server.tool", arguments: values }, options)` or `callTool("server.tool", values, options)`; `options.timeout` is in
   // seconds.
   const callTool = (first, second, third, fourth) => {
-    const [serverName, tool, values, options] =
-      typeof second === "string" ? [first, second, third, fourth] : [...splitName(first), second, third];
+    const [serverName, tool, values, options] = callParts(first, second, third, fourth);
     const [server, name, exact] = resolve(serverName, tool);
     const call = invoke(name, exact, [values], options);
     if (!server || server.list) return call;
@@ -99,6 +112,10 @@
     getToolSchema, get_tool_schema: getToolSchema,
   };
   const unknownServerError = (name) => {
+    const [server, tool] = splitFlatName(String(name), ["__"]) ?? [];
+    if (server) {
+      return new ToolError(`${name} names the tool ${tool} of the server ${server}: import { ${tool} } from "mcp_tools/${server}"`, { code: "unknown_tool", server, tool });
+    }
     const all = [...servers.keys()];
     const more = all.length > NAMES_MAX ? ` and ${all.length - NAMES_MAX} more` : "";
     const list = all.length ? `the servers are ${all.slice(0, NAMES_MAX).join(", ")}${more}` : "no server is available";
@@ -250,6 +267,7 @@
     global(name, value);
   };
   realm.serverOfPath = serverOfPath;
+  realm.unknownServerError = unknownServerError;
   global("mcp_tools", mcp);
   for (const name of Object.keys(replaceable)) global(name, replaceable[name]);
   Object.defineProperty(globalThis, "ALL_TOOLS", {

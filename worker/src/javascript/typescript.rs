@@ -127,6 +127,7 @@ fn translate_as(source: &str, kind_of_code: CodeKind) -> Result<Translation, Syn
     let parsed = Parser::new(&allocator, source, kind).with_options(options).parse();
     check_diagnostics(source, &parsed.diagnostics)?;
     let mut program = parsed.program;
+    program.hashbang = None; // It is valid at the start of a file only.
     let calls = CallPositions::collect(&program);
     let planned_calls = planned_calls::collect(source, &program);
     let missing_value_advice = final_value::advice(source, &program);
@@ -214,7 +215,7 @@ fn rewrite<'a>(
     builder: &AstBuilder<'a>,
     kind_of_code: CodeKind,
 ) -> Result<(), SyntaxError> {
-    modules::drop_exports(program, builder).map_err(|span| {
+    let default_function = modules::drop_exports(program, builder).map_err(|span| {
         SyntaxError::new(source, span, "a program cannot re-export from a module: import it and use it here")
     })?;
     position_markers::insert_markers(program, builder).map_err(|span| {
@@ -229,7 +230,7 @@ fn rewrite<'a>(
         modules::replace_dynamic_imports(program, builder);
     }
     if kind_of_code != CodeKind::Skill {
-        final_value::return_last_expression(program, builder);
+        final_value::return_last_expression(program, default_function.as_deref(), builder);
     }
     Ok(())
 }

@@ -233,6 +233,13 @@ impl ApprovalBatcher {
                 outcome
             }
             Some(Err(refusal)) if !has_watchers => {
+                if refusal == Refusal::DeclinedAtOnce {
+                    // For the operator, since the model cannot change it.
+                    tracing::warn!(
+                        "the AI client declined an approval question at once, and may not have asked its user; to answer \
+                         on this machine, set `through = \"local\"` under `[approvals]` and run `lockhouse approvals`"
+                    );
+                }
                 if matches!(refusal, Refusal::NoApprover(_)) {
                     *channel = None;
                 }

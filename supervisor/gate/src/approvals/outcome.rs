@@ -85,11 +85,7 @@ impl Refusal {
         let call = format!("{server}.{item}");
         match self {
             Self::Declined => format!("the person who was asked about {call} declined it"),
-            Self::DeclinedAtOnce => format!(
-                "the question about {call} was declined at once: probably nobody was asked, and the AI client declined it by \
-                 itself. To answer on this machine, a person can set `through = \"local\"` under `[approvals]`, run `lockhouse \
-                 approvals` in a terminal and have this run again"
-            ),
+            Self::DeclinedAtOnce => format!("the question about {call} was declined at once"),
             Self::Cancelled => {
                 format!(
                     "the person who was asked about {call} closed the question without an answer, which declines the call"

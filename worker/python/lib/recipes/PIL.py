@@ -1,5 +1,8 @@
 """pillow: the modules of image formats are imported when an image is opened or saved."""
 
+from lockhouse_shown_images import show
+
+
 
 def rehearse():
     import io
@@ -17,10 +20,16 @@ def rehearse():
             Image.open(io.BytesIO(buffer.getvalue())).load()
 
 
+def _show(image, *args, **kwargs):
+    """Shows an image."""
+    show(image.save, "image")
+
+
 def install():
     from PIL import Image
 
     Image.init()
+    Image.Image.show = _show
 
 
 MODULES = "PIL.ImageFont PIL.ImageDraw PIL.ImageFilter PIL.ImageOps PIL.ImageEnhance PIL.ImageChops PIL.ImageStat PIL.ImageColor " \

@@ -7,6 +7,8 @@ import os
 import subprocess
 import threading
 
+from lockhouse_shown_images import show
+
 # Folder for the configuration and the list of fonts. It must look writable, but nothing is read from it or written to it.
 _FOLDER = "/"
 _replaced = []
@@ -148,11 +150,26 @@ def _figure(pyplot):
     return figure
 
 
-def install():
+def _show(*args, **kwargs):
+    """Shows the open figures, and closes them, as a window does that is closed."""
     from matplotlib import pyplot
+
+    for number in pyplot.get_fignums():
+        show(pyplot.figure(number).savefig, "figure")
+    pyplot.close("all")
+
+
+def _show_one(figure, *args, **kwargs):
+    """Shows a figure."""
+    show(figure.savefig, "figure")
+
+
+def install():
+    from matplotlib import figure, pyplot
 
     _restore()
     _keep_fonts()
     pyplot.switch_backend("agg")
+    pyplot.show, figure.Figure.show = _show, _show_one
     _figure(pyplot).savefig(io.BytesIO(), format="png")
     pyplot.close("all")

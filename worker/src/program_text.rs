@@ -1,14 +1,21 @@
-//! Programs that were submitted inside a Markdown code fence.
+//! The program in a submitted text: AI clients may submit it with a byte order mark and inside a Markdown code fence.
 
 use std::borrow::Cow;
 
 const FENCE: &str = "```";
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Replaces a Markdown fence around a whole program by spaces, so that all positions in the program stay the same. The
-/// closing fence may be missing. Returns other programs unchanged: a fence at another place is part of the program, or
-/// an error.
+/// Returns the program in a submitted text: without a byte order mark at its beginning, which no editor counts as a
+/// character, and with spaces in place of a Markdown fence around the whole program, so that all positions stay the
+/// same.
 #[must_use]
-pub fn blank_fence(code: &str) -> Cow<'_, str> {
+pub fn program(text: &str) -> Cow<'_, str> {
+    blank_fence(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))
+}
+
+/// Replaces a Markdown fence around a whole program by spaces. The closing fence may be missing. Returns other programs
+/// unchanged: a fence at another place is part of the program, or an error.
+fn blank_fence(code: &str) -> Cow<'_, str> {
     let body = code.trim();
     let Some(rest) = body.strip_prefix(FENCE) else { return Cow::Borrowed(code) };
     let info = rest.lines().next().unwrap_or_default();
@@ -31,7 +38,7 @@ pub fn blank_fence(code: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::blank_fence;
+    use super::program;
 
     #[test]
     fn a_fence_around_the_program_becomes_spaces() {
@@ -40,8 +47,10 @@ mod tests {
             ("\n```\na\n```\n\n", "\n   \na\n   \n\n"),
             ("```ts\r\na\r\n  ```", "     \r\na\r\n     "),
             ("```py\na = 1", "     \na = 1"),
+            ("\u{feff}```\na\n```", "   \na\n   "),
+            ("\u{feff}a = '\u{feff}'", "a = '\u{feff}'"),
         ] {
-            assert_eq!(blank_fence(code), expected);
+            assert_eq!(program(code), expected);
         }
     }
 
@@ -57,7 +66,7 @@ mod tests {
             "",
             "a",
         ] {
-            assert_eq!(blank_fence(code), code);
+            assert_eq!(program(code), code);
         }
     }
 }
