@@ -49,6 +49,10 @@ pub struct Job {
     /// no such files.
     #[serde(with = "serde_bytes")]
     pub files: Vec<u8>,
+    /// The servers that the request to run code left out: a JSON object with the error text for each name. Empty if it
+    /// left none out.
+    #[serde(with = "serde_bytes")]
+    pub left_out: Vec<u8>,
 }
 
 /// A message from a worker to the supervisor.

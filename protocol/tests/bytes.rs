@@ -93,6 +93,7 @@ fn to_worker() {
         check_only: false,
         tools: b"[]".to_vec(),
         files: b"{}".to_vec(),
+        left_out: Vec::new(),
     };
     snapshot(
         "to_worker",

@@ -122,6 +122,7 @@ fn to_worker() -> Vec<Vec<u8>> {
         check_only: false,
         tools: Vec::new(),
         files: Vec::new(),
+        left_out: Vec::new(),
     };
     let failure = Failure {
         code: FailureCode::Timeout,

@@ -138,6 +138,7 @@ impl BareZygote {
                             check_only: false,
                             tools: Vec::new(),
                             files: Vec::new(),
+                            left_out: Vec::new(),
                         };
                         let job =
                             frame::encode(&ToWorker::Run(job), self.limits.frame_bytes).expect("a frame");

@@ -206,6 +206,7 @@ fn to_worker() -> Vec<ToWorker> {
             check_only: false,
             tools: b"[]".to_vec(),
             files: Vec::new(),
+            left_out: Vec::new(),
         }),
         ToWorker::Reply { call: CallId(1), reply: Ok(b"1".to_vec()) },
         ToWorker::Reply { call: CallId(2), reply: Err(failure) },

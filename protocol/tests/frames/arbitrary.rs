@@ -78,8 +78,8 @@ fn reply() -> impl Strategy<Value = Reply> {
 
 pub(crate) fn to_worker() -> impl Strategy<Value = ToWorker> {
     let flags = (any::<bool>(), any::<bool>());
-    let job = (any::<u128>(), text(), vec(server(), 0..4), flags, bytes(), bytes()).prop_map(
-        |(execution, code, servers, (session, check_only), tools, files)| Job {
+    let job = (any::<u128>(), text(), vec(server(), 0..4), flags, bytes(), bytes(), bytes()).prop_map(
+        |(execution, code, servers, (session, check_only), tools, files, left_out)| Job {
             execution: ExecutionId(execution),
             code,
             servers,
@@ -87,6 +87,7 @@ pub(crate) fn to_worker() -> impl Strategy<Value = ToWorker> {
             check_only,
             tools,
             files,
+            left_out,
         },
     );
     prop_oneof![

@@ -92,8 +92,9 @@ pub async fn run(
     let session = matches!(run_worker, RunWorker::Session(_));
     let SubmittedProgram { code, check_only, tools, output } = program;
     let (execution, servers) = (requester.caller.execution, requester.scope.servers().to_vec());
-    let (files, given) = (requester.files.clone(), gate.job_files(&requester));
-    let job = Job { execution, code, servers, session, check_only, tools, files: given };
+    let (files, left_out) = (requester.files.clone(), requester.scope.left_out());
+    let given = gate.job_files(&requester);
+    let job = Job { execution, code, servers, session, check_only, tools, files: given, left_out };
     let RunStart { conversation, out, cpu } = run_worker.start_run(limits.cpu, limits.conversation);
     let questions = requester.caller.questions.clone();
     let state = StateMachine::new(conversation, *limits, session);

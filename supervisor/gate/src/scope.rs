@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use lockhouse_policies::{CallTarget, InvalidPattern, Pattern, PatternKind, SKILLS, quoted};
 use lockhouse_protocol::{Failure, FailureCode, InvalidName, ServerName};
 
+use serde_json::{Map, Value};
+
 use super::failures::failure;
 use super::skills::is_skills_server;
 
@@ -23,7 +25,7 @@ const NAME_CHARS_MAX: usize = 80;
 pub enum ScopeError {
     #[error("servers has {count} names, and may have {NAMES_MAX}")]
     TooManyNames { count: usize },
-    #[error("there is no server {}; there are: {}", quoted(.name, NAME_CHARS_MAX), .known.join(", "))]
+    #[error("there is no MCP server {}; servers: {}", quoted(.name, NAME_CHARS_MAX), .known.join(", "))]
     UnknownServer { name: String, known: Vec<String> },
     #[error("{} names no tool of server {server}: {source}", quoted(.tool, NAME_CHARS_MAX))]
     NoTool { tool: String, server: ServerName, source: InvalidPattern },
@@ -129,6 +131,18 @@ impl Scope {
     /// Whether the existence of this server may be revealed to the execution.
     pub(super) fn knows(&self, server: &ServerName) -> bool {
         self.known.contains(server)
+    }
+
+    /// Returns the servers that the request to run code left out, as JSON for
+    /// [`Job::left_out`](lockhouse_protocol::Job::left_out).
+    pub fn left_out(&self) -> Vec<u8> {
+        let Some(failure) = self.written.as_ref().and_then(|_| self.out_of_scope_failure()) else {
+            return Vec::new();
+        };
+        let left_out = self.known.iter().filter(|server| !self.servers.contains(server));
+        let texts: Map<String, Value> =
+            left_out.map(|server| (server.to_string(), failure.message.as_str().into())).collect();
+        if texts.is_empty() { Vec::new() } else { Value::Object(texts).to_string().into_bytes() }
     }
 
     /// Returns the failure for an item outside of the scope. The message says whether the request excluded the item
@@ -252,7 +266,7 @@ mod tests {
         }
         assert_eq!(
             granted(&["git"]).narrowed_to(&owned(&["files"])).expect_err("not granted").to_string(),
-            r#"there is no server "files"; there are: git"#
+            r#"there is no MCP server "files"; servers: git"#
         );
         assert!(!granted(&["git"]).skills && granted(&["skills"]).skills);
         assert!(!granted(&["git"]).narrowed_to(&owned(&["skills"])).expect("a name").skills);
@@ -293,7 +307,7 @@ mod tests {
     fn an_unknown_name_is_reported() {
         assert_eq!(
             scope(&["gti"]).expect_err("unknown"),
-            r#"there is no server "gti"; there are: git, files"#
+            r#"there is no MCP server "gti"; servers: git, files"#
         );
         assert!(scope(&["git."]).expect_err("empty").starts_with(r#""" names no tool of server git: "#));
         assert!(scope(&["git"; 1_001]).expect_err("many").contains("may have 1000"));

@@ -71,6 +71,7 @@ impl IdleProcess {
             check_only: false,
             tools: Vec::new(),
             files: Vec::new(),
+            left_out: Vec::new(),
         };
         self.channel.write_all(&frame::encode(&ToWorker::Run(job), FRAME_BYTES_MAX)?)?;
         match self.receive()? {

@@ -123,6 +123,7 @@ pub(crate) const ALL: &[(&str, Behaviour)] = &[
             check_only: false,
             tools: Vec::new(),
             files: Vec::new(),
+            left_out: Vec::new(),
         };
         write_and_wait(channel, &frame::encode(&ToWorker::Run(job), u32::MAX).unwrap_or_default())
     }),

@@ -12,7 +12,7 @@ import mcp_tools
 import lockhouse_sources as sources
 from lockhouse_calls import ToolError, ask, find_server, identifier, known_servers, remember_tool
 from lockhouse_resources import FUNCTIONS
-from lockhouse_servers import SEARCHES, ServerModule, unknown_server_message
+from lockhouse_servers import SEARCHES, ServerModule, left_out_reason, unknown_server_message
 from lockhouse_values import to_json
 
 RESULT = "<result>"  # The name of the program's value: no valid identifier, so that code cannot use it.
@@ -121,7 +121,9 @@ class _Finder:
         name = server or alias.name
         found = find_server(name)
         if found is None and name not in vars(mcp_tools):
-            self.unknown_servers.append((node, {"code": "unknown_tool", "message": unknown_server_message(name)}))
+            left_out = left_out_reason(name)
+            code, message = ("denied", left_out) if left_out else ("unknown_tool", unknown_server_message(name))
+            self.unknown_servers.append((node, {"code": code, "message": message}))
         return found and (alias.asname or alias.name, (found, alias.name if server else None, is_async))
 
     # Statements

@@ -9,7 +9,7 @@ from types import CoroutineType, ModuleType
 
 import lockhouse_expressions as expressions
 from lockhouse_calls import identifier, known_servers, search_names
-from lockhouse_servers import ServerModule, unknown_server_message
+from lockhouse_servers import ServerModule, left_out_reason, unknown_server_message
 from lockhouse_expressions import UNKNOWN, clip, keys_of, shape
 from lockhouse_decoded import plain_type
 from lockhouse_excerpts import current_line
@@ -42,7 +42,7 @@ def hint_for_name(error, message, location):
     near = difflib.get_close_matches(name, sorted(names), 1, 0.75)
     if near:
         return f"did you mean {near[0]}?"
-    words = _hint_for_tool(name) or _hint_for_server(name, member) or hint_for_usual_name(name)
+    words = left_out_reason(name) or _hint_for_tool(name) or _hint_for_server(name, member) or hint_for_usual_name(name)
     if words:
         return words
     names.update(known for known in vars(builtins) if known[:1] != "_")

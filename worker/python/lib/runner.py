@@ -113,22 +113,22 @@ def warm():
     run("1 / 0", [])
 
 
-def run(code, servers, session=False, check_only=False, tools="", host_files=""):
+def run(code, servers, session=False, check_only=False, tools="", host_files="", left_out=""):
     """Runs a program, or only checks it. Returns ("value", JSON or None for no value), ("no_value", advice), or the kind of failure and a
     dict that describes it."""
     # CPython 3.11 to 3.13 allocate an integer to enter some handlers, such as `finally`, in a long function. When no memory is
     # left, they try again forever. The handler of `except` in a short function needs none.
     try:
-        return _answer(code, servers, session, check_only, tools, host_files)
+        return _answer(code, servers, session, check_only, tools, host_files, left_out)
     except BaseException as error:
         _Execution.interruptible = False
         return _describe_failure(error)
 
 
-def _answer(code, servers, session, check_only, tools, host_files):
+def _answer(code, servers, session, check_only, tools, host_files, left_out):
     _keep_reserve()
     _Execution.interruptible = True
-    lockhouse_servers.begin_run(servers, tools)
+    lockhouse_servers.begin_run(servers, tools, left_out)
     lockhouse_dialects.begin_run()
     if session:
         lockhouse_files.begin_run()

@@ -12,18 +12,23 @@ from lockhouse_calls import (
     NAMES_MAX, ToolError, encode_arguments, ask, begin_run as _begin_run, call, identifier, known_servers, calling_line, find_server, find_tool,
     tools_of,
 )
+from lockhouse_values import parse
 from lockhouse_resources import FUNCTIONS, bind_to_server
 
 _SYNC, _ASYNC = "mcp_tools.", "mcp_tools.aio."
 _imported = []
+_left_out = {}
 _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 # Names of the search function in programs for similar products; a tool of such a name has precedence.
 SEARCHES = ("search", "search_tools", "searchTools")
 
 
-def begin_run(servers, tools):
-    """Starts a run: removes the server modules that an earlier run imported. `tools` has the entries of tools that the program mentions, as JSON."""
+def begin_run(servers, tools, left_out):
+    """Starts a run: removes the server modules that an earlier run imported. `tools` has the entries of tools that the program mentions, and
+    `left_out` the error texts for servers that the request to run code left out, both as JSON."""
     _begin_run(servers, tools)
+    _left_out.clear()
+    _left_out.update(parse(left_out) if left_out else {})
     while _imported:
         name = _imported.pop()
         sys.modules.pop(name, None)
@@ -185,6 +190,17 @@ def split_flat_name(name, marks=("__", ".", "/", "_")):
     return None
 
 
+def left_out_reason(name):
+    """Why a server that exists is not available to this run; None for any other name."""
+    return next((text for server, text in _left_out.items() if name in (server, identifier(server))), None)
+
+
+def _refuse_left_out(name):
+    reason = left_out_reason(name)
+    if reason:
+        raise ToolError("denied", reason, server=name)
+
+
 def unknown_server_message(name):
     """Message for an unknown server, or for a tool that was named with its server where a server is expected."""
     server, tool = split_flat_name(name, ("__",)) or (None, None)
@@ -213,6 +229,7 @@ class ServerFinder:
         name = fullname[len(prefix):]
         server = find_server(name)
         if server is None:
+            _refuse_left_out(name)
             raise ModuleNotFoundError(unknown_server_message(name), name=fullname)
         return ModuleSpec(fullname, cls, loader_state=server)
 
@@ -231,6 +248,7 @@ def server_attribute(package, name):
     if name.startswith("__"):
         raise AttributeError(name)
     if find_server(name) is None:
+        _refuse_left_out(name)
         raise missing_name_error(unknown_server_message(name), name, package, 3)
     __import__(f"{package}.{name}")
     return sys.modules[f"{package}.{name}"]

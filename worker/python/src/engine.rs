@@ -194,7 +194,8 @@ impl Engine for PythonEngine {
         let outcome = Python::attach(|py| {
             let tools = PyString::from_bytes(py, &job.tools)?;
             let files = PyString::from_bytes(py, &job.files)?;
-            let arguments = (&*code, servers, job.session, job.check_only, tools, files);
+            let left_out = PyString::from_bytes(py, &job.left_out)?;
+            let arguments = (&*code, servers, job.session, job.check_only, tools, files, left_out);
             outcome(&self.runner.bind(py).call_method1("run", arguments)?)
         });
         // The runner catches errors of the code. An interrupt can still arrive within the runner itself.

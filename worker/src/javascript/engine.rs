@@ -98,6 +98,7 @@ impl Interpreter {
             check_only: false,
             tools: Vec::new(),
             files: Vec::new(),
+            left_out: Vec::new(),
         };
         let outcome = self.execution(None).run(&job);
         debug_assert!(matches!(outcome, Outcome::Value(Some(_))), "{outcome:?}");

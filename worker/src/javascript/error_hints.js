@@ -42,6 +42,8 @@
 
   // Suggests a name that the program declares, a global or a tool. `member` is the property that the program reads of the name.
   realm.suggestName = (name, bound, member) => {
+    const leftOut = realm.leftOutReason(name);
+    if (leftOut) return leftOut;
     if (pythonNames.has(name)) return `in TypeScript it is ${pythonNames.get(name)}`;
     const near = realm.placeOfTool(name) ?? closest(name, bound) ?? closest(name, names(globalThis).filter((other) => other !== name));
     if (near) return near.startsWith("it is") ? near : `did you mean ${near}?`;

@@ -210,6 +210,13 @@ impl Execution<'_> {
         }
         let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
         functions.get::<_, Function>("serve")?.call::<_, ()>((servers,))?;
+        if !job.left_out.is_empty() || job.session {
+            let left_out = match job.left_out.is_empty() {
+                true => Object::new(ctx.clone())?.into_value(),
+                false => ctx.json_parse(job.left_out.as_slice())?,
+            };
+            functions.get::<_, Function>("leaveOut")?.call::<_, ()>((left_out,))?;
+        }
         if !job.tools.is_empty() {
             let tools = ctx.json_parse(job.tools.as_slice())?;
             functions.get::<_, Function>("rememberTools")?.call::<_, ()>((tools,))?;

@@ -111,16 +111,24 @@
     discoverMCPTools, discover_mcp_tools: discoverMCPTools,
     getToolSchema, get_tool_schema: getToolSchema,
   };
+  // The error texts for servers that the request to run code left out.
+  const leftOut = new Map();
+  realm.leaveOut = (texts) => {
+    leftOut.clear();
+    for (const [name, text] of Object.entries(texts)) leftOut.set(name, text);
+  };
+  realm.leftOutReason = (name) => leftOut.get(name) ?? null;
   const unknownServerError = (name) => {
     const [server, tool] = splitFlatName(String(name), ["__"]) ?? [];
     if (server) {
       return new ToolError(`${name} names the tool ${tool} of the server ${server}: import { ${tool} } from "mcp_tools/${server}"`, { code: "unknown_tool", server, tool });
     }
+    if (leftOut.has(name)) return new ToolError(leftOut.get(name), { code: "denied", server: name });
     const all = [...servers.keys()];
     const more = all.length > NAMES_MAX ? ` and ${all.length - NAMES_MAX} more` : "";
-    const list = all.length ? `the servers are ${all.slice(0, NAMES_MAX).join(", ")}${more}` : "no server is available";
+    const list = `servers: ${all.slice(0, NAMES_MAX).join(", ") || "none"}${more}`;
     const near = closest(String(name), [...all, ...Object.keys(functions)]);
-    return new ToolError(`no MCP server is named "${name}": ${near ? `did you mean ${near}? ` : ""}${list}`, { code: "unknown_tool", server: name });
+    return new ToolError(`there is no MCP server '${name}'; ${near ? `did you mean ${near}? ` : ""}${list}`, { code: "unknown_tool", server: name });
   };
   const mcp = new Proxy(functions, {
     get(target, key) {

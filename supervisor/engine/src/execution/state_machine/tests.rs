@@ -37,6 +37,7 @@ fn begin(session: bool) -> Event {
         check_only: false,
         tools: Vec::new(),
         files: Vec::new(),
+        left_out: Vec::new(),
     })
 }
 
@@ -287,6 +288,7 @@ fn job() -> Job {
         check_only: false,
         tools: Vec::new(),
         files: Vec::new(),
+        left_out: Vec::new(),
     }
 }
 
