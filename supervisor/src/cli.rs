@@ -15,6 +15,8 @@ mod control_client;
 mod demo;
 mod doctor;
 mod engine;
+mod engine_description;
+mod engine_lock;
 mod engine_log;
 mod engine_socket;
 mod generate;

@@ -9,6 +9,7 @@ mod config_edit;
 mod config_toml;
 mod dialects;
 mod documentation;
+mod engine_path;
 mod engine_settings;
 mod engine_sharing;
 mod entry_moves;
@@ -66,7 +67,8 @@ use engine_sharing::EngineSharing;
 use requirements::Requirements;
 
 pub(crate) use client_entry::{
-    Insertion, LaunchCommand, approve_run_code, insert, own_place, remove_code_mode_setting,
+    Insertion, LaunchCommand, UnsuitableEntry, approve_run_code, insert, own_place,
+    restore_code_mode_setting, unsuitable_entries,
 };
 pub(crate) use client_files::{AiClient, project_files};
 pub(crate) use config_edit::ConfigEdit;
@@ -87,7 +89,7 @@ pub(crate) use search_paths::installed_file;
 pub(crate) use secret_detection::{looks_secret, replace_secrets, store_secret};
 pub(crate) use server_entry::ServerEntry;
 pub(crate) use server_table::{profile_table, to_server_table};
-pub(crate) use setup_digest::Setup;
+pub(crate) use setup_digest::{Setup, SetupParts};
 pub(crate) use skip_reason::SkipReason;
 pub(crate) use skipped_server::SkippedServer;
 pub(crate) use unique_servers::normalize_server_name;
@@ -204,11 +206,20 @@ impl Settings {
         Ok(Self { engine, skipped_servers, http, metrics, document, path, used_environment })
     }
 
-    /// Whether `lockhouse serve` over standard input and output shares an engine with other clients. A server with
-    /// `share = false` prevents that.
-    pub(crate) fn shares_engine(&self) -> bool {
+    /// Whether the configuration says that `lockhouse serve` over standard input and output shares an engine with other
+    /// clients.
+    pub(crate) fn wants_shared_engine(&self) -> bool {
         self.document.sharing.engine == EngineSharing::Shared
-            && self.engine.servers.values().all(|server| server.is_shared)
+    }
+
+    /// Returns a server with `share = false`, which prevents that its engine is shared.
+    pub(crate) fn unshared_server(&self) -> Option<&ServerName> {
+        self.engine.servers.iter().find(|(_, server)| !server.is_shared).map(|(name, _)| name)
+    }
+
+    /// Whether clients share an engine with these settings.
+    pub(crate) fn shares_engine(&self) -> bool {
+        self.wants_shared_engine() && self.unshared_server().is_none()
     }
 
     /// Returns how long an engine that clients share keeps running without clients.

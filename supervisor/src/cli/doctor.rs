@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use lockhouse_base::language::Language;
 use lockhouse_engine::supervisor::{CodeRequest, PrepareError, Supervisor};
+use lockhouse_policies::printable;
 use lockhouse_pool::PoolError;
 use lockhouse_pool::protections::describe;
 use lockhouse_protocol::{Finding, Verdict};
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::package_costs::{self, PackageCosts};
 use super::terminal::sanitize;
 use super::{UNAVAILABLE, load, start_with, table};
-use crate::config::{Files, ReadableSecret};
+use crate::config::{Environment, Files, ReadableSecret, UnsuitableEntry, unsuitable_entries};
 
 /// Options of `lockhouse doctor`.
 #[derive(Debug, clap::Args)]
@@ -39,6 +40,8 @@ struct Report {
     /// Files with secrets that other Unix users can read. Files that other users can write are not listed: loading the
     /// configuration fails on them.
     secrets: Vec<ReadableSecret>,
+    /// Entries for Lockhouse in the files of AI clients that need a change.
+    entries: Vec<UnsuitableEntry>,
     /// What the Python packages cost, or why programs cannot use them. `None` if the configuration names none.
     packages: Option<Result<PackageCosts, String>>,
 }
@@ -71,7 +74,8 @@ async fn examine(files: &Files) -> Result<Report, ExitCode> {
     let secrets = settings.readable_secrets();
     settings.engine.servers.clear();
     let supervisor = start_with(settings.engine, policy, &languages)?;
-    let mut report = Report { secrets, ..Report::default() };
+    let entries = unsuitable_entries(&Environment::from_process());
+    let mut report = Report { secrets, entries, ..Report::default() };
     for language in languages {
         let (engine, findings) = check_engine(&supervisor, language).await;
         report.engines.push(engine);
@@ -183,6 +187,10 @@ impl Report {
                 "fix": secret.fix(),
             })
         };
+        let entry = |entry: &UnsuitableEntry| {
+            let UnsuitableEntry { client, path, command } = entry;
+            json!({"client": client.name(), "file": path.display().to_string(), "fix": command})
+        };
         json!({
             "level": self.level(),
             "engines": self.engines.iter().map(engine).collect::<Vec<_>>(),
@@ -191,6 +199,7 @@ impl Report {
                 Ok(costs) => costs.to_json(),
                 Err(reason) => json!({"error": reason}),
             }),
+            "client_entries": self.entries.iter().map(entry).collect::<Vec<_>>(),
             "readable_secrets": self.secrets.iter().map(secret).collect::<Vec<_>>(),
         })
     }
@@ -217,6 +226,9 @@ impl Report {
         }
         for secret in &self.secrets {
             println!("warning: {}", sanitize(&secret.to_string()));
+        }
+        for entry in &self.entries {
+            println!("warning: {}", printable(&entry.to_string()));
         }
         let rows: Vec<Vec<String>> = self.findings.iter().map(row).collect();
         let head = ["protection", "required for", "verdict", "found", "second layer", "without it", "fix"];

@@ -5,7 +5,7 @@ mod endpoint;
 
 use std::convert::Infallible;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,14 +22,16 @@ use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::engine_description::{DescribedEngine, EngineDescription};
+use super::engine_lock::{SetupLock, remove_stale};
 use super::engine_log::{self, LogFile};
 use super::engine_socket::{self, READY, TAKEN};
 use super::reloader::Reloader;
 use super::startup_code::release_after_start;
 use super::stop_signals::end_on_signal;
 use super::{UNAVAILABLE, USAGE, load, print_error, start_with};
-use crate::config::{ExposeMode, Files, Settings, Setup};
-use endpoint::{Endpoint, SetupLock, remove_stale};
+use crate::config::{ExposeMode, Files, Settings, Setup, SetupParts};
+use endpoint::Endpoint;
 
 /// Maximum time until the last answers are written when the engine ends.
 const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(3);
@@ -72,8 +74,8 @@ pub(super) fn detach() -> ExitCode {
 enum OpenSockets {
     /// A socket file of this process. `None` after a reload to a setup that another engine serves.
     Own(Option<Endpoint>),
-    /// Sockets that systemd holds.
-    Activated(Vec<JoinHandle<Infallible>>),
+    /// Sockets that systemd holds, and the description of this process.
+    Activated(Vec<JoinHandle<Infallible>>, Option<SetupLock>),
 }
 
 /// An engine that clients share.
@@ -105,10 +107,10 @@ pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
     };
     let program = std::env::current_exe().unwrap_or_default();
     let setup = match settings.setup(files, &policy, &program) {
-        Ok(setup) => setup.digest,
+        Ok(setup) => setup,
         Err(error) => return report_failure(&error.to_string()),
     };
-    if arguments.setup.as_ref().is_some_and(|expected| *expected != setup) {
+    if arguments.setup.as_ref().is_some_and(|expected| *expected != setup.digest) {
         return report_failure("its configuration, policy or environment changed meanwhile");
     }
     let languages = [Language::Python, Language::Typescript];
@@ -116,8 +118,8 @@ pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
         Ok(supervisor) => Arc::new(supervisor),
         Err(_) => return report_failure("its parts cannot be started"),
     };
-    let clients = FrontSocket::new(&supervisor, setup);
-    let sockets = match open_sockets(lock, &clients) {
+    let clients = FrontSocket::new(&supervisor, setup.digest);
+    let sockets = match open_sockets(lock, &clients, setup.parts) {
         Ok(sockets) => Mutex::new(sockets),
         Err(error) => return report_failure(&format!("its socket cannot be opened: {error}")),
     };
@@ -136,8 +138,15 @@ fn lock(setup: &str) -> std::io::Result<Option<SetupLock>> {
     Ok(lock)
 }
 
-fn open_sockets(lock: Option<SetupLock>, clients: &Arc<FrontSocket>) -> std::io::Result<OpenSockets> {
+fn open_sockets(
+    lock: Option<SetupLock>,
+    clients: &Arc<FrontSocket>,
+    parts: SetupParts,
+) -> std::io::Result<OpenSockets> {
+    let engine = DescribedEngine::Shared(parts);
     if let Some(lock) = lock {
+        explain_other_engines(lock.directory(), &engine);
+        lock.describe(engine)?;
         return Ok(OpenSockets::Own(Some(Endpoint::open(lock, clients.clone())?)));
     }
     let listeners = inherited_unix_listeners().map_err(std::io::Error::other)?;
@@ -150,7 +159,17 @@ fn open_sockets(lock: Option<SetupLock>, clients: &Arc<FrontSocket>) -> std::io:
         let clients = clients.clone();
         tokio::spawn(async move { clients.accept(&listener).await })
     };
-    Ok(OpenSockets::Activated(listeners.into_iter().map(accept).collect()))
+    let accepting = listeners.into_iter().map(accept).collect();
+    Ok(OpenSockets::Activated(accepting, SetupLock::describe_this_process(engine)))
+}
+
+/// Logs in what the setup of each other engine differs from that of this one.
+fn explain_other_engines(directory: &Path, engine: &DescribedEngine) {
+    for other in EngineDescription::read_all(directory) {
+        if let Some(reason) = engine.difference(&other) {
+            tracing::info!("another engine than that of process {}: {reason}", other.pid);
+        }
+    }
 }
 
 async fn serve(
@@ -217,7 +236,8 @@ impl SharedEngine {
     /// Moves to another setup, after a reload. New clients with that setup find this engine, unless another engine serves
     /// it. `None` stands for a setup that no client can have: then no further client is accepted.
     fn move_to(&self, setup: Option<Setup>) {
-        let setup = setup.map(|setup| setup.digest);
+        let (setup, parts) = setup.map(|setup| (setup.digest, setup.parts)).unzip();
+        let engine = parts.map(DescribedEngine::Shared);
         let mut sockets = self.sockets.lock();
         match &mut *sockets {
             OpenSockets::Own(endpoint) => {
@@ -227,8 +247,9 @@ impl SharedEngine {
                 }
                 let directory = current.directory().to_owned();
                 let open = |setup: &String| -> std::io::Result<Option<Endpoint>> {
-                    let lock = SetupLock::acquire(&directory, setup)?;
-                    lock.map(|lock| Endpoint::open(lock, self.clients.clone())).transpose()
+                    let Some(lock) = SetupLock::acquire(&directory, setup)? else { return Ok(None) };
+                    engine.map_or(Ok(()), |engine| lock.describe(engine))?;
+                    Endpoint::open(lock, self.clients.clone()).map(Some)
                 };
                 self.clients.set_setup(setup.clone());
                 let next = setup.as_ref().map(open).transpose();
@@ -238,7 +259,12 @@ impl SharedEngine {
                     tracing::info!("no further client shares this engine, whose configuration has changed");
                 }
             }
-            OpenSockets::Activated(_) => self.clients.set_setup(setup),
+            OpenSockets::Activated(_, description) => {
+                self.clients.set_setup(setup);
+                // The file of the former description is removed first.
+                drop(description.take());
+                *description = engine.and_then(SetupLock::describe_this_process);
+            }
         }
     }
 
@@ -247,7 +273,7 @@ impl SharedEngine {
         self.clients.set_setup(None);
         match &mut *self.sockets.lock() {
             OpenSockets::Own(endpoint) => drop(endpoint.take()),
-            OpenSockets::Activated(accepting) => accepting.iter().for_each(JoinHandle::abort),
+            OpenSockets::Activated(accepting, _) => accepting.iter().for_each(JoinHandle::abort),
         }
     }
 }

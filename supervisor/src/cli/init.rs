@@ -43,7 +43,9 @@ struct Change {
 /// files after confirmation.
 pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
     let environment = Environment::from_process();
-    let mode = arguments.mode.or_else(|| ask_mode(arguments.confirmation));
+    let Some(mode) = choose_mode(arguments.mode, arguments.confirmation) else {
+        return ExitCode::from(USAGE);
+    };
     let start = match start_entry(files, mode) {
         Ok(start) => start,
         Err(error) => return print_error(&error, UNAVAILABLE),
@@ -92,11 +94,11 @@ pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
 }
 
 /// Builds the command line of the new entry, which starts this program with the same `--config`, `--policy` and
-/// `--servers` options. `mode` says who can use the servers; `None` means programs of `run_code`.
-pub(super) fn start_entry(files: &Files, mode: Option<ExposeMode>) -> std::io::Result<LaunchCommand> {
+/// `--servers` options. `mode` says who can use the servers.
+pub(super) fn start_entry(files: &Files, mode: ExposeMode) -> std::io::Result<LaunchCommand> {
     let (program, mut arguments) = own_command()?;
     arguments.push("serve".to_owned());
-    if let Some(mode) = mode.filter(|mode| *mode != ExposeMode::Code) {
+    if mode != ExposeMode::Code {
         arguments.extend(["--expose", mode.as_str()].map(str::to_owned));
     }
     let named = [
@@ -109,7 +111,7 @@ pub(super) fn start_entry(files: &Files, mode: Option<ExposeMode>) -> std::io::R
     {
         arguments.extend([option.to_owned(), std::path::absolute(path)?.display().to_string()]);
     }
-    Ok(LaunchCommand { program, arguments, only_code: mode == Some(ExposeMode::Code) })
+    Ok(LaunchCommand { program, arguments, mode })
 }
 
 /// Returns the command with which AI clients start this program: the path under which it was called. Symbolic links
@@ -159,12 +161,12 @@ pub(super) fn targets(client: Option<AiClient>, environment: &Environment) -> Ve
     }
 }
 
-/// Asks the user whether programs of `run_code`, the AI client itself, or both can use the servers. Returns `None` if
-/// no question can be asked (without a terminal, or with `--yes` or `--dry-run`) or if the answer names no mode. `None`
-/// means that only programs of `run_code` can use the servers.
-pub(super) fn ask_mode(confirmation: Confirmation) -> Option<ExposeMode> {
-    if !confirmation.asks() {
-        return None;
+/// Returns who can use the servers: programs of `run_code`, the AI client itself, or both. Asks the user if `given` does
+/// not say it. An empty answer means programs of `run_code`, and so does it if no question can be asked (without a
+/// terminal, or with `--yes` or `--dry-run`). `None` if the answer names no mode, after that was reported.
+pub(super) fn choose_mode(given: Option<ExposeMode>, confirmation: Confirmation) -> Option<ExposeMode> {
+    if given.is_some() || !confirmation.asks() {
+        return Some(given.unwrap_or_default());
     }
     println!(
         "How does the AI client use the servers?\n  \
@@ -174,7 +176,16 @@ pub(super) fn ask_mode(confirmation: Confirmation) -> Option<ExposeMode> {
          both    both"
     );
     let answer = ask("Mode? [code]");
-    ExposeMode::from_str(answer.trim(), true).ok()
+    match answer.trim() {
+        "" => Some(ExposeMode::default()),
+        word => {
+            let mode = ExposeMode::from_str(word, true).ok();
+            if mode.is_none() {
+                eprintln!("lockhouse: nothing was written: {} is not one of these modes", sanitize(word));
+            }
+            mode
+        }
+    }
 }
 
 /// Asks the user whether Codex may call `run_code` without asking before each call. The question is asked only if

@@ -18,11 +18,14 @@ use lockhouse_policies::Policy;
 use lockhouse_upstream::NESTED_VARIABLE;
 use tokio_util::sync::CancellationToken;
 
+use super::engine_description::DescribedEngine;
+use super::engine_lock::SetupLock;
 use super::reloader::Reloader;
 use super::startup_code::release_after_start;
 use super::stop_signals::end_on_signal;
 use super::{UNAVAILABLE, USAGE, load, print_error, start_with};
 use crate::config::{ExposeMode, Files, Settings};
+use shared::ThinProcess;
 
 /// Options of `lockhouse serve`.
 #[derive(Debug, clap::Args)]
@@ -105,14 +108,18 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
-    if settings.shares_engine() && !arguments.own && !arguments.uses_http() {
-        match shared::connect(files, &settings, &policy).await {
+    let mut _description = None;
+    if settings.wants_shared_engine() && !arguments.uses_http() {
+        match connect(files, &settings, &policy, &arguments).await {
             Ok(client) => {
                 // Only the engine needs them.
                 drop((settings, policy));
                 return client.serve(arguments.answer_settings()).await;
             }
-            Err(reason) => tracing::warn!("this process runs an engine of its own: {reason}"),
+            Err(reason) => {
+                tracing::warn!("this process runs an engine of its own: {reason}");
+                _description = SetupLock::describe_this_process(DescribedEngine::Own(reason));
+            }
         }
     }
     let instance = match start(settings, policy, arguments).await {
@@ -123,6 +130,25 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => print_error(error.as_ref(), UNAVAILABLE),
     }
+}
+
+/// Connects to the shared engine.
+///
+/// # Errors
+/// Why this process does not use it.
+async fn connect(
+    files: &Files,
+    settings: &Settings,
+    policy: &Policy,
+    arguments: &Arguments,
+) -> Result<ThinProcess, String> {
+    if arguments.own {
+        return Err("--own was given".to_owned());
+    }
+    if let Some(server) = settings.unshared_server() {
+        return Err(format!("the server {server} has share = false"));
+    }
+    shared::connect(files, settings, policy).await
 }
 
 /// Opens the HTTP listeners, if HTTP is used, and starts the supervisor.

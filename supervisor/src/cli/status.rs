@@ -1,4 +1,5 @@
-//! `lockhouse status`: shows the status of the running Lockhouse processes of this user.
+//! `lockhouse status`: shows the status of the running Lockhouse processes of this user, and entries of AI clients that
+//! need a change.
 
 use std::process::ExitCode;
 
@@ -6,12 +7,14 @@ use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse, VERSIO
 use serde_json::{Value, json};
 
 use super::control_client::request_all;
-use super::{UNAVAILABLE, line_width, table};
+use super::engine_description::{DescribedEngine, EngineDescription};
+use super::{UNAVAILABLE, engine_socket, line_width, table};
+use crate::config::{Environment, unsuitable_entries};
 
 /// Options of `lockhouse status`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Print as JSON, in the format of `/health`
+    /// Print as JSON, in the format of `/health`, with the member `own_engine`
     #[arg(long)]
     json: bool,
 }
@@ -25,6 +28,7 @@ pub(super) async fn status(arguments: &Arguments) -> ExitCode {
             running.push(health);
         }
     }
+    explain_engines(&mut running);
     if arguments.json {
         println!("{:#}", json!(running));
     } else if running.is_empty() {
@@ -32,11 +36,39 @@ pub(super) async fn status(arguments: &Arguments) -> ExitCode {
     } else {
         println!("{}", running.iter().map(describe_process).collect::<Vec<_>>().join("\n\n"));
     }
+    if !arguments.json {
+        for entry in unsuitable_entries(&Environment::from_process()) {
+            println!("\nwarning: {}", lockhouse_policies::printable(&entry.to_string()));
+        }
+    }
     let is_ready = |health: &Value| health["ready"] == true;
     if !running.is_empty() && running.iter().all(is_ready) {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(UNAVAILABLE)
+    }
+}
+
+/// Adds to the reports of processes, as the member `own_engine`, why their clients do not share the engine of the process
+/// that runs longest.
+fn explain_engines(running: &mut [Value]) {
+    let descriptions = engine_socket::directory().map(|directory| EngineDescription::read_all(&directory));
+    let descriptions = descriptions.unwrap_or_default();
+    let of = |health: &Value| descriptions.iter().find(|description| health["pid"] == description.pid);
+    let shared = running.iter().filter(|health| {
+        of(health).is_some_and(|description| matches!(description.engine, DescribedEngine::Shared(_)))
+    });
+    let age = |health: &&Value| health["uptime_s"].as_f64().unwrap_or_default();
+    let oldest = shared.max_by(|one, other| age(one).total_cmp(&age(other))).and_then(of);
+    for health in running {
+        let reason = match of(health).map(|description| &description.engine) {
+            Some(DescribedEngine::Own(reason)) => Some(reason.clone()),
+            Some(engine) => oldest.and_then(|oldest| engine.difference(oldest)),
+            None => None,
+        };
+        if let Some(reason) = reason {
+            health["own_engine"] = reason.into();
+        }
     }
 }
 
@@ -72,7 +104,10 @@ fn describe_process(health: &Value) -> String {
         .map(|(name, upstream)| upstream_row(name, upstream));
     let clients = health["clients"].as_array().into_iter().flatten().map(client_row);
     let rows: Vec<Vec<String>> = engines.chain(upstreams).chain(clients).collect();
-    let head = line_width::wrap_lines(&head);
+    let own_engine = health["own_engine"].as_str().map(lockhouse_policies::printable);
+    let own_engine =
+        own_engine.map_or_else(String::new, |reason| format!("\nan engine of its own: {reason}"));
+    let head = line_width::wrap_lines(&format!("{head}{own_engine}"));
     format!("{head}\n{}", table::render(&["kind", "name", "state", "details"], &rows))
 }
 

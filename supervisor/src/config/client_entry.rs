@@ -1,21 +1,23 @@
 //! Inserts the server entry that starts Lockhouse into an AI client's own configuration file. Other settings, and
 //! comments outside of the entry, stay unchanged.
 
+mod answer_form;
 mod codex;
 mod continue_yaml;
 
 use std::path::PathBuf;
 
-use lockhouse_front::AnswerForm;
 use lockhouse_policies::{Diagnostic, Diagnostics, Source};
 use serde_json::{Map, Value as Json, json};
 
-pub(crate) use codex::{approve_run_code, remove_code_mode_setting};
+pub(crate) use answer_form::{UnsuitableEntry, unsuitable_entries};
+pub(crate) use codex::{approve_run_code, restore_code_mode_setting};
 
-use super::AiClient;
 use super::dialects::{Node, Table, get_path, parse_json};
 use super::entry_moves::EntryPlace;
 use super::json_edit::{Layout, PropertyValue, innermost, insert_first, line_indent, pretty, property};
+use super::{AiClient, ExposeMode};
+use answer_form::answer_form;
 
 /// The server name of the entry that starts Lockhouse.
 pub(crate) const NAME: &str = "lockhouse";
@@ -34,27 +36,8 @@ pub(crate) struct Insertion {
 pub(crate) struct LaunchCommand {
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<String>,
-    /// Whether the user chose that only programs of `run_code` use the servers. If so, Codex is also configured to
-    /// keep Lockhouse's tools out of its own code mode.
-    pub(crate) only_code: bool,
-}
-
-impl LaunchCommand {
-    /// Returns the arguments with which `client` starts Lockhouse, including `--answer` for AI clients that need a
-    /// special form of answers. Codex, OpenCode and Qwen Code process answers with code of their own, and get values.
-    /// Gemini CLI takes every JSON answer for an object, and gets labelled answers.
-    fn arguments_for(&self, client: AiClient) -> Vec<String> {
-        let form = match client {
-            AiClient::Codex | AiClient::Opencode | AiClient::Qwen => Some(AnswerForm::Value),
-            AiClient::Gemini => Some(AnswerForm::Labelled),
-            _ => None,
-        };
-        let mut arguments = self.arguments.clone();
-        if let Some(form) = form {
-            arguments.extend(["--answer", form.as_str()].map(str::to_owned));
-        }
-        arguments
-    }
+    /// Who uses the servers. The arguments say it too.
+    pub(crate) mode: ExposeMode,
 }
 
 /// Inserts or updates the Lockhouse entry in an AI client's configuration file. Returns `None` if the file needs no
@@ -74,9 +57,21 @@ pub(crate) fn insert(
     }
 }
 
-fn entry(client: AiClient, section: &[&str], start: &LaunchCommand) -> Map<String, Json> {
+/// The key of Claude Code that loads the definitions of all tools of a server into the model's context. Lockhouse's own
+/// tools ask for it one by one.
+const ALWAYS_LOAD: &str = "alwaysLoad";
+
+/// Returns the Lockhouse entry for an AI client whose file is JSON and has the content `root`; `None` for an empty file.
+fn entry(
+    client: AiClient,
+    section: &[&str],
+    root: Option<&Table>,
+    start: &LaunchCommand,
+) -> Map<String, Json> {
     let program = start.program.to_string_lossy();
-    let arguments = start.arguments_for(client);
+    let form = answer_form(client, root);
+    let form = form.into_iter().flat_map(|form| ["--answer", form.as_str()]).map(str::to_owned);
+    let arguments: Vec<String> = start.arguments.iter().cloned().chain(form).collect();
     let value = match client {
         AiClient::Opencode => {
             let command: Vec<&str> =
@@ -87,10 +82,12 @@ fn entry(client: AiClient, section: &[&str], start: &LaunchCommand) -> Map<Strin
             }
         }
         AiClient::Vscode => json!({"type": "stdio", "command": program, "args": arguments}),
-        // Without `alwaysLoad` and `alwaysLoadTools`, the model has to search for the tools before it can call them.
-        AiClient::ClaudeCode => {
-            json!({"type": "stdio", "command": program, "args": arguments, "alwaysLoad": true})
+        AiClient::ClaudeCode if start.mode == ExposeMode::Code => {
+            json!({"type": "stdio", "command": program, "args": arguments, ALWAYS_LOAD: true})
         }
+        // The tools of the servers would fill the model's context, which they need not: the model finds them by a search.
+        AiClient::ClaudeCode => json!({"type": "stdio", "command": program, "args": arguments}),
+        // Without this key, the model has to search for all tools, Lockhouse's own too.
         AiClient::Qwen => json!({"command": program, "args": arguments, "alwaysLoadTools": true}),
         AiClient::Copilot => {
             json!({"type": "local", "command": program, "args": arguments, "tools": ["*"]})
@@ -138,7 +135,7 @@ fn insert_into_json(
 ) -> Result<Option<Insertion>, Diagnostics> {
     if source.text.trim().is_empty() {
         let section = section(client, None);
-        let mut value = Json::Object(entry(client, section, start));
+        let mut value = Json::Object(entry(client, section, None, start));
         let after = property(NAME, &value, &Layout::default(), 0);
         value = json!({NAME: value});
         for name in section.iter().rev() {
@@ -153,7 +150,7 @@ fn insert_into_json(
         return Err(fault.with_help("its client cannot have written it").into());
     };
     let section = section(client, Some(table));
-    let mut value = entry(client, section, start);
+    let mut value = entry(client, section, Some(table), start);
     let layout = Layout::detect(&source.text);
     let (inside, missing) = innermost(&root, section).map_err(|name| {
         let fault = Diagnostic::new(source, None, format!("{name} is not an object"), "");
@@ -161,7 +158,11 @@ fn insert_into_json(
     })?;
     let existing = inside.table().and_then(|table| get_path(table, &[NAME])).filter(|_| missing.is_empty());
     if let Some(node) = existing {
-        return Ok(update(source, node, &mut value, &layout, section));
+        // Earlier choices of the mode may have written it.
+        let obsolete =
+            (client == AiClient::ClaudeCode && start.mode != ExposeMode::Code).then_some(ALWAYS_LOAD);
+        return Ok(update(source, node, &mut value, obsolete, &layout)
+            .map(|(text, before, after)| Insertion { text, before, after, section: section.join(".") }));
     }
     let mut nested = Json::Object(value);
     let after = property(NAME, &nested, &layout, 0);
@@ -174,36 +175,40 @@ fn insert_into_json(
     Ok(Some(Insertion { text, before: String::new(), after, section: section.join(".") }))
 }
 
-/// Updates the existing Lockhouse entry `node` so that it has the keys and values in `value`, which start Lockhouse.
-/// Other keys stay. Returns `None` if the entry needs no change. `section` is the path of the table with the entry.
+/// Updates the existing Lockhouse entry `node` so that it has the keys and values in `value`, which start Lockhouse, and
+/// the key `obsolete` is not true. Other keys stay. Returns the new text of the file, and the entry before and after;
+/// `None` if the entry needs no change.
 fn update(
     source: &Source,
     node: &Node,
     value: &mut Map<String, Json>,
+    obsolete: Option<&str>,
     layout: &Layout,
-    section: &[&str],
-) -> Option<Insertion> {
+) -> Option<(String, String, String)> {
     // Whether the entry is enabled is the user's choice once it exists.
     value.remove("enabled");
-    let mut now = node.table().map_or_else(Map::new, |_| match node.to_json() {
+    let mut now = match node.to_json() {
         Json::Object(now) => now,
         _ => Map::new(),
-    });
+    };
+    let obsolete = obsolete.filter(|key| now.get(*key) == Some(&Json::Bool(true)));
     let is_unchanged =
         |(key, value): (&String, &Json)| now.get(key).map_or(key == "type", |now| now == value);
-    if !now.is_empty() && value.iter().all(is_unchanged) {
+    if !now.is_empty() && obsolete.is_none() && value.iter().all(is_unchanged) {
         return None;
     }
     // Other keys may hold secrets: show only the keys that Lockhouse sets.
-    let before = now.iter().filter(|(key, _)| value.contains_key(*key));
+    let is_shown = |key: &str| value.contains_key(key) || obsolete == Some(key);
+    let before = now.iter().filter(|(key, _)| is_shown(key));
     let before = Json::Object(before.map(|(key, value)| (key.clone(), value.clone())).collect());
     let before = property(NAME, &before, layout, 0);
     let after = property(NAME, &Json::Object(value.clone()), layout, 0);
+    obsolete.into_iter().for_each(|key| drop(now.shift_remove(key)));
     now.extend(value.clone());
     let depth = line_indent(&source.text, node.at.start).len() / layout.unit.len().max(1);
     let changed = pretty(&Json::Object(now), layout, depth);
     let text = [&source.text[..node.at.start], &changed, &source.text[node.at.end..]].concat();
-    Some(Insertion { text, before, after, section: section.join(".") })
+    Some((text, before, after))
 }
 
 #[cfg(test)]
@@ -214,7 +219,7 @@ mod tests {
         LaunchCommand {
             program: "/usr/bin/lockhouse".into(),
             arguments: vec!["serve".into()],
-            only_code: false,
+            mode: ExposeMode::Code,
         }
     }
 
@@ -267,23 +272,61 @@ mod tests {
         }
     }
 
+    fn inserted_in(mode: ExposeMode, client: AiClient, text: &str) -> Option<Insertion> {
+        let source = Source { path: "file".into(), text: text.into() };
+        let start = LaunchCommand { mode, ..start() };
+        insert(client, &source, &start)
+            .map_err(|faults| faults.to_string())
+            .expect("a file that can be changed")
+    }
+
     #[test]
-    fn codex_keeps_lockhouse_out_of_its_code_mode_even_if_it_has_the_entry_already() {
-        let inserted = |text: &str, only_code| {
-            let source = Source { path: "config.toml".into(), text: text.into() };
-            let start = LaunchCommand { only_code, ..start() };
-            insert(AiClient::Codex, &source, &start).map_err(|faults| faults.to_string()).expect("valid TOML")
-        };
-        let without = inserted("", false).expect("a change").text;
-        let with = inserted(&without, true).expect("a change");
-        assert!(without.lines().all(|line| with.text.contains(line)), "{}", with.text);
-        let added = "\n[features.code_mode]\ndirect_only_tool_namespaces = [\"mcp__lockhouse\"]\n";
-        assert!(with.text.contains(added.trim()), "{}", with.text);
-        assert_eq!(with.after.strip_prefix(with.before.as_str()), Some(added));
-        let decided = format!("{without}\n[features.code_mode]\ndirect_only_tool_namespaces = []\n");
-        for text in [&with.text, &decided] {
-            assert!(inserted(text, true).is_none(), "{text}");
+    fn the_code_mode_of_codex_changes_with_the_mode_and_the_change_is_shown() {
+        let text = "[features]\ncode_mode = true\n";
+        let with = inserted_in(ExposeMode::Code, AiClient::Codex, text).expect("a change");
+        let (bool, table) = (
+            "\n[features]\ncode_mode = true\n",
+            "\n[features]\ncode_mode = { enabled = true, direct_only_tool_namespaces = [\"mcp__lockhouse\"] }\n",
+        );
+        assert!(with.before.ends_with(bool) && with.after.ends_with(table), "{}{}", with.before, with.after);
+        assert!(inserted_in(ExposeMode::Code, AiClient::Codex, &with.text).is_none(), "{}", with.text);
+        let back = inserted_in(ExposeMode::Direct, AiClient::Codex, &with.text).expect("a change");
+        assert!(back.before.ends_with(table) && back.after.ends_with(bool), "{}{}", back.before, back.after);
+        assert!(back.text.starts_with(text), "{}", back.text);
+        // Nothing is written for a code mode that is off.
+        let off = inserted_in(ExposeMode::Code, AiClient::Codex, "").expect("a change");
+        assert!(!off.text.contains("features"), "{}", off.text);
+    }
+
+    #[test]
+    fn the_form_for_programs_is_written_only_where_the_file_switches_the_code_mode_of_qwen_on() {
+        let value = |text: &str| inserted(AiClient::Qwen, text).map(|text| text.contains("\"--answer\""));
+        let entry = "\"mcpServers\": {\"lockhouse\": {\"command\": \"/usr/bin/lockhouse\", \"args\": [\"serve\", \"--answer\", \"value\"], \"alwaysLoadTools\": true}}";
+        for (text, expected) in [
+            (String::new(), Some(false)),
+            ("{\"tools\": {\"codeModeOnly\": false}}".into(), Some(false)),
+            ("{\"tools\": {\"codeModeOnly\": true}}".into(), Some(true)),
+            (format!("{{{entry}}}"), Some(false)),
+            (format!("{{\"tools\": {{\"codeModeOnly\": true}}, {entry}}}"), None),
+        ] {
+            assert_eq!(value(&text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn claude_code_loads_all_tools_only_if_programs_alone_use_the_servers() {
+        let entry = |mode, text: &str| inserted_in(mode, AiClient::ClaudeCode, text);
+        let code = entry(ExposeMode::Code, "").expect("a change").text;
+        assert!(code.contains("\"alwaysLoad\": true"), "{code}");
+        for mode in [ExposeMode::Direct, ExposeMode::Both] {
+            let without = entry(mode, &code).expect("a change");
+            assert!(without.before.contains("alwaysLoad") && !without.after.contains("alwaysLoad"));
+            assert!(!without.text.contains("alwaysLoad"), "{}", without.text);
+            assert!(entry(mode, &without.text).is_none(), "{}", without.text);
+            assert_eq!(entry(ExposeMode::Code, &without.text).expect("a change").text, code);
+        }
+        let mine = code.replace("true", "false");
+        assert!(entry(ExposeMode::Both, &mine).is_none(), "what the user has set stays");
     }
 
     #[test]
@@ -297,6 +340,11 @@ mod tests {
         assert_eq!(
             changed,
             format!("{text}\n[mcp_servers.lockhouse.tools.run_code]\napproval_mode = \"approve\"\n")
+        );
+        let inline = approved("[mcp_servers]\nlockhouse = { command = \"x\" }\n").expect("a change");
+        assert_eq!(
+            inline,
+            "[mcp_servers]\nlockhouse = { command = \"x\" , tools.run_code.approval_mode = \"approve\" }\n"
         );
         for decided in [
             changed.as_str(),

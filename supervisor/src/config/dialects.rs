@@ -37,7 +37,7 @@ use document_tree::Key;
 use fields::Fields;
 use placeholder_syntax::PlaceholderSyntax;
 
-pub(super) use document_tree::{Node, Table, get_path, parse_json, without_servers};
+pub(super) use document_tree::{Node, Table, Value, get_path, parse_json, without_servers};
 pub(super) use syntax::{Syntax, parse_as};
 
 /// The format ("dialect") of a file that lists MCP servers.
@@ -97,6 +97,17 @@ pub(crate) struct ListedServer {
     /// The keys of the tables that contain the entry, outermost first, such as `mcpServers`.
     pub(crate) section: Vec<String>,
     pub(crate) entry: Result<ServerEntry, SkipReason>,
+}
+
+impl ListedServer {
+    /// Returns the directory of the project to which the server is private: Claude Code's own file lists such servers
+    /// below the directory. `None` if the server is for all projects.
+    pub(crate) fn project(&self) -> Option<&str> {
+        match self.section.as_slice() {
+            [projects, directory, _] if projects == detection::PROJECTS => Some(directory),
+            _ => None,
+        }
+    }
 }
 
 /// A servers file: its path, the environment in which its placeholders are resolved, and its declared inputs.

@@ -130,7 +130,7 @@ impl EntryPlace {
     }
 }
 
-fn syntax(client: AiClient) -> Syntax {
+pub(super) fn syntax(client: AiClient) -> Syntax {
     match client {
         AiClient::Codex => Syntax::Toml,
         AiClient::Continue => Syntax::Yaml,

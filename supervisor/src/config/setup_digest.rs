@@ -1,8 +1,10 @@
 //! The setup of an engine: everything that must be equal for AI clients to share the engine, as one digest.
 //!
 //! The digest names the socket of a shared engine, and other users can see that name. It is therefore keyed with random
-//! bytes that only this user can read: without them, nobody can test guesses of the secrets that it covers.
+//! bytes that only this user can read: without them, nobody can test guesses of the secrets that it covers. So is the
+//! digest of each part, which tells in what two setups differ.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{Hash, Hasher};
 use std::io;
@@ -12,9 +14,11 @@ use std::path::{Path, PathBuf};
 use data_encoding::HEXLOWER;
 use lockhouse_base::{directories, files};
 use lockhouse_policies::Policy;
-use lockhouse_upstream::Endpoint;
+use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{Endpoint, ServerCommand, program_files};
 use sha2::{Digest, Sha256};
 
+use super::engine_path::engine_path;
 use super::{Files, Settings, policy_files};
 
 /// Environment variables that an engine or its upstream servers depend on. A shared engine gets them, and their values
@@ -30,7 +34,7 @@ const COMPARED_VARIABLES: [&str; 25] = [
     "LOGNAME",
     "LOGS_DIRECTORY",
     "NO_PROXY",
-    "PATH",
+    SEARCH_PATH,
     "SHELL",
     "SSL_CERT_DIR",
     "SSL_CERT_FILE",
@@ -46,6 +50,8 @@ const COMPARED_VARIABLES: [&str; 25] = [
     "http_proxy",
     "no_proxy",
 ];
+/// The variable that is compared without the directories that AI clients put into it.
+const SEARCH_PATH: &str = "PATH";
 /// The beginning of the names of the variables that configure the export of traces. They are compared too.
 const COMPARED_PREFIX: &str = "OTEL_";
 /// Environment variables that a shared engine gets, but that are not part of the setup: they only say how values are
@@ -74,7 +80,7 @@ const NAMESPACES: [&str; 6] = ["ipc", "mnt", "net", "pid", "user", "uts"];
 /// The file with the key of the digest, in the state directory, and the number of its bytes.
 const KEY_FILE: &str = "sharing.key";
 const KEY_BYTES: usize = 32;
-/// Number of bytes of the digest that name a socket. The path of a socket has at most 107 bytes.
+/// Number of bytes of a digest. That of the whole setup names a socket, whose path has at most 107 bytes.
 const DIGEST_BYTES: usize = 16;
 
 /// Why the setup of an engine cannot be determined.
@@ -93,39 +99,68 @@ pub(crate) enum SetupError {
 pub(crate) struct Setup {
     /// The digest in hexadecimal. Equal for equal setups only.
     pub(crate) digest: String,
+    pub(crate) parts: SetupParts,
     /// The directory in which the engine runs.
     pub(crate) directory: PathBuf,
     /// The environment of the engine.
     pub(crate) variables: Vec<(OsString, OsString)>,
 }
 
+/// The digest of each part of a setup, in hexadecimal, by the name of the part. Names contain no secret.
+pub(crate) type SetupParts = BTreeMap<String, String>;
+
 impl Settings {
     /// Determines the setup of an engine with these settings and this policy, which the program `program` runs.
     pub(crate) fn setup(&self, files: &Files, policy: &Policy, program: &Path) -> Result<Setup, SetupError> {
-        let mut hasher = DigestHasher(Sha256::new());
-        key()?.hash(&mut hasher);
-        env!("CARGO_PKG_VERSION").hash(&mut hasher);
         let unreadable = |path: &Path| {
             let path = path.to_owned();
             move |source| SetupError::Unreadable { path, source }
         };
-        program_identity(program).map_err(unreadable(program))?.hash(&mut hasher);
-        rights().map_err(unreadable(Path::new("/proc/self")))?.hash(&mut hasher);
-        let compared =
+        let identity = program_identity(program).map_err(unreadable(program))?;
+        let rights = rights().map_err(unreadable(Path::new("/proc/self")))?;
+        let programs = self.server_programs();
+        let mut compared =
             variables(|name| COMPARED_VARIABLES.contains(&name) || name.starts_with(COMPARED_PREFIX));
-        compared.hash(&mut hasher);
-        files.expose.as_str().hash(&mut hasher);
-        (&self.path, policy_files::find_policy(files)).hash(&mut hasher);
-        self.engine.digest.hash(&mut hasher);
-        policy.texts().for_each(|text| text.hash(&mut hasher));
-        self.engine.servers.hash(&mut hasher);
+        for (_, path) in compared.iter_mut().filter(|(name, _)| name == SEARCH_PATH) {
+            *path = engine_path(path, &programs.values().flatten().cloned().collect::<Vec<_>>());
+        }
         let directory = self.directory();
-        directory.hash(&mut hasher);
-        let digest = HEXLOWER.encode(&hasher.0.finalize()[..DIGEST_BYTES]);
+        let mut parts = PartDigests { key: key()?, parts: SetupParts::new() };
+        parts.add("the program", (env!("CARGO_PKG_VERSION"), identity));
+        parts.add("the rights of the process", rights);
+        for (name, value) in &compared {
+            parts.add(&format!("the variable {}", name.to_string_lossy()), value);
+        }
+        parts.add("--expose", files.expose.as_str());
+        parts.add("the paths of configuration and policy", (&self.path, policy_files::find_policy(files)));
+        parts.add("the configuration", &self.engine.digest);
+        parts.add("the policy", policy.texts().collect::<Vec<_>>());
+        parts.add("the directory", &directory);
+        for (name, server) in &self.engine.servers {
+            parts.add(&format!("the server {name}"), server);
+        }
+        for (name, files) in programs {
+            parts.add(&format!("the program of the server {name}"), files);
+        }
         let passed = variables(|name| {
             PASSED_VARIABLES.contains(&name) || self.used_environment.variables.contains(name)
         });
-        Ok(Setup { digest, directory, variables: compared.into_iter().chain(passed).collect() })
+        let digest = parts.of(&parts.parts);
+        // If a definition of a server contains PATH, it is in the digest of the server, and the engine gets all of it.
+        let variables = compared.into_iter().chain(passed).collect();
+        Ok(Setup { digest, parts: parts.parts, directory, variables })
+    }
+
+    /// Returns the files that are executed to start each server that is a process.
+    fn server_programs(&self) -> BTreeMap<&ServerName, Vec<PathBuf>> {
+        let path = std::env::var_os(SEARCH_PATH);
+        let files = |command: &ServerCommand| program_files(command, path.as_deref());
+        let servers = self.engine.servers.iter();
+        let programs = servers.filter_map(|(name, server)| match &server.endpoint {
+            Endpoint::Stdio(command) => Some((name, files(command))),
+            Endpoint::Http(_) => None,
+        });
+        programs.collect()
     }
 
     /// Returns the directory in which the engine runs: that of this process if a server is started there or a definition
@@ -137,6 +172,25 @@ impl Settings {
         });
         let current = || std::env::current_dir().unwrap_or_default();
         if inherits || self.used_environment.directory { current() } else { PathBuf::from("/") }
+    }
+}
+
+/// Computes the digests of the parts of a setup.
+struct PartDigests {
+    key: Vec<u8>,
+    parts: SetupParts,
+}
+
+impl PartDigests {
+    fn add(&mut self, name: &str, value: impl Hash) {
+        let digest = self.of(&value);
+        self.parts.insert(name.to_owned(), digest);
+    }
+
+    fn of(&self, value: &impl Hash) -> String {
+        let mut hasher = DigestHasher(Sha256::new());
+        (&self.key, value).hash(&mut hasher);
+        HEXLOWER.encode(&hasher.0.finalize()[..DIGEST_BYTES])
     }
 }
 

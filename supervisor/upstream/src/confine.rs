@@ -36,6 +36,7 @@ use program::Program;
 
 pub use named_paths::{NamedPaths, Withheld};
 pub use profile::profile_paths;
+pub use program::program_files;
 pub(super) use refusal::RefusalNotice;
 pub use refusal::refused_path;
 

@@ -64,7 +64,9 @@ use tokio::sync::Semaphore;
 
 pub use call_concurrency::CallSlot;
 pub use change_notices::{ChangeNotice, ChangeNotices};
-pub use confine::{Grants, NamedPaths, Withheld, exec_confined, kernel_gaps, profile_paths, refused_path};
+pub use confine::{
+    Grants, NamedPaths, Withheld, exec_confined, kernel_gaps, profile_paths, program_files, refused_path,
+};
 pub use connection::Connection;
 pub use connection_state::{ConnectedServer, ConnectionState};
 pub use connection_status::ShutdownMethod;

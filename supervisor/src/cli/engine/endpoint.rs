@@ -1,72 +1,20 @@
-//! The socket file at which a shared engine can be found, and the lock that makes it the only one of its setup.
+//! The socket file at which a shared engine can be found.
 
-use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use lockhouse_base::files;
-use lockhouse_engine::control_socket::socket_path::create_directory;
 use lockhouse_engine::front_socket::FrontSocket;
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
 use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 
-use crate::cli::engine_socket::{lock_path, locked_setups, socket_path};
-
-/// The lock on a setup. While a process holds it, no other process serves the setup.
-#[derive(Debug)]
-pub(super) struct SetupLock {
-    /// Locked until the value is dropped, or the process ends in any way.
-    _file: Flock<File>,
-    directory: PathBuf,
-    setup: String,
-}
+use crate::cli::engine_lock::SetupLock;
 
 /// A socket that accepts clients. Dropping this value removes the socket, and then the lock.
 #[derive(Debug)]
 pub(super) struct Endpoint {
     accepting: JoinHandle<std::convert::Infallible>,
     lock: SetupLock,
-}
-
-impl SetupLock {
-    /// Locks a setup. Returns `None` if another process holds the lock.
-    pub(super) fn acquire(directory: &Path, setup: &str) -> io::Result<Option<Self>> {
-        create_directory(directory)?;
-        let path = lock_path(directory, setup);
-        loop {
-            let file =
-                files::open_regular_file(OpenOptions::new().create(true).write(true).truncate(false), &path)?;
-            let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-                Ok(file) => file,
-                Err((_, Errno::EWOULDBLOCK)) => return Ok(None),
-                Err((_, error)) => return Err(error.into()),
-            };
-            // The previous holder may have removed the file after it was opened here.
-            let is_current = std::fs::metadata(&path)
-                .and_then(|at_path| Ok((at_path.ino(), file.metadata()?.ino())))
-                .is_ok_and(|(at_path, locked)| at_path == locked);
-            if is_current {
-                let (directory, setup) = (directory.to_owned(), setup.to_owned());
-                return Ok(Some(Self { _file: file, directory, setup }));
-            }
-        }
-    }
-
-    fn socket(&self) -> PathBuf {
-        socket_path(&self.directory, &self.setup)
-    }
-}
-
-impl Drop for SetupLock {
-    fn drop(&mut self) {
-        // The lock is still held here, so the socket is the one of this process, or of one that was killed.
-        let _ = std::fs::remove_file(self.socket());
-        let _ = std::fs::remove_file(lock_path(&self.directory, &self.setup));
-    }
 }
 
 impl Endpoint {
@@ -84,60 +32,16 @@ impl Endpoint {
 
     /// Returns the directory of the socket.
     pub(super) fn directory(&self) -> &Path {
-        &self.lock.directory
+        self.lock.directory()
     }
 
     pub(super) fn setup(&self) -> &str {
-        &self.lock.setup
+        self.lock.setup()
     }
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.accepting.abort();
-    }
-}
-
-/// Removes the sockets and locks of engines that were killed.
-pub(super) fn remove_stale(directory: &Path) {
-    for setup in locked_setups(directory) {
-        // Dropping a lock removes the files.
-        let _ = SetupLock::acquire(directory, &setup);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_process_serves_a_setup_and_leaves_nothing() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let acquire = |setup| SetupLock::acquire(directory.path(), setup).expect("no error");
-        let first = acquire("a").expect("the lock");
-        assert!(acquire("a").is_none() && acquire("b").is_some());
-        std::fs::write(first.socket(), "").expect("a file");
-        drop(first);
-        assert_eq!(std::fs::read_dir(directory.path()).expect("a directory").count(), 0);
-        assert!(acquire("a").is_some());
-    }
-
-    #[test]
-    fn only_what_a_killed_engine_left_is_removed() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let running = SetupLock::acquire(directory.path(), "running").expect("no error").expect("the lock");
-        for path in
-            [socket_path(directory.path(), "killed"), lock_path(directory.path(), "killed"), running.socket()]
-        {
-            std::fs::write(path, "").expect("a file");
-        }
-        std::fs::write(directory.path().join("control-1.sock"), "").expect("a file");
-        remove_stale(directory.path());
-        let mut left: Vec<_> = std::fs::read_dir(directory.path())
-            .expect("a directory")
-            .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
-            .collect();
-        left.sort();
-        assert_eq!(left, ["control-1.sock", "engine-running.lock", "engine-running.sock"]);
     }
 }

@@ -19,6 +19,8 @@ pub(in crate::cli) struct Candidate {
     pub(in crate::cli) line: usize,
     pub(in crate::cli) name: String,
     pub(in crate::cli) reach: String,
+    /// The directory of the project to which the server is private. `None` if its AI client uses it in all projects.
+    pub(in crate::cli) project: Option<String>,
     pub(in crate::cli) verdict: Verdict,
 }
 
@@ -60,6 +62,10 @@ impl Candidate {
             true => "imported".to_owned(),
             false => format!("imported as {name}"),
         };
+        if let Some(project) = &self.project {
+            outcome +=
+                &format!("; private to the project {project} so far, and for all projects in Lockhouse");
+        }
         let secrets = secret_names(entry);
         if !secrets.is_empty() {
             outcome += &format!("; plaintext secrets are moved to files: {}", secrets.join(", "));
@@ -102,8 +108,9 @@ impl<'s> Importer<'s> {
     pub(in crate::cli) fn candidate(&mut self, client: &str, path: &Path, listed: ListedServer) -> Candidate {
         let reach = listed.entry.as_ref().map_or_else(|_| "-".to_owned(), ServerEntry::summary);
         let verdict = self.verdict(client, &listed).unwrap_or_else(Verdict::Skip);
-        let path = path.to_owned();
-        Candidate { client: client.to_owned(), path, line: listed.line, name: listed.name, reach, verdict }
+        let project = listed.project().map(str::to_owned);
+        let (client, path) = (client.to_owned(), path.to_owned());
+        Candidate { client, path, line: listed.line, name: listed.name, reach, project, verdict }
     }
 
     fn verdict(&mut self, client: &str, listed: &ListedServer) -> Result<Verdict, SkipReason> {

@@ -9,21 +9,21 @@ use lockhouse_upstream::{ConfinementProfile, ServerDefinition, ServerLimits, Sto
 use super::Arguments;
 use super::client_change::ClientFile;
 use super::inventory::{Found, Inventory, counted};
-use crate::cli::confirmation::{ask_no_yes, ask_words};
+use crate::cli::confirmation::{ask_no_yes, ask_words, ask_yes_no};
 use crate::cli::import::candidate::Candidate;
-use crate::cli::init::{ask_mode, targets};
+use crate::cli::init::{choose_mode, targets};
 use crate::cli::sandbox;
 use crate::cli::terminal::sanitize;
 use crate::config::{self, AiClient, EntryPlace, Environment, ExposeMode, Files, ServerEntry, SkipReason};
 
-/// What the user decided. Without questions, the careful answers: all servers and AI clients, programs of `run_code`
-/// only, and a policy that allows read-only tools.
+/// What the user decided. Without questions, the careful answers: all servers but those that are private to a project,
+/// all AI clients, programs of `run_code` only, and a policy that allows read-only tools.
 pub(super) struct Decisions<'i> {
     /// The servers to add to Lockhouse's configuration.
     pub(super) servers: Vec<NewServer<'i>>,
     /// Whether servers are removed from the files of AI clients that get an entry for Lockhouse.
     pub(super) moves: bool,
-    pub(super) mode: Option<ExposeMode>,
+    pub(super) mode: ExposeMode,
     pub(super) writes_policy: bool,
     pub(super) files: Vec<ClientFile>,
 }
@@ -67,7 +67,8 @@ impl<'i> Decisions<'i> {
         environment: &Environment,
     ) -> Option<Self> {
         let asks = arguments.confirmation.asks();
-        let chosen = choose_servers(inventory, asks)?;
+        let mut chosen = choose_servers(inventory, asks)?;
+        leave_private(&mut chosen, asks);
         let mut servers: Vec<NewServer> = chosen.iter().filter_map(|found| NewServer::new(found)).collect();
         propose_sandbox(&mut servers, arguments, places, environment);
         let moves = !arguments.keep
@@ -86,7 +87,7 @@ impl<'i> Decisions<'i> {
                     "Write a first policy? It allows the tools that declare themselves read-only, and denies all others.",
                 ));
         let clients = choose_clients(&targets(None, environment), asks)?;
-        let mode = arguments.mode.or_else(|| ask_mode(arguments.confirmation));
+        let mode = choose_mode(arguments.mode, arguments.confirmation)?;
         let files = client_files(&clients, &chosen, moves, environment);
         Some(Self { servers, moves, mode, writes_policy, files })
     }
@@ -186,6 +187,29 @@ fn choose_servers(inventory: &Inventory, asks: bool) -> Option<Vec<&Found>> {
     }
     servers.retain(|found| words.iter().any(|word| is_named(found, word)));
     Some(servers)
+}
+
+/// Says which of the chosen servers are private to a project, and asks whether Lockhouse takes them over nevertheless:
+/// all AI clients could then use them in all projects. Without questions, they stay where they are.
+fn leave_private(chosen: &mut Vec<&Found>, asks: bool) {
+    let is_new = |found: &&&Found| found.candidate.imported().is_some();
+    let private: Vec<(&str, &str)> = chosen
+        .iter()
+        .filter(is_new)
+        .filter_map(|found| Some((found.candidate.project.as_deref()?, found.name()?.as_str())))
+        .collect();
+    let Some((project, _)) = private.first() else { return };
+    let names: Vec<&str> = private.iter().map(|(_, name)| *name).collect();
+    println!(
+        "private to the project {} in Claude Code: {}. In Lockhouse, all AI clients could use them in all projects.",
+        sanitize(project),
+        names.join(", ")
+    );
+    if asks && ask_yes_no("Take them over nevertheless?") {
+        return;
+    }
+    println!("they stay in the file of Claude Code, and Lockhouse does not get them\n");
+    chosen.retain(|found| found.candidate.project.is_none() || found.candidate.imported().is_none());
 }
 
 fn is_named(found: &Found, word: &str) -> bool {

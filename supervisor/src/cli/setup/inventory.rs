@@ -49,21 +49,24 @@ impl Inventory {
     ) -> Self {
         let mut importer = Importer::new(configured, edit, environment);
         let mut inventory = Self { servers: Vec::new(), files: 0, has_configured: !configured.is_empty() };
+        let mut found = Vec::new();
         for source in sources(None, environment) {
             let Some(client) = source.client else { continue };
             inventory.files += 1;
-            let listing = match config::list_servers(&source.path, environment) {
-                Ok(listing) => listing,
-                Err(error) => {
-                    print_config_error(&error);
-                    continue;
+            match config::list_servers(&source.path, environment) {
+                Ok(listing) => {
+                    let listed = listing.into_iter().flat_map(|listing| listing.servers);
+                    found.extend(listed.map(|listed| (client, source.path.clone(), listed)));
                 }
-            };
-            for listed in listing.into_iter().flat_map(|listing| listing.servers) {
-                let place = EntryPlace { section: listed.section.clone(), name: listed.name.clone() };
-                let candidate = importer.candidate(client.name(), &source.path, listed);
-                inventory.servers.push(Found { client, place, candidate });
+                Err(error) => drop(print_config_error(&error)),
             }
+        }
+        // Of two servers with one name, the one for all projects is taken over.
+        found.sort_by_key(|(_, _, listed)| listed.project().is_some());
+        for (client, path, listed) in found {
+            let place = EntryPlace { section: listed.section.clone(), name: listed.name.clone() };
+            let candidate = importer.candidate(client.name(), &path, listed);
+            inventory.servers.push(Found { client, place, candidate });
         }
         inventory.servers.retain(|found| !found.is_lockhouse());
         inventory

@@ -17,7 +17,7 @@ use crate::cli::UNAVAILABLE;
 use crate::cli::confirmation::Confirmation;
 use crate::cli::terminal::sanitize;
 use crate::config::{
-    AiClient, ConfigEdit, ConfigError, EntryPlace, Files, put_back, remove_code_mode_setting, take_out,
+    AiClient, ConfigEdit, ConfigError, EntryPlace, Files, put_back, restore_code_mode_setting, take_out,
 };
 
 /// What became of a change.
@@ -184,7 +184,7 @@ fn merge_client(
             left.push("its entry for Lockhouse was changed since, and stays".to_owned());
         }
         if client == AiClient::Codex {
-            present.text = remove_code_mode_setting(&present, before)?;
+            present.text = restore_code_mode_setting(&present, before)?;
         }
     }
     let put = put_back(client, &present, before, moved)?;

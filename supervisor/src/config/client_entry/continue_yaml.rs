@@ -3,7 +3,7 @@
 
 use lockhouse_policies::{Diagnostic, Diagnostics, Source};
 
-use super::{AiClient, Insertion, LaunchCommand, NAME};
+use super::{Insertion, LaunchCommand, NAME};
 
 /// The key of the list of MCP servers, at the top level of the file.
 const SECTION: &str = "mcpServers";
@@ -60,8 +60,7 @@ fn names_lockhouse(lines: &[String]) -> bool {
 /// Returns the lines of the Lockhouse entry. Strings are written as JSON strings, which YAML reads as the same text.
 fn entry_lines(start: &LaunchCommand, indent: &str) -> Vec<String> {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let arguments = start.arguments_for(AiClient::Continue);
-    let arguments: Vec<String> = arguments.iter().map(|argument| quoted(argument)).collect();
+    let arguments: Vec<String> = start.arguments.iter().map(|argument| quoted(argument)).collect();
     vec![
         format!("{indent}- name: {NAME}"),
         format!("{indent}  command: {}", quoted(&start.program.to_string_lossy())),

@@ -43,7 +43,9 @@ const WINDSURF_KEYS: [&str; 2] = ["serverUrl", "disabledTools"];
 const CURSOR_KEYS: [&str; 2] = ["envFile", "auth"];
 const CURSOR_VARIABLES: [&str; 5] =
     ["${env:", "${userHome}", "${workspaceFolder", "${pathSeparator}", "${/}"];
-const CLAUDE_CODE_SETTINGS: [&str; 3] = ["projects", "numStartups", "hasCompletedOnboarding"];
+/// The key of Claude Code's file under which it lists what belongs to single projects, by their directories.
+pub(super) const PROJECTS: &str = "projects";
+const CLAUDE_CODE_SETTINGS: [&str; 3] = [PROJECTS, "numStartups", "hasCompletedOnboarding"];
 const CLAUDE_CODE_KEYS: [&str; 4] = ["type", "url", "headers", "headersHelper"];
 
 pub(super) fn detect<'t>(
@@ -72,7 +74,7 @@ pub(super) fn detect<'t>(
         // Servers of the project take precedence over servers of the user.
         let of_user = table("mcpServers").map(|table| Section::new(&["mcpServers"], table));
         let directory = environment.directory.to_str().unwrap_or_default();
-        let of_project = project.map(|table| Section::new(&["projects", directory, "mcpServers"], table));
+        let of_project = project.map(|table| Section::new(&[PROJECTS, directory, "mcpServers"], table));
         let sections = of_project.into_iter().chain(of_user).collect();
         return Some(Detection { dialect, sections });
     }
@@ -122,7 +124,7 @@ fn detect_mcp_servers(root: &Table, servers: &Table) -> Dialect {
 /// Returns the servers that Claude Code's settings file lists for the current project. `None` if the file lists no
 /// servers for this project.
 fn project_servers<'t>(root: &'t Table, environment: &Environment) -> Option<&'t Table> {
-    let projects = get(root, "projects").and_then(Node::table)?;
+    let projects = get(root, PROJECTS).and_then(Node::table)?;
     let project = get(projects, environment.directory.to_str()?).and_then(Node::table)?;
     let servers = get(project, "mcpServers").and_then(Node::table)?;
     environment.use_directory();

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
 
-use super::program::Program;
+use super::program::program_files;
 use super::protected_paths::{Place, ProtectedPaths};
 use crate::definition::ServerCommand;
 use candidates::{Candidate, Use, candidates};
@@ -82,10 +82,8 @@ impl NamedPaths {
                 false => finder.withhold(&named.path, TOO_MANY),
             }
         }
-        let path = command.environment.get("PATH").map(Into::into).or_else(|| std::env::var_os("PATH"));
-        if let Some(program) = Program::find_in(command.program.as_ref(), path.as_deref()) {
-            program.files().for_each(|file| finder.add_package(file));
-        }
+        let path = std::env::var_os("PATH");
+        program_files(command, path.as_deref()).iter().for_each(|file| finder.add_package(file));
         finder.found
     }
 }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
 
+use crate::definition::ServerCommand;
+
 /// Maximum nesting of scripts whose interpreter is itself a script. The kernel has the same limit.
 const INTERPRETERS_MAX: usize = 5;
 /// Number of bytes at the start of a script in which the kernel looks for the interpreter.
@@ -43,6 +45,22 @@ impl Program {
     pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
         std::iter::once(self.path.as_path()).chain(self.interpreters.iter().map(PathBuf::as_path))
     }
+}
+
+/// Returns the files that the kernel opens to execute the program of a server: the program and its interpreters, as far
+/// as they can be found. Other programs that these start are not among them. A name without a slash is searched in
+/// `search_path`, or in `PATH` of the server's own environment, as exec does in the server's directory.
+pub fn program_files(command: &ServerCommand, search_path: Option<&OsStr>) -> Vec<PathBuf> {
+    let directory = command.directory.clone().unwrap_or_default();
+    let path = command.environment.get("PATH").map(OsStr::new).or(search_path);
+    let folders = path.into_iter().flat_map(std::env::split_paths).map(|folder| directory.join(folder));
+    let path = std::env::join_paths(folders).unwrap_or_default();
+    let name = match command.program.contains('/') {
+        true => directory.join(&command.program).into_os_string(),
+        false => command.program.clone().into(),
+    };
+    let program = Program::find_in(&name, Some(&path));
+    program.iter().flat_map(Program::files).map(Path::to_owned).collect()
 }
 
 fn find(name: &OsStr, search_path: Option<&OsStr>) -> Option<PathBuf> {
