@@ -225,7 +225,7 @@ impl Audit {
         let text = self.redaction().without_secrets(code).into_owned();
         let hash =
             if text == code { hash.to_owned() } else { HEXLOWER.encode(&hash_chain::hash(text.as_bytes())) };
-        if self.programs.is_kept(&hash) {
+        if self.programs.is_kept(language, &hash) {
             return Some(hash);
         }
         let audit = self.clone();

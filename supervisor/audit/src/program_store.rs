@@ -44,15 +44,14 @@ const REMEMBERED_FOR: Duration = Duration::from_secs(3_600);
 pub(super) struct ProgramStore {
     directory: PathBuf,
     unsynced: Mutex<Vec<PathBuf>>,
-    /// The files that this process has stored, or has compared with a submitted program and found equal, by the SHA-256
-    /// of their content.
-    remembered: Mutex<HashMap<String, StoredFile>>,
+    /// The files that this process has stored, or has compared with a submitted program and found equal, by their paths.
+    /// A hash alone would not do: one text in two languages is two files.
+    remembered: Mutex<HashMap<PathBuf, StoredFile>>,
 }
 
 /// The state of the file of a stored program when its content was known to be correct.
 #[derive(Debug)]
 struct StoredFile {
-    path: PathBuf,
     /// Device, inode number and size of the file, and the seconds and nanoseconds of its `ctime`. One of these values
     /// changes whenever the file is written or replaced, or its attributes are changed.
     version: [u64; 5],
@@ -65,22 +64,23 @@ impl ProgramStore {
         Self { directory, unsynced: Mutex::default(), remembered: Mutex::default() }
     }
 
-    /// Whether a program with this hash was stored recently and its file is unchanged. Takes one system call.
-    pub(super) fn is_kept(&self, hash: &str) -> bool {
+    /// Whether a program in this language with this hash was stored recently and its file is unchanged. Takes one
+    /// system call.
+    pub(super) fn is_kept(&self, language: Language, hash: &str) -> bool {
+        let path = path(&self.directory, language.as_str(), hash);
         let remembered = self.remembered.lock();
-        remembered.get(hash).is_some_and(|stored| {
-            stored.since.elapsed() < REMEMBERED_FOR
-                && version(&stored.path).is_ok_and(|now| now == stored.version)
+        remembered.get(&path).is_some_and(|stored| {
+            stored.since.elapsed() < REMEMBERED_FOR && version(&path).is_ok_and(|now| now == stored.version)
         })
     }
 
-    fn remember(&self, hash: &str, path: PathBuf) -> io::Result<()> {
-        let stored = StoredFile { version: version(&path)?, path, since: Instant::now() };
+    fn remember(&self, path: PathBuf) -> io::Result<()> {
+        let stored = StoredFile { version: version(&path)?, since: Instant::now() };
         let mut remembered = self.remembered.lock();
         if remembered.len() >= REMEMBERED_MAX {
             remembered.clear();
         }
-        remembered.insert(hash.to_owned(), stored);
+        remembered.insert(path, stored);
         Ok(())
     }
 
@@ -91,7 +91,7 @@ impl ProgramStore {
         match files::open_to_read(&path).and_then(|file| Ok((has(&file, text)?, file))) {
             Ok((true, file)) => {
                 file.set_modified(SystemTime::now())?;
-                return self.remember(hash, path);
+                return self.remember(path);
             }
             Ok((false, _)) => tracing::warn!("{} was changed; rewriting it", path.display()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -101,7 +101,7 @@ impl ProgramStore {
             return Err(io::Error::other("the directory `code` of the audit log is a link or a file"));
         }
         files::replace(&path, text.as_bytes())?;
-        self.remember(hash, path.clone())?;
+        self.remember(path.clone())?;
         let mut unsynced = self.unsynced();
         if unsynced.len() >= UNSYNCED_MAX {
             return sync(&path);
@@ -298,6 +298,21 @@ mod tests {
         for wrong in ["", "../../etc/passwd", "é"] {
             let recorded = ProgramRecord { language: "python", code: wrong, kept: None };
             assert!(compare(directory.path(), recorded).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn one_text_in_two_languages_is_two_stored_programs() {
+        let (directory, hash, _) = kept("1");
+        let store = ProgramStore::new(directory.path().to_owned());
+        store.keep(Language::Python, "1", &hash).expect("kept");
+        assert!(store.is_kept(Language::Python, &hash) && !store.is_kept(Language::Typescript, &hash));
+        store.keep(Language::Typescript, "1", &hash).expect("kept");
+        assert!(store.is_kept(Language::Typescript, &hash));
+        for language in ["python", "typescript"] {
+            let recorded = ProgramRecord { language, code: &hash, kept: Some(&hash) };
+            let found = compare(directory.path(), recorded).expect("readable");
+            assert_eq!(found, ProgramComparison::Genuine("1".into()), "{language}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, fixture_server};
+use lockhouse_tests::{CommandOutput, LANGUAGES, Lockhouse, Table, ensure, fixture_server};
 use serde_json::{Value, json};
 
 use crate::audit::{ADD, assert_verified, verify};
@@ -109,6 +109,21 @@ fn a_replaced_or_removed_program_is_reported_and_not_shown_as_executed() {
         table.row(format!("{name}: but the story"), ensure(story, &after));
     }
     table.finish();
+}
+
+#[tokio::test]
+async fn one_text_in_both_languages_is_stored_and_verified_twice() {
+    let lockhouse = Lockhouse::with_fixture();
+    let session = lockhouse.serve().await;
+    for language in LANGUAGES {
+        assert_eq!(session.run_code(language, "1").await["value"], 1, "{language}");
+    }
+    session.close().await;
+    assert!(assert_verified(&lockhouse).contains("; 2 programs;"), "{:?}", verify(&lockhouse));
+    // The check of an installation runs the same text in both languages.
+    let checked = Lockhouse::new();
+    assert_eq!(checked.run(&["doctor"]).status, Some(0));
+    assert!(assert_verified(&checked).contains("; 2 programs;"), "{:?}", verify(&checked));
 }
 
 #[test]
