@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use lockhouse_base::principal::Principal;
 use lockhouse_catalog::Catalogue;
-use lockhouse_messages::InputSupport;
+use lockhouse_messages::{BuiltinTools, InputSupport};
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::ai_client::{ClientChannel, RunFollower};
@@ -47,7 +47,11 @@ pub(crate) struct DirectServers {
 }
 
 impl DirectServers {
-    fn exposed_names(&self, direct: &[(&ServerName, &str, Arc<Catalogue>)]) -> Arc<ExposedNames> {
+    fn exposed_names(
+        &self,
+        direct: &[(&ServerName, &str, Arc<Catalogue>)],
+        own: &BuiltinTools,
+    ) -> Arc<ExposedNames> {
         let catalogues: Vec<Arc<Catalogue>> =
             direct.iter().map(|(.., catalogue)| catalogue.clone()).collect();
         let same = |known: &[Arc<Catalogue>]| {
@@ -63,7 +67,7 @@ impl DirectServers {
         let targets = direct.iter().flat_map(|(server, prefix, catalogue)| {
             catalogue.tools.iter().map(move |tool| (*server, *prefix, tool.name.as_str()))
         });
-        let names = Arc::new(ExposedNames::new(targets));
+        let names = Arc::new(ExposedNames::new(targets, own));
         if !names.refused.is_empty() {
             tracing::warn!(
                 "tools that AI clients cannot see, because another tool has the same name: {}; configure another `prefix` for one of the servers",

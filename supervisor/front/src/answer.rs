@@ -70,13 +70,14 @@ impl Answer {
         Self { is_error: true, ..Self::new(AnswerKind::Run, json) }
     }
 
-    /// Converts the answer to a tool result, in the answer form that is configured for the AI client.
-    pub(crate) fn into_result(mut self, form: AnswerForm) -> CallToolResult {
+    /// Converts the answer to a tool result, in the answer form that is configured for the AI client. `reader` is the name
+    /// under which the client knows the tool `get_result`.
+    pub(crate) fn into_result(mut self, form: AnswerForm, reader: &str) -> CallToolResult {
         run_text::name_preview(&mut self.json);
         let (mut texts, meta) = match form {
             AnswerForm::Structured => (vec![self.structured_text()], None),
             AnswerForm::Text | AnswerForm::Value | AnswerForm::Labelled => {
-                (self.texts(form), self.meta(form))
+                (self.texts(form, reader), self.meta(form))
             }
         };
         let mut content = vec![ContentBlock::text(texts.remove(0))];
@@ -101,12 +102,12 @@ impl Answer {
     }
 
     /// Returns the text blocks of the answer, at least one.
-    fn texts(&self, form: AnswerForm) -> Vec<String> {
+    fn texts(&self, form: AnswerForm, reader: &str) -> Vec<String> {
         match &self.kind {
             AnswerKind::Run => {
-                let mut texts = vec![run_text::first_text(&self.json, form)];
+                let mut texts = vec![run_text::first_text(&self.json, form, reader)];
                 if !run_text::is_only_value(&self.json, form) {
-                    texts.extend(run_text::printed_output(&self.json));
+                    texts.extend(run_text::printed_output(&self.json, reader));
                     texts.extend(run_text::changes(&self.json));
                     texts.extend(run_text::files(&self.json));
                     texts.extend(run_text::session_end(&self.json));
@@ -114,11 +115,11 @@ impl Answer {
                 texts
             }
             AnswerKind::Running => {
-                let mut texts = vec![run_text::running(&self.json)];
+                let mut texts = vec![run_text::running(&self.json, reader)];
                 texts.extend(run_text::output_tail(&self.json));
                 texts
             }
-            AnswerKind::Part(handle) => vec![run_text::part(&self.json, handle)],
+            AnswerKind::Part(handle) => vec![run_text::part(&self.json, handle, reader)],
             AnswerKind::Search => vec![search_lines::lines(&self.json)],
             AnswerKind::Report => vec![self.json.to_string()],
         }
@@ -144,10 +145,10 @@ pub(crate) enum ToolResponse {
 }
 
 impl ToolResponse {
-    /// Converts the response to an MCP response. An answer is converted to the given answer form.
-    pub(crate) fn into_mcp(self, form: AnswerForm) -> CallToolResponse {
+    /// Converts the response to an MCP response. An answer is converted as in [`Answer::into_result`].
+    pub(crate) fn into_mcp(self, form: AnswerForm, reader: &str) -> CallToolResponse {
         match self {
-            Self::Answer(answer) => answer.into_result(form).into(),
+            Self::Answer(answer) => answer.into_result(form, reader).into(),
             Self::Other(response) => response,
         }
     }

@@ -305,7 +305,10 @@ fn router(
         // The innermost layer, since it needs each body chunk to be a whole message.
         .layer(middleware::map_response(unpack_response))
         .layer(middleware::from_fn_with_state(sessions, mcp_sessions::bind_session))
-        .layer(middleware::from_fn_with_state(service.lifecycle.clone(), drain::refuse_while_draining))
+        .layer(middleware::from_fn_with_state(
+            (service.lifecycle.clone(), service.engine.clone()),
+            drain::refuse_while_draining,
+        ))
         .layer(middleware::from_fn_with_state(body_reader, body::read_body))
         .merge(health_endpoints::authenticated_routes(&service))
         .layer(middleware::from_fn_with_state(authenticator.clone(), authenticate));

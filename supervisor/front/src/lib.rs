@@ -190,7 +190,7 @@ impl ServerHandler for McpHandler {
         let span = traces::tool_call(&request.name, trace_context(&context.meta));
         let form = self.answer_form(&self.principal(&context)?, &context);
         let answer = Box::pin(self.dispatch_tool(request, context)).instrument(span.clone()).await;
-        let answer = answer.map(|response| response.into_mcp(form));
+        let answer = answer.map(|response| response.into_mcp(form, &self.reader_name()));
         record_outcome(&span, &answer);
         // The AI client has closed the pipe: some clients fail if an answer still arrives. The process ends now.
         if matches!(self.transport, ClientTransport::Stdio(_)) && self.closing.is_cancelled() {
@@ -390,6 +390,11 @@ impl McpHandler {
         };
         let FrontSettings { tools, run_limit, .. } = self.engine.settings();
         tool_definitions::all(self.answers.form_for(principal), &tools, &catalogue, run_limit)
+    }
+
+    /// Returns the name under which AI clients know the tool `get_result`.
+    fn reader_name(&self) -> String {
+        self.engine.settings().tools.exposed_name(BuiltinTool::GetResult)
     }
 
     /// Returns the instructions for models. Over stdio, they name the servers that code can use. Over HTTP, they name

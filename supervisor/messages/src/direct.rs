@@ -8,8 +8,7 @@ use rmcp::model::{CompleteRequestParams, ErrorData, ProgressNotificationParam};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The names of Lockhouse's own MCP tools, which no tool of an upstream server may have. `health` is reserved
-/// even if it is not enabled.
+/// The names of Lockhouse's own MCP tools, without the configured prefix.
 pub const BUILT_IN_TOOL_NAMES: [&str; 4] = ["run_code", "search_tools", "get_result", "health"];
 
 /// The kinds of MCP lists that an AI client can request of the upstream servers whose tools it can call directly.

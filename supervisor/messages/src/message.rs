@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Answer, AskError, CallOutcome, Caller, DirectCall, FinishedRun, ForwardedNotification, ListChanges,
+    Answer, AskError, BUILT_IN_TOOL_NAMES, CallOutcome, Caller, DirectCall, FinishedRun, ForwardedNotification, ListChanges,
     ListKind, OpenQuestion, RunCode, RunView,
 };
 
@@ -136,6 +136,17 @@ impl BuiltinTools {
     /// Returns those of the tools that the configuration can hide that it does not hide.
     pub fn shown(&self) -> impl Iterator<Item = BuiltinTool> {
         BuiltinTool::ALL.into_iter().filter(|tool| !self.hidden.contains(tool))
+    }
+
+    /// Returns the name under which AI clients know one of Lockhouse's own tools.
+    pub fn exposed_name(&self, tool: BuiltinTool) -> String {
+        format!("{}{}", self.prefix, tool.as_str())
+    }
+
+    /// Whether a name belongs to one of Lockhouse's own tools, so that no tool of an upstream server may have it. The names
+    /// of tools that AI clients do not get are reserved too.
+    pub fn reserves(&self, name: &str) -> bool {
+        name.strip_prefix(self.prefix.as_str()).is_some_and(|name| BUILT_IN_TOOL_NAMES.contains(&name))
     }
 
     /// Removes the prefix from the name of one of Lockhouse's own tools. Returns `None` if AI clients get no such

@@ -1,6 +1,8 @@
 //! Tests which tools an AI client gets in its first list, and under which names: the list never waits for a server, and
 //! the list has the tools of a server to which `lockhouse server add` has just connected.
 
+use std::path::Path;
+
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, fixture_server};
 use serde_json::{Value, json};
 
@@ -70,6 +72,55 @@ async fn own_tools_can_be_hidden_and_get_a_prefix() {
         && words.contains("lh_run_code")
         && words.contains("lh_search_tools");
     table.row("the instructions name the server and the tools", ensure(named, words));
+    table.finish();
+}
+
+/// A server without a prefix must not answer under a name that the client knows as Lockhouse's own, and may have a name
+/// that Lockhouse's prefix leaves free.
+#[tokio::test]
+async fn a_server_never_has_the_name_of_an_own_tool() {
+    let mut table = Table::new("tools of a server beside Lockhouse's own");
+    for (prefix, mine, free) in [("", "run_code", "lh_run_code"), ("lh_", "lh_run_code", "run_code")] {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/catalogue.py");
+        let tool = |name: &str| json!({"name": name, "description": "OF THE SERVER", "inputSchema": {"type": "object"}});
+        let names = ["lh_run_code", "run_code", "lh_health", "health", "other"];
+        let tools = json!({"tools": names.map(tool)});
+        let lockhouse = Lockhouse::new();
+        let arguments = json!(["-B", script, lockhouse.file("tools.json", tools.to_string())]);
+        let lockhouse = lockhouse
+            .policy("version = 1\n[servers.s]\nallow = [\"*\"]\n")
+            .config(&format!(
+                "[tools]\nprefix = {prefix:?}\n[catalogue]\nfirst_list_seconds = 10\n[servers.s]\ncommand = \"python3\"\n\
+                 args = {arguments}\nexpose = \"direct\"\nprefix = \"\"\n"
+            ));
+        let mut pipe = Pipe::open(lockhouse.command(&["serve", "--answer", "value"]));
+        let list = pipe.answer(&modern(1, "tools/list", json!({}), &json!({}))).await;
+        let listed = list["result"]["tools"].as_array().cloned().unwrap_or_default();
+        let of_server = |name: &str| -> Vec<bool> {
+            let named = listed.iter().filter(|tool| tool["name"] == name);
+            named.map(|tool| tool["description"] == "OF THE SERVER").collect()
+        };
+        for (name, expected) in [
+            (mine, vec![false]),
+            (free, vec![true]),
+            (if prefix.is_empty() { "health" } else { "lh_health" }, vec![]),
+            (if prefix.is_empty() { "lh_health" } else { "health" }, vec![true]),
+            ("other", vec![true]),
+        ] {
+            table.row(format!("{prefix:?}: {name} is listed"), equal(of_server(name), expected));
+        }
+        let code = json!({"language": "python", "code": "'x' * 20000"});
+        for (id, name, expected) in [(2, mine, "Value cut"), (3, free, "called")] {
+            let call = json!({"name": name, "arguments": code});
+            let answer = pipe.answer(&modern(id, "tools/call", call, &json!({}))).await;
+            let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
+            table.row(format!("{prefix:?}: {name} is called"), ensure(text.contains(expected), &answer));
+            if id == 2 {
+                let reader = format!("; {prefix}get_result(");
+                table.row(format!("{prefix:?}: the reader's name"), ensure(text.contains(&reader), text));
+            }
+        }
+    }
     table.finish();
 }
 

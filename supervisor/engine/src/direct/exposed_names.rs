@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use data_encoding::HEXLOWER;
-use lockhouse_messages::BUILT_IN_TOOL_NAMES;
+use lockhouse_messages::BuiltinTools;
 use lockhouse_protocol::ServerName;
 use sha2::{Digest, Sha256};
 
@@ -27,15 +27,19 @@ pub(super) struct ExposedNames {
 impl ExposedNames {
     /// Assigns an exposed name to each tool or prompt in `targets`, which is given as server, prefix and original name.
     /// If several would get the same name, only the first of them gets it. Names that stay unchanged are assigned
-    /// before names that are shortened or changed.
-    pub(super) fn new<'a>(targets: impl Iterator<Item = (&'a ServerName, &'a str, &'a str)>) -> Self {
+    /// before names that are shortened or changed. The names of Lockhouse's own tools, with the prefix that `own` has, are
+    /// never assigned.
+    pub(super) fn new<'a>(
+        targets: impl Iterator<Item = (&'a ServerName, &'a str, &'a str)>,
+        own: &BuiltinTools,
+    ) -> Self {
         let candidates = targets.map(|(server, prefix, name)| (server, name, exposed(server, prefix, name)));
         let (unchanged, clipped): (Vec<_>, Vec<_>) =
             candidates.partition(|(.., exposed)| !exposed.is_clipped);
         let mut names = Self::default();
         for (server, name, ExposedName { name: exposed, .. }) in unchanged.into_iter().chain(clipped) {
             let target = (server.clone(), name.to_owned());
-            if BUILT_IN_TOOL_NAMES.contains(&exposed.as_str()) || names.targets.contains_key(&exposed) {
+            if own.reserves(&exposed) || names.targets.contains_key(&exposed) {
                 names.refused.push(format!("{server}.{name} as {exposed}"));
                 continue;
             }
@@ -81,11 +85,15 @@ mod tests {
     use super::*;
 
     fn names(targets: &[(&str, &str, &str)]) -> ExposedNames {
+        names_beside(&BuiltinTools::default(), targets)
+    }
+
+    fn names_beside(own: &BuiltinTools, targets: &[(&str, &str, &str)]) -> ExposedNames {
         let targets: Vec<_> = targets
             .iter()
             .map(|(server, prefix, name)| (ServerName::new(*server).expect("a name"), *prefix, *name))
             .collect();
-        ExposedNames::new(targets.iter().map(|(server, prefix, name)| (server, *prefix, *name)))
+        ExposedNames::new(targets.iter().map(|(server, prefix, name)| (server, *prefix, *name)), own)
     }
 
     #[test]
@@ -113,5 +121,15 @@ mod tests {
         assert_eq!(names.resolve("read").map(|(server, _)| server.as_str()), Some("a"));
         assert_eq!(names.resolve("run_code"), None);
         assert_eq!(names.refused, ["b.read as read", "a.run_code as run_code"]);
+    }
+
+    #[test]
+    fn the_reserved_names_are_those_with_the_prefix_of_the_own_tools() {
+        let own = BuiltinTools { prefix: "lh_".into(), ..BuiltinTools::default() };
+        let tools = [("a", "", "lh_run_code"), ("a", "", "run_code"), ("a", "", "lh_health"), ("a", "", "lh_")];
+        let names = names_beside(&own, &tools);
+        assert_eq!(names.resolve("run_code").map(|(_, tool)| tool.as_str()), Some("run_code"));
+        assert_eq!(names.resolve("lh_").map(|(_, tool)| tool.as_str()), Some("lh_"));
+        assert_eq!(names.refused, ["a.lh_run_code as lh_run_code", "a.lh_health as lh_health"]);
     }
 }

@@ -85,12 +85,12 @@ impl DirectServers {
             .direct_servers()
             .filter_map(|(name, connection, prefix)| Some((name, prefix, connection.known_catalogue()?)))
             .collect();
-        self.exposed_names(&direct)
+        self.exposed_names(&direct, &supervisor.settings().builtin_tools)
     }
 
     async fn list_prompt_entries(&self, supervisor: &Supervisor, client: &RequestingClient) -> Vec<String> {
         let listed = self.list_prompts(supervisor, client).await;
-        let names = prompt_names(&listed);
+        let names = prompt_names(supervisor, &listed);
         let renamed =
             |(server, _, prompt, name): &PromptEntry| renamed(prompt, names.exposed_name(server, name)?);
         listed.iter().filter_map(renamed).collect()
@@ -160,8 +160,9 @@ async fn entries(
     join_all(ask).await.into_iter().flatten().collect()
 }
 
-pub(super) fn prompt_names(listed: &[PromptEntry]) -> ExposedNames {
-    ExposedNames::new(listed.iter().map(|(server, prefix, _, name)| (server, prefix.as_str(), name.as_str())))
+pub(super) fn prompt_names(supervisor: &Supervisor, listed: &[PromptEntry]) -> ExposedNames {
+    let targets = listed.iter().map(|(server, prefix, _, name)| (server, prefix.as_str(), name.as_str()));
+    ExposedNames::new(targets, &supervisor.settings().builtin_tools)
 }
 
 /// Returns a definition for a tool that the policy denies, with the reason in its description. Because the tool is

@@ -77,7 +77,7 @@ impl DirectServers {
             (Some(one), None) if !is_clipped => Some(one),
             _ => {
                 let listed = self.list_prompts(supervisor, client).await;
-                prompt_names(&listed).resolve(name).cloned()
+                prompt_names(supervisor, &listed).resolve(name).cloned()
             }
         };
         let unknown = || invalid(&format!("unknown prompt {:?}", truncate(name)));

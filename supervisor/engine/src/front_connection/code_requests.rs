@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lockhouse_base::telemetry;
-use lockhouse_messages::{Event, FinishedRun, Input, Response, RunCode, RunReference};
+use lockhouse_messages::{BuiltinTool, Event, FinishedRun, Input, Response, RunCode, RunReference};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -111,7 +111,8 @@ fn render(
     if for_program {
         limits.part_bytes = limits.part_bytes.max(limits.program_bytes);
     }
-    let next_part_hint = "get_result(handle)";
+    let reader = supervisor.settings().builtin_tools.exposed_name(BuiltinTool::GetResult);
+    let next_part_hint = &*format!("{reader}(handle)");
     let RenderedAnswer { json, files } = execution::render_answer(
         &answer,
         &DisplayOptions { limits, next_part_hint, extract_files: true, storage, keep: &keep },

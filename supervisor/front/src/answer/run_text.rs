@@ -28,13 +28,13 @@ pub(super) fn name_preview(answer: &mut Value) {
 
 /// Returns the first text block of a finished run: its complete value as JSON, which follows `Value: ` in the form
 /// `labelled`. If there is no complete value, returns the error, or a sentence that says that the value is absent or
-/// was cut.
-pub(super) fn first_text(answer: &Value, form: AnswerForm) -> String {
+/// was cut. `reader` is the name of the tool that reads stored results.
+pub(super) fn first_text(answer: &Value, form: AnswerForm, reader: &str) -> String {
     if let Some(error) = answer.get("error") {
         return error_text(error);
     }
     if let Some(cut) = answer.pointer("/truncated/value") {
-        return format!("{}\n{}", cut_sentence("Value", cut), answer["preview"]);
+        return format!("{}\n{}", cut_sentence("Value", cut, reader), answer["preview"]);
     }
     match answer.get("value") {
         Some(value) if form == AnswerForm::Labelled => format!("Value: {value}"),
@@ -55,11 +55,11 @@ pub(super) fn is_only_value(answer: &Value, form: AnswerForm) -> bool {
 
 /// Returns what the program printed: standard output, and then standard error after the line `stderr:`. Returns `None`
 /// if it printed nothing.
-pub(super) fn printed_output(answer: &Value) -> Option<String> {
+pub(super) fn printed_output(answer: &Value, reader: &str) -> Option<String> {
     let output = |name: &str| {
         let text = answer[name].as_str()?;
         let cut = answer.pointer(&format!("/truncated/{name}"));
-        let sentence = cut.map(|cut| format!("{}\n", cut_sentence("Output", cut))).unwrap_or_default();
+        let sentence = cut.map(|cut| format!("{}\n", cut_sentence("Output", cut, reader))).unwrap_or_default();
         Some(format!("{sentence}{text}"))
     };
     match (output("stdout"), output("stderr")) {
@@ -132,7 +132,7 @@ fn saving_hint(file: &Value) -> String {
 }
 
 /// Returns the text for a run that is still running: its progress, and how to wait for its answer with its handle.
-pub(super) fn running(status: &Value) -> String {
+pub(super) fn running(status: &Value, reader: &str) -> String {
     let progress = &status["progress"];
     let handle = status["handle"].as_str().unwrap_or_default();
     let mut facts = vec![format!("{:.1} s", progress["elapsed_s"].as_f64().unwrap_or_default())];
@@ -151,7 +151,7 @@ pub(super) fn running(status: &Value) -> String {
         [None, None] => {}
     }
     format!(
-        "Still running ({}). get_result(\"{handle}\") waits for the answer; do not run it again.",
+        "Still running ({}). {reader}(\"{handle}\") waits for the answer; do not run it again.",
         facts.join(", ")
     )
 }
@@ -167,7 +167,7 @@ pub(super) fn output_tail(status: &Value) -> Option<String> {
 
 /// Returns a part of a stored result, after a sentence with the position of the part in the result. If the result is a
 /// list and the part contains all of it, returns only the JSON of the list.
-pub(super) fn part(part: &Value, handle: &ResultHandle) -> String {
+pub(super) fn part(part: &Value, handle: &ResultHandle, reader: &str) -> String {
     if let Some(file) = part.get("file") {
         let bytes = group_thousands(file["bytes"].as_u64().unwrap_or_default() as usize);
         let (name, uri) =
@@ -192,7 +192,7 @@ pub(super) fn part(part: &Value, handle: &ResultHandle) -> String {
     );
     let cut = if part.get("cut").is_some() { ", the last one cut" } else { "" };
     let more = match next {
-        Some(next) => format!("get_result(\"{}\", offset={next}) reads on", handle.as_str()),
+        Some(next) => format!("{reader}(\"{handle}\", offset={next}) reads on"),
         None => "this is the last part".to_owned(),
     };
     let value = match &part["value"] {
@@ -225,12 +225,12 @@ fn has_output(answer: &Value) -> bool {
 
 /// Returns the sentence about a value or an output that was cut: its size, and how to read all of it. `part` names it
 /// at the start of the sentence, and `cut` contains its size and handle.
-fn cut_sentence(part: &str, cut: &Value) -> String {
+fn cut_sentence(part: &str, cut: &Value, reader: &str) -> String {
     let bytes = |name: &str| group_thousands(cut[name].as_u64().unwrap_or_default() as usize);
     let access = match cut["handle"].as_str() {
         Some(handle) => {
             format!(
-                "get_result(\"{handle}\") reads it in parts, load_result(\"{handle}\") gives code all of it"
+                "{reader}(\"{handle}\") reads it in parts, load_result(\"{handle}\") gives code all of it"
             )
         }
         None => "return or print less: filter, aggregate or slice in the code".to_owned(),

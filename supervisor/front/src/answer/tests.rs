@@ -17,7 +17,7 @@ fn part(json: Value) -> Answer {
 
 /// Returns the text blocks of an answer.
 fn blocks(answer: Answer, form: AnswerForm) -> Vec<String> {
-    let content = answer.into_result(form).content;
+    let content = answer.into_result(form, "get_result").content;
     content.iter().filter_map(|block| block.as_text()).map(|text| text.text.clone()).collect()
 }
 
@@ -237,7 +237,7 @@ fn files_follow_the_first_block_and_the_rest_is_in_meta() {
     });
     for (form, blocks, with_output) in [(AnswerForm::Text, 3, false), (AnswerForm::Value, 2, true)] {
         let answer = Answer { files: vec![file.clone()], ..run(json.clone()) };
-        let result = serde_json::to_value(answer.into_result(form)).expect("a result");
+        let result = serde_json::to_value(answer.into_result(form, "get_result")).expect("a result");
         assert_eq!(result["content"].as_array().map(Vec::len), Some(blocks), "{result}");
         assert_eq!(result["content"][1]["type"], "image", "{result}");
         let meta = &result["_meta"][META_KEY];
@@ -250,7 +250,7 @@ fn files_follow_the_first_block_and_the_rest_is_in_meta() {
 #[test]
 fn the_structured_form_has_the_whole_answer_twice_and_a_cut_value_as_preview() {
     for json in [cut(), failed()] {
-        let result = serde_json::to_value(run(json).into_result(AnswerForm::Structured)).expect("a result");
+        let result = serde_json::to_value(run(json).into_result(AnswerForm::Structured, "get_result")).expect("a result");
         let parsed: Value =
             serde_json::from_str(result["content"][0]["text"].as_str().expect("text")).expect("JSON");
         assert_eq!(parsed, result["structuredContent"]);

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use lockhouse_base::lifecycle::{InFlightGuard, Lifecycle};
 use lockhouse_base::{json, telemetry};
+use lockhouse_messages::{BuiltinTool, BuiltinTools, EngineClient};
 use serde_json::json;
 
 /// Maximum size in bytes of a request body that is read while the service drains (finishes its work before a restart).
@@ -25,7 +26,7 @@ const RESTART_MESSAGE: &str =
 /// Middleware that counts requests in flight. While the service drains (finishes its work before a restart), it answers
 /// requests that start new work with 503, and passes on requests that belong to work in progress.
 pub(super) async fn refuse_while_draining(
-    State(lifecycle): State<Lifecycle>,
+    State((lifecycle, engine)): State<(Lifecycle, EngineClient)>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -38,7 +39,7 @@ pub(super) async fn refuse_while_draining(
     let Ok(bytes) = axum::body::to_bytes(body, REQUEST_BYTES_MAX).await else {
         return StatusCode::PAYLOAD_TOO_LARGE.into_response();
     };
-    if head.method == Method::POST && belongs_to_started_work(&bytes) {
+    if head.method == Method::POST && belongs_to_started_work(&bytes, &engine.settings().tools) {
         let request = Request::from_parts(head, Body::from(bytes));
         return hold_until_sent(in_flight, next.run(request).await);
     }
@@ -60,15 +61,18 @@ fn is_open_ended(request: &Request) -> bool {
     request.headers().get("mcp-method").is_some_and(|method| method == "subscriptions/listen")
 }
 
-/// Returns whether a JSON-RPC message belongs to work in progress: a response, a notification, `ping`, `get_result`, a
-/// repeated `tools/call`, or a request about an MCP task.
-fn belongs_to_started_work(message: &Bytes) -> bool {
+/// Returns whether a JSON-RPC message belongs to work in progress: a response, a notification, `ping`, `get_result` under
+/// the name that it has in `tools`, a repeated `tools/call`, or a request about an MCP task.
+fn belongs_to_started_work(message: &Bytes, tools: &BuiltinTools) -> bool {
     let Ok(message) = json::parse_bounded(message, VALUES_MAX) else { return false };
     let Some(method) = message["method"].as_str() else { return message.is_object() };
     let (is_notification, parameters) = (message.get("id").is_none(), &message["params"]);
     match method {
         "ping" => true,
-        "tools/call" => parameters["name"] == "get_result" || parameters["requestState"].is_string(),
+        "tools/call" => {
+            let name = parameters["name"].as_str().and_then(|name| tools.original_name(name));
+            name == Some(BuiltinTool::GetResult.as_str()) || parameters["requestState"].is_string()
+        }
         _ => is_notification || method.starts_with("tasks/"),
     }
 }
@@ -116,11 +120,17 @@ mod tests {
             "no JSON",
             "",
         ];
+        let own = BuiltinTools::default();
         for message in heard {
-            assert!(belongs_to_started_work(&Bytes::from_static(message.as_bytes())), "{message}");
+            assert!(belongs_to_started_work(&Bytes::from_static(message.as_bytes()), &own), "{message}");
         }
         for message in turned_away {
-            assert!(!belongs_to_started_work(&Bytes::from_static(message.as_bytes())), "{message}");
+            assert!(!belongs_to_started_work(&Bytes::from_static(message.as_bytes()), &own), "{message}");
+        }
+        let prefixed = BuiltinTools { prefix: "lh_".into(), ..BuiltinTools::default() };
+        for (name, expected) in [("lh_get_result", true), ("get_result", false)] {
+            let call = format!(r#"{{"id":1,"method":"tools/call","params":{{"name":"{name}"}}}}"#);
+            assert_eq!(belongs_to_started_work(&call.into(), &prefixed), expected, "{name}");
         }
     }
 }

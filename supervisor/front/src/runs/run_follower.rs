@@ -289,7 +289,9 @@ impl<'a> RunFollower<'a> {
         let takes_tasks = capabilities.is_some_and(|capabilities| capabilities.supports_tasks());
         match self.request.tool {
             RunTool::RunCode if takes_tasks => self.handler.new_task(view, handle).into(),
-            RunTool::RunCode | RunTool::GetResult => running_status(view, handle).into(),
+            RunTool::RunCode | RunTool::GetResult => {
+                running_status(view, handle, &self.handler.reader_name()).into()
+            },
         }
     }
 

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::answer::{Answer, AnswerKind};
 
 /// Returns the answer for a run that is still running: its handle, its progress, and a hint for the model how to wait
-/// for the result.
-pub(super) fn running_status(view: &RunView, handle: &ResultHandle) -> Answer {
+/// for the result with the tool `reader`.
+pub(super) fn running_status(view: &RunView, handle: &ResultHandle, reader: &str) -> Answer {
     let mut progress = Map::new();
     let mut status = json!({
         "execution": view.execution.to_string(), "status": "running", "handle": handle.as_str(),
@@ -19,16 +19,16 @@ pub(super) fn running_status(view: &RunView, handle: &ResultHandle) -> Answer {
     if matches!(view.state, RunState::Queued) {
         progress.insert("waiting".into(), "for a worker".into());
     }
-    let mut hint =
-        "the program is still running: get_result(handle) waits for its answer; do not run it again"
-            .to_owned();
+    let mut hint = format!(
+        "the program is still running: {reader}(handle) waits for its answer; do not run it again"
+    );
     if let Some(Progress { finished_calls, in_flight, waiting_for, stdout, .. }) = view.progress() {
         if let Some(UserWait { reason, since }) = waiting_for {
             progress.insert("waiting".into(), "for a person".into());
             progress.insert("waiting_for".into(), reason.as_str().into());
             progress.insert("waiting_s".into(), seconds(*since));
             hint = format!(
-                "the program waits for a person ({reason}): get_result(handle) waits for its answer; do not run it again"
+                "the program waits for a person ({reason}): {reader}(handle) waits for its answer; do not run it again"
             );
         }
         progress.insert("calls".into(), (*finished_calls).into());

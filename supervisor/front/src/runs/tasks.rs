@@ -59,7 +59,8 @@ impl McpHandler {
             },
         };
         let task = self.task_object(&handle, &ended.begun, &ended.ended);
-        Ok(GetTaskResult::new(DetailedTask::new(task, payload(*ended, self.answers.form_for(principal)))))
+        let form = self.answers.form_for(principal);
+        Ok(GetTaskResult::new(DetailedTask::new(task, payload(*ended, form, &self.reader_name())))
     }
 
     /// Serves `tasks/update`: passes the user's answers to questions on to the run.
@@ -148,11 +149,11 @@ fn unknown_task() -> ErrorData {
     ErrorData::invalid_params(words, None)
 }
 
-fn payload(ended: FinishedRun, form: AnswerForm) -> TaskPayload {
+fn payload(ended: FinishedRun, form: AnswerForm, reader: &str) -> TaskPayload {
     if ended.cancelled {
         return TaskPayload::Cancelled;
     }
-    match serde_json::to_value(ended_run_answer(ended).into_result(form)) {
+    match serde_json::to_value(ended_run_answer(ended).into_result(form, reader)) {
         Ok(Value::Object(result)) => TaskPayload::Completed { result },
         _ => TaskPayload::Failed { error: JsonObject::new() },
     }
