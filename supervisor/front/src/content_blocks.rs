@@ -1,6 +1,6 @@
 //! Converts files in the result of a run to MCP content blocks.
 
-use lockhouse_messages::{RESULT_URI_PREFIX, ResultFile};
+use lockhouse_messages::{Media, RESULT_URI_PREFIX, ResultFile};
 use lockhouse_protocol::ExecutionId;
 use rmcp::model::{ContentBlock, Resource, ResourceContents};
 
@@ -11,6 +11,7 @@ const NAME_CHARS_MAX: usize = 80;
 /// embedded resource if files are not stored.
 /// `number` is the position of the file in the result, and is part of the resource's URI.
 pub(super) fn content_block(execution: ExecutionId, number: usize, file: ResultFile) -> ContentBlock {
+    let media = file.media();
     let ResultFile { base64, mime_type, name, bytes, handle } = file;
     let Some(base64) = base64 else {
         let handle = handle.map(|handle| handle.to_string()).unwrap_or_default();
@@ -19,10 +20,10 @@ pub(super) fn content_block(execution: ExecutionId, number: usize, file: ResultF
         (link.mime_type, link.size) = (Some(mime_type), Some(bytes));
         return ContentBlock::resource_link(link);
     };
-    match mime_type.split('/').next() {
-        Some("image") => ContentBlock::image(base64, mime_type),
-        Some("audio") => ContentBlock::audio(base64, mime_type),
-        _ => {
+    match media {
+        Media::Image => ContentBlock::image(base64, mime_type),
+        Media::Audio => ContentBlock::audio(base64, mime_type),
+        Media::None => {
             let name = name.map(|name| format!("/{}", uri_segment(&name))).unwrap_or_default();
             ContentBlock::resource(ResourceContents::BlobResourceContents {
                 uri: format!("lockhouse://{execution}/{number}{name}"),

@@ -23,7 +23,7 @@ use crate::results::Results;
 use directory::{Directory, Place};
 pub use file_name::{safe_name, unused_name};
 use index::Index;
-pub use media_type::{default_name, media_type};
+pub use media_type::{HEAD_BYTES, UNKNOWN, checked, default_name, media_type};
 
 /// Maximum number of stored files of all AI clients together.
 const COUNT_MAX: usize = 1_000;
@@ -84,6 +84,8 @@ pub struct FileWriter {
     owner: Owner,
     stored: StoredFile,
     file: File,
+    /// The first bytes of the file, by which its media type is checked.
+    head: Vec<u8>,
     is_finished: bool,
 }
 
@@ -106,7 +108,8 @@ impl ResultFiles {
         store
     }
 
-    /// Begins to store a file. Blocks.
+    /// Begins to store a file. A file whose bytes are not the image or sound that `media_type` says gets another type.
+    /// Blocks.
     pub fn begin(&self, owner: Owner, name: &str, media_type: String) -> Result<FileWriter, StoreError> {
         if self.0.limits.bytes == 0 {
             return Err(StoreError::Off);
@@ -114,7 +117,7 @@ impl ResultFiles {
         let handle = Results::generate_handle().ok_or(StoreError::NoRandomNumbers)?;
         let file = self.0.directory.create(&handle)?.ok_or(StoreError::Off)?;
         let stored = StoredFile { handle, name: safe_name(name), media_type, bytes: 0 };
-        Ok(FileWriter { store: self.clone(), owner, stored, file, is_finished: false })
+        Ok(FileWriter { store: self.clone(), owner, stored, file, head: Vec::new(), is_finished: false })
     }
 
     /// Stores a file whose content is in memory. Blocks.
@@ -194,6 +197,8 @@ impl FileWriter {
         }
         let evicted = index.lock().reserve(self.owner, added, limits.bytes);
         self.stored.bytes += added;
+        let missing = HEAD_BYTES.saturating_sub(self.head.len()).min(piece.len());
+        self.head.extend_from_slice(&piece[..missing]);
         directory.remove(&evicted);
         Ok(self.file.write_all(piece)?)
     }
@@ -201,6 +206,7 @@ impl FileWriter {
     /// Makes the file available under its handle. Blocks.
     pub fn finish(mut self) -> Result<StoredFile, StoreError> {
         let Store { directory, index, .. } = &*self.store.0;
+        self.stored.media_type = checked(std::mem::take(&mut self.stored.media_type), &self.head);
         directory.describe(&self.stored)?;
         let evicted = index.lock().insert(self.owner, self.stored.clone(), SystemTime::now());
         directory.remove(&evicted);

@@ -34,5 +34,5 @@ pub use message::{
     RunReference, SearchRequest, ToEngine, ToFront, VERSION,
 };
 pub use remote_engine::{Connect, EngineSocket, EngineSource, RemoteEngineSettings};
-pub use run::{FinishedRun, Progress, RESULT_URI_PREFIX, ResultFile, RunCode, RunState, RunView};
+pub use run::{FinishedRun, Media, Progress, RESULT_URI_PREFIX, ResultFile, RunCode, RunState, RunView};
 pub use user_answers::{Answer, AskError, InputSupport, OpenQuestion, QUESTIONS_MAX, UserWait};

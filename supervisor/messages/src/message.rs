@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Answer, AskError, BUILT_IN_TOOL_NAMES, CallOutcome, Caller, DirectCall, FinishedRun, ForwardedNotification, ListChanges,
-    ListKind, OpenQuestion, RunCode, RunView,
+    Answer, AskError, BUILT_IN_TOOL_NAMES, CallOutcome, Caller, DirectCall, FinishedRun,
+    ForwardedNotification, ListChanges, ListKind, OpenQuestion, RunCode, RunView,
 };
 
 /// The version of the protocol between fronts (which speak MCP with AI clients) and the engine (which runs

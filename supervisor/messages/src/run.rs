@@ -124,5 +124,30 @@ pub struct ResultFile {
     pub handle: Option<ResultHandle>,
 }
 
+/// The types of images that are content of an answer. Models reject an answer with an image of another type.
+const INLINE_IMAGES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
+
+/// What AI clients display or play of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Media {
+    Image,
+    Audio,
+    /// Nothing: the file is a link or an embedded resource.
+    None,
+}
+
+impl ResultFile {
+    /// Returns as what AI clients display the content of the file.
+    pub fn media(&self) -> Media {
+        if INLINE_IMAGES.contains(&self.mime_type.as_str()) {
+            Media::Image
+        } else if self.mime_type.starts_with("audio/") {
+            Media::Audio
+        } else {
+            Media::None
+        }
+    }
+}
+
 /// The beginning of the URI of a stored file. The rest is its handle.
 pub const RESULT_URI_PREFIX: &str = "lockhouse://result/";

@@ -5,9 +5,9 @@ use std::os::unix::fs::symlink;
 use lockhouse_tests::{Lockhouse, Session, Table, ensure, equal};
 use serde_json::{Value, json};
 
-const FIGURE: &str = "class Figure:\n def savefig(self, to, format): to.write(b'\\x89PNG')\nFigure()";
-const WRITES: &str =
-    "open('/out/a.csv', 'w').write('1,2')\nopen('/out/b.png', 'wb').write(b'\\x89PNG')\n'done'";
+const FIGURE: &str =
+    "class Figure:\n def savefig(self, to, format): to.write(b'\\x89PNG\\r\\n\\x1a\\n')\nFigure()";
+const WRITES: &str = "open('/out/a.csv', 'w').write('1,2')\nopen('/out/b.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n')\nopen('/out/c.png', 'w').write('<html>')\n'done'";
 
 async fn run(session: &Session, language: &str, code: &str) -> Value {
     let result = session.call("run_code", json!({"language": language, "code": code})).await.unwrap();
@@ -20,7 +20,7 @@ async fn files_are_content_of_the_answer() {
     let session =
         Session::connect(lockhouse.command(&["serve", "--answer", "text"]), Session::latest()).await;
     let mut table = Table::new("programs");
-    let typescript = "import { writeFile } from 'node:fs/promises';\nawait writeFile('/out/a.csv', '1,2'); await writeFile('/out/b.png', new Uint8Array([0x89, 80, 78, 71])); 'done'";
+    let typescript = "import { writeFile } from 'node:fs/promises';\nawait writeFile('/out/a.csv', '1,2'); await writeFile('/out/b.png', new Uint8Array([0x89, 80, 78, 71, 13, 10, 26, 10])); await writeFile('/out/c.png', '<html>'); 'done'";
     for (language, code) in [("python", WRITES), ("typescript", typescript)] {
         let result = run(&session, language, code).await;
         let content = result["content"].as_array().cloned().unwrap_or_default();
@@ -33,7 +33,12 @@ async fn files_are_content_of_the_answer() {
                 .map_err(|e| format!("{e} {result}")),
         );
         let image = content.iter().find(|block| block["type"] == "image").cloned().unwrap_or_default();
-        table.row(format!("{language}: image"), equal(&image["data"], &json!("iVBORw==")));
+        table.row(format!("{language}: image"), equal(&image["data"], &json!("iVBORw0KGgo=")));
+        let images = content.iter().filter(|block| block["type"] == "image").count();
+        let page = content.iter().find(|block| block["name"] == "c.png").cloned().unwrap_or_default();
+        let is_link = page["type"] == "resource_link" && page["mimeType"] == "application/octet-stream";
+        table
+            .row(format!("{language}: no image by its name alone"), ensure(images == 1 && is_link, &content));
         let line = content
             .iter()
             .filter_map(|block| block["text"].as_str())
@@ -58,7 +63,7 @@ async fn files_are_content_of_the_answer() {
     let figure = run(&session, "python", FIGURE).await;
     table.row(
         "a figure",
-        equal(&figure["content"][1]["data"], &json!("iVBORw==")).map_err(|e| format!("{e} {figure}")),
+        equal(&figure["content"][1]["data"], &json!("iVBORw0KGgo=")).map_err(|e| format!("{e} {figure}")),
     );
     let bytes = run(&session, "python", "bytes(5000)").await;
     table.row(

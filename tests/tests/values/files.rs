@@ -14,33 +14,51 @@ async fn run(session: &Session, language: &str, code: &str) -> (Vec<Value>, Valu
 async fn files_in_a_value_become_content_of_the_answer() {
     let lockhouse = Lockhouse::with_fixture();
     let session = lockhouse.serve().await;
-    let image = json!([{"type": "image", "data": "iVBORw==", "mimeType": "image/png"}]);
-    let image_stands = json!({"content": 1, "mime_type": "image/png", "bytes": 4});
+    let image = json!([{"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}]);
+    let image_stands = json!({"content": 1, "mime_type": "image/png", "bytes": 8});
     let mut table = Table::new("files");
     for (language, code, blocks, value) in [
         (
             "python",
-            "from mcp_tools import Blob\nBlob(b'\\x89PNG', 'image/png')",
+            "from mcp_tools import Blob\nBlob(b'\\x89PNG\\r\\n\\x1a\\n', 'image/png')",
             image.clone(),
             image_stands.clone(),
         ),
         (
             "typescript",
-            "({data: new Uint8Array([0x89, 0x50, 0x4e, 0x47]), mimeType: 'image/png'})",
+            "({data: new Uint8Array([0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10]), mimeType: 'image/png'})",
             image.clone(),
             image_stands.clone(),
         ),
         (
             "python",
-            "from mcp_tools import Blob\n{'a': [Blob(b'x', 'audio/wav')], 'b': Blob(b'y', 'application/pdf', 'report 1.pdf')}",
+            "from mcp_tools import Blob\n{'a': [Blob(b'RIFF____WAVE', 'audio/wav')], 'b': Blob(b'y', 'application/pdf', 'report 1.pdf')}",
             json!([
-                {"type": "audio", "data": "eA==", "mimeType": "audio/wav"},
+                {"type": "audio", "data": "UklGRl9fX19XQVZF", "mimeType": "audio/wav"},
                 {"type": "resource_link", "uri": "lockhouse://result/HANDLE", "name": "report 1.pdf", "mimeType": "application/pdf", "size": 1},
             ]),
             json!({
-                "a": [{"content": 1, "mime_type": "audio/wav", "bytes": 1}],
+                "a": [{"content": 1, "mime_type": "audio/wav", "bytes": 12}],
                 "b": {"content": 2, "mime_type": "application/pdf", "bytes": 1, "name": "report 1.pdf"},
             }),
+        ),
+        (
+            "python",
+            "from mcp_tools import Blob\n[Blob(b'<html>', 'image/png', 'x.png'), Blob(b'GIF89a..', 'image/png')]",
+            json!([
+                {"type": "resource_link", "uri": "lockhouse://result/HANDLE", "name": "x.png", "mimeType": "application/octet-stream", "size": 6},
+                {"type": "image", "data": "R0lGODlhLi4=", "mimeType": "image/gif"},
+            ]),
+            json!([
+                {"content": 1, "mime_type": "application/octet-stream", "bytes": 6, "name": "x.png"},
+                {"content": 2, "mime_type": "image/gif", "bytes": 8},
+            ]),
+        ),
+        (
+            "typescript",
+            "({data: new TextEncoder().encode('<html>'), mimeType: 'audio/wav'})",
+            json!([{"type": "resource_link", "uri": "lockhouse://result/HANDLE", "name": "file", "mimeType": "application/octet-stream", "size": 6}]),
+            json!({"content": 1, "mime_type": "application/octet-stream", "bytes": 6}),
         ),
         (
             "typescript",
@@ -99,15 +117,27 @@ async fn the_number_and_size_of_files_are_limited() {
             ensure(answer["truncated"]["value"]["handle"].is_string(), &answer["truncated"]),
         );
     }
+    let code = "from mcp_tools import Blob\n[Blob(b'<html>', 'image/png'), Blob(b'<svg/>', 'image/svg+xml'), Blob(b'GIF89a..', 'image/png')]";
+    let (content, answer) = run(&session, "python", code).await;
+    let shown: Vec<(&Value, &Value)> = content[1..]
+        .iter()
+        .map(|block| (&block["type"], block.get("mimeType").unwrap_or(&block["resource"]["mimeType"])))
+        .collect();
+    let expected =
+        [("resource", "application/octet-stream"), ("resource", "image/svg+xml"), ("image", "image/gif")];
+    let expected = expected.map(|(kind, media_type)| (json!(kind), json!(media_type)));
+    let expected: Vec<(&Value, &Value)> = expected.iter().map(|(kind, of)| (kind, of)).collect();
+    table.row("only images are images", equal(shown, expected).map_err(|e| format!("{e} {answer}")));
     table.finish();
 }
 
 #[test]
 fn the_text_output_names_a_file_and_the_json_output_has_its_bytes() {
     let lockhouse = Lockhouse::new();
-    let code = "from mcp_tools import Blob\n{'plot': Blob(bytes(1234), 'image/png')}";
+    let code = "from mcp_tools import Blob\n{'plot': Blob(b'\\x89PNG\\r\\n\\x1a\\n' + bytes(1226), 'image/png'), 'page': Blob(b'<html>', 'image/png')}";
     let told = lockhouse.run(&["run", "--language", "python", "-c", code]);
     assert!(told.stdout.contains(r#""plot": "<image/png, 1,234 bytes>""#), "{told:?}");
+    assert!(told.stdout.contains(r#""page": "<application/octet-stream, 6 bytes>""#), "{told:?}");
     let answer = lockhouse.answer("python", code);
     assert_eq!(answer["value"]["plot"]["base64"].as_str().map(str::len), Some(1648), "{answer}");
 }

@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn the_reserved_names_are_those_with_the_prefix_of_the_own_tools() {
         let own = BuiltinTools { prefix: "lh_".into(), ..BuiltinTools::default() };
-        let tools = [("a", "", "lh_run_code"), ("a", "", "run_code"), ("a", "", "lh_health"), ("a", "", "lh_")];
+        let tools =
+            [("a", "", "lh_run_code"), ("a", "", "run_code"), ("a", "", "lh_health"), ("a", "", "lh_")];
         let names = names_beside(&own, &tools);
         assert_eq!(names.resolve("run_code").map(|(_, tool)| tool.as_str()), Some("run_code"));
         assert_eq!(names.resolve("lh_").map(|(_, tool)| tool.as_str()), Some("lh_"));

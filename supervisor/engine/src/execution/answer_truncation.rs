@@ -7,6 +7,7 @@ mod returned_files;
 use std::borrow::Cow;
 
 use lockhouse_base::json::{self, decode_string, truncate_text};
+use lockhouse_gate::result_files::UNKNOWN;
 use lockhouse_messages::ResultFile;
 use lockhouse_protocol::ResultHandle;
 use serde_json::{Map, Value, json};
@@ -74,7 +75,7 @@ pub fn render_answer(answer: &Answer, options: &DisplayOptions<'_>) -> RenderedA
 /// Replaces each file (base64 data) in the JSON of a value with a short description, for display to a user.
 pub fn omit_files(json: &str) -> Cow<'_, str> {
     embedded_files::replace_files(json, |file| {
-        let shown = format!("<{}, {} bytes>", file.mime_type.as_ref()?, json::group_thousands(file.bytes()));
+        let shown = format!("<{}, {} bytes>", file.media_type()?, json::group_thousands(file.bytes()));
         Some(Value::from(shown).to_string())
     })
 }
@@ -82,7 +83,7 @@ pub fn omit_files(json: &str) -> Cow<'_, str> {
 /// Replaces each file and all bytes (base64 data) in the JSON of a stored value by a description, for a model.
 pub fn describe_files(json: &str) -> Cow<'_, str> {
     embedded_files::replace_files(json, |file| {
-        let mime_type = file.mime_type.as_deref().unwrap_or("application/octet-stream");
+        let mime_type = file.media_type().unwrap_or_else(|| UNKNOWN.to_owned());
         Some(
             json!({"content": null, "mime_type": mime_type, "bytes": file.bytes(), "name": file.name})
                 .to_string(),

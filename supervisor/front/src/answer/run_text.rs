@@ -59,7 +59,8 @@ pub(super) fn printed_output(answer: &Value, reader: &str) -> Option<String> {
     let output = |name: &str| {
         let text = answer[name].as_str()?;
         let cut = answer.pointer(&format!("/truncated/{name}"));
-        let sentence = cut.map(|cut| format!("{}\n", cut_sentence("Output", cut, reader))).unwrap_or_default();
+        let sentence =
+            cut.map(|cut| format!("{}\n", cut_sentence("Output", cut, reader))).unwrap_or_default();
         Some(format!("{sentence}{text}"))
     };
     match (output("stdout"), output("stderr")) {

@@ -147,9 +147,9 @@ fn the_form_value_has_output_changes_and_files_where_there_is_no_whole_value() {
 fn an_error_has_no_more_than_its_execution_in_meta() {
     let mut json = failed();
     json["execution"] = "0199".into();
-    let result = serde_json::to_value(run(json).into_result(AnswerForm::Text)).expect("a result");
+    let result = serde_json::to_value(run(json).into_result(AnswerForm::Text, "get_result")).expect("a result");
     assert_eq!(result["_meta"], json!({META_KEY: {"execution": "0199"}}));
-    let refused = Answer::invalid_request("cancelled").into_result(AnswerForm::Text);
+    let refused = Answer::invalid_request("cancelled").into_result(AnswerForm::Text, "get_result");
     assert!(refused.meta.is_none(), "{refused:?}");
 }
 
@@ -250,7 +250,8 @@ fn files_follow_the_first_block_and_the_rest_is_in_meta() {
 #[test]
 fn the_structured_form_has_the_whole_answer_twice_and_a_cut_value_as_preview() {
     for json in [cut(), failed()] {
-        let result = serde_json::to_value(run(json).into_result(AnswerForm::Structured, "get_result")).expect("a result");
+        let result = serde_json::to_value(run(json).into_result(AnswerForm::Structured, "get_result"))
+            .expect("a result");
         let parsed: Value =
             serde_json::from_str(result["content"][0]["text"].as_str().expect("text")).expect("JSON");
         assert_eq!(parsed, result["structuredContent"]);

@@ -291,7 +291,7 @@ impl<'a> RunFollower<'a> {
             RunTool::RunCode if takes_tasks => self.handler.new_task(view, handle).into(),
             RunTool::RunCode | RunTool::GetResult => {
                 running_status(view, handle, &self.handler.reader_name()).into()
-            },
+            }
         }
     }
 

@@ -19,9 +19,8 @@ pub(super) fn running_status(view: &RunView, handle: &ResultHandle, reader: &str
     if matches!(view.state, RunState::Queued) {
         progress.insert("waiting".into(), "for a worker".into());
     }
-    let mut hint = format!(
-        "the program is still running: {reader}(handle) waits for its answer; do not run it again"
-    );
+    let mut hint =
+        format!("the program is still running: {reader}(handle) waits for its answer; do not run it again");
     if let Some(Progress { finished_calls, in_flight, waiting_for, stdout, .. }) = view.progress() {
         if let Some(UserWait { reason, since }) = waiting_for {
             progress.insert("waiting".into(), "for a person".into());

@@ -60,7 +60,7 @@ impl McpHandler {
         };
         let task = self.task_object(&handle, &ended.begun, &ended.ended);
         let form = self.answers.form_for(principal);
-        Ok(GetTaskResult::new(DetailedTask::new(task, payload(*ended, form, &self.reader_name())))
+        Ok(GetTaskResult::new(DetailedTask::new(task, payload(*ended, form, &self.reader_name()))))
     }
 
     /// Serves `tasks/update`: passes the user's answers to questions on to the run.

@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use data_encoding::BASE64;
+use lockhouse_gate::result_files::{HEAD_BYTES, checked};
 use serde::Deserialize;
 
 /// The start of the JSON object of a file. In valid JSON these characters can only start an object, because the
@@ -27,6 +29,15 @@ impl File<'_> {
     pub(super) fn bytes(&self) -> usize {
         let padding = self.base64.bytes().rev().take_while(|byte| *byte == b'=').count();
         (self.base64.len() / 4 * 3).saturating_sub(padding)
+    }
+
+    /// Returns the media type of the file, which is not what the program claims if its bytes are another thing. `None` for
+    /// bytes of which nothing is known.
+    pub(super) fn media_type(&self) -> Option<String> {
+        // Four characters are three bytes.
+        let head = self.base64.get(..HEAD_BYTES.div_ceil(3) * 4).unwrap_or(self.base64);
+        let head = BASE64.decode(head.as_bytes()).unwrap_or_default();
+        Some(checked(self.mime_type.as_ref()?.to_string(), &head))
     }
 
     /// Whether the base64 text and the MIME type of the file are well-formed. The decoded bytes are not checked.

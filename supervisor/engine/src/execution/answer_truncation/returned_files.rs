@@ -6,15 +6,12 @@ use std::io::Read;
 use data_encoding::BASE64;
 use lockhouse_base::principal::Owner;
 use lockhouse_gate::ReturnedFiles;
-use lockhouse_gate::result_files::{ResultFiles, StoredFile, default_name};
-use lockhouse_messages::{RESULT_URI_PREFIX, ResultFile};
+use lockhouse_gate::result_files::{ResultFiles, StoredFile, UNKNOWN, default_name};
+use lockhouse_messages::{Media, RESULT_URI_PREFIX, ResultFile};
 use serde_json::{Value, json};
 
 use super::embedded_files::File;
 use crate::execution::display_limits::{BARE_BYTES_MAX, FILE_BYTES_MAX, FILES_MAX};
-
-/// The types of images that are content of the answer. Models reject an answer with an image of another type.
-const INLINE_IMAGES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
 
 /// Where the files of an answer are stored, and for whom.
 #[derive(Clone, Copy)]
@@ -44,9 +41,9 @@ impl<'a> AnswerFiles<'a> {
 
     /// Moves a file out of the value. Returns the JSON object that replaces it there; `None` for a few bytes, which stay.
     pub(super) fn extract(&mut self, file: &File<'_>) -> Option<String> {
-        let mime_type = match &file.mime_type {
-            Some(mime_type) => mime_type.to_string(),
-            None if file.bytes() > BARE_BYTES_MAX => "application/octet-stream".to_owned(),
+        let mime_type = match file.media_type() {
+            Some(mime_type) => mime_type,
+            None if file.bytes() > BARE_BYTES_MAX => UNKNOWN.to_owned(),
             None => return None,
         };
         let stored = self.storage.and_then(|storage| {
@@ -94,8 +91,7 @@ impl<'a> AnswerFiles<'a> {
         mut file: ResultFile,
         content: impl FnOnce(&ResultFile) -> Option<String>,
     ) -> Option<usize> {
-        let is_media =
-            INLINE_IMAGES.contains(&file.mime_type.as_str()) || file.mime_type.starts_with("audio/");
+        let is_media = file.media() != Media::None;
         let bytes = usize::try_from(file.bytes).unwrap_or(usize::MAX);
         let fits = self.blocks.len() < FILES_MAX && self.bytes.saturating_add(bytes) <= FILE_BYTES_MAX;
         if fits && (is_media || file.handle.is_none()) {
