@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::hash_chain::{Chain, RecordBody, timestamp};
+use super::moment::Moment;
 use super::segment::SegmentName;
 use super::segment_append::SegmentFile;
 use super::signing::SigningKeys;
@@ -55,6 +56,8 @@ pub(super) struct Writer {
     /// `None` if there is no previous segment.
     previous: Option<(SegmentName, Chain)>,
     gap: Option<Gap>,
+    /// When this process last wrote a record, or before its first one, when any process last wrote to the index.
+    last_written: Option<Moment>,
     has_new_segment: bool,
 }
 
@@ -63,14 +66,15 @@ struct Segment {
     name: SegmentName,
     /// The day of the segment, as the number of days from the Unix epoch in UTC.
     day: u64,
+    began: Moment,
     file: SegmentFile,
     /// When this process last asked the file system whether the segment's file was removed.
-    removal_checked: SystemTime,
+    removal_checked: Moment,
     chain: Chain,
     /// Number of records after the last signed record.
     unsigned: u64,
     /// When the first record after the last signed record was written.
-    unsigned_since: SystemTime,
+    unsigned_since: Moment,
     dirty: bool,
 }
 
@@ -94,6 +98,7 @@ impl Writer {
             segment: None,
             previous: None,
             gap: None,
+            last_written: None,
             has_new_segment: false,
         }
     }
@@ -112,7 +117,7 @@ impl Writer {
 
     /// Appends one record to the audit log. After success, the kernel has the record, so it is not lost if this process
     /// is killed.
-    pub(super) fn append(&mut self, now: SystemTime, body: &RecordBody) -> io::Result<()> {
+    pub(super) fn append(&mut self, now: Moment, body: &RecordBody) -> io::Result<()> {
         let written = self.try_append(now, body);
         if let Err(error) = &written {
             self.record_gap(now, 1, error.to_string());
@@ -120,26 +125,32 @@ impl Writer {
         written
     }
 
-    fn try_append(&mut self, now: SystemTime, body: &RecordBody) -> io::Result<()> {
+    fn try_append(&mut self, now: Moment, body: &RecordBody) -> io::Result<()> {
         self.rotate_if_due(now);
         let segment = match &mut self.segment {
             Some(segment) => segment,
             none => {
                 self.has_new_segment = true;
-                none.insert(open_segment(&self.directory, &self.secrets, self.previous.as_ref(), now)?)
+                let (segment, last) =
+                    open_segment(&self.directory, &self.secrets, self.previous.as_ref(), now)?;
+                self.last_written = self.last_written.or(last);
+                none.insert(segment)
             }
         };
         let (mut chain, mut lines) = (segment.chain, Vec::new());
         if let Some(gap) = &self.gap {
-            gap.write(&mut chain, &mut lines, now);
+            gap.write(&mut chain, &mut lines, now.wall);
         }
-        chain.push(&mut lines, now, body);
+        if let Some(jump) = self.last_written.and_then(|last| now.jump_since(last)) {
+            chain.push(&mut lines, now.wall, &jump.record());
+        }
+        chain.push(&mut lines, now.wall, body);
         if let Err(unwritten) = segment.file.append(&lines) {
-            let gap = self.gap.get_or_insert_with(|| Gap::new(now));
+            let gap = self.gap.get_or_insert_with(|| Gap::new(now.wall));
             gap.torn += unwritten.torn;
             return Err(unwritten.source);
         }
-        self.gap = None;
+        (self.gap, self.last_written) = (None, Some(now));
         if segment.unsigned == 0 {
             segment.unsigned_since = now;
         }
@@ -154,25 +165,25 @@ impl Writer {
 
     /// Notes that `records` records are missing from the log, and why; 0 means that records may be missing. The next
     /// successful write starts with a `gap` record that says so.
-    pub(super) fn record_gap(&mut self, now: SystemTime, records: u64, reason: String) {
-        let gap = self.gap.get_or_insert_with(|| Gap::new(now));
+    pub(super) fn record_gap(&mut self, now: Moment, records: u64, reason: String) {
+        let gap = self.gap.get_or_insert_with(|| Gap::new(now.wall));
         gap.records += records;
         gap.reason = reason;
     }
 
     /// Appends a `checkpoint` record with a signature, which authenticates all earlier records of the segment (log
     /// file).
-    fn checkpoint(&mut self, now: SystemTime) {
+    fn checkpoint(&mut self, now: Moment) {
         let Some(segment) = &mut self.segment else { return };
         let (mut chain, mut line) = (segment.chain, Vec::new());
-        chain.push_signed(&mut line, now, &RecordBody::new("checkpoint"), &self.secrets);
+        chain.push_signed(&mut line, now.wall, &RecordBody::new("checkpoint"), &self.secrets);
         match segment.file.append(&line) {
             Ok(()) => {
                 (segment.chain, segment.unsigned, segment.dirty) = (chain, 0, true);
             }
             Err(unwritten) => {
                 tracing::error!("the audit log cannot be signed: {}", unwritten.source);
-                let gap = self.gap.get_or_insert_with(|| Gap::new(now));
+                let gap = self.gap.get_or_insert_with(|| Gap::new(now.wall));
                 gap.torn += unwritten.torn;
                 gap.reason = unwritten.source.to_string();
             }
@@ -181,9 +192,9 @@ impl Writer {
 
     /// Signs a checkpoint or ends the segment (log file) if that is due at the time `now`. Returns the work that a
     /// background task must do.
-    pub(super) fn maintain(&mut self, now: SystemTime) -> MaintenanceWork {
+    pub(super) fn maintain(&mut self, now: Moment) -> MaintenanceWork {
         self.rotate_if_due(now);
-        let waited = |segment: &Segment| now.duration_since(segment.unsigned_since).unwrap_or_default();
+        let waited = |segment: &Segment| now.elapsed_since(segment.unsigned_since);
         let time = self.intervals.time;
         if self.segment.as_ref().is_some_and(|segment| segment.unsigned > 0 && waited(segment) >= time) {
             self.checkpoint(now);
@@ -217,6 +228,8 @@ mod tests {
     use std::io::Write as _;
     use std::path::Path;
 
+    use super::super::moment::tests::at;
+    use super::super::moment::{Moment, Uptime};
     use super::super::segment::{day, segments};
     use super::super::segment_index::Index;
     use super::super::verify::{Finding, FindingKind, LogLocation, verify};
@@ -229,8 +242,18 @@ mod tests {
         Writer::new(directory.to_owned(), Arc::new(secrets), intervals)
     }
 
-    fn noon() -> SystemTime {
-        SystemTime::UNIX_EPOCH + DAY * 20_000 + DAY / 2
+    fn noon() -> Moment {
+        after(Duration::ZERO)
+    }
+
+    /// Returns a moment some time after noon of a day, by both clocks.
+    fn after(time: Duration) -> Moment {
+        at(SystemTime::UNIX_EPOCH + DAY * 20_000 + DAY / 2 + time)
+    }
+
+    /// Returns a moment at which the clocks disagree: `wall` and `up` after noon.
+    fn wrong(wall: Duration, up: Duration) -> Moment {
+        Moment { wall: after(wall).wall, ..after(up) }
     }
 
     fn verified(writer: &Writer) -> Vec<Finding> {
@@ -260,7 +283,7 @@ mod tests {
     fn each_day_has_a_segment_that_continues_the_previous_chain() {
         let directory = tempfile::tempdir().expect("a directory");
         let mut writer = writer(directory.path(), Intervals::default());
-        for time in [noon(), noon() + DAY / 3, noon() + DAY, noon() + DAY / 3, noon() + 4 * DAY] {
+        for time in [Duration::ZERO, DAY / 3, DAY, DAY / 3, 4 * DAY].map(after) {
             writer.append(time, &RecordBody::new("call")).expect("written");
         }
         assert_eq!(
@@ -268,8 +291,10 @@ mod tests {
             ["2024-10-04", "2024-10-05", "2024-10-08"]
         );
         // The process continues past midnight without writing more records.
-        assert!(!writer.maintain(noon() + 5 * DAY).needs_signature);
-        assert!(verified(&writer).is_empty(), "each is closed: {:?}", verified(&writer));
+        assert!(!writer.maintain(after(5 * DAY)).needs_signature);
+        let findings = verified(&writer);
+        let is_jump = |finding: &Finding| finding.what.starts_with("the clock was set back by 16 hours");
+        assert!(findings.len() == 1 && is_jump(&findings[0]), "each is closed: {findings:?}");
     }
 
     #[test]
@@ -292,11 +317,11 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let mut writer = writer(directory.path(), Intervals::default());
         writer.append(noon(), &RecordBody::new("call")).expect("written");
-        let first = writer.maintain(noon() + Duration::from_secs(1));
+        let first = writer.maintain(after(Duration::from_secs(1)));
         assert!(first.needs_signature && first.to_sync.is_some() && first.has_new_segment, "{first:?}");
-        let idle = writer.maintain(noon() + Duration::from_secs(2));
+        let idle = writer.maintain(after(Duration::from_secs(2)));
         assert!(idle.needs_signature && idle.to_sync.is_none() && !idle.has_new_segment, "{idle:?}");
-        let signed = writer.maintain(noon() + Duration::from_secs(60));
+        let signed = writer.maintain(after(Duration::from_secs(60)));
         assert!(!signed.needs_signature && signed.to_sync.is_some(), "{signed:?}");
         let verification = format!("{:?}", verified(&writer));
         assert!(verification.contains("all records are signed"), "{verification}");
@@ -328,7 +353,7 @@ mod tests {
         let mut writer = writer(directory.path(), Intervals::default());
         writer.append(noon(), &RecordBody::new("call")).expect("written");
         std::fs::remove_file(writer.path()).expect("removed");
-        writer.append(noon() + Duration::from_millis(10), &RecordBody::new("call")).expect("written");
+        writer.append(after(Duration::from_millis(10)), &RecordBody::new("call")).expect("written");
         let text = std::fs::read_to_string(writer.path()).expect("another one");
         assert!(text.contains("was removed while it was written"), "{text}");
         let mut findings = Vec::new();
@@ -344,10 +369,10 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let mut writer = writer(directory.path(), Intervals::default());
         for day in [0, 1, 29, 30, 31] {
-            writer.append(noon() + DAY * day, &RecordBody::new("call")).expect("written");
+            writer.append(after(DAY * day), &RecordBody::new("call")).expect("written");
         }
         let expire = |writer: &Writer| {
-            super::super::retention::expire(directory.path(), &writer.secrets, 30, noon() + DAY * 31)
+            super::super::retention::expire(directory.path(), &writer.secrets, 30, after(DAY * 31))
                 .expect("done");
         };
         expire(&writer);
@@ -356,9 +381,9 @@ mod tests {
             std::fs::read_to_string(directory.path().join(super::super::segment_index::INDEX))
                 .expect("an index")
         };
-        let (lines, first_kept) = (index().lines().count(), day(noon() + DAY));
+        let (lines, first_kept) = (index().lines().count(), day(after(DAY).wall));
         let open = Index::open(directory.path()).expect("an index");
-        open.cut(directory.path(), noon() + DAY * 31, &writer.secrets, &first_kept, 0).expect("cut");
+        open.cut(directory.path(), after(DAY * 31), &writer.secrets, &first_kept, 0).expect("cut");
         // The first line was replaced by a `cut` record.
         assert!(
             index().lines().count() == lines
@@ -366,5 +391,74 @@ mod tests {
         );
         assert_eq!(names(&writer).len(), 4, "the last thirty days and today: {:?}", names(&writer));
         verified(&writer);
+    }
+
+    fn expire(writer: &Writer, now: Moment) -> Vec<String> {
+        super::super::retention::expire(&writer.directory, &writer.secrets, 30, now).expect("done");
+        names(writer).iter().map(|name| name.day().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_jump_of_the_clock_expires_nothing_and_is_recorded() {
+        let forty = DAY * 40;
+        let minute = Duration::from_secs(60);
+        for jumped in [wrong(forty, minute), wrong(forty, DAY * 2)] {
+            let directory = tempfile::tempdir().expect("a directory");
+            let mut writer = writer(directory.path(), Intervals::default());
+            writer.append(noon(), &RecordBody::new("call")).expect("written");
+            writer.append(jumped, &RecordBody::new("call")).expect("written");
+            assert_eq!(expire(&writer, jumped).len(), 2, "{jumped:?}");
+            let notes: Vec<String> = verified(&writer).into_iter().map(|finding| finding.what).collect();
+            assert!(notes.iter().any(|what| what.contains("the clock was set forward by")), "{notes:?}");
+        }
+    }
+
+    #[test]
+    fn a_jump_that_another_process_saw_is_recorded_by_the_next_one() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let intervals = Intervals::default();
+        let mut first = writer(directory.path(), intervals);
+        first.append(noon(), &RecordBody::new("call")).expect("written");
+        first.close(noon(), "exit");
+        let mut second = writer(directory.path(), intervals);
+        second.append(wrong(DAY, Duration::from_secs(1)), &RecordBody::new("call")).expect("written");
+        second
+            .append(wrong(Duration::from_secs(2), Duration::from_secs(2)), &RecordBody::new("call"))
+            .expect("written");
+        second.close(after(Duration::from_secs(3)), "exit");
+        let notes: Vec<String> = verified(&second).into_iter().map(|finding| finding.what).collect();
+        let count = |words: &str| notes.iter().filter(|what| what.contains(words)).count();
+        assert_eq!([count("set forward"), count("set back")], [1, 1], "{notes:?}");
+    }
+
+    #[test]
+    fn boots_with_a_wrong_clock_age_the_log_by_a_day_each() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(directory.path(), Intervals::default());
+        writer.append(noon(), &RecordBody::new("call")).expect("written");
+        let boot = |number: u32| Moment {
+            boot: Some(Uptime { boot: uuid::Uuid::from_u128(number.into()), time: Duration::ZERO }),
+            ..after(DAY * 40 * number)
+        };
+        let mut left = Vec::new();
+        for number in 2..=33 {
+            writer.append(boot(number), &RecordBody::new("call")).expect("written");
+            left.push(expire(&writer, boot(number)).len());
+        }
+        // The segment of noon ended with the second boot.
+        assert!(left.is_sorted_by(|one, other| one < other || *other >= 30), "{left:?}");
+        assert_eq!(left[..28], (2..30).collect::<Vec<_>>(), "nothing is thirty days old: {left:?}");
+        assert!(left.last().is_some_and(|left| *left < 33), "{left:?}");
+    }
+
+    #[test]
+    fn a_segment_ends_after_a_day_also_if_the_clock_was_set_back() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(directory.path(), Intervals::default());
+        for hours in [0, 12, 25] {
+            let up = Duration::from_secs(hours * 3_600);
+            writer.append(wrong(Duration::from_secs(hours), up), &RecordBody::new("call")).expect("written");
+        }
+        assert_eq!(names(&writer).len(), 2);
     }
 }

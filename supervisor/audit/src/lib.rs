@@ -14,6 +14,7 @@ pub mod digest;
 mod hash_chain;
 mod local_user;
 mod maintenance;
+mod moment;
 pub mod ocsf;
 pub mod program_store;
 pub mod reader;
@@ -33,7 +34,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use lockhouse_base::language::Language;
 use lockhouse_base::telemetry::{self, Stage};
@@ -53,6 +54,7 @@ pub use signing::{KeyError, PublicKey, key_files};
 use chain_writer::{Intervals, Writer};
 use data_encoding::HEXLOWER;
 use hash_chain::RecordBody;
+use moment::Moment;
 use program_store::ProgramStore;
 use redaction::Redaction;
 use refusal_throttle::RefusalThrottle;
@@ -348,7 +350,7 @@ impl Audit {
     pub fn close(&self) {
         let mut writer = self.writer();
         let has_new_segment = writer.take_new_segment();
-        writer.close(SystemTime::now(), "exit");
+        writer.close(Moment::now(), "exit");
         drop(writer);
         self.sync_programs();
         if has_new_segment {
@@ -364,7 +366,7 @@ impl Audit {
 
     fn expire(&self) {
         let AuditSettings { directory, keep_days, .. } = &self.settings;
-        if let Err(error) = retention::expire(directory, &self.secrets, *keep_days, SystemTime::now()) {
+        if let Err(error) = retention::expire(directory, &self.secrets, *keep_days, Moment::now()) {
             tracing::warn!(
                 "cannot remove expired segments of the audit log in {}: {error}",
                 directory.display()
@@ -385,7 +387,7 @@ impl Audit {
     fn append(&self, body: &RecordBody) -> Result<(), AuditError> {
         let started = Instant::now();
         let mut writer = self.writer();
-        let appended = writer.append(SystemTime::now(), body);
+        let appended = writer.append(Moment::now(), body);
         telemetry::record_stage(Stage::Audit, started.elapsed());
         appended.map_err(|source| {
             telemetry::count_audit_failure();

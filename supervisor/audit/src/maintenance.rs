@@ -2,12 +2,13 @@
 //! removes expired segments (log files).
 
 use std::sync::{Arc, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
 use super::Audit;
+use super::moment::Moment;
 
 /// Maximum time from the write of a record until the log is synced to disk.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
@@ -30,7 +31,7 @@ pub(super) async fn run(audit: Weak<Audit>, written: Arc<Notify>) {
 /// Does all maintenance that is due. Returns true if unsigned records remain, so that maintenance must continue even if
 /// no more records are written.
 async fn maintain(audit: Arc<Audit>) -> bool {
-    let work = audit.writer().maintain(SystemTime::now());
+    let work = audit.writer().maintain(Moment::now());
     if let Some(file) = work.to_sync {
         // Syncing to disk can block, so it runs on a blocking thread.
         let programs = audit.clone();
@@ -42,7 +43,7 @@ async fn maintain(audit: Arc<Audit>) -> bool {
         if let Ok(Err(error)) = synced {
             tracing::error!("cannot sync the audit log to disk: {error}");
             let reason = format!("records may not have reached the disk: {error}");
-            audit.writer().record_gap(SystemTime::now(), 0, reason);
+            audit.writer().record_gap(Moment::now(), 0, reason);
         }
     }
     if work.has_new_segment {

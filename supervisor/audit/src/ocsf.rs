@@ -127,6 +127,7 @@ impl OcsfEvents {
             | Event::Refusal { .. }
             | Event::Administration(_)
             | Event::Gap { .. }
+            | Event::Clock { .. }
             | Event::Chain => Vec::new(),
         }
     }

@@ -90,6 +90,8 @@ pub enum Event {
     /// Before this point of the log, records could not be written or may be lost. `records` is the number of missing
     /// records.
     Gap { since: String, records: u64, reason: String },
+    /// The wall clock was set: it showed `to` when `from` would have been right.
+    Clock { from: String, to: String, difference_s: f64 },
     /// A record that belongs to the hash chain itself (`open`, `checkpoint` or `close`), or an event that only a later
     /// version knows.
     Chain,
@@ -192,6 +194,9 @@ pub(super) struct RecordMembers {
     answer_bytes: Option<u64>,
     since: Option<String>,
     records: u64,
+    from: Option<String>,
+    to: Option<String>,
+    difference_s: f64,
 }
 
 impl RecordMembers {
@@ -279,6 +284,9 @@ impl RecordMembers {
                 answer_bytes: self.answer_bytes,
             },
             "gap" => Event::Gap { since: text(self.since), records: self.records, reason: text(self.reason) },
+            "clock" => {
+                Event::Clock { from: text(self.from), to: text(self.to), difference_s: self.difference_s }
+            }
             _ => Event::Chain,
         };
         Record { seq: self.seq, time: self.time, event }

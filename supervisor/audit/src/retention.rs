@@ -1,10 +1,12 @@
 //! Removes expired segments (log files) of the audit log, and stored programs that no remaining record refers to. The
-//! index of segments records the removal of each segment.
+//! index of segments records the removal of each segment. The log's own age decides, and not the wall clock, which may be
+//! wrong.
 
 use std::io;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use super::moment::Moment;
 use super::program_store;
 use super::segment::{day, segments};
 use super::segment_index::Index;
@@ -17,23 +19,18 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 const CUT_BYTES_MIN: usize = 1024 * 1024;
 
 /// Removes segments (log files) that are older than `keep_days` days, and stored programs that last ran more than
-/// `keep_days + 1` days ago.
-pub(super) fn expire(
-    directory: &Path,
-    secrets: &SigningKeys,
-    keep_days: u32,
-    now: SystemTime,
-) -> io::Result<()> {
-    let Some(first_kept) = now.checked_sub(DAY * keep_days).map(day) else { return Ok(()) };
+/// `keep_days + 1` days ago, both by the log's own age.
+pub(super) fn expire(directory: &Path, secrets: &SigningKeys, keep_days: u32, now: Moment) -> io::Result<()> {
+    let mut index = Index::open(directory)?;
+    let Some(first_kept) = index.before(now, DAY * keep_days)?.map(day) else { return Ok(()) };
+    // One day later than the segments, since a record of the oldest remaining day may still refer to a program.
+    let programs = index.before(now, DAY * (keep_days + 1))?;
     if segments(directory)?.iter().any(|name| *name.day() < *first_kept) {
-        let mut index = Index::open(directory)?;
-        // Another process may have removed some in the meantime.
         for name in segments(directory)?.iter().filter(|name| *name.day() < *first_kept) {
             index.expired(now, secrets, name)?;
             std::fs::remove_file(directory.join(name.as_str()))?;
         }
         index.cut(directory, now, secrets, &first_kept, CUT_BYTES_MIN)?;
     }
-    // One day later than the segments, since a record of the oldest remaining day may still refer to a program.
-    now.checked_sub(DAY * (keep_days + 1)).map_or(Ok(()), |before| program_store::expire(directory, before))
+    programs.map_or(Ok(()), |before| program_store::expire(directory, before))
 }

@@ -18,6 +18,7 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::Deserialize;
 
 use super::hash_chain::{Chain, Hash, RecordBody, hash};
+use super::moment::{Moment, Uptime};
 use super::segment::SegmentName;
 use super::signing::SigningKeys;
 use data_encoding::HEXLOWER;
@@ -36,6 +37,8 @@ pub(super) struct Index {
     file: Flock<File>,
     chain: Chain,
     bytes: u64,
+    /// When the last line was written. `None` if there is none.
+    pub(super) last: Option<Moment>,
 }
 
 #[derive(Deserialize)]
@@ -43,6 +46,17 @@ struct Numbered {
     seq: u64,
     #[serde(default)]
     time: String,
+    /// The boot and the time since it. `None` in lines of earlier versions.
+    boot: Option<String>,
+    up_ms: Option<u64>,
+}
+
+impl Numbered {
+    fn moment(&self) -> Option<Moment> {
+        let uptime = |(boot, time)| Uptime { boot, time: Duration::from_millis(time) };
+        let boot = self.boot.as_ref().and_then(|boot| boot.parse().ok()).zip(self.up_ms).map(uptime);
+        Some(Moment { wall: humantime::parse_rfc3339(&self.time).ok()?, boot })
+    }
 }
 
 /// Locks the index of segments, shared or exclusive. Fails if another process does not release its lock within about
@@ -106,53 +120,80 @@ impl Index {
             let start = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
             &lines[start..]
         });
+        // A damaged last line must not stop calls. `verify` reports the damage.
+        let numbered = last.and_then(|line| serde_json::from_slice::<Numbered>(line).ok());
         let chain = match last {
             None => Chain { seq: 0, prev: [0; 32] },
-            // A damaged last line must not stop calls. `verify` reports the damage.
             Some(line) => Chain {
-                seq: serde_json::from_slice::<Numbered>(line).map_or(0, |line| line.seq.saturating_add(1)),
+                seq: numbered.as_ref().map_or(0, |line| line.seq.saturating_add(1)),
                 prev: hash(line),
             },
         };
-        Ok(Self { file, chain, bytes })
+        Ok(Self { file, chain, bytes, last: numbered.and_then(|line| line.moment()) })
+    }
+
+    /// Returns a time of the wall clock before which only was written what is at least so old by the log's own age, which
+    /// is the sum of the times between the lines. `None` if nothing is so old.
+    pub(super) fn before(&mut self, now: Moment, age: Duration) -> io::Result<Option<SystemTime>> {
+        let text = self.text()?;
+        // If the clock was wrong, later lines may have earlier times.
+        let (mut later, mut total, mut earliest) = (now, Duration::ZERO, now.wall);
+        for line in text.split(|byte| *byte == b'\n').rev() {
+            let numbered = serde_json::from_slice::<Numbered>(line).ok();
+            let Some(moment) = numbered.and_then(|line| line.moment()) else { continue };
+            total += later.age_since(moment);
+            earliest = earliest.min(moment.wall);
+            if total >= age {
+                return Ok(Some(earliest));
+            }
+            later = moment;
+        }
+        Ok(None)
+    }
+
+    fn text(&mut self) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        self.file.seek(SeekFrom::Start(0))?;
+        (&*self.file).read_to_end(&mut text)?;
+        Ok(text)
     }
 
     /// Appends a line to the index: the segment (log file) `name` was created, and the hash of its first line is
     /// `first`.
     pub(super) fn opened(
         &mut self,
-        now: SystemTime,
+        now: Moment,
         secrets: &SigningKeys,
         name: &SegmentName,
         first: Hash,
     ) -> io::Result<()> {
         let body =
             RecordBody::new("opened").text("segment", name.as_str()).text("first", &HEXLOWER.encode(&first));
-        self.add(now, secrets, &body)
+        self.add(now, secrets, body)
     }
 
     /// Appends a line to the index: the segment (log file) `name` was closed. Its last line has the sequence number
     /// `last_seq` and the hash `last`.
     pub(super) fn closed(
         &mut self,
-        now: SystemTime,
+        now: Moment,
         secrets: &SigningKeys,
         name: &SegmentName,
         last_seq: u64,
         last: Hash,
     ) -> io::Result<()> {
         let body = RecordBody::new("closed").text("segment", name.as_str());
-        self.add(now, secrets, &body.number("last_seq", last_seq).text("last", &HEXLOWER.encode(&last)))
+        self.add(now, secrets, body.number("last_seq", last_seq).text("last", &HEXLOWER.encode(&last)))
     }
 
     /// Appends a line to the index: the segment (log file) `name` is removed because it has expired.
     pub(super) fn expired(
         &mut self,
-        now: SystemTime,
+        now: Moment,
         secrets: &SigningKeys,
         name: &SegmentName,
     ) -> io::Result<()> {
-        self.add(now, secrets, &RecordBody::new("expired").text("segment", name.as_str()))
+        self.add(now, secrets, RecordBody::new("expired").text("segment", name.as_str()))
     }
 
     /// Removes the first lines of the index, as far as their member `time` is before the time `before`. Does nothing if
@@ -161,14 +202,12 @@ impl Index {
     pub(super) fn cut(
         mut self,
         directory: &Path,
-        now: SystemTime,
+        now: Moment,
         secrets: &SigningKeys,
         before: &str,
         bytes_min: usize,
     ) -> io::Result<()> {
-        let mut text = Vec::new();
-        self.file.seek(SeekFrom::Start(0))?;
-        (&*self.file).read_to_end(&mut text)?;
+        let text = self.text()?;
         let (mut end, mut last) = (0, None);
         for line in text.split_inclusive(|byte| *byte == b'\n') {
             match serde_json::from_slice::<Numbered>(line) {
@@ -182,19 +221,19 @@ impl Index {
         let Some((seq, last)) = last.filter(|_| end >= bytes_min) else { return Ok(()) };
         let mut kept = Vec::new();
         let body = RecordBody::new("cut").text("last", &HEXLOWER.encode(&last));
-        Chain { seq, prev: last }.push_signed(&mut kept, now, &body, secrets);
+        Chain { seq, prev: last }.push_signed(&mut kept, now.wall, &now.write_to(body), secrets);
         kept.extend_from_slice(&text[end..]);
         files::replace_for_service(&directory.join(INDEX), &kept)
     }
 
-    fn add(&mut self, now: SystemTime, secrets: &SigningKeys, body: &RecordBody) -> io::Result<()> {
+    fn add(&mut self, now: Moment, secrets: &SigningKeys, body: RecordBody) -> io::Result<()> {
         let (mut chain, mut line) = (self.chain, Vec::new());
-        chain.push_signed(&mut line, now, body, secrets);
+        chain.push_signed(&mut line, now.wall, &now.write_to(body), secrets);
         if let Err(error) = self.file.write_all(&line).and_then(|()| self.file.sync_data()) {
             let _ = self.file.set_len(self.bytes);
             return Err(error);
         }
-        self.chain = chain;
+        (self.chain, self.last) = (chain, Some(now));
         self.bytes += line.len() as u64;
         Ok(())
     }

@@ -320,12 +320,27 @@ fn verify_segment(
                     format!("{records} records before this line could not be written{piece}: {reason}"),
                 );
             }
+            (_, "clock") => report_finding(FindingKind::Note, describe_jump(members)),
             (_, "execution" | "skill") => programs.check(members, &mut report_finding),
             _ => {}
         }
     };
     let chain = check_chain(rules, LineReader::new(reader, key), report, seen)?;
     Ok(SegmentSummary { chain, previous, is_closed })
+}
+
+fn describe_jump(members: &ChainMembers) -> String {
+    let ChainMembers { from, to, difference_s, .. } = members;
+    let size = match difference_s.abs() {
+        seconds if seconds >= 2.0 * 86_400.0 => format!("{:.0} days", seconds / 86_400.0),
+        seconds if seconds >= 2.0 * 3_600.0 => format!("{:.0} hours", seconds / 3_600.0),
+        seconds => format!("{seconds:.0} s"),
+    };
+    let direction = if *difference_s < 0.0 { "back" } else { "forward" };
+    format!(
+        "the clock was set {direction} by {size}, from {from} to {to}: the times of records before and after this line differ \
+         by that; the log expires by its own age"
+    )
 }
 
 fn check_against_index(

@@ -8,11 +8,14 @@ use data_encoding::HEXLOWER;
 
 use super::{Segment, VERSION, Writer};
 use crate::hash_chain::{Chain, RecordBody};
+use crate::moment::Moment;
 use crate::segment::SegmentName;
 use crate::segment_append::SegmentFile;
 use crate::segment_index::Index;
 use crate::signing::SigningKeys;
 
+/// A segment ends at the latest after this time, also if the wall clock was set back.
+const SEGMENT_TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Minimum time between two checks whether the segment's file was removed. These checks are part of appending records.
 /// If each record were checked, writing would take a third longer.
 const REMOVAL_CHECK_INTERVAL: Duration = Duration::from_millis(10);
@@ -20,7 +23,7 @@ const REMOVAL_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 impl Writer {
     /// Ends the current segment if its day is over, if it is full, or if its file was removed. The next record starts
     /// a new segment.
-    pub(super) fn rotate_if_due(&mut self, now: SystemTime) {
+    pub(super) fn rotate_if_due(&mut self, now: Moment) {
         let Some(segment) = &mut self.segment else { return };
         if segment.is_removed(now) {
             let reason = format!("{} was removed while it was written", segment.name);
@@ -29,7 +32,10 @@ impl Writer {
             self.previous = Some((name, chain));
             self.segment = None;
             self.record_gap(now, 0, reason);
-        } else if day_number(now) > segment.day || segment.file.bytes() >= self.intervals.segment_bytes {
+        } else if day_number(now.wall) > segment.day
+            || now.elapsed_since(segment.began) >= SEGMENT_TIME_MAX
+            || segment.file.bytes() >= self.intervals.segment_bytes
+        {
             self.close(now, "rotation");
         }
     }
@@ -41,7 +47,7 @@ impl Writer {
 
     /// Ends the current segment (log file) with a signed `close` record, which contains `reason`. A later record starts
     /// a new segment.
-    pub(crate) fn close(&mut self, now: SystemTime, reason: &str) {
+    pub(crate) fn close(&mut self, now: Moment, reason: &str) {
         let Some(mut segment) = self.segment.take() else { return };
         if let Err(error) = segment.close(&self.directory, &self.secrets, now, reason) {
             tracing::error!("cannot write the end of the audit log segment {}: {error}", segment.name);
@@ -53,9 +59,8 @@ impl Writer {
 impl Segment {
     /// Whether the segment's file was removed from its directory. Returns false without a check if the last check was
     /// less than [`REMOVAL_CHECK_INTERVAL`] ago.
-    fn is_removed(&mut self, now: SystemTime) -> bool {
-        let is_recent = |age: Duration| age < REMOVAL_CHECK_INTERVAL;
-        if now.duration_since(self.removal_checked).is_ok_and(is_recent) {
+    fn is_removed(&mut self, now: Moment) -> bool {
+        if now.elapsed_since(self.removal_checked) < REMOVAL_CHECK_INTERVAL {
             return false;
         }
         self.removal_checked = now;
@@ -66,12 +71,12 @@ impl Segment {
         &mut self,
         directory: &Path,
         secrets: &SigningKeys,
-        now: SystemTime,
+        now: Moment,
         reason: &str,
     ) -> io::Result<()> {
         let mut index = Index::open(directory)?;
         let (mut chain, mut line) = (self.chain, Vec::new());
-        chain.push_signed(&mut line, now, &RecordBody::new("close").text("reason", reason), secrets);
+        chain.push_signed(&mut line, now.wall, &RecordBody::new("close").text("reason", reason), secrets);
         self.file.append(&line).map_err(|unwritten| unwritten.source)?;
         self.chain = chain;
         self.file.file().sync_data()?;
@@ -81,15 +86,16 @@ impl Segment {
 
 /// Starts a segment: creates the log file with a signed `open` record, and adds its entry to the index of segments. If
 /// one of the two fails, neither remains. `previous` is the previous segment of this process with the end of its hash
-/// chain, which the new segment continues.
+/// chain, which the new segment continues. Returns the segment, and when the index was last written before.
 pub(super) fn open_segment(
     directory: &Path,
     secrets: &SigningKeys,
     previous: Option<&(SegmentName, Chain)>,
-    now: SystemTime,
-) -> io::Result<Segment> {
+    now: Moment,
+) -> io::Result<(Segment, Option<Moment>)> {
     let mut index = Index::open(directory)?;
-    let name = SegmentName::new(now);
+    let last_written = index.last;
+    let name = SegmentName::new(now.wall);
     let path = directory.join(name.as_str());
     let mut start = [0; 16];
     getrandom::fill(&mut start)?;
@@ -99,15 +105,17 @@ pub(super) fn open_segment(
     let body = body.text_if("previous", previous.map(|(name, _)| name.as_str()));
     let mut chain = Chain { seq: 0, prev: previous.map_or([0; 32], |(_, chain)| chain.prev) };
     let mut line = Vec::new();
-    chain.push_signed(&mut line, now, &body, secrets);
+    chain.push_signed(&mut line, now.wall, &body, secrets);
     let mut file = SegmentFile::create(&path)?;
     let begun = file.append(&line).map_err(|unwritten| unwritten.source);
     if let Err(error) = begun.and_then(|()| index.opened(now, secrets, &name, chain.prev)) {
         let _ = std::fs::remove_file(&path);
         return Err(error);
     }
-    let (day, removal_checked) = (day_number(now), now);
-    Ok(Segment { name, day, file, removal_checked, chain, unsigned: 0, unsigned_since: now, dirty: true })
+    let (day, began, removal_checked, unsigned_since) = (day_number(now.wall), now, now, now);
+    let segment =
+        Segment { name, day, began, file, removal_checked, chain, unsigned: 0, unsigned_since, dirty: true };
+    Ok((segment, last_written))
 }
 
 /// Returns the number of days from the Unix epoch to `time`, in UTC.

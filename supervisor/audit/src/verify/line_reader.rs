@@ -54,6 +54,13 @@ pub(super) struct ChainMembers {
     pub(super) torn: u64,
     #[serde(default)]
     pub(super) reason: String,
+    /// What the clock showed before and after a jump, and the size of the jump. These are members of a `clock` record.
+    #[serde(default)]
+    pub(super) from: String,
+    #[serde(default)]
+    pub(super) to: String,
+    #[serde(default)]
+    pub(super) difference_s: f64,
     /// Language of the program. This and the next two fields are members of an `execution` or `skill` record.
     pub(super) language: Option<String>,
     pub(super) code: Option<String>,

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::super::chain_writer::{Intervals, Writer};
 use super::super::hash_chain::{Chain, RecordBody};
+use super::super::moment::tests::at;
 use super::super::signing::SigningKeys;
 use super::*;
 
@@ -31,7 +32,7 @@ impl Log {
         let log = Self::new();
         let mut writer = log.writer();
         log.fill(&mut writer, noon());
-        writer.close(noon(), "exit");
+        writer.close(at(noon()), "exit");
         log
     }
 
@@ -43,7 +44,7 @@ impl Log {
     fn fill(&self, writer: &mut Writer, now: SystemTime) {
         for number in 0..RECORDS {
             let body = RecordBody::new("call").text("server", "fixture").number("n", number);
-            writer.append(now, &body).expect("written");
+            writer.append(at(now), &body).expect("written");
         }
     }
 
@@ -257,7 +258,7 @@ fn swapped_segments_and_a_removed_segment_are_found() {
     for day in 0..3 {
         log.fill(&mut writer, noon() + Duration::from_secs(day * 24 * 3_600));
     }
-    writer.close(noon() + Duration::from_secs(2 * 24 * 3_600), "exit");
+    writer.close(at(noon() + Duration::from_secs(2 * 24 * 3_600)), "exit");
     let segments = log.segments();
     assert_eq!(segments.len(), 3, "a segment for each day: {segments:?}");
     assert!(log.faults().is_empty(), "control: {:?}", shown(&log.faults()));
@@ -314,7 +315,7 @@ fn the_log_of_a_killed_process_has_no_faults() {
     // Another process continues in a segment of its own.
     let mut writer = log.writer();
     log.fill(&mut writer, noon());
-    writer.close(noon(), "exit");
+    writer.close(at(noon()), "exit");
     assert!(log.faults().is_empty(), "{:?}", shown(&log.faults()));
 }
 

@@ -13,7 +13,7 @@ use crate::cli::USAGE;
 use lockhouse_policies::most_similar_name;
 
 /// The names of audit events that `--event` accepts: all except `chain`, a bookkeeping event of the log itself.
-const EVENTS: [&str; 14] = [
+const EVENTS: [&str; 15] = [
     "execution",
     "skill",
     "call",
@@ -28,6 +28,7 @@ const EVENTS: [&str; 14] = [
     "login",
     "definition",
     "gap",
+    "clock",
 ];
 /// The outcomes that this version of Lockhouse writes to audit records. A log that another version wrote may contain
 /// others.

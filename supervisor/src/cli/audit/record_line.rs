@@ -55,6 +55,7 @@ fn event_name(event: &Event) -> &'static str {
         Event::Question { .. } => "question",
         Event::End { .. } => "end",
         Event::Gap { .. } => "gap",
+        Event::Clock { .. } => "clock",
         Event::Chain => "chain",
     }
 }
@@ -109,6 +110,10 @@ fn columns(event: &Event) -> Option<(&str, String, String)> {
         Event::Gap { since, records, reason } => {
             let details = format!("since {} could not be written: {reason}", format_time(since));
             ("", format!("{records} records"), details)
+        }
+        Event::Clock { from, to, difference_s } => {
+            let details = format!("from {} to {}", format_time(from), format_time(to));
+            ("", format!("{difference_s:+.0} s"), details)
         }
         Event::Chain => return None,
     })
