@@ -23,6 +23,7 @@ mod generate;
 mod id_prefix;
 mod import;
 mod init;
+mod landlock_room;
 mod language;
 mod line_width;
 mod output_folder;
@@ -156,6 +157,9 @@ enum Command {
     /// starts one
     #[command(hide = true)]
     Guard { mark: String },
+    /// Count the Landlock layers that this process can still get
+    #[command(hide = true)]
+    LandlockRoom,
     /// Run the example server of `lockhouse demo`
     #[command(hide = true)]
     DemoServer,
@@ -178,6 +182,9 @@ pub(crate) fn main() -> ExitCode {
     if let Command::Guard { mark } = command {
         lockhouse_upstream::process_guard::guard(&mark);
         return ExitCode::SUCCESS;
+    }
+    if matches!(command, Command::LandlockRoom) {
+        return landlock_room::landlock_room();
     }
     if matches!(&command, Command::Engine(arguments) if arguments.detaches()) {
         return engine::detach();
@@ -233,6 +240,7 @@ async fn run_command(command: Command, files: &Files) -> ExitCode {
         Command::Confine(arguments) => confine::confine(arguments),
         // Carried out before the runtime.
         Command::Guard { .. } => ExitCode::SUCCESS,
+        Command::LandlockRoom => landlock_room::landlock_room(),
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::DemoServer => match demo::server::serve().await {
             Ok(()) => ExitCode::SUCCESS,

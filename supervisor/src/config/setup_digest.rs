@@ -64,7 +64,7 @@ const PASSED_VARIABLES: [&str; 5] = [
     "XDG_RUNTIME_DIR",
 ];
 /// Fields of `/proc/self/status` that say what this process may do. Upstream servers inherit it.
-const RIGHTS: [&str; 10] = [
+const RIGHTS: [&str; 11] = [
     "Uid",
     "Gid",
     "Groups",
@@ -75,6 +75,7 @@ const RIGHTS: [&str; 10] = [
     "CapAmb",
     "NoNewPrivs",
     "Seccomp_filters",
+    "Umask",
 ];
 const NAMESPACES: [&str; 6] = ["ipc", "mnt", "net", "pid", "user", "uts"];
 /// The file with the key of the digest, in the state directory, and the number of its bytes.
@@ -167,7 +168,7 @@ impl Settings {
     /// depends on it, else `/`.
     fn directory(&self) -> PathBuf {
         let inherits = self.engine.servers.values().any(|server| match &server.endpoint {
-            Endpoint::Stdio(command) => command.directory.is_none(),
+            Endpoint::Stdio(command) => command.directory.as_ref().is_none_or(|it| it.is_relative()),
             Endpoint::Http(_) => false,
         });
         let current = || std::env::current_dir().unwrap_or_default();
@@ -242,9 +243,21 @@ fn rights() -> io::Result<Vec<String>> {
         let link = std::fs::read_link(Path::new("/proc/self/ns").join(namespace))?;
         rights.push(link.to_string_lossy().into_owned());
     }
+    let root = std::fs::metadata("/")?;
+    rights.push(format!("root {}:{}", root.dev(), root.ino()));
+    // Programs change their soft limits for themselves, and children inherit them.
+    let limits = std::fs::read_to_string("/proc/self/limits")?;
+    rights.extend(limits.lines().filter_map(hard_limit));
     // Without a security module, there is no label.
     rights.push(std::fs::read_to_string("/proc/self/attr/current").unwrap_or_default());
     Ok(rights)
+}
+
+/// Returns the name and the hard limit in a line of `/proc/self/limits`: name, soft limit, hard limit and unit.
+fn hard_limit(line: &str) -> Option<String> {
+    const NAME_CHARS: usize = 26;
+    let (name, values) = line.split_at_checked(NAME_CHARS)?;
+    Some(format!("{} {}", name.trim_end(), values.split_whitespace().nth(1)?))
 }
 
 /// Returns the environment variables of this process whose names are selected, sorted by name.

@@ -11,6 +11,7 @@
 
 mod bpf;
 mod default_paths;
+mod landlock_room;
 mod named_paths;
 mod process_filter;
 mod profile;
@@ -34,6 +35,7 @@ use tokio::process::Command;
 use super::definition::{Confinement, ConfinementProfile, Network, ServerCommand};
 use program::Program;
 
+pub use landlock_room::{LANDLOCK_LAYERS_MAX, has_landlock, use_up_landlock_room};
 pub use named_paths::{NamedPaths, Withheld};
 pub use profile::profile_paths;
 pub use program::program_files;

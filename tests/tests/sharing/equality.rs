@@ -134,6 +134,67 @@ async fn some_clients_have_an_engine_of_their_own() {
     table.finish();
 }
 
+/// A Python program that changes what its process may do, and then executes its arguments.
+const RESTRICTED: &str = r#"
+import ctypes, os, resource, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+what, *command = sys.argv[1:]
+def call(*arguments):
+    if libc.syscall(*arguments) < 0:
+        raise OSError(ctypes.get_errno(), what)
+if os.geteuid() != 0 and what in ("filter", "landlock"):
+    libc.prctl(38, 1, 0, 0, 0)
+if what == "filter":
+    allow = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000))
+    call(317, 1, 0, ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 1, ctypes.addressof(allow))))
+elif what == "landlock":
+    rights = ctypes.create_string_buffer(struct.pack("Q", 1 << 12))
+    ruleset = libc.syscall(444, rights, 8, 0)
+    call(446, ruleset, 0)
+elif what == "umask":
+    os.umask(0o077)
+elif what == "limit":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
+os.execv(command[0], command)
+"#;
+
+fn restricted(lockhouse: &Lockhouse, what: &str) -> Command {
+    let serve = lockhouse.command(&["serve"]);
+    let mut command = Command::new("/usr/bin/python3");
+    command.args(["-c", RESTRICTED, what]).arg(serve.get_program()).args(serve.get_args()).env_clear();
+    command.envs(serve.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(serve.get_current_dir().unwrap());
+    command
+}
+
+/// The servers of a client in a sandbox must be in it too.
+#[tokio::test]
+async fn a_client_in_a_sandbox_uses_no_engine_outside() {
+    let mut table = Table::new("clients with other rights");
+    for (what, has_own_process, engines_in_all) in [
+        ("nothing: control", false, 1),
+        ("filter", true, 2),
+        ("landlock", true, 2),
+        ("umask", false, 2),
+        ("limit", false, 2),
+    ] {
+        let lockhouse = lockhouse();
+        let outside = lockhouse.serve().await;
+        assert_eq!(add(&outside).await, json!(42));
+        let client = connect(restricted(&lockhouse, what)).await;
+        table.row(format!("{what}: it works"), equal(add(&client).await, json!(42)));
+        let engines = engines(&lockhouse);
+        let of_client = engines.iter().filter(|engine| pid_of(engine) == client.pid()).count();
+        table.row(format!("{what}: it has an engine in its process"), equal(of_client == 1, has_own_process));
+        table.row(format!("{what}: engines"), equal(engines.len(), engines_in_all));
+        if has_own_process {
+            let told = client.log().contains("this process may run in a sandbox");
+            table.row(format!("{what}: its log says why"), ensure(told, client.log()));
+        }
+    }
+    table.finish();
+}
+
 #[tokio::test]
 async fn after_a_reload_new_clients_find_the_engine_under_its_new_policy() {
     let lockhouse = lockhouse();

@@ -1,6 +1,7 @@
 //! `lockhouse serve` as a thin process: it holds the MCP session of one AI client, and the engine is in another process,
 //! which clients share. The thin process survives that process and connects to the next one.
 
+mod confinement;
 mod engine_process;
 
 use std::process::ExitCode;
@@ -33,6 +34,9 @@ pub(super) async fn connect(
     settings: &Settings,
     policy: &Policy,
 ) -> Result<ThinProcess, String> {
+    if let Some(reason) = confinement::find().await {
+        return Err(format!("this process may run in a sandbox ({reason}), which a shared engine is not in"));
+    }
     // The engine's process must not become a child of this one, which an AI client may end with all of its children.
     let set_subreaper =
         |is_subreaper| nix::sys::prctl::set_child_subreaper(is_subreaper).map_err(|error| error.to_string());
