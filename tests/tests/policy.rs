@@ -7,6 +7,7 @@ mod limits;
 mod narrowing;
 mod policy_command;
 mod required_policy;
+mod required_servers;
 mod requirements;
 mod revocation;
 mod source_lines;

@@ -11,6 +11,7 @@ pub mod json;
 pub mod language;
 pub mod lifecycle;
 pub mod log_throttle;
+pub mod percent;
 pub mod principal;
 pub mod secrets;
 pub mod telemetry;

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::search_paths::find_program;
+
 /// The maximum size in bytes of a value that is read from a file, a credential or a keyring.
 const VALUE_BYTES_MAX: u64 = 64 * 1024;
 /// The time limit for reading a keyring entry. A locked keyring asks its user for the password, and the user may be
@@ -287,13 +289,12 @@ fn decode_value(bytes: Vec<u8>) -> Result<String, &'static str> {
 /// Reads a keyring entry with `secret-tool`, the program of the desktop's keyring.
 fn read_keyring(service: &str, user: &str) -> Result<String, PlaceholderError> {
     let error = |reason| PlaceholderError::Keyring { entry: format!("{service}/{user}"), reason };
-    let mut command = Command::new("secret-tool");
+    let program = find_program("secret-tool")
+        .ok_or_else(|| error("secret-tool is not installed (package libsecret-tools)"))?;
+    let mut command = Command::new(program);
     command.args(["lookup", "service", service, "username", user]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => error("secret-tool is not installed (package libsecret-tools)"),
-        _ => error("secret-tool cannot be started"),
-    })?;
+    let mut child = command.spawn().map_err(|_| error("secret-tool cannot be started"))?;
     let started = Instant::now();
     let status = loop {
         match child.try_wait() {

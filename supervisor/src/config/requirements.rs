@@ -4,6 +4,9 @@
 //! Requirements only restrict and never grant: a server is used only if every requirements file permits it. Servers are
 //! identified by name *and* by program or address, so that no server can impersonate another.
 
+mod address;
+mod admission;
+mod denial;
 mod file_trust;
 mod identity;
 mod requirements_toml;
@@ -19,7 +22,7 @@ use nix::unistd::{Uid, geteuid};
 
 use super::error::ConfigError;
 use super::placeholders::Environment;
-pub(crate) use identity::program_digest;
+use admission::Admission;
 use identity::{Identity, Mismatch};
 use requirements_toml::{ApprovedServer, DeniedServer};
 
@@ -111,7 +114,7 @@ impl Requirements {
         let listed = fixed.into_iter().flatten().map(|(name, definition)| (name.clone(), definition.clone()));
         for (name, definition) in configured.into_iter().chain(listed) {
             match self.check(&name, &definition) {
-                Ok(identity) => drop(admitted.insert(name, identity.pin(definition))),
+                Ok(admission) => drop(admitted.insert(name, admission.apply_to(definition))),
                 Err(reason) => {
                     refusals.push(Refusal { server: name, origin: definition.origin, reason });
                 }
@@ -120,10 +123,26 @@ impl Requirements {
         (admitted, refusals)
     }
 
-    fn check(&self, name: &ServerName, definition: &ServerDefinition) -> Result<Identity, RefusalReason> {
-        let identity = Identity::from_endpoint(&definition.endpoint);
-        self.0.iter().try_for_each(|requirement| requirement.check(name, definition, &identity))?;
-        Ok(if self.0.is_empty() { Identity::Unknown } else { identity })
+    fn check(&self, name: &ServerName, definition: &ServerDefinition) -> Result<Admission, RefusalReason> {
+        let is_fixed = self.0.iter().any(|requirement| requirement.fixed.is_some());
+        let identity = Identity::from_endpoint(&definition.endpoint, is_fixed);
+        let mut admission = Admission::default();
+        for requirement in &self.0 {
+            let approved = requirement.check(name, definition, &identity)?;
+            admission.is_required |= requirement.fixed.is_some() || approved.is_some();
+            admission.is_judged_by_url |= requirement.judges_urls();
+            if let Some(entry) = approved {
+                admission.sha256 = admission.sha256.or(entry.matcher.sha256().map(str::to_owned));
+                admission.proxy = admission.proxy.or(entry.matcher.proxy().cloned());
+            }
+        }
+        // Without requirements, the program is looked up when it starts.
+        if let Identity::Program(path) = identity
+            && !self.0.is_empty()
+        {
+            admission.program = Some(path);
+        }
+        Ok(admission)
     }
 }
 
@@ -172,12 +191,18 @@ pub(super) fn policies() -> Result<Vec<Policy>, ConfigError> {
 }
 
 impl Requirement {
+    /// Whether the admission of a server depends on its URL.
+    fn judges_urls(&self) -> bool {
+        self.fixed.is_some() || self.approved.is_some() || self.denied.iter().any(DeniedServer::has_url)
+    }
+
+    /// Checks a server, and returns the entry of `[[approved]]` that it matches, if the file has any.
     fn check(
         &self,
         name: &ServerName,
         definition: &ServerDefinition,
         identity: &Identity,
-    ) -> Result<(), RefusalReason> {
+    ) -> Result<Option<&ApprovedServer>, RefusalReason> {
         let mut denied = self.denied.iter();
         if let Some(denied) = denied.find(|denied| denied.matches(name, definition, identity)) {
             return Err(RefusalReason::Denied(denied.place.clone()));
@@ -191,11 +216,11 @@ impl Requirement {
                 Some(_) => {}
             }
         }
-        let Some(approved) = &self.approved else { return Ok(()) };
+        let Some(approved) = &self.approved else { return Ok(None) };
         let mut reason = RefusalReason::NameNotApproved(self.path.clone());
         for entry in approved.iter().filter(|entry| entry.name == *name) {
             match entry.matcher.matches(definition, identity) {
-                Ok(()) => return Ok(()),
+                Ok(()) => return Ok(Some(entry)),
                 Err(mismatch) => reason = RefusalReason::NotApproved { place: entry.place.clone(), mismatch },
             }
         }

@@ -21,15 +21,24 @@ pub(super) fn config_file(named: Option<&Path>, name: &str) -> Option<PathBuf> {
     named.map(Path::to_owned).or_else(found)
 }
 
+/// Returns the paths that a program of this name may have in `PATH`. Directories without an absolute path are left out:
+/// they would make the current directory decide what runs.
+fn in_path(name: &str) -> impl Iterator<Item = PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    directories.into_iter().filter(|directory| directory.is_absolute()).map(move |it| it.join(name))
+}
+
+/// Finds a program in the absolute directories of `PATH`.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    in_path(name).find(|path| path.is_file())
+}
+
 /// Finds the Python interpreter: the configured one, else [`SYSTEM_PYTHON`], else the first `python3` in `PATH`.
 pub(super) fn python_interpreter(configured: Option<&Path>) -> Result<PathBuf, MissingProgram> {
-    let in_path = || {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).map(|directory| directory.join("python3")).collect::<Vec<_>>()
-    };
     let candidates = match configured {
         Some(path) => vec![path.to_owned()],
-        None => [vec![PathBuf::from(SYSTEM_PYTHON)], in_path()].concat(),
+        None => [PathBuf::from(SYSTEM_PYTHON)].into_iter().chain(in_path("python3")).collect(),
     };
     let advice = "Install python3 3.10 or later, or set interpreter under [python] in the configuration.";
     first_existing(candidates, "python3", advice)

@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue};
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
-    Authorization, Confinement, ConfinementProfile, Endpoint, Exposure, HttpEndpoint, OAuthClient,
+    Authorization, Confinement, ConfinementProfile, Endpoint, Exposure, HttpEndpoint, OAuthClient, Proxy,
     ReferencedValues, ServerCommand, ServerDefinition, ServerLimits, StartOptions, TextDecoding,
     ToolSelection,
 };
@@ -59,6 +59,7 @@ pub(crate) struct EntryUrl {
     pub(crate) headers: BTreeMap<String, Template>,
     pub(crate) bearer_token: Option<Template>,
     pub(crate) oauth: Option<EntryOAuth>,
+    pub(crate) proxy: Option<Template>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -244,6 +245,7 @@ impl EntryCommand {
             environment: variables,
             directory: directory.map(|path| environment.expand_home(&path)),
             confinement: self.confinement.clone().map(|confinement| expand_home_in(confinement, environment)),
+            requirement: None,
         })
     }
 }
@@ -289,8 +291,23 @@ impl EntryUrl {
             (None, Some(oauth)) => oauth.resolve(environment)?,
             (None, None) => Authorization::OnDemand,
         };
-        Ok(HttpEndpoint { url, headers, authorization })
+        let proxy = match &self.proxy {
+            Some(proxy) => {
+                let unusable =
+                    || SkipReason::Unexpected { key: "proxy".into(), expected: "http(s)://HOST:PORT" };
+                let proxy = resolve_value("proxy", proxy, environment)?;
+                Proxy::Address(proxy_address(&proxy).ok_or_else(unusable)?)
+            }
+            None => Proxy::Environment,
+        };
+        Ok(HttpEndpoint { url, headers, authorization, proxy, follows_redirects: true })
     }
+}
+
+/// Parses the address of an HTTP proxy. `None` if it is not one.
+pub(super) fn proxy_address(text: &str) -> Option<url::Url> {
+    let address = url::Url::parse(text).ok()?;
+    (matches!(address.scheme(), "http" | "https") && address.has_host()).then_some(address)
 }
 
 impl EntryOAuth {

@@ -261,6 +261,13 @@ pub(super) const URL_KEYS: &[ServerKey] = &[
         ..TEXT
     },
     ServerKey { name: "oauth", kind: Kind::Keys(OAUTH_KEYS), ..TEXT },
+    ServerKey {
+        name: "proxy",
+        default: Default::Text("that of the environment; none if requirements fix or approve the server"),
+        description: "HTTP proxy over which the server is reached",
+        example: Some("\"http://proxy.example.com:3128\""),
+        ..TEXT
+    },
 ];
 
 pub(super) const COMMON_KEYS: &[ServerKey] = &[

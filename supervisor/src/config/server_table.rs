@@ -143,6 +143,9 @@ impl<S: FnMut(&str, &str) -> Option<String>> Writer<'_, S> {
         } else if let Some(oauth) = &url.oauth {
             self.oauth(table, oauth);
         }
+        if let Some(proxy) = &url.proxy {
+            table.insert("proxy", Item::Value(proxy.to_own_syntax().into()));
+        }
     }
 
     fn map(&mut self, table: &mut Table, key: &str, map: &BTreeMap<String, Template>) {

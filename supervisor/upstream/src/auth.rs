@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 use http::HeaderValue;
 use lockhouse_base::secrets::Secrets;
 use lockhouse_protocol::ServerName;
-use url::Url;
 
 pub(super) use challenge::Challenge;
 
@@ -27,7 +26,7 @@ use token_refresh::is_recent;
 /// Provides the access tokens for the requests to one upstream server over HTTP.
 pub(super) struct TokenProvider {
     name: ServerName,
-    url: Url,
+    endpoint: HttpEndpoint,
     source: CredentialSource,
     secrets: Secrets,
     current: Mutex<Option<AccessToken>>,
@@ -67,7 +66,7 @@ impl TokenProvider {
         };
         Ok(Self {
             name: name.clone(),
-            url: endpoint.url.clone(),
+            endpoint: endpoint.clone(),
             source,
             secrets,
             current: Mutex::default(),
@@ -118,7 +117,7 @@ impl TokenProvider {
             CredentialSource::Service(_) if is_new => None,
             CredentialSource::Service(client) => Some(self.service(client, &mut renewed).await?),
             CredentialSource::Login(file) => {
-                if let Some(scopes) = challenge.missing_scope(&self.url) {
+                if let Some(scopes) = challenge.missing_scope(&self.endpoint.url) {
                     // If that fails, the user can still name the scopes when logging in.
                     let _ = file.remember_wanted_scopes(&scopes).await;
                     return Err(self.refused(challenge));
@@ -141,7 +140,7 @@ impl TokenProvider {
     /// token.
     pub(super) fn refused(&self, challenge: &Challenge) -> HttpError {
         let code = challenge.status.as_u16();
-        let lacks = challenge.missing_scope(&self.url).is_some();
+        let lacks = challenge.missing_scope(&self.endpoint.url).is_some();
         let reason = match &self.source {
             CredentialSource::Fixed(_) => {
                 format!("it refuses the credentials that are configured for it (HTTP {code})")

@@ -50,6 +50,17 @@ pub struct ServerCommand {
     /// What the sandbox of the server permits. `None` means no sandbox: the server has all rights of the user who
     /// runs Lockhouse.
     pub confinement: Option<Confinement>,
+    /// What the administrator's requirements determine about the process. `None` if they neither fix nor approve the
+    /// server.
+    pub requirement: Option<ProgramRequirement>,
+}
+
+/// What requirements determine about the process of a server that they fix or approve. Such a process does not depend on
+/// the user's environment: it inherits `HOME` and `LANG`, and has [`REQUIRED_PATH`](super::REQUIRED_PATH).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ProgramRequirement {
+    /// The SHA-256 that the program has, in lower-case hexadecimal digits, whenever it starts. `None` if it may change.
+    pub sha256: Option<String>,
 }
 
 /// What a sandboxed upstream server may access, as configured, in addition to the files that every program needs to
@@ -109,6 +120,20 @@ pub struct HttpEndpoint {
     /// Headers that are sent with every request. Their values are secrets.
     pub headers: BTreeMap<String, String>,
     pub authorization: Authorization,
+    pub proxy: Proxy,
+    /// Whether redirects within the same origin are followed. Not if requirements decide about the URL, because the
+    /// target would escape them.
+    pub follows_redirects: bool,
+}
+
+/// The HTTP proxy over which an upstream server is reached. Servers on this host are always reached directly.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Proxy {
+    /// The one that environment variables such as `HTTPS_PROXY` name, if any.
+    #[default]
+    Environment,
+    None,
+    Address(url::Url),
 }
 
 /// How Lockhouse obtains the `Authorization` header of requests to an upstream server.
@@ -375,6 +400,9 @@ impl HttpEndpoint {
     fn secrets(&self) -> BTreeMap<String, String> {
         let mut secrets = self.headers.clone();
         let named = |name: &str, value: &Option<String>| value.clone().map(|value| (name.to_owned(), value));
+        if let Proxy::Address(proxy) = &self.proxy {
+            secrets.extend(named("proxy password", &proxy.password().map(str::to_owned)));
+        }
         match &self.authorization {
             Authorization::OnDemand => {}
             Authorization::Bearer(token) => drop(secrets.insert("bearer token".into(), token.clone())),

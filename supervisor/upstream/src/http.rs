@@ -33,7 +33,7 @@ pub(super) use header_parameters::raw as raw_list;
 use self::exchange::HttpExchange;
 use super::auth::TokenProvider;
 use super::connection_failure::FailureSignal;
-use super::definition::{HttpEndpoint, ServerLimits};
+use super::definition::{HttpEndpoint, Proxy, ServerLimits};
 use super::http_error::{HttpError, HttpErrorKind};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -126,16 +126,29 @@ fn connector(endpoint: &HttpEndpoint) -> reqwest::Result<reqwest::Client> {
         .tcp_keepalive(KEEPALIVE)
         .pool_idle_timeout(IDLE_CONNECTION)
         .referer(false)
-        .redirect(redirects::same_origin());
-    // Proxy variables are honoured, except for servers on this host.
-    if endpoint.is_on_this_host() { builder.no_proxy() } else { builder }.build()
+        .redirect(redirects::policy(endpoint));
+    with_proxy(builder, endpoint)?.build()
+}
+
+/// Lets the requests of a client for this endpoint go over the configured proxy.
+pub(super) fn with_proxy(
+    builder: reqwest::ClientBuilder,
+    endpoint: &HttpEndpoint,
+) -> reqwest::Result<reqwest::ClientBuilder> {
+    Ok(match &endpoint.proxy {
+        _ if endpoint.is_on_this_host() => builder.no_proxy(),
+        Proxy::Environment => builder,
+        Proxy::None => builder.no_proxy(),
+        Proxy::Address(proxy) => builder.proxy(reqwest::Proxy::all(proxy.clone())?),
+    })
 }
 
 /// Returns `HOST:PORT` of the endpoint for error messages. If an environment variable sets a proxy for it, `(VARIABLE
 /// is set)` follows.
 fn host_and_port(endpoint: &HttpEndpoint) -> String {
     let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    match PROXY_VARIABLES.iter().find(|name| is_set(name) && !endpoint.is_on_this_host()) {
+    let obeys = endpoint.proxy == Proxy::Environment && !endpoint.is_on_this_host();
+    match PROXY_VARIABLES.iter().find(|name| obeys && is_set(name)) {
         Some(name) => format!("{} ({name} is set)", endpoint.host_and_port()),
         None => endpoint.host_and_port(),
     }

@@ -117,8 +117,7 @@ impl Login {
         let request_challenge = request_challenge(endpoint).await?;
         let wanted =
             request_challenge.as_ref().map(|request_challenge| request_challenge.www_authenticate.as_str());
-        let OAuthDiscovery { mut manager, store, resolution } =
-            oauth::discover(&endpoint.url, wanted).await?;
+        let OAuthDiscovery { mut manager, store, resolution } = oauth::discover(endpoint, wanted).await?;
         if request_challenge.is_none() && !resolution.source.is_discovered() {
             return Err(LoginError::NotAsked);
         }

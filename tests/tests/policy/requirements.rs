@@ -31,7 +31,7 @@ fn usable_servers(finished: &CommandOutput) -> Vec<&str> {
     ["good", "other", "third"].into_iter().filter(has).collect()
 }
 
-fn sha256(path: &Path) -> String {
+pub(super) fn sha256(path: &Path) -> String {
     let output = Command::new("sha256sum").arg(path).output().unwrap();
     String::from_utf8(output.stdout).unwrap().split(' ').next().unwrap().to_owned()
 }

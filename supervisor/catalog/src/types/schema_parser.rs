@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use lockhouse_base::percent::percent_decoded;
 use serde_json::{Map, Value};
 
 use super::intersection::{Intersection, union};
@@ -229,6 +230,7 @@ impl Reader<'_> {
         else {
             return Type::Any;
         };
+        // The pointer is the fragment of a URL.
         let pointer = percent_decoded(pointer);
         if let Some(index) = self.indexes.get(&pointer) {
             return self.definition_type(*index);
@@ -308,19 +310,4 @@ fn is_small(value: &Value, bytes_max: usize) -> bool {
 fn description(schema: &Value) -> String {
     let words = ["description", "title"].iter().find_map(|key| schema.get(*key).and_then(Value::as_str));
     words.unwrap_or_default().chars().take(DESCRIPTION_CHARS_MAX).collect()
-}
-
-/// Decodes the percent escapes of a JSON pointer. A pointer in a `$ref` may have them, because it is the fragment of a
-/// URL.
-fn percent_decoded(pointer: &str) -> String {
-    let mut bytes = Vec::with_capacity(pointer.len());
-    let mut rest = pointer.as_bytes();
-    while let [first, more @ ..] = rest {
-        let digits =
-            more.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        let decoded = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(decoded.unwrap_or(*first));
-        rest = if decoded.is_some() { &more[2..] } else { more };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

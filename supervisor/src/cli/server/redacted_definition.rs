@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
-    Authorization, Confinement, DecodeRules, Endpoint, HttpEndpoint, Network, ServerCommand, ServerDefinition,
+    Authorization, Confinement, DecodeRules, Endpoint, HttpEndpoint, Network, Proxy, ServerCommand,
+    ServerDefinition,
 };
 use serde_json::{Map, Value, json};
 
@@ -77,6 +78,9 @@ fn http(endpoint: &HttpEndpoint, written: &UnresolvedServer) -> Map<String, Valu
     described
         .insert("headers".into(), redact_values(&endpoint.headers, |name| written.text("headers", name)));
     described.insert("authorization".into(), authorization.into());
+    if let Proxy::Address(proxy) = &endpoint.proxy {
+        described.insert("proxy".into(), redact_url(proxy).into());
+    }
     described
 }
 

@@ -67,5 +67,5 @@ fn http(fields: Fields<'_>) -> Result<Option<EntryUrl>, SkipReason> {
     if let Some(scopes) = scopes {
         oauth.get_or_insert_default().scopes = scopes;
     }
-    Ok(Some(EntryUrl { url, headers, bearer_token, oauth }))
+    Ok(Some(EntryUrl { url, headers, bearer_token, oauth, proxy: None }))
 }

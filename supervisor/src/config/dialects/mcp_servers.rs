@@ -85,7 +85,7 @@ pub(super) fn url(fields: Fields<'_>, key: &str) -> Result<Option<EntryUrl>, Ski
     let Some(url) = fields.template(key)? else { return Ok(None) };
     refuse_old_transport(&url)?;
     let headers = fields.map("headers")?;
-    Ok(Some(EntryUrl { url, headers, bearer_token: None, oauth: oauth(fields)? }))
+    Ok(Some(EntryUrl { url, headers, bearer_token: None, oauth: oauth(fields)?, proxy: None }))
 }
 
 /// Rejects a URL whose path ends in `/sse`. Servers at such URLs use HTTP+SSE, even if the file names another

@@ -233,7 +233,8 @@ fn http(fields: Fields<'_>) -> Result<Option<EntryUrl>, SkipReason> {
     if bearer_token.is_some() && oauth.is_some() {
         return Err(SkipReason::Unexpected { key: "bearer_token".into(), expected: "either this or oauth" });
     }
-    Ok(Some(EntryUrl { url, headers: fields.map("headers")?, bearer_token, oauth }))
+    let proxy = fields.template("proxy")?;
+    Ok(Some(EntryUrl { url, headers: fields.map("headers")?, bearer_token, oauth, proxy }))
 }
 
 /// Reads the value of a key that holds a secret. Plain text is an error: the value must contain a placeholder. `path`

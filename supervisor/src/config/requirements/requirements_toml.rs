@@ -17,6 +17,7 @@ use super::identity::{Identity, ServerMatcher};
 use crate::config::dialects::{self, ListedServer, OwnServers};
 use crate::config::files_table::FilesTable;
 use crate::config::placeholders::Environment;
+use crate::config::server_entry::proxy_address;
 
 /// An entry of `[[approved]]` in a requirements file: a server name, and the program or URL that the server must have.
 #[derive(Debug)]
@@ -37,18 +38,25 @@ pub(super) struct DeniedServer {
 }
 
 impl DeniedServer {
+    /// Whether the entry denies by URL.
+    pub(super) fn has_url(&self) -> bool {
+        matches!(self.matcher, Some(ServerMatcher::Address { .. }))
+    }
+
     pub(super) fn matches(
         &self,
         name: &ServerName,
         definition: &ServerDefinition,
         identity: &Identity,
     ) -> bool {
+        // A name that only looks different is not another one.
+        let loose = |name: &str| name.to_ascii_lowercase().replace('-', "_");
         let has_name = |pattern: &String| match pattern.strip_suffix('*') {
-            Some(start) => name.as_str().starts_with(start),
-            None => name.as_str() == pattern,
+            Some(start) => loose(name.as_str()).starts_with(&loose(start)),
+            None => loose(name.as_str()) == loose(pattern),
         };
         self.name.as_ref().is_none_or(has_name)
-            && self.matcher.as_ref().is_none_or(|matcher| matcher.matches_loosely(definition, identity))
+            && self.matcher.as_ref().is_none_or(|matcher| matcher.denies(definition, identity))
     }
 }
 
@@ -77,6 +85,7 @@ struct ServerRule {
     cwd: Option<Spanned<PathBuf>>,
     sha256: Option<Spanned<String>>,
     url: Option<Spanned<String>>,
+    proxy: Option<Spanned<String>>,
 }
 
 /// Parses and validates a requirements file.
@@ -218,6 +227,18 @@ impl Reader<'_> {
     }
 
     fn denied(&mut self, entry: &Spanned<ServerRule>) -> Option<DeniedServer> {
+        let ServerRule { env, proxy, .. } = entry.get_ref();
+        if env.as_ref().is_some_and(Vec::is_empty) {
+            self.add_fault(
+                entry.span(),
+                "the env of a denied server names variables: a server that sets one of them is denied",
+            );
+            return None;
+        }
+        if let Some(proxy) = proxy {
+            self.add_fault(proxy.span(), "only an approved server has a proxy");
+            return None;
+        }
         let matcher = self.matcher(entry)?;
         let name = entry.get_ref().name.as_ref().map(|name| name.get_ref().clone());
         if name.is_none() && matcher.is_none() {
@@ -230,7 +251,7 @@ impl Reader<'_> {
     /// Parses the pattern in an entry of `[[approved]]` or `[[denied]]`. Returns `None` if the pattern is invalid, and
     /// `Some(None)` if the entry has no pattern.
     fn matcher(&mut self, entry: &Spanned<ServerRule>) -> Option<Option<ServerMatcher>> {
-        let ServerRule { command, args, env, cwd, sha256, url, .. } = entry.get_ref();
+        let ServerRule { command, args, env, cwd, sha256, url, proxy, .. } = entry.get_ref();
         let has_program_keys =
             command.is_some() || sha256.is_some() || !args.is_empty() || env.is_some() || cwd.is_some();
         match url {
@@ -238,7 +259,11 @@ impl Reader<'_> {
                 self.add_fault(url.span(), "a server has a command or a url, not both");
                 None
             }
-            Some(url) => self.address(url).map(Some),
+            Some(url) => self.address(url, proxy.as_ref()).map(Some),
+            None if proxy.is_some() => {
+                self.add_fault(entry.span(), "a proxy is for a server with a url");
+                None
+            }
             None if !has_program_keys => Some(None),
             None => self.program(entry).map(Some),
         }
@@ -268,7 +293,7 @@ impl Reader<'_> {
         })
     }
 
-    fn address(&mut self, text: &Spanned<String>) -> Option<ServerMatcher> {
+    fn address(&mut self, text: &Spanned<String>, proxy: Option<&Spanned<String>>) -> Option<ServerMatcher> {
         let (stem, and_below) = match text.get_ref().strip_suffix('*') {
             Some(stem) => (stem, true),
             None => (text.get_ref().as_str(), false),
@@ -285,6 +310,11 @@ impl Reader<'_> {
                 "expected http(s)://HOST/PATH, with or without * at the end of the path",
             );
         }
-        url.map(|url| ServerMatcher::Address { url, and_below })
+        let address = proxy.and_then(|proxy| proxy_address(proxy.get_ref()));
+        if let Some(proxy) = proxy.filter(|_| address.is_none()) {
+            self.add_fault(proxy.span(), "expected http(s)://HOST:PORT");
+            return None;
+        }
+        url.map(|url| ServerMatcher::Address { url, and_below, proxy: address })
     }
 }

@@ -4,6 +4,9 @@
 //! The metadata of an upstream server names its authorization server. If the authorization server's address is in a
 //! private network, rmcp accepts it only if the configured address of the upstream server is in a private network, too.
 
+use std::time::Duration;
+
+use reqwest::redirect::Policy;
 use rmcp::transport::JwtSigningAlgorithm;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationMetadataResolution, ClientCredentialsConfig,
@@ -12,7 +15,8 @@ use rmcp::transport::auth::{
 use url::Url;
 
 use super::token_file::StoredLogin;
-use crate::definition::OAuthClient;
+use crate::definition::{HttpEndpoint, OAuthClient, Proxy};
+use crate::http;
 
 /// The result of discovering an authorization server: rmcp's authorization manager with the metadata of that server,
 /// and the store in which the manager puts credentials.
@@ -22,10 +26,22 @@ pub(crate) struct OAuthDiscovery {
     pub(crate) resolution: AuthorizationMetadataResolution,
 }
 
-/// Discovers the authorization server of the upstream server at `url`. `challenge` is the value of the
+/// Time limit of a request to an authorization server that does not go over a proxy of the environment.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Discovers the authorization server of an upstream server. `challenge` is the value of the
 /// `WWW-Authenticate` header in the upstream server's response, if there is one.
-pub(crate) async fn discover(url: &Url, challenge: Option<&str>) -> Result<OAuthDiscovery, AuthError> {
-    let mut manager = AuthorizationManager::new(url.clone()).await?;
+pub(crate) async fn discover(
+    endpoint: &HttpEndpoint,
+    challenge: Option<&str>,
+) -> Result<OAuthDiscovery, AuthError> {
+    let mut manager = AuthorizationManager::new(endpoint.url.clone()).await?;
+    if endpoint.proxy != Proxy::Environment {
+        // rmcp's own client obeys the environment, whose proxy could read what is not encrypted.
+        let client = reqwest::Client::builder().timeout(REQUEST_TIMEOUT).redirect(Policy::none());
+        let client = http::with_proxy(client, endpoint).and_then(reqwest::ClientBuilder::build);
+        manager.with_client(client.map_err(|error| AuthError::InternalError(error.to_string()))?)?;
+    }
     let store = InMemoryCredentialStore::new();
     manager.set_credential_store(store.clone());
     let resolution = manager.resolve_metadata_from_challenge(challenge).await?;
@@ -33,10 +49,13 @@ pub(crate) async fn discover(url: &Url, challenge: Option<&str>) -> Result<OAuth
     Ok(OAuthDiscovery { manager, store, resolution })
 }
 
-/// Renews the stored access token for the upstream server at `url` with its refresh token, and returns the new tokens.
-pub(crate) async fn refresh(url: &Url, stored: &StoredLogin) -> Result<StoredCredentials, AuthError> {
+/// Renews the stored access token for an upstream server with its refresh token, and returns the new tokens.
+pub(crate) async fn refresh(
+    endpoint: &HttpEndpoint,
+    stored: &StoredLogin,
+) -> Result<StoredCredentials, AuthError> {
     let credentials = stored.credentials.clone().ok_or(AuthError::AuthorizationRequired)?;
-    let OAuthDiscovery { mut manager, store, .. } = discover(url, None).await?;
+    let OAuthDiscovery { mut manager, store, .. } = discover(endpoint, None).await?;
     store.save(credentials).await?;
     // False if the server now uses another authorization server.
     if !manager.initialize_from_store().await? {
@@ -48,22 +67,22 @@ pub(crate) async fn refresh(url: &Url, stored: &StoredLogin) -> Result<StoredCre
     store.load().await?.ok_or(AuthError::AuthorizationRequired)
 }
 
-/// Obtains an access token for the upstream server at `url` by the client credentials grant of OAuth, without any user.
+/// Obtains an access token for an upstream server by the client credentials grant of OAuth, without any user.
 pub(crate) async fn client_credentials_token(
-    url: &Url,
+    endpoint: &HttpEndpoint,
     client: &OAuthClient,
 ) -> Result<StoredCredentials, AuthError> {
-    let (url, client) = (url.clone(), client.clone());
+    let (endpoint, client) = (endpoint.clone(), client.clone());
     let runtime = tokio::runtime::Handle::current();
     // rmcp's future is not `Send`.
-    let result = tokio::task::spawn_blocking(move || runtime.block_on(exchange(&url, &client))).await;
+    let result = tokio::task::spawn_blocking(move || runtime.block_on(exchange(&endpoint, &client))).await;
     result.unwrap_or_else(|error| Err(AuthError::InternalError(error.to_string())))
 }
 
-async fn exchange(url: &Url, client: &OAuthClient) -> Result<StoredCredentials, AuthError> {
-    let config = client_credentials_config(url, client)
+async fn exchange(endpoint: &HttpEndpoint, client: &OAuthClient) -> Result<StoredCredentials, AuthError> {
+    let config = client_credentials_config(&endpoint.url, client)
         .map_err(|error| AuthError::ClientCredentialsError(error.to_string()))?;
-    let OAuthDiscovery { mut manager, store, .. } = discover(url, None).await?;
+    let OAuthDiscovery { mut manager, store, .. } = discover(endpoint, None).await?;
     manager.validate_client_credentials_metadata(&config)?;
     manager.configure_client_credentials(&config)?;
     manager.exchange_client_credentials(&config).await?;

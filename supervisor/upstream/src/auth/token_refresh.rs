@@ -25,7 +25,7 @@ impl TokenProvider {
     ) -> Result<AccessToken, HttpError> {
         *asked_at = Some(Instant::now());
         let server_text =
-            match timeout(RENEWAL_TIMEOUT, oauth::client_credentials_token(&self.url, client)).await {
+            match timeout(RENEWAL_TIMEOUT, oauth::client_credentials_token(&self.endpoint, client)).await {
                 Ok(Ok(credentials)) => match AccessToken::from_credentials(&credentials) {
                     Some(token) => return Ok(token),
                     None => String::new(),
@@ -54,7 +54,7 @@ impl TokenProvider {
             return Ok(token);
         }
         *asked_at = Some(Instant::now());
-        match timeout(RENEWAL_TIMEOUT, oauth::refresh(&self.url, &stored)).await {
+        match timeout(RENEWAL_TIMEOUT, oauth::refresh(&self.endpoint, &stored)).await {
             Ok(Ok(credentials)) => {
                 stored.credentials = Some(credentials);
                 file.save(&stored).map_err(unreadable)?;

@@ -3,11 +3,13 @@
 
 use reqwest::redirect::{Action, Attempt, Policy};
 
+use crate::definition::HttpEndpoint;
+
 const REDIRECTS_MAX: usize = 5;
 
-/// Returns the redirect policy of the HTTP connections to all upstream servers.
-pub(super) fn same_origin() -> Policy {
-    Policy::custom(follow_at_home)
+/// Returns the redirect policy of the HTTP connections to an upstream server.
+pub(super) fn policy(endpoint: &HttpEndpoint) -> Policy {
+    if endpoint.follows_redirects { Policy::custom(follow_at_home) } else { Policy::none() }
 }
 
 /// Decides whether to follow a redirect. The target must have the same origin as the first request, so that headers and

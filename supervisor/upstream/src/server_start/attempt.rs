@@ -24,6 +24,7 @@ use crate::in_flight_calls::InFlightCalls;
 use crate::live_connection::{LiveConnection, LiveTransport, Service};
 use crate::mcp_client_handler::McpClientHandler;
 use crate::process::ServerProcess;
+use crate::program_digest::check_program;
 use crate::protocol_probe::{ProbeOutcome, probe};
 use crate::request::CANCEL_TIMEOUT;
 use crate::server_log::ServerLog;
@@ -63,6 +64,10 @@ impl Attempt<'_> {
     }
 
     async fn over_stdio(self, command: &ServerCommand) -> Result<StartedServer, StartFailure> {
+        if let Some(requirement) = &command.requirement {
+            let checked = check_program(&command.program, requirement).await;
+            checked.map_err(|error| StartFailure::new(error.to_string()))?;
+        }
         let mut process = ServerProcess::start(command, self.server.sandbox.folder.as_deref())
             .map_err(|error| StartFailure::new(format!("cannot start {:?}: {error}", command.program)))?;
         self.server.status.send_modify(|status| status.spawn_time = Some(self.begun.elapsed()));
