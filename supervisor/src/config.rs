@@ -84,8 +84,7 @@ pub(crate) use policy_files::{
     editable_policy, find_policy, load_policy, policy_path, restrict_by_requirements,
 };
 pub(crate) use python_environment::{environment_in_use, managed_directory};
-pub(crate) use requirements::program_digest;
-pub(crate) use search_paths::installed_file;
+pub(crate) use search_paths::{find_program, installed_file};
 pub(crate) use secret_detection::{looks_secret, replace_secrets, store_secret};
 pub(crate) use server_entry::ServerEntry;
 pub(crate) use server_table::{profile_table, to_server_table};

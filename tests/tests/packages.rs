@@ -3,6 +3,7 @@
 
 mod commands;
 pub(crate) mod environments;
+mod installers;
 pub(crate) mod libraries;
 mod report;
 mod selection;

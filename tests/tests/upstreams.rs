@@ -7,6 +7,7 @@ mod faults;
 mod floods;
 mod interrupted_calls;
 mod invisible_characters;
+mod package_runners;
 mod pins;
 mod reconnects;
 mod reload;

@@ -8,7 +8,9 @@ mod installer;
 mod list;
 mod lock;
 mod lock_file;
+mod package_index;
 mod unusable;
+mod uv_settings;
 
 use std::process::ExitCode;
 

@@ -37,8 +37,10 @@ mod live_connection;
 mod login;
 mod mcp_client_handler;
 mod outgoing_request;
+mod package_runner;
 mod process;
 pub mod process_guard;
+mod program_digest;
 mod protocol_probe;
 mod request;
 mod resource_and_prompt_lists;
@@ -65,20 +67,23 @@ use tokio::sync::Semaphore;
 pub use call_concurrency::CallSlot;
 pub use change_notices::{ChangeNotice, ChangeNotices};
 pub use confine::{
-    Grants, NamedPaths, Withheld, exec_confined, kernel_gaps, profile_paths, program_files, refused_path,
+    Grants, LANDLOCK_LAYERS_MAX, NamedPaths, Withheld, exec_confined, has_landlock, kernel_gaps,
+    profile_paths, program_files, refused_path, use_up_landlock_room,
 };
 pub use connection::Connection;
 pub use connection_state::{ConnectedServer, ConnectionState};
 pub use connection_status::ShutdownMethod;
 pub use definition::{
     Authorization, Confinement, ConfinementProfile, DecodeRules, DirectExposure, Endpoint, Exposure,
-    HttpEndpoint, Network, OAuthClient, PREFIX_CHARS_MAX, ReferencedValues, ServerCommand, ServerDefinition,
-    ServerLimits, StartOptions, TextDecoding, ToolSelection,
+    HttpEndpoint, Network, OAuthClient, PREFIX_CHARS_MAX, ProgramRequirement, Proxy, ReferencedValues,
+    ServerCommand, ServerDefinition, ServerLimits, StartOptions, TextDecoding, ToolSelection,
 };
 pub use direct_request::{DirectFailure, DirectRequest, DirectRequestKind};
 pub use in_flight_calls::Caller;
 use instances::{Instances, Opener};
 pub use login::{Login, LoginError, log_out};
+pub use process::REQUIRED_PATH;
+pub use program_digest::program_digest;
 pub use storage_paths::StoragePaths;
 pub use tool_cache::cached_tools;
 pub use tool_pins::{ChangedTool, Pins, ToolReview};

@@ -12,10 +12,16 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use super::confine::{self, ConfinedCommand};
 use super::connection_status::ShutdownMethod;
 use super::definition::ServerCommand;
+use super::package_runner;
 use super::process_guard;
 
 /// Environment variables of Lockhouse that a server's process inherits, in addition to those in its configuration.
 const INHERITED: [&str; 9] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+/// Environment variables that the process of a server inherits which requirements fix or approve. A variable such as
+/// `PATH` would let the user choose the code that it runs.
+const REQUIRED_INHERITED: [&str; 2] = ["HOME", "LANG"];
+/// `PATH` of the process of a server that requirements fix or approve, unless its configuration sets another one.
+pub const REQUIRED_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// How long Lockhouse waits for a server's process to exit after closing the process's standard input, and once more
 /// after SIGTERM.
 const LEAVE: Duration = Duration::from_millis(500);
@@ -33,7 +39,7 @@ pub(super) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts a server. `folder` is the server's own folder, which is used only by a sandbox with a profile.
+    /// Starts a server. `folder` is the server's own folder, which a sandbox with a profile and a package runner use.
     pub(super) fn start(command: &ServerCommand, folder: Option<&Path>) -> std::io::Result<Self> {
         let ConfinedCommand { mut process, environment } = match &command.confinement {
             Some(confinement) => {
@@ -42,13 +48,18 @@ impl ServerProcess {
             None => ConfinedCommand { process: Command::new(&command.program), environment: Vec::new() },
         };
         process.args(&command.arguments).env_clear();
-        let inherited = INHERITED.iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
+        let (inherited, path) = match command.requirement {
+            Some(_) => (REQUIRED_INHERITED.as_slice(), Some(REQUIRED_PATH)),
+            None => (INHERITED.as_slice(), None),
+        };
+        let inherited = inherited.iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
         process
             .envs(inherited)
+            .envs(path.map(|path| ("PATH", path)))
             .envs(environment)
             .envs(&command.environment)
             .env(super::NESTED_VARIABLE, process_guard::start()?);
-        if let Some(directory) = &command.directory {
+        if let Some(directory) = package_runner::directory(command, folder)? {
             process.current_dir(directory);
         }
         process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

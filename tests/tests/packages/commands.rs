@@ -31,13 +31,13 @@ fn write_wheel(folder: &Path, words: &[&str]) {
     assert_eq!(written.status, Some(0), "{written:?}");
 }
 
-struct Site {
-    lockhouse: Lockhouse,
-    wheels: PathBuf,
+pub(super) struct Site {
+    pub(super) lockhouse: Lockhouse,
+    pub(super) wheels: PathBuf,
 }
 
 impl Site {
-    fn new(config: &str) -> Self {
+    pub(super) fn new(config: &str) -> Self {
         let lockhouse = Lockhouse::new().config(config);
         let wheels = lockhouse.path("wheels");
         std::fs::create_dir_all(&wheels).unwrap();
@@ -52,9 +52,13 @@ impl Site {
 
     /// Runs `lockhouse python` with pip, which finds packages only in the folder of wheels.
     fn python(&self, arguments: &[&str]) -> CommandOutput {
+        CommandOutput::run(&mut self.command(arguments), b"")
+    }
+
+    pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.lockhouse.command(&[&["python"], arguments].concat());
         command.env("PATH", "/usr/bin:/bin").env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", &self.wheels);
-        CommandOutput::run(&mut command, b"")
+        command
     }
 
     fn config(&self) -> String {

@@ -1,5 +1,6 @@
 //! Runs the installer of Python packages: uv if it is in PATH, else pip. Both install built distributions (wheels) only, so
-//! that no code of a package runs while it is installed, and check the hash of every file.
+//! that no code of a package runs while it is installed, and check the hash of every file. They run in `/`, so that they
+//! find the settings of the user and the system, and none that somebody put into the current directory or above it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -7,8 +8,10 @@ use std::process::{Output, Stdio};
 use tokio::process::Command;
 
 use super::lock_file::{self, LockError};
+use super::package_index;
+use super::uv_settings::{SOURCE_VARIABLES, source_setting};
 use crate::cli::terminal::sanitize;
-use crate::config::PackageSpec;
+use crate::config::{PackageSpec, find_program};
 
 /// Maximum number of characters of an installer's output that an error shows.
 const OUTPUT_CHARS_MAX: usize = 1_500;
@@ -47,6 +50,11 @@ pub(super) enum InstallError {
     WrongHash(String),
     #[error("this pip is too old to report hashes. Install uv, or a Python with pip 22.2 or later:\n{0}")]
     OldPip(String),
+    #[error(
+        "{} has the setting {setting}, with which uv builds packages from source, which runs their code. Remove it, or name \
+         another settings file in UV_CONFIG_FILE for this command", .path.display()
+    )]
+    SourceSetting { path: PathBuf, setting: String },
     #[error("the installer failed:\n{0}")]
     Other(String),
     #[error(transparent)]
@@ -61,13 +69,20 @@ pub(super) struct Installer {
     environment: PathBuf,
 }
 
+/// The selected versions of packages.
+pub(super) struct Resolution {
+    /// The text of the lock file.
+    pub(super) lock_text: String,
+    /// The indexes and folders in which the installer looked.
+    pub(super) indexes: Vec<String>,
+}
+
 impl Installer {
     /// Selects the installer. `interpreter` is the Python of the new environment.
     pub(super) fn new(interpreter: PathBuf, environment: PathBuf) -> Self {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let uv =
-            std::env::split_paths(&path).map(|directory| directory.join("uv")).find(|path| path.is_file());
-        Self { uv, interpreter, environment }
+        // The installer runs in another directory.
+        let interpreter = std::path::absolute(&interpreter).unwrap_or(interpreter);
+        Self { uv: find_program("uv"), interpreter, environment }
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -93,34 +108,40 @@ impl Installer {
         }
     }
 
-    /// Selects a version of each package and of what it requires. Returns the text of the lock file. `pins` are versions
-    /// to keep, as `name==version`.
+    /// Selects a version of each package and of what it requires. `pins` are versions to keep, as `name==version`.
     pub(super) async fn resolve(
         &self,
         packages: &[PackageSpec],
         pins: &[String],
-    ) -> Result<String, InstallError> {
+    ) -> Result<Resolution, InstallError> {
         let wanted: String = packages.iter().map(|package| format!("{package}\n")).collect();
         let requirements = self.write("requirements.in", &wanted)?;
         let constraints = self.write("constraints.txt", &pins.join("\n"))?;
         match &self.uv {
             Some(uv) => {
+                if let Some((path, setting)) = source_setting() {
+                    return Err(InstallError::SourceSetting { path, setting });
+                }
                 let mut command =
                     command(uv, &["pip", "compile", "--quiet", "--generate-hashes", "--no-header"]);
-                command.args(["--no-annotate", "--only-binary", ":all:", "--python", &self.python()]);
-                command.args(["--constraints", &constraints, &requirements]);
-                Ok(String::from_utf8_lossy(&run_checked(command).await?.stdout).into_owned())
+                command.args(["--no-annotate", "--emit-index-annotation", "--only-binary", ":all:"]);
+                command.args(["--python", &self.python(), "--constraints", &constraints, &requirements]);
+                let output = run_checked(command).await?.stdout;
+                let (lock_text, indexes) = package_index::take_annotations(&String::from_utf8_lossy(&output));
+                lock_file::check(&lock_text)?;
+                Ok(Resolution { lock_text, indexes })
             }
             None => {
                 let report = text(&self.environment.join("report.json"));
                 let mut command =
                     self.pip(&["install", "--dry-run", "--ignore-installed", "--report", &report]);
                 command.args(["--constraint", &constraints, "--requirement", &requirements]);
-                run_checked(command).await?;
+                let output = run_checked(command).await?.stdout;
                 let report = std::fs::read_to_string(&report);
                 let report =
                     report.map_err(|source| InstallError::File { path: self.environment.clone(), source })?;
-                Ok(lock_file::from_pip_report(&report)?)
+                let indexes = package_index::of_pip(&String::from_utf8_lossy(&output));
+                Ok(Resolution { lock_text: lock_file::from_pip_report(&report)?, indexes })
             }
         }
     }
@@ -131,13 +152,11 @@ impl Installer {
         let command = match &self.uv {
             Some(uv) => {
                 let mut command = command(uv, &["pip", "install", "--quiet", "--python", &self.python()]);
-                command.args([
-                    "--require-hashes",
-                    "--only-binary",
-                    ":all:",
-                    "--no-deps",
-                    "--compile-bytecode",
-                ]);
+                command.args(["--require-hashes", "--no-deps", "--compile-bytecode"]);
+                // Not `:all:`: settings for single packages would override it.
+                for (name, _) in lock_file::pins(lock_text) {
+                    command.args(["--only-binary", &name]);
+                }
                 command.args(["--requirement", &lock]);
                 command
             }
@@ -148,7 +167,7 @@ impl Installer {
 
     fn pip(&self, arguments: &[&str]) -> Command {
         let mut command = command(Path::new(&self.python()), &["-I", "-m", "pip"]);
-        command.args(arguments).args(["--quiet", "--disable-pip-version-check", "--no-input"]);
+        command.args(arguments).args(["--disable-pip-version-check", "--no-input"]);
         command.args(["--only-binary", ":all:"]);
         command
     }
@@ -171,7 +190,10 @@ fn text(path: &Path) -> String {
 
 fn command(program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+    command.args(arguments).current_dir("/").stdin(Stdio::null()).kill_on_drop(true);
+    for name in SOURCE_VARIABLES {
+        command.env_remove(name);
+    }
     command
 }
 

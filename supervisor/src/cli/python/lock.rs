@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use super::environment::{EnvironmentError, ManagedDirectory};
-use super::installer::Installer;
+use super::installer::{Installer, Resolution};
 use super::{PythonError, import_test, load, lock_file, print_step};
 use crate::cli::package_costs::PackageCosts;
+use crate::cli::terminal::sanitize;
 use crate::config::{Files, PackageSpec, Settings};
 
 #[derive(Debug, clap::Args)]
@@ -63,7 +64,11 @@ pub(super) async fn build(
         print_step(&format!("selecting versions of {}", names(packages)));
         let pins = pins.iter().map(|(name, version)| format!("{name}=={version}"));
         let pins: Vec<String> = if versions == Versions::Newest { Vec::new() } else { pins.collect() };
-        installer.resolve(packages, &pins).await?
+        let Resolution { lock_text, indexes } = installer.resolve(packages, &pins).await?;
+        if !indexes.is_empty() {
+            eprintln!("packages come from {}", sanitize(&indexes.join(", ")));
+        }
+        lock_text
     };
     print_step(&format!("installing {} packages", lock_file::pins(&lock_text).len()));
     installer.install(&lock_text).await?;
