@@ -147,7 +147,8 @@ fn the_form_value_has_output_changes_and_files_where_there_is_no_whole_value() {
 fn an_error_has_no_more_than_its_execution_in_meta() {
     let mut json = failed();
     json["execution"] = "0199".into();
-    let result = serde_json::to_value(run(json).into_result(AnswerForm::Text, "get_result")).expect("a result");
+    let result =
+        serde_json::to_value(run(json).into_result(AnswerForm::Text, "get_result")).expect("a result");
     assert_eq!(result["_meta"], json!({META_KEY: {"execution": "0199"}}));
     let refused = Answer::invalid_request("cancelled").into_result(AnswerForm::Text, "get_result");
     assert!(refused.meta.is_none(), "{refused:?}");
