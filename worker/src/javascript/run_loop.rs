@@ -208,19 +208,7 @@ impl Execution<'_> {
             functions.get::<_, Function>("beginFiles")?.call::<_, ()>((files,))?;
             shared.knows_files.set(!job.files.is_empty());
         }
-        let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
-        functions.get::<_, Function>("serve")?.call::<_, ()>((servers,))?;
-        if !job.left_out.is_empty() || job.session {
-            let left_out = match job.left_out.is_empty() {
-                true => Object::new(ctx.clone())?.into_value(),
-                false => ctx.json_parse(job.left_out.as_slice())?,
-            };
-            functions.get::<_, Function>("leaveOut")?.call::<_, ()>((left_out,))?;
-        }
-        if !job.tools.is_empty() {
-            let tools = ctx.json_parse(job.tools.as_slice())?;
-            functions.get::<_, Function>("rememberTools")?.call::<_, ()>((tools,))?;
-        }
+        offer_servers(ctx, functions, job)?;
         if job.session {
             functions.get::<_, Function>("forget")?.call::<_, ()>(())?;
         }
@@ -329,4 +317,22 @@ fn encode<'js>(functions: &Object<'js>, value: Value<'js>) -> Result<Option<Vec<
         )))
     };
     json_values::to_portable_json(json).map(|json| Some(json.into_bytes())).map_err(too_deep)
+}
+
+/// Tells the realm which servers and tools the program may use, and which servers its request left out.
+fn offer_servers<'js>(ctx: &Ctx<'js>, functions: &Object<'js>, job: &Job) -> Result<(), Error> {
+    let servers: Vec<&str> = job.servers.iter().map(|server| server.as_str()).collect();
+    functions.get::<_, Function>("serve")?.call::<_, ()>((servers,))?;
+    if !job.left_out.is_empty() || job.session {
+        let left_out = match job.left_out.is_empty() {
+            true => Object::new(ctx.clone())?.into_value(),
+            false => ctx.json_parse(job.left_out.as_slice())?,
+        };
+        functions.get::<_, Function>("leaveOut")?.call::<_, ()>((left_out,))?;
+    }
+    if !job.tools.is_empty() {
+        let tools = ctx.json_parse(job.tools.as_slice())?;
+        functions.get::<_, Function>("rememberTools")?.call::<_, ()>((tools,))?;
+    }
+    Ok(())
 }
