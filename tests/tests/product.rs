@@ -15,6 +15,7 @@ mod files;
 mod files_in_out;
 mod http;
 mod mcp;
+mod mistakes;
 mod packages;
 mod page;
 mod policy;

@@ -17,6 +17,9 @@ use super::scope::Scope;
 use super::tool_request::ToolRequest;
 use super::{Gate, Requester};
 
+/// Minimum number of letters in the last word of an unknown tool name for other tools with this word to be suggested.
+const WORD_CHARS_MIN: usize = 4;
+
 /// A request for information about a tool, without calling it: its description, or whether a planned call can
 /// succeed.
 #[derive(Clone, Copy)]
@@ -306,7 +309,7 @@ impl Gate {
             .collect();
         let suggestion = match lockhouse_policies::most_similar_name(tool.as_str(), permitted.iter().copied())
         {
-            Some(name) => format!("did you mean {name}?"),
+            Some(name) => format!("did you mean {}?", alternatives(tool.as_str(), name, &permitted)),
             None => format!("permitted are: {}", permitted[..permitted.len().min(30)].join(", ")),
         };
         failure(FailureCode::UnknownTool, format!("server {server} has no tool {tool}; {suggestion}"))
@@ -324,5 +327,36 @@ impl Gate {
     ) -> Option<Failure> {
         let catalogue = known?;
         catalogue.tool(tool).is_none().then(|| self.unknown_tool_failure(requester, server, tool, &catalogue))
+    }
+}
+
+/// Lists the tool that is most similar to an unknown one, and up to two others whose names contain its last word, also in
+/// the singular: instead of `get_contacts`, both `get_contact` and `list_contacts` may be meant.
+fn alternatives(unknown: &str, most_similar: &str, permitted: &[&str]) -> String {
+    let start = unknown.rfind(|c: char| !c.is_ascii_lowercase()).unwrap_or(0);
+    let word =
+        unknown[start..].trim_matches(|c: char| !c.is_alphabetic()).trim_end_matches('s').to_lowercase();
+    let others =
+        permitted.iter().filter(|name| **name != most_similar && name.to_lowercase().contains(&word));
+    let others: Vec<&str> = others.take(if word.len() < WORD_CHARS_MIN { 0 } else { 2 }).copied().collect();
+    [&[most_similar], others.as_slice()].concat().join(" or ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::alternatives;
+
+    #[test]
+    fn tools_with_the_last_word_of_an_unknown_name_are_suggested_too() {
+        let permitted = ["get_contact", "get_rate", "list_contacts", "merge_contacts", "tag_contact"];
+        for (unknown, expected) in [
+            ("get_contacts", "get_contact or list_contacts or merge_contacts"),
+            ("getContacts", "get_contact or list_contacts or merge_contacts"),
+            ("get_contct", "get_contact"),
+            ("get_co", "get_contact"),
+            ("get", "get_contact"),
+        ] {
+            assert_eq!(alternatives(unknown, "get_contact", &permitted), expected, "{unknown}");
+        }
     }
 }

@@ -137,6 +137,11 @@ def search_names(words):
         return []
 
 
+def full_name_of(tool):
+    """The name with its server of a tool whose name is given alone; None if no tool has the name."""
+    return next((f"{row['server']}.{row['tool']}" for row in search_names(tool) if tool in (row["tool"], identifier(row["tool"]))), None)
+
+
 def last_result(function, unknown=None):
     """Result of the last call if it called this function and the result is small; otherwise `unknown`."""
     tool, value = _last_result

@@ -39,8 +39,27 @@ def advice(body):
 
 def only_prints(body):
     """Whether the last expression is itself a call of `print` or `pprint`, whose None is no value."""
+    call = _last_call(body)
+    return call is not None and _last_name(call.func) in ("print", "pprint")
+
+
+def returns_nothing(tree, body):
+    """Whether the last expression is a call of a function of the program that has no `return` with a value, such as `main()`."""
+    call = _last_call(body)
+    if call is not None and _last_name(call.func) in ("run", "run_until_complete") and call.args:  # asyncio.run(main())
+        call = call.args[0]
+    name = getattr(call.func, "id", None) if isinstance(call, ast.Call) else None
+    functions = [node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name]
+    return bool(functions) and not any(isinstance(part, ast.Return) and part.value is not None for node in functions for part in ast.walk(node))
+
+
+def _last_call(body):
+    """The call that is the last expression, with or without `await`; None for any other end."""
     last = body[-1] if body else None
-    if not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call):
-        return False
-    function = last.value.func
-    return (getattr(function, "attr", None) or getattr(function, "id", None)) in ("print", "pprint")
+    value = last.value if isinstance(last, ast.Expr) else None
+    value = value.value if isinstance(value, ast.Await) else value
+    return value if isinstance(value, ast.Call) else None
+
+
+def _last_name(function):
+    return getattr(function, "attr", None) or getattr(function, "id", None)

@@ -8,7 +8,7 @@ import sys
 from types import CoroutineType, ModuleType
 
 import lockhouse_expressions as expressions
-from lockhouse_calls import identifier, known_servers, search_names
+from lockhouse_calls import full_name_of, identifier, known_servers, search_names
 from lockhouse_servers import ServerModule, left_out_reason, unknown_server_message
 from lockhouse_expressions import UNKNOWN, clip, keys_of, shape
 from lockhouse_decoded import plain_type
@@ -42,7 +42,7 @@ def hint_for_name(error, message, location):
     near = difflib.get_close_matches(name, sorted(names), 1, 0.75)
     if near:
         return f"did you mean {near[0]}?"
-    words = left_out_reason(name) or _hint_for_tool(name) or _hint_for_server(name, member) or hint_for_usual_name(name)
+    words = left_out_reason(name) or _hint_for_tool(name) or _hint_for_server(name, member, current_line(location.line)) or hint_for_usual_name(name)
     if words:
         return words
     names.update(known for known in vars(builtins) if known[:1] != "_")
@@ -59,10 +59,12 @@ def _hint_for_key_or_entity(name, line):
     return None
 
 
-def _hint_for_server(name, member):
+def _hint_for_server(name, member, line):
     """For a name that was used like a server, or like the session of an MCP client."""
-    if member in ("call_tool", "callTool", "list_tools", "read_resource"):
-        return f"there is no session to open, and {member} is a function: write `call_tool(\"SERVER.TOOL\", {{...}})`"
+    if member in ("call_tool", "callTool"):
+        tool = re.search(r"[tT]ool\(\s*[\"']([\w.-]+)", line)
+        called = tool and full_name_of(tool[1]) or "SERVER.TOOL"
+        return f"there is no session to open, and {member} is a function: write `call_tool(\"{called}\", {{...}})`"
     if "__" in name.strip("_"):
         return unknown_server_message(name.removeprefix("mcp__").partition("__")[0])
     return _hint_for_tool(member) if member else None

@@ -7,8 +7,8 @@
 import sys as _sys
 
 import _lockhouse
-from lockhouse_calls import ToolError, ask, call, identifier, known_servers, unwrap_reply, find_server
-from lockhouse_calls import encode_arguments as _encode_arguments, search_limit as _search_limit, search_names as _search_names, tools_of as _tools_of
+from lockhouse_calls import ToolError, ask, call, known_servers, unwrap_reply, find_server
+from lockhouse_calls import encode_arguments as _encode_arguments, full_name_of as _full_name_of, search_limit as _search_limit, tools_of as _tools_of
 from lockhouse_resources import get_prompt, list_prompts, list_resources, read_resource
 from lockhouse_servers import server_attribute as _server_attribute, split_flat_name as _split_flat_name
 from lockhouse_streams import flush, require_room
@@ -132,11 +132,6 @@ def _split_name(name):
     if not found:
         raise ToolError("unknown_tool", f"{name!r} names no tool; write {_full_name_of(name) or 'server.tool, as in github.list_issues'!r}")
     return server, tool
-
-
-def _full_name_of(tool):
-    """The name with its server of a tool whose name is given alone; None if no tool has the name."""
-    return next((f"{row['server']}.{row['tool']}" for row in _search_names(tool) if tool in (row["tool"], identifier(row["tool"]))), None)
 
 
 # Aliases with the names that similar products use.

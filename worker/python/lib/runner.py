@@ -60,6 +60,7 @@ class _Execution:
     coroutine = None
     advice = None
     only_prints = False
+    returns_nothing = False
     first_main = None
     session_main = None
     runs = 0
@@ -130,6 +131,7 @@ def _answer(code, servers, session, check_only, tools, host_files, left_out):
     _Execution.interruptible = True
     lockhouse_servers.begin_run(servers, tools, left_out)
     lockhouse_dialects.begin_run()
+    lockhouse_streams.begin_run()
     if session:
         lockhouse_files.begin_run()
     lockhouse_host_files.begin_run(host_files)
@@ -206,7 +208,12 @@ def _execute(code, main, filename, check_only):
     value = names.pop(_RESULT, _NO_VALUE)
     # If the result is a coroutine, as for `main()`, its return value is wanted.
     value = _run_coroutine(value) if isinstance(value, CoroutineType) else value
-    return _NO_VALUE if value is None and _Execution.only_prints else value
+    return _NO_VALUE if value is None and _is_output() else value
+
+
+def _is_output():
+    """Whether the program ends with output, and its last expression was None only for this reason."""
+    return _Execution.only_prints or _Execution.returns_nothing and lockhouse_streams.has_printed()
 
 
 def _compile(code, filename):
@@ -216,6 +223,7 @@ def _compile(code, filename):
         body = _final_block(tree.body)
         lockhouse_final_value.call_last_function(tree, body)
         _Execution.advice, _Execution.only_prints = lockhouse_final_value.advice(body), lockhouse_final_value.only_prints(body)
+        _Execution.returns_nothing = lockhouse_final_value.returns_nothing(tree, body)
         if body and isinstance(body[-1], ast.Expr):
             last = body[-1]
             name = ast.copy_location(ast.Name(_RESULT, ast.Store()), last)

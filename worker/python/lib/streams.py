@@ -45,6 +45,7 @@ class _OutputSink(io.RawIOBase):
         if text:
             require_room()
             _write(self._stream, text)
+            _Printed.anything = True
         return len(piece)
 
 
@@ -68,6 +69,23 @@ def _output(stream):
 
 
 _outputs = []
+
+
+class _Printed:
+    """Whether the program of this run has printed anything."""
+
+    anything = False
+
+
+def begin_run():
+    """Begins to watch for output."""
+    _Printed.anything = False
+
+
+def has_printed():
+    """Whether the program has printed anything. Sends all buffered output."""
+    flush()
+    return _Printed.anything
 
 
 def install():

@@ -40,15 +40,18 @@
     return `it is a tool: write \`await ${shown}.${row.identifier ?? row.tool}({ ... })\``;
   };
 
-  // Suggests a name that the program declares, a global or a tool. `member` is the property that the program reads of the name.
-  realm.suggestName = (name, bound, member) => {
+  // Suggests a name that the program declares, a global or a tool. `member` is the property that the program reads of the name in
+  // this line.
+  realm.suggestName = (name, bound, member, line) => {
     const leftOut = realm.leftOutReason(name);
     if (leftOut) return leftOut;
     if (pythonNames.has(name)) return `in TypeScript it is ${pythonNames.get(name)}`;
     const near = realm.placeOfTool(name) ?? closest(name, bound) ?? closest(name, names(globalThis).filter((other) => other !== name));
     if (near) return near.startsWith("it is") ? near : `did you mean ${near}?`;
-    if (["callTool", "call_tool", "listTools"].includes(member)) {
-      return `there is no client to connect, and ${member} is a function: write \`await callTool("SERVER.TOOL", { ... })\``;
+    if (["callTool", "call_tool"].includes(member)) {
+      const [, called] = /[tT]ool\(\s*(?:\{\s*name:\s*)?["']([\w.-]+)/.exec(line) ?? [];
+      const tool = (called && realm.fullNameOfTool(called)) ?? "SERVER.TOOL";
+      return `there is no client to connect, and ${member} is a function: write \`await callTool("${tool}", { ... })\``;
     }
     if (name.includes("__")) return realm.unknownServerError(name.replace(/^mcp__/, "").split("__")[0]).message;
     return member ? realm.placeOfTool(member)?.replace("it is", `${member} is`) : null;

@@ -152,7 +152,7 @@ impl<'js> Hints<'_, 'js> {
             return Some(format!("named arguments are one object: f({{ {name}: value }})"));
         }
         let member = member_of(line, name).unwrap_or_default();
-        self.call_realm("suggestName", (name, error_expression::bound_names(self.source()), member))
+        self.call_realm("suggestName", (name, error_expression::bound_names(self.source()), member, line))
     }
 
     /// Finds the expression that caused a TypeError, and names it in the message of `error` or in the returned hint.

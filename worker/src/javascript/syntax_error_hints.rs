@@ -61,7 +61,9 @@ fn common_mistake(source: &str, message: &str, line: &str) -> Option<&'static st
         return Some("named arguments are one object: f({ name: value })");
     }
     if message.starts_with("Unterminated string") {
-        return Some(if line.contains('`') {
+        return Some(if line.matches("${").count() > line.matches('}').count() {
+            "end each ${ of the template with }"
+        } else if line.contains('`') {
             "end the template with a `"
         } else {
             "end the text on its line; one of several lines is written between two `"

@@ -25,8 +25,10 @@ const DEPTH_MAX: u32 = 8;
 pub(super) struct UndefinedExpressions {
     /// Reads of properties.
     pub(super) reads: Vec<PropertyRead>,
-    /// Other expressions, such as calls, and functions that return nothing.
-    pub(super) others: Vec<String>,
+    /// The texts of other expressions, such as calls.
+    calls: Vec<String>,
+    /// The names of functions of the program that return nothing.
+    functions: Vec<String>,
 }
 
 /// An expression that reads a property.
@@ -61,13 +63,15 @@ pub(super) fn find(source: &str, keys: &[String]) -> UndefinedExpressions {
         found: UndefinedExpressions::default(),
     };
     finder.final_value(program);
-    if finder.found.reads.is_empty() && finder.found.others.is_empty() && !keys.is_empty() {
+    let UndefinedExpressions { reads, calls, functions } = &finder.found;
+    if reads.is_empty() && calls.is_empty() && functions.is_empty() && !keys.is_empty() {
         finder.objects_with(keys);
     }
-    let UndefinedExpressions { mut reads, mut others } = finder.found;
+    let UndefinedExpressions { mut reads, mut calls, mut functions } = finder.found;
     reads.truncate(EXPRESSIONS_MAX);
-    others.truncate(EXPRESSIONS_MAX);
-    UndefinedExpressions { reads, others }
+    calls.truncate(EXPRESSIONS_MAX);
+    functions.truncate(EXPRESSIONS_MAX);
+    UndefinedExpressions { reads, calls, functions }
 }
 
 struct Finder<'s, 'p, 'a> {
@@ -142,7 +146,7 @@ impl<'a> Finder<'_, '_, 'a> {
             | Expression::ComputedMemberExpression(_)
             | Expression::ChainExpression(_) => match self.read(expression) {
                 Some(read) => self.add_read(read),
-                None => self.add_other(self.text(expression.span())),
+                None => self.add_text(self.text(expression.span())),
             },
             Expression::Identifier(name) => self.add_variable(name, depth),
             Expression::ConditionalExpression(branch) => {
@@ -200,14 +204,14 @@ impl<'a> Finder<'_, '_, 'a> {
                     }
                     ("all", Some(argument)) if is_of("Promise") => self.add(argument, depth),
                     _ if is_of("console") => {}
-                    _ => self.add_other(self.text(call.span)),
+                    _ => self.add_text(self.text(call.span)),
                 }
             }
             Expression::Identifier(name) => match self.program.function_named(name) {
                 Some(function) => self.add_results(function, &format!("{}()", name.name), depth),
-                None => self.add_other(self.text(call.span)),
+                None => self.add_text(self.text(call.span)),
             },
-            _ => self.add_other(self.text(call.span)),
+            _ => self.add_text(self.text(call.span)),
         }
     }
 
@@ -215,7 +219,7 @@ impl<'a> Finder<'_, '_, 'a> {
     fn add_results(&mut self, function: NodeId, label: &str, depth: u32) {
         let results = self.program.results(function);
         if results.is_empty() {
-            self.add_other(format!("{label} returns nothing"));
+            self.found.functions.push(label.to_owned());
         }
         results.into_iter().for_each(|value| self.add(value, depth));
     }
@@ -255,9 +259,9 @@ impl<'a> Finder<'_, '_, 'a> {
         }
     }
 
-    fn add_other(&mut self, text: String) {
-        if !self.found.others.contains(&text) {
-            self.found.others.push(text);
+    fn add_text(&mut self, text: String) {
+        if !self.found.calls.contains(&text) {
+            self.found.calls.push(text);
         }
     }
 

@@ -64,10 +64,12 @@
   };
 
   // What was undefined, and what the objects have instead. `unanswered` describes a call that was not awaited, if there is one.
-  realm.explainUndefined = ({ reads: last, others }, unanswered) => {
+  realm.explainUndefined = ({ reads: last, calls, functions }, unanswered) => {
     const reads = last.map(firstMissing);
-    const undefinedTexts = [...new Set(reads.map(({ text }) => text)), ...others];
-    if (!undefinedTexts.length) return unanswered ?? null;
+    const texts = [...new Set(reads.map(({ text }) => text)), ...calls];
+    const notes = functions.map((name) => `${name} returns nothing`);
+    if (texts.length) notes.unshift(`undefined: ${texts.join(", ")}`);
+    if (!notes.length) return unanswered ?? null;
     const objects = new Map();
     for (const read of reads) {
       const known = objectOf(read);
@@ -77,6 +79,6 @@
     }
     const known = [...objects.values()].slice(0, 2).map(([object, properties]) => describe(object, properties));
     const about = unanswered ? [unanswered] : known.length || !reads.length ? known : [realm.describeAnswers()];
-    return [`undefined: ${undefinedTexts.join(", ")}`, ...about].filter(Boolean).join("; ");
+    return [...notes, ...about].filter(Boolean).join("; ");
   };
 }
