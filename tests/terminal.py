@@ -2,16 +2,16 @@
 
     terminal.py LINE... -- COMMAND...
 
-A LINE may be several, with ends of lines between them.
+A LINE may be several, with ends of lines between them. The variable PROMPT is the regular expression of a question.
 What the terminal showed goes to standard output, and the command's exit status is this program's.
 """
 
 import os
 import pty
+import re
 import sys
 
-PROMPT = b"Approve? ["
-END = b"] "
+PROMPT = re.compile(os.environ.get("PROMPT", r"Approve\? \[.*?\] ").encode())
 
 at = sys.argv.index("--")
 lines, command = sys.argv[1:at], sys.argv[at + 1 :]
@@ -27,9 +27,9 @@ while True:
     if not part:
         break
     shown += part
-    asked = shown.find(PROMPT, seen)
-    if asked >= 0 and shown.find(END, asked) >= 0 and lines:
-        seen = asked + len(PROMPT)
+    asked = PROMPT.search(shown, seen)
+    if asked and lines:
+        seen = asked.end()
         os.write(terminal, lines.pop(0).encode() + b"\n")
 _, status = os.waitpid(pid, 0)
 sys.stdout.buffer.write(shown)

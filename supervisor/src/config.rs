@@ -46,7 +46,6 @@ mod worker_pools;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use lockhouse_audit as audit;
 use lockhouse_audit::{AuditSettings, digest};
@@ -63,7 +62,6 @@ use lockhouse_policies::Source;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{DirectExposure, Endpoint, Exposure, ServerDefinition, ServerLimits};
 
-use engine_sharing::EngineSharing;
 use requirements::Requirements;
 
 pub(crate) use client_entry::{
@@ -203,27 +201,6 @@ impl Settings {
         let metrics = document.metrics.listen.clone();
         let used_environment = environment.used();
         Ok(Self { engine, skipped_servers, http, metrics, document, path, used_environment })
-    }
-
-    /// Whether the configuration says that `lockhouse serve` over standard input and output shares an engine with other
-    /// clients.
-    pub(crate) fn wants_shared_engine(&self) -> bool {
-        self.document.sharing.engine == EngineSharing::Shared
-    }
-
-    /// Returns a server with `share = false`, which prevents that its engine is shared.
-    pub(crate) fn unshared_server(&self) -> Option<&ServerName> {
-        self.engine.servers.iter().find(|(_, server)| !server.is_shared).map(|(name, _)| name)
-    }
-
-    /// Whether clients share an engine with these settings.
-    pub(crate) fn shares_engine(&self) -> bool {
-        self.wants_shared_engine() && self.unshared_server().is_none()
-    }
-
-    /// Returns how long an engine that clients share keeps running without clients.
-    pub(crate) fn engine_idle_time(&self) -> Duration {
-        Duration::from_secs_f64(self.document.sharing.idle_seconds)
     }
 
     /// Loads the configuration like [`Self::load`], but with other Python packages in another virtual environment.

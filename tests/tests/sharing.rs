@@ -1,11 +1,12 @@
-//! Tests of the engine that AI clients over standard input and output share: who shares it, what happens when it ends, and
-//! who cannot reach it.
+//! Tests of the engine that AI clients over standard input and output share: who shares it, why others do not, what happens
+//! when it ends, and who cannot reach it.
 
 mod ends;
 mod equality;
 mod hostile_peers;
 mod many_clients;
 mod questions;
+mod reasons;
 
 use std::path::PathBuf;
 

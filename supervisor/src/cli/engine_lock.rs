@@ -26,8 +26,9 @@ impl SetupLock {
     /// Locks the description of this process, whose engine is found in another way than by its setup. Returns `None` if
     /// there is no directory for it, or if it cannot be written: then nobody learns about the engine from it.
     pub(super) fn describe_this_process(engine: DescribedEngine) -> Option<Self> {
-        let name = format!("process-{}", std::process::id());
-        let lock = Self::acquire(&engine_socket::directory()?, &name).ok()??;
+        let directory = engine_socket::directory()?;
+        remove_stale(&directory);
+        let lock = Self::acquire(&directory, &format!("process-{}", std::process::id())).ok()??;
         lock.describe(engine).ok()?;
         Some(lock)
     }

@@ -38,7 +38,8 @@ pub(super) async fn status(arguments: &Arguments) -> ExitCode {
     }
     if !arguments.json {
         for entry in unsuitable_entries(&Environment::from_process()) {
-            println!("\nwarning: {}", lockhouse_policies::printable(&entry.to_string()));
+            let warning = format!("warning: {}", lockhouse_policies::printable(&entry.to_string()));
+            println!("\n{}", line_width::wrap_lines(&warning));
         }
     }
     let is_ready = |health: &Value| health["ready"] == true;

@@ -2,7 +2,7 @@
 
 use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 
-use crate::client_configuration::{files, mode};
+use crate::client_configuration::{at_a_terminal, files, mode};
 
 const CURSOR: &str = "{\n    \"mcpServers\": {\n        \"github\": { \"command\": \"x\", \"env\": { \"TOKEN\": \"SEKRET\" } }\n    }\n}\n";
 const ZED: &str = "// mine\n{\n  \"theme\": \"One Dark\", // SEKRET\n}\n";
@@ -136,4 +136,34 @@ fn symbolic_links_are_kept_and_configuration_paths_are_passed_on() {
     let written = std::fs::read_to_string(&target).unwrap();
     let config = lockhouse.path("home/my.toml").display().to_string();
     assert!(written.contains("--config") && written.contains(&config), "{written}");
+}
+
+/// Tests that Enter, the default as a word and no question at all write the same, and that another word writes nothing.
+#[test]
+fn an_empty_answer_means_the_default_mode() {
+    let on = "[features]\ncode_mode = true\n";
+    let written = |lines: Option<[&str; 3]>| {
+        let lockhouse = Lockhouse::new();
+        lockhouse.file("home/.codex/config.toml", on);
+        let init = ["init", "--client", "codex", "--no-connect"];
+        let finished = match lines {
+            Some(lines) => at_a_terminal(&lockhouse, &lines, &init),
+            None => lockhouse.run(&[&init[..], &["--yes"]].concat()),
+        };
+        (without_paths(&lockhouse, &text(&lockhouse, "home/.codex/config.toml")), finished)
+    };
+    let mut table = Table::new("answers to the question for the mode");
+    let expected = "[features]\ncode_mode = { enabled = true, direct_only_tool_namespaces = [\"mcp__lockhouse\"] }\n\n\
+        [mcp_servers.lockhouse]\ncommand = \"[LOCKHOUSE]\"\nargs = [\"serve\"]\nsupports_parallel_tool_calls = true\n";
+    for (case, lines) in [("Enter", Some(["", "y", ""])), ("code", Some(["code", "y", ""])), ("--yes", None)]
+    {
+        table.row(case, equal(written(lines).0.as_str(), expected));
+    }
+    let both = written(Some(["both", "y", ""])).0;
+    let is_both = both.starts_with(on) && both.contains("args = [\"serve\", \"--expose\", \"both\"]");
+    table.row("both", ensure(is_both, &both));
+    let (unchanged, finished) = written(Some(["cod", "y", ""]));
+    let refused = finished.status == Some(2) && finished.stdout.contains("cod is not one of these modes");
+    table.row("another word", ensure(refused, &finished).and(equal(unchanged.as_str(), on)));
+    table.finish();
 }

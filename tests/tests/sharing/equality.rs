@@ -1,6 +1,7 @@
 //! Tests of what must be equal for AI clients to share an engine.
 
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::process::Command;
 
 use lockhouse_tests::{Lockhouse, Session, Table, ensure, equal, fixture_server};
@@ -8,22 +9,45 @@ use serde_json::json;
 
 use super::{SHARED, add, engines, lockhouse, pid_of, the_engine, upstream_servers};
 
-async fn connect(command: Command) -> Session {
+pub(super) async fn connect(command: Command) -> Session {
     Session::connect(command, Session::latest()).await
 }
 
-fn with_variable(lockhouse: &Lockhouse, name: &str, value: &str) -> Command {
+pub(super) fn with_variable(lockhouse: &Lockhouse, name: &str, value: &str) -> Command {
     let mut command = lockhouse.command(&["serve"]);
     command.env(name, value);
     command
 }
 
-/// Returns a configuration with the fixture server in Lockhouse's own format.
-fn with_server(keys: &str) -> String {
-    format!("{SHARED}[servers.fixture]\ncommand = {:?}\n{keys}", fixture_server().display().to_string())
+/// Starts Lockhouse as Codex does: behind a directory for this one process, and behind one of Codex's package.
+fn like_codex(lockhouse: &Lockhouse, process: &str) -> Command {
+    let own = lockhouse.path("home/.codex/tmp").join(process);
+    for name in ["apply_patch", "applypatch"] {
+        with_program(lockhouse, &format!("home/.codex/tmp/{process}/{name}"));
+    }
+    let package = lockhouse.path("lib/node_modules/codex/codex-path");
+    with_program(lockhouse, "lib/node_modules/codex/codex-path/rg");
+    let path = std::env::var("PATH").unwrap();
+    with_variable(lockhouse, "PATH", &format!("{}:{}:{path}", own.display(), package.display()))
 }
 
-fn own_format(config: &str) -> Lockhouse {
+/// Creates a link to the fixture server.
+fn with_program(lockhouse: &Lockhouse, name: &str) {
+    let path = lockhouse.path(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let _ = std::os::unix::fs::symlink(fixture_server(), path);
+}
+
+fn quoted(path: &Path) -> String {
+    format!("{:?}", path.display().to_string())
+}
+
+/// Returns a configuration with the fixture server in Lockhouse's own format.
+pub(super) fn with_server(keys: &str) -> String {
+    format!("{SHARED}[servers.fixture]\ncommand = {}\n{keys}", quoted(&fixture_server()))
+}
+
+pub(super) fn own_format(config: &str) -> Lockhouse {
     Lockhouse::new().policy("version = 1\n[servers.fixture]\nallow = [\"*\"]\n").config(config)
 }
 
@@ -31,7 +55,7 @@ fn own_format(config: &str) -> Lockhouse {
 async fn clients_share_servers_only_with_equal_values_policy_and_directory() {
     let mut table = Table::new("which clients share an engine");
     let token = with_server("env = { TOKEN = \"${env:TOKEN}\" }\n");
-    let cases: [(&str, Lockhouse, [fn(&Lockhouse) -> Command; 2], usize); 7] = [
+    let cases: [(&str, Lockhouse, [fn(&Lockhouse) -> Command; 2], usize); 10] = [
         (
             "equal values of a variable",
             own_format(&token),
@@ -54,6 +78,33 @@ async fn clients_share_servers_only_with_equal_values_policy_and_directory() {
             "a different search path for programs",
             own_format(&with_server("")),
             [|l| l.command(&["serve"]), |l| with_variable(l, "PATH", "/usr/local/bin:/usr/bin:/bin:/opt")],
+            2,
+        ),
+        (
+            "directories that Codex puts into the search path",
+            own_format(&with_server("")),
+            [|l| like_codex(l, "a"), |l| like_codex(l, "b")],
+            1,
+        ),
+        (
+            "Codex and a client that changes nothing",
+            own_format(&with_server("")),
+            [|l| like_codex(l, "a"), |l| l.command(&["serve"])],
+            1,
+        ),
+        (
+            "a program of a server in such a directory",
+            own_format(&with_server("").replacen(&quoted(&fixture_server()), "\"its-server\"", 1)),
+            [
+                |l| {
+                    with_program(l, "home/.codex/tmp/a/its-server");
+                    like_codex(l, "a")
+                },
+                |l| {
+                    with_program(l, "home/.codex/tmp/b/its-server");
+                    like_codex(l, "b")
+                },
+            ],
             2,
         ),
         (
@@ -242,4 +293,22 @@ async fn clients_use_the_engine_at_a_socket_of_systemd_if_its_setup_is_equal() {
     table.row("another setup", equal(add(&other).await, json!(42)));
     table.row("is served by another engine", equal(engines(&lockhouse).len(), 2));
     table.finish();
+}
+
+/// The servers of a shared engine get the search path that is compared, whichever client has started it.
+#[tokio::test]
+async fn servers_of_a_shared_engine_get_no_directory_of_one_client() {
+    let mut found = Vec::new();
+    for start in [|l: &Lockhouse| l.command(&["serve"]), |l: &Lockhouse| like_codex(l, "a")] {
+        let lockhouse = own_format(&with_server(""));
+        let client = connect(start(&lockhouse)).await;
+        assert_eq!(add(&client).await, json!(42));
+        let servers = upstream_servers(pid_of(&the_engine(&lockhouse)));
+        let environment = std::fs::read(format!("/proc/{}/environ", servers[0].pid)).unwrap();
+        let variables = environment.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        found
+            .extend(variables.filter(|variable| variable.starts_with("PATH=")).map(|path| path.into_owned()));
+    }
+    assert_eq!(found[0], found[1]);
+    assert!(found[0].contains("/bin") && !found[1].contains("codex"), "{found:?}");
 }
