@@ -8,7 +8,7 @@ use lockhouse_base::text_files::{back_up, read_source, replace};
 use lockhouse_policies::Source;
 use similar::{ChangeTag, TextDiff};
 
-use super::confirmation::{Confirmation, ask, ask_yes_no};
+use super::confirmation::{Confirmation, NoAnswer, ask_valid, ask_yes_no};
 use super::terminal::sanitize;
 use super::{UNAVAILABLE, USAGE, print_config_error, print_error};
 use crate::config::{
@@ -43,7 +43,13 @@ struct Change {
 /// files after confirmation.
 pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
     let environment = Environment::from_process();
-    let mode = arguments.mode.or_else(|| ask_mode(arguments.confirmation));
+    let mode = match arguments.mode {
+        Some(mode) => Some(mode),
+        None => match ask_mode(arguments.confirmation) {
+            Ok(mode) => mode,
+            Err(error) => return print_error(&error, USAGE),
+        },
+    };
     let start = match start_entry(files, mode) {
         Ok(start) => start,
         Err(error) => return print_error(&error, UNAVAILABLE),
@@ -160,11 +166,14 @@ pub(super) fn targets(client: Option<AiClient>, environment: &Environment) -> Ve
 }
 
 /// Asks the user whether programs of `run_code`, the AI client itself, or both can use the servers. Returns `None` if
-/// no question can be asked (without a terminal, or with `--yes` or `--dry-run`) or if the answer names no mode. `None`
-/// means that only programs of `run_code` can use the servers.
-pub(super) fn ask_mode(confirmation: Confirmation) -> Option<ExposeMode> {
+/// no question can be asked (without a terminal, or with `--yes` or `--dry-run`). `None` means that only programs of
+/// `run_code` can use the servers.
+///
+/// # Errors
+/// [`NoAnswer`].
+pub(super) fn ask_mode(confirmation: Confirmation) -> Result<Option<ExposeMode>, NoAnswer> {
     if !confirmation.asks() {
-        return None;
+        return Ok(None);
     }
     println!(
         "How does the AI client use the servers?\n  \
@@ -173,8 +182,12 @@ pub(super) fn ask_mode(confirmation: Confirmation) -> Option<ExposeMode> {
          (Codex, OpenCode and Qwen Code, where that is on)\n  \
          both    both"
     );
-    let answer = ask("Mode? [code]");
-    ExposeMode::from_str(answer.trim(), true).ok()
+    ask_valid("Mode? [code]", |answer| match answer {
+        "" => Ok(None),
+        name => {
+            ExposeMode::from_str(name, true).map(Some).map_err(|_| "answer code, direct or both".to_owned())
+        }
+    })
 }
 
 /// Asks the user whether Codex may call `run_code` without asking before each call. The question is asked only if
