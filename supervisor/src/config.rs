@@ -50,6 +50,7 @@ use std::time::Duration;
 use lockhouse_audit as audit;
 use lockhouse_audit::{AuditSettings, digest};
 use lockhouse_base::directories;
+use lockhouse_base::http_checks::host_check::HostName;
 use lockhouse_base::telemetry::log;
 use lockhouse_base::text_files::read_source;
 use lockhouse_engine::supervisor::{self, MissingProgram};
@@ -327,7 +328,7 @@ pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, Config
 /// The settings of a service's live page: the table `[page]`, and how people authenticate.
 pub(crate) struct PageSettings {
     pub(crate) listen: Option<ListenAddress>,
-    pub(crate) hosts: Vec<String>,
+    pub(crate) hosts: Vec<HostName>,
     pub(crate) administrators: Vec<String>,
     pub(crate) auth: AuthSettings,
 }
