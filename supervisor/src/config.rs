@@ -85,7 +85,9 @@ pub(crate) use policy_files::{
 pub(crate) use python_environment::{environment_in_use, managed_directory};
 pub(crate) use requirements::program_digest;
 pub(crate) use search_paths::installed_file;
-pub(crate) use secret_detection::{looks_secret, replace_secrets, store_secret};
+pub(crate) use secret_detection::{
+    looks_secret, replace_secrets, replace_secrets_in_arguments, store_secret,
+};
 pub(crate) use server_entry::ServerEntry;
 pub(crate) use server_table::{profile_table, to_server_table};
 pub(crate) use setup_digest::Setup;
@@ -268,6 +270,19 @@ impl Settings {
         files.sort_unstable();
         files.dedup();
         file_permissions::readable_secrets(files.into_iter())
+    }
+
+    /// Returns warnings about secrets that other Unix users can read: files, and arguments of servers.
+    pub(crate) fn secret_warnings(&self) -> Vec<String> {
+        let files = self.readable_secrets();
+        let in_arguments = self.engine.servers.iter().filter(|(_, server)| server.has_secret_arguments);
+        let in_arguments = in_arguments.map(|(name, server)| {
+            format!(
+                "server {name} ({}) has a secret in its arguments, which every account of this machine can read while it runs: pass it in `env` if the server accepts that",
+                server.origin
+            )
+        });
+        files.iter().map(ReadableSecret::to_string).chain(in_arguments).collect()
     }
 
     /// Returns the names of the configuration tables that differ between these settings and `other`, if changes in them

@@ -22,6 +22,13 @@ location = [line.partition(': ')[2] for line in head if line.lower().startswith(
 print(*head[0].split()[1:2], *location)
 ";
 
+/// Returns the addresses of this host to which browsers resolve `localhost`.
+#[must_use]
+pub fn loopback_addresses() -> Vec<&'static str> {
+    let exists = |address: &&str| std::net::TcpListener::bind((*address, 0)).is_ok();
+    ["127.0.0.1", "::1"].into_iter().filter(exists).collect()
+}
+
 /// Sends a GET request to this port of a loopback address, as `account` (a number), or as the account of the tests if it
 /// is `None`. Returns the status and the header `Location` of the answer, for example `303 /x`.
 #[must_use]

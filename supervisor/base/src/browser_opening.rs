@@ -67,7 +67,9 @@ impl<T> BrowserOpening<T> {
         }
         if !connection.is_some_and(|connection| connection.is_from_own_account()) {
             let reason = OpeningRefusal::OtherAccount;
-            self.refusals.write(|times| tracing::warn!("a browser is being opened, and {reason}{times}"));
+            self.refusals.write(|times| {
+                tracing::warn!("refused a request while a browser is being opened: {reason}{times}")
+            });
             return Err(reason);
         }
         awaited.take().map(|(value, _)| value).ok_or(OpeningRefusal::NotAwaited)
@@ -93,7 +95,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
-        let connection = Some(TcpConnection::of(&accepted.expect("a connection").0).expect("open"));
+        let (accepted, _) = accepted.expect("a connection");
+        let connection = Some(TcpConnection::of(&accepted).expect("open"));
         let opening = BrowserOpening::<u8>::default();
         let none = HeaderMap::new();
         assert_eq!(opening.admit(connection, &none), Err(OpeningRefusal::NotAwaited));

@@ -143,8 +143,8 @@ mod tests {
             let Ok(listener) = tokio::net::TcpListener::bind(address).await else { continue };
             let to = listener.local_addr().expect("an address");
             let (client, accepted) = tokio::join!(TcpStream::connect(to), listener.accept());
-            let client = client.expect("a connection");
-            let connection = TcpConnection::of(&accepted.expect("a connection").0).expect("open");
+            let (client, (accepted, _)) = (client.expect("a connection"), accepted.expect("a connection"));
+            let connection = TcpConnection::of(&accepted).expect("open");
             assert!(connection.is_from_own_account(), "{connection:?}");
             drop(client);
             assert!(!connection.is_from_own_account(), "closed: {connection:?}");

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lockhouse_tests::{
     Desktop, HttpAnswer, HttpRequest, HttpServer, Lockhouse, OTHER_ACCOUNT, Table, ambiguous_heads, ensure,
-    equal, get_as,
+    equal, get_as, loopback_addresses,
 };
 use serde_json::{Value, json};
 
@@ -314,7 +314,7 @@ async fn the_opened_address_has_no_secret_and_leads_only_the_own_account_to_the_
     let port = opened.strip_prefix("http://localhost:").and_then(|rest| rest.strip_suffix("/open"));
     table.row("it has no secret", ensure(port.is_some_and(|port| port.parse::<u16>().is_ok()), &opened));
     let port = port.unwrap_or_default();
-    for address in ["127.0.0.1", "::1"] {
+    for address in loopback_addresses() {
         if nix::unistd::geteuid().is_root() {
             let refused = get_as(Some(OTHER_ACCOUNT), address, port, "/open", "once");
             table.row(format!("another account at {address}"), equal(refused.as_str(), "403"));
@@ -335,7 +335,7 @@ async fn the_opened_address_has_no_secret_and_leads_only_the_own_account_to_the_
     }
     let foreign = "GET /open HTTP/1.1\r\nHost: evil.test\r\n\r\n".to_owned();
     table.row("another host", equal(status(foreign).as_str(), "421"));
-    let led = get_as(None, "::1", port, "/open", "once");
+    let led = get_as(None, loopback_addresses().last().unwrap(), port, "/open", "once");
     let to = led.strip_prefix("303 ").unwrap_or_default().to_owned();
     let is_complete = to.starts_with(&server.url("/authorize?")) && to.contains("&state=");
     table.row("control: the own account", ensure(is_complete, &led));

@@ -1,11 +1,10 @@
 //! Tests of the browser that `lockhouse page` opens: its address has no secret, and only the own account gets in with it.
 
-use lockhouse_tests::{Desktop, Lockhouse, OTHER_ACCOUNT, Page, Table, ensure, equal, get_as, request};
+use lockhouse_tests::{
+    Desktop, Lockhouse, OTHER_ACCOUNT, Page, Table, ensure, equal, get_as, loopback_addresses, request,
+};
 
 const REFUSED: &str = "403";
-
-/// The loopback addresses to which browsers resolve `localhost`.
-const ADDRESSES: [&str; 2] = ["127.0.0.1", "::1"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_account_that_comes_first_is_refused_and_the_own_one_gets_in() {
@@ -17,12 +16,12 @@ async fn another_account_that_comes_first_is_refused_and_the_own_one_gets_in() {
     table.row("the printed link names localhost", equal(page.address.clone(), format!("localhost:{port}")));
     table.row("it has no secret", equal(desktop.opened().await, format!("http://localhost:{port}/open")));
     if nix::unistd::geteuid().is_root() {
-        for address in ADDRESSES {
+        for address in loopback_addresses() {
             for manner in ["once", "half-close", "leave"] {
                 let answer = get_as(Some(OTHER_ACCOUNT), address, port, "/open", manner);
-                let expected = if manner == "leave" { "" } else { REFUSED };
-                table
-                    .row(format!("another account at {address}, {manner}"), equal(answer.as_str(), expected));
+                // A server need not answer on a connection that its client has begun to close.
+                let is_refused = answer == REFUSED || (manner != "once" && answer.is_empty());
+                table.row(format!("another account at {address}, {manner}"), ensure(is_refused, answer));
             }
         }
     }
@@ -46,7 +45,7 @@ async fn another_account_that_comes_first_is_refused_and_the_own_one_gets_in() {
     table.row("it gets a link of its own", ensure(token.len() == 64 && token != page.token, &location));
     table.row("the link opens the page", equal(page.log_in(token).await.status, 200));
     table.row("once", equal(page.log_in(token).await.status, 401));
-    for address in ADDRESSES {
+    for address in loopback_addresses() {
         table.row(
             format!("a second request at {address}"),
             equal(get_as(None, address, port, "/open", "once").as_str(), REFUSED),
@@ -61,7 +60,7 @@ async fn another_account_that_comes_first_is_refused_and_the_own_one_gets_in() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_own_account_gets_in_at_both_addresses_of_localhost() {
     let mut table = Table::new("addresses of localhost");
-    for address in ADDRESSES {
+    for address in loopback_addresses() {
         let lockhouse = Lockhouse::new();
         let desktop = Desktop::new(&lockhouse);
         let page = Page::spawn(desktop.command(&lockhouse, &["page"])).await;
