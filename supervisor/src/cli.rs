@@ -13,6 +13,7 @@ mod confine;
 mod confirmation;
 mod control_client;
 mod demo;
+mod desktop_browser;
 mod doctor;
 mod engine;
 mod engine_description;

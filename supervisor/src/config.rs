@@ -50,6 +50,7 @@ use std::path::{Path, PathBuf};
 use lockhouse_audit as audit;
 use lockhouse_audit::{AuditSettings, digest};
 use lockhouse_base::directories;
+use lockhouse_base::http_checks::host_check::HostName;
 use lockhouse_base::telemetry::log;
 use lockhouse_base::text_files::read_source;
 use lockhouse_engine::supervisor::{self, MissingProgram};
@@ -83,7 +84,9 @@ pub(crate) use policy_files::{
 };
 pub(crate) use python_environment::{environment_in_use, managed_directory};
 pub(crate) use search_paths::{find_program, installed_file};
-pub(crate) use secret_detection::{looks_secret, replace_secrets, store_secret};
+pub(crate) use secret_detection::{
+    looks_secret, replace_secrets, replace_secrets_in_arguments, store_secret,
+};
 pub(crate) use server_entry::ServerEntry;
 pub(crate) use server_table::{profile_table, to_server_table};
 pub(crate) use setup_digest::{Setup, SetupParts};
@@ -256,6 +259,19 @@ impl Settings {
         file_permissions::readable_secrets(files.into_iter())
     }
 
+    /// Returns warnings about secrets that other Unix users can read: files, and arguments of servers.
+    pub(crate) fn secret_warnings(&self) -> Vec<String> {
+        let files = self.readable_secrets();
+        let in_arguments = self.engine.servers.iter().filter(|(_, server)| server.has_secret_arguments);
+        let in_arguments = in_arguments.map(|(name, server)| {
+            format!(
+                "server {name} ({}) has a secret in its arguments, which every account of this machine can read while it runs: pass it in `env` if the server accepts that",
+                server.origin
+            )
+        });
+        files.iter().map(ReadableSecret::to_string).chain(in_arguments).collect()
+    }
+
     /// Returns the names of the configuration tables that differ between these settings and `other`, if changes in them
     /// take effect only after a restart.
     pub(crate) fn tables_requiring_restart(&self, other: &Self) -> Vec<&'static str> {
@@ -314,7 +330,7 @@ pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, Config
 /// The settings of a service's live page: the table `[page]`, and how people authenticate.
 pub(crate) struct PageSettings {
     pub(crate) listen: Option<ListenAddress>,
-    pub(crate) hosts: Vec<String>,
+    pub(crate) hosts: Vec<HostName>,
     pub(crate) administrators: Vec<String>,
     pub(crate) auth: AuthSettings,
 }

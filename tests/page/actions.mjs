@@ -284,7 +284,7 @@ async function reconnects(product, browser) {
   await page.waitForSelector("#link[data-state=live]");
   await process.end();
   await page.getByText("Disconnected, retrying").waitFor();
-  const next = await product.page("--listen", `127.0.0.1:${process.port}`);
+  const next = await product.page("--listen", `localhost:${process.port}`);
   await page.getByText("This page needs a new link").waitFor();
   await page.evaluate((hash) => (location.hash = hash), new URL(next.link).hash);
   await page.waitForSelector("#link[data-state=live]");

@@ -19,7 +19,7 @@ export async function attacks({ product, browser }) {
 
   const other = createServer((request, response) => response.setHeader("Content-Type", "text/html").end("<!doctype html><title>other</title><body>"));
   await new Promise((resolve) => other.listen(0, "127.0.0.1", resolve));
-  const hosts = { "another port": `http://127.0.0.1:${other.address().port}`, "another name": `http://localhost:${other.address().port}` };
+  const hosts = { "another port": `http://localhost:${other.address().port}`, "another name": `http://127.0.0.1:${other.address().port}` };
   for (const [name, origin] of Object.entries(hosts)) {
     const foreign = await context.newPage();
     await foreign.goto(origin);

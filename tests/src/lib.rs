@@ -2,6 +2,7 @@
 //! user or an AI client does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on should end loudly.
 
+mod ambiguous_heads;
 mod approver;
 mod bare_zygote;
 mod build_products;
@@ -13,13 +14,16 @@ mod hostile;
 mod http_server;
 mod issuer;
 mod lockhouse;
+mod loopback_client;
 mod native_attacks;
 mod page;
 mod processes;
 mod search_questions;
 mod session;
+mod terminal;
 mod tokens;
 
+pub use ambiguous_heads::ambiguous_heads;
 pub use approver::Approver;
 pub use bare_zygote::{BareZygote, End};
 pub use build_products::{fixture_server, target_directory};
@@ -31,11 +35,13 @@ pub use hostile::{Attack, Control, Outcome};
 pub use http_server::{HttpAnswer, HttpRequest, HttpServer};
 pub use issuer::{Issuer, Signer};
 pub use lockhouse::Lockhouse;
+pub use loopback_client::{OTHER_ACCOUNT, get_as, loopback_addresses};
 pub use native_attacks::{NativeAttack, layers_in_words, native_attacks, native_worker};
 pub use page::{Page, PageBrowser, PageEvents, PageReply, request};
 pub use processes::{Process, children, descendants, is_alive, kill, processes, wait_until};
 pub use search_questions::{Figures, Question, catalogues, questions};
 pub use session::{Ended, Session, structured};
+pub use terminal::{Desktop, on_terminal};
 pub use tokens::tokens;
 
 /// The languages of submitted code, as `--language` and `run_code` accept them.

@@ -1,11 +1,13 @@
 //! A running `lockhouse page` for tests, and a browser that sends only the requests that a test makes.
 
+use std::os::fd::OwnedFd;
 use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::TcpStream;
+use tokio::net::unix::pipe::Receiver;
 use tokio::process::Child;
 
 use crate::Lockhouse;
@@ -17,9 +19,11 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 pub struct Page {
     child: Child,
     _stdin: tokio::process::ChildStdin,
-    /// The address of the page, `IP:PORT`.
+    /// The output of the process. If it were closed, writing would fail.
+    _output: Lines<BufReader<Receiver>>,
+    /// The address of the page, `localhost:PORT`.
     pub address: String,
-    /// The token of the link that the process has printed.
+    /// The token of the link that the process has printed; empty for the page of a service.
     pub token: String,
 }
 
@@ -60,16 +64,7 @@ impl Page {
     /// # Panics
     /// If the process prints no link.
     pub async fn start(lockhouse: &Lockhouse, arguments: &[&str]) -> Self {
-        let arguments = [&["page", "--no-open"], arguments].concat();
-        let mut command = tokio::process::Command::from(lockhouse.command(&arguments));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
-        let mut child = command.spawn().expect("the program starts");
-        let stdin = child.stdin.take().expect("its standard input");
-        let mut lines = BufReader::new(child.stdout.take().expect("its standard output")).lines();
-        let link = in_time("link", lines.next_line()).await.expect("readable").expect("a link");
-        let (address, token) =
-            link.strip_prefix("http://").expect("a link").split_once("/#token=").expect("a token");
-        Self { child, _stdin: stdin, address: address.to_owned(), token: token.to_owned() }
+        Self::spawn(lockhouse.command(&[&["page", "--no-open"], arguments].concat())).await
     }
 
     /// Starts `lockhouse page --service`, and waits until it listens. There is no link: people log in with their access
@@ -79,14 +74,45 @@ impl Page {
     /// If the process does not listen.
     pub async fn start_service(lockhouse: &Lockhouse) -> Self {
         let mut command = tokio::process::Command::from(lockhouse.command(&["page", "--service"]));
-        command.stdin(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        let mut child = command.spawn().expect("the program starts");
+        let mut child = Self::start_command(command.stderr(Stdio::piped()));
+        let output = child.stderr.take().expect("its standard error").into_owned_fd();
+        Self::connect(child, output.expect("a pipe")).await
+    }
+
+    /// Runs a command that starts `lockhouse page`, and waits until it prints a link or its address to standard output.
+    ///
+    /// # Panics
+    /// If the process prints neither.
+    pub async fn spawn(command: std::process::Command) -> Self {
+        let mut command = tokio::process::Command::from(command);
+        let mut child = Self::start_command(command.stdout(Stdio::piped()));
+        let output = child.stdout.take().expect("its standard output").into_owned_fd();
+        Self::connect(child, output.expect("a pipe")).await
+    }
+
+    fn start_command(command: &mut tokio::process::Command) -> Child {
+        command.stdin(Stdio::piped()).kill_on_drop(true).spawn().expect("the program starts")
+    }
+
+    async fn connect(mut child: Child, output: OwnedFd) -> Self {
         let stdin = child.stdin.take().expect("its standard input");
-        let mut lines = BufReader::new(child.stderr.take().expect("its standard error")).lines();
+        let output = Receiver::from_owned_fd(output).expect("a pipe");
+        let mut lines = BufReader::new(output).lines();
         let line = in_time("line", lines.next_line()).await.expect("readable").expect("a line");
-        let address = line.split("listens at ").nth(1).and_then(|rest| rest.split(". ").next());
-        let address = address.unwrap_or_else(|| panic!("no address: {line}")).to_owned();
-        Self { child, _stdin: stdin, address, token: String::new() }
+        let of_link = line.trim_end().strip_prefix("http://").and_then(|link| link.split_once("/#token="));
+        let of_service = || Some((line.split_once("listens at ")?.1.split_once(". ")?.0, ""));
+        let (address, token) = of_link.or_else(of_service).unwrap_or_else(|| panic!("no address: {line}"));
+        let (address, token) = (address.to_owned(), token.to_owned());
+        Self { child, _stdin: stdin, _output: lines, address, token }
+    }
+
+    /// Returns the port of the page.
+    ///
+    /// # Panics
+    /// If the page has no port.
+    #[must_use]
+    pub fn port(&self) -> &str {
+        self.address.rsplit_once(':').expect("a port").1
     }
 
     /// Returns the process id.

@@ -6,6 +6,7 @@ mod audit_log;
 mod downloads;
 mod hostile_texts;
 mod login;
+mod opening;
 mod requests;
 mod sections;
 mod service;

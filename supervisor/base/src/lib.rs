@@ -1,19 +1,23 @@
 //! Modules that all parts of the supervisor share: identities of AI clients ([`principal`]), the process lifecycle
-//! ([`lifecycle`]), files, JSON, secrets, rate limits and telemetry.
+//! ([`lifecycle`]), files, JSON, secrets, rate limits, telemetry, and what all HTTP servers have in common.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
 
+pub mod browser_opening;
 pub mod child_stderr;
 pub mod client_rate_limiter;
 pub mod directories;
 pub mod files;
+pub mod http_checks;
 pub mod json;
 pub mod language;
 pub mod lifecycle;
+pub mod localhost_listener;
 pub mod log_throttle;
 pub mod percent;
 pub mod principal;
 pub mod secrets;
+pub mod tcp_connection;
 pub mod telemetry;
 pub mod text_files;
 pub mod token_bucket;

@@ -23,12 +23,10 @@ mod listen_address;
 mod listener;
 mod mcp_sessions;
 mod rate_limiter;
-mod request_head_validator;
 mod request_ids;
 mod tls;
 mod trusted_proxies;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +38,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
+use lockhouse_base::http_checks::host_check::{HostCheck, HostName, PageOrigin};
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry;
 use rmcp::model::{Extensions, JsonObject};
@@ -54,7 +53,6 @@ use body::BodyReader;
 use connection::{Authenticated, ConnectionServer};
 use connection_timeouts::ConnectionTracker;
 use exposure_check::ExposureError;
-use host_check::HostCheck;
 use jsonrpc_message::CallArguments;
 pub use listener::SocketActivationError;
 use listener::{BindError, Listener};
@@ -63,7 +61,6 @@ use tls::{Tls, TlsError};
 use trusted_proxies::TrustedProxies;
 
 pub use health_endpoints::{HttpService, MetricsServerError, serve_metrics};
-pub use host_check::{HostName, PageOrigin};
 pub use limits::HttpLimits;
 pub use listen_address::ListenAddress;
 pub use tls::TlsFiles;
@@ -85,14 +82,6 @@ pub struct HttpSettings {
     pub limits: HttpLimits,
     /// The form of the answers to each AI client, and how long its requests wait for their runs.
     pub answers: AnswerSettings,
-}
-
-/// The properties of the connection on which a request arrived.
-#[derive(Clone, Copy, Debug)]
-struct ConnectionInfo {
-    /// The local address of the connection; `None` for a Unix domain socket.
-    local: Option<SocketAddr>,
-    is_tls: bool,
 }
 
 /// Why the HTTP server cannot start.

@@ -42,7 +42,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-pub use approval_queue::{Watcher, WatcherKind};
+pub use approval_queue::{Watcher, WatcherKind, WatcherRole};
 pub use approver_protocol::{ApprovalQuestion, ApproverAnswer, Decision, FromApprover, FromSupervisor};
 pub use approvers::{ApprovalSettings, ApproverKind, Approvers};
 pub use policy_file::PolicyFile;

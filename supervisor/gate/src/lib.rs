@@ -50,7 +50,7 @@ use lockhouse_upstream::Upstreams;
 pub use approvals::{
     Approval, ApprovalQuestion, ApprovalSettings, ApproverAnswer, ApproverKind, Approvers,
     Decision as ApproverDecision, ExecutionApprovals, FromApprover, FromSupervisor, PolicyFile, Watcher,
-    WatcherKind, policy_text,
+    WatcherKind, WatcherRole, policy_text,
 };
 pub use direct_calls::Entries;
 pub use host_files::{

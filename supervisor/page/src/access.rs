@@ -1,4 +1,5 @@
-//! Who may use the page: one-time links, access tokens of a service, and the sessions that both begin.
+//! Who may use the page: one-time links, the browser that this process opens, access tokens of a service, and the
+//! sessions that they begin.
 //!
 //! A session has two secrets. The cookie is sent by the browser itself, and no script can read it. The key is kept by the
 //! page's script, and sent as the header `X-Lockhouse-Page`. Both are required with each request. The cookie alone would
@@ -12,6 +13,8 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use futures_util::future::BoxFuture;
+use lockhouse_base::browser_opening::BrowserOpening;
+use lockhouse_base::tcp_connection::TcpConnection;
 
 use super::error::{ActionError, ErrorCode};
 use super::viewer::Viewer;
@@ -43,6 +46,7 @@ pub struct TokenLogin {
 pub struct Access {
     cookie_name: String,
     links: LoginLinks,
+    opening: BrowserOpening<Viewer>,
     sessions: PageSessions,
     /// Checks access tokens of a service; `None` if only one-time links are accepted.
     token_check: Option<TokenCheck>,
@@ -68,6 +72,7 @@ impl Access {
         Self {
             cookie_name: format!("lockhouse_page_{suffix}"),
             links: LoginLinks::new(link_lifetime),
+            opening: BrowserOpening::default(),
             sessions: PageSessions::default(),
             token_check,
         }
@@ -81,8 +86,27 @@ impl Access {
         self.links.create(viewer)
     }
 
-    /// Begins a session with the token of a one-time link, or with an access token of a service.
-    pub(super) async fn log_in(&self, token: String) -> Result<LoggedIn, ActionError> {
+    /// Lets in one request of a browser on this host within 60 s, for this viewer.
+    pub fn await_browser(&self, viewer: Viewer) {
+        self.opening.begin(viewer);
+    }
+
+    /// Creates a one-time link for the browser that this process opens.
+    pub(super) fn open(
+        &self,
+        connection: Option<TcpConnection>,
+        headers: &HeaderMap,
+    ) -> Result<LoginLink, ActionError> {
+        let viewer = self.opening.admit(connection, headers).map_err(|refusal| {
+            let message = format!("{refusal}: open the link that the terminal shows");
+            ActionError::new(ErrorCode::Forbidden, message)
+        })?;
+        self.create_link(viewer).map_err(|error| ActionError::new(ErrorCode::Failed, error.to_string()))
+    }
+
+    /// Begins a session with the token of a one-time link, or with an access token of a service. `is_tls` says whether
+    /// the browser uses TLS, and so may send the cookie over TLS only.
+    pub(super) async fn log_in(&self, token: String, is_tls: bool) -> Result<LoggedIn, ActionError> {
         let always_valid = |viewer| TokenLogin { viewer, is_valid: Box::new(|| true) };
         let login = match (self.links.redeem(&token), &self.token_check) {
             (Some(viewer), _) => Some(always_valid(viewer)),
@@ -99,7 +123,8 @@ impl Access {
         })?;
         let seconds = SESSION_LIFETIME.as_secs();
         let name = &self.cookie_name;
-        let cookie = format!("{name}={cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}");
+        let secure = if is_tls { "; Secure" } else { "" };
+        let cookie = format!("{name}={cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}");
         let cookie = HeaderValue::from_str(&cookie)
             .map_err(|error| ActionError::new(ErrorCode::Failed, error.to_string()))?;
         Ok(LoggedIn { cookie, key })

@@ -1,15 +1,16 @@
-//! The socket of the page: a port of the loopback interface, or a Unix domain socket.
+//! The socket of the page: a port of `localhost` or of another loopback address, or a Unix domain socket.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use lockhouse_base::http_checks::host_check::HostName;
+use lockhouse_base::localhost_listener::LocalhostListener;
+use lockhouse_base::tcp_connection::TcpConnection;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
-
-use super::request_check::PermittedHosts;
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 
 /// The mode of the Unix domain socket: only its own user may connect.
 const SOCKET_MODE: u32 = 0o600;
@@ -17,14 +18,18 @@ const SOCKET_MODE: u32 = 0o600;
 /// Where the page listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAddress {
-    /// An address of the loopback interface. Port 0 means any free port.
+    /// This port of 127.0.0.1 and ::1, the addresses of `localhost`. Port 0 means any free port.
+    Localhost(u16),
+    /// Another address of the loopback interface.
     Loopback(SocketAddr),
     Unix(PathBuf),
 }
 
 /// Why a text is no address for the page.
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} is not an address of this machine: use 127.0.0.1:PORT, [::1]:PORT or unix:/PATH")]
+#[error(
+    "{0:?} is not an address of this machine: use localhost:PORT, 127.0.0.1:PORT, [::1]:PORT or unix:/PATH"
+)]
 pub struct InvalidAddress(String);
 
 impl FromStr for ListenAddress {
@@ -34,14 +39,23 @@ impl FromStr for ListenAddress {
         if let Some(path) = text.strip_prefix("unix:").filter(|path| path.starts_with('/')) {
             return Ok(Self::Unix(path.into()));
         }
+        if let Some(port) = text.strip_prefix("localhost:").and_then(|port| port.parse().ok()) {
+            return Ok(Self::Localhost(port));
+        }
         let address = text.parse::<SocketAddr>().ok().filter(|address| address.ip().is_loopback());
-        address.map(Self::Loopback).ok_or_else(|| InvalidAddress(text.to_owned()))
+        let address = address.ok_or_else(|| InvalidAddress(text.to_owned()))?;
+        Ok(match [Ipv4Addr::LOCALHOST.into(), IpAddr::from(Ipv6Addr::LOCALHOST)].contains(&address.ip()) {
+            true => Self::Localhost(address.port()),
+            false => Self::Loopback(address),
+        })
     }
 }
 
 /// Why the page cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
+    #[error("the page cannot listen at localhost:{port}: {source}")]
+    Localhost { port: u16, source: io::Error },
     #[error("the page cannot listen at {address}: {source}")]
     Tcp { address: SocketAddr, source: io::Error },
     #[error("the page cannot listen at {path}: {source}")]
@@ -52,27 +66,49 @@ pub enum ListenError {
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
-    /// Further values of `Host` that requests may have.
-    hosts: Vec<String>,
+    /// Further hosts that requests may name.
+    hosts: Vec<HostName>,
 }
 
 #[derive(Debug)]
 enum Socket {
+    Localhost(LocalhostListener),
     Tcp(TcpListener, SocketAddr),
     Unix(UnixListener, PathBuf),
 }
 
-/// A connection of a browser.
+/// The bytes of a connection.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
+/// A connection of a browser.
+pub(super) struct Connection {
+    pub(super) stream: Box<dyn Stream>,
+    /// `None` for a Unix domain socket.
+    pub(super) ends: Option<TcpConnection>,
+}
+
+impl Connection {
+    fn of_tcp(stream: TcpStream) -> io::Result<Self> {
+        // Small events must not wait for the acknowledgement of earlier ones.
+        let _ = stream.set_nodelay(true);
+        let ends = Some(TcpConnection::of(&stream)?);
+        Ok(Self { stream: Box::new(stream), ends })
+    }
+}
+
 impl Listener {
-    /// Opens the socket. `hosts` are further values of `Host` that requests may have: those of a proxy.
+    /// Opens the socket. `hosts` are further hosts that requests may name: those of a proxy.
     ///
     /// # Errors
     /// [`ListenError`] if the address is in use, or other users could replace the Unix domain socket.
-    pub async fn open(address: &ListenAddress, hosts: Vec<String>) -> Result<Self, ListenError> {
+    pub async fn open(address: &ListenAddress, hosts: Vec<HostName>) -> Result<Self, ListenError> {
         match address {
+            ListenAddress::Localhost(port) => {
+                let failed = |source| ListenError::Localhost { port: *port, source };
+                let listener = LocalhostListener::bind(*port).await.map_err(failed)?;
+                Ok(Self { socket: Socket::Localhost(listener), hosts })
+            }
             ListenAddress::Loopback(address) => {
                 let failed = |source| ListenError::Tcp { address: *address, source };
                 let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -91,43 +127,40 @@ impl Listener {
     #[must_use]
     pub fn port(&self) -> Option<u16> {
         match &self.socket {
+            Socket::Localhost(listener) => Some(listener.port()),
             Socket::Tcp(_, address) => Some(address.port()),
             Socket::Unix(..) => None,
         }
     }
 
-    /// Returns the address for a person: `IP:PORT`, or the path of the socket.
+    /// Returns the address for a person: `localhost:PORT`, `IP:PORT`, or the path of the socket.
     #[must_use]
     pub fn address(&self) -> String {
         match &self.socket {
+            Socket::Localhost(listener) => format!("localhost:{}", listener.port()),
             Socket::Tcp(_, address) => address.to_string(),
             Socket::Unix(_, path) => format!("unix:{}", path.display()),
         }
     }
 
-    pub(super) fn permitted_hosts(&self) -> PermittedHosts {
+    /// Returns the hosts that requests may name, beside the address of their connection. A Unix domain socket is
+    /// reached through a forwarded port, whose number only the person knows.
+    pub(super) fn hosts(&self) -> Vec<HostName> {
         match &self.socket {
-            Socket::Tcp(_, address) => {
-                let own = [address.to_string(), format!("localhost:{}", address.port())];
-                PermittedHosts::Exactly(own.into_iter().chain(self.hosts.clone()).collect())
-            }
-            Socket::Unix(..) => PermittedHosts::LoopbackWithAnyPort,
+            Socket::Localhost(_) | Socket::Tcp(..) => self.hosts.clone(),
+            Socket::Unix(..) => HostName::any_loopback(),
         }
     }
 
-    pub(super) async fn accept(&self) -> io::Result<Box<dyn Stream>> {
+    pub(super) async fn accept(&self) -> io::Result<Connection> {
         match &self.socket {
-            Socket::Tcp(listener, _) => {
-                let (stream, _) = listener.accept().await?;
-                // Small events must not wait for the acknowledgement of earlier ones.
-                let _ = stream.set_nodelay(true);
-                Ok(Box::new(stream))
-            }
+            Socket::Localhost(listener) => Connection::of_tcp(listener.accept().await?),
+            Socket::Tcp(listener, _) => Connection::of_tcp(listener.accept().await?.0),
             Socket::Unix(listener, _) => loop {
                 let (stream, _) = listener.accept().await?;
                 let uid = stream.peer_cred()?.uid();
                 if uid == 0 || uid == nix::unistd::geteuid().as_raw() {
-                    return Ok(Box::new(stream));
+                    return Ok(Connection { stream: Box::new(stream), ends: None });
                 }
                 tracing::warn!("rejected a connection of user {uid} to the page");
             },
@@ -170,10 +203,18 @@ mod tests {
 
     #[test]
     fn the_page_listens_on_this_machine_alone() {
-        for address in ["127.0.0.1:0", "[::1]:80", "127.1.2.3:80", "unix:/run/x.sock"] {
-            assert!(address.parse::<ListenAddress>().is_ok(), "{address}");
+        for (address, expected) in [
+            ("127.0.0.1:0", ListenAddress::Localhost(0)),
+            ("[::1]:80", ListenAddress::Localhost(80)),
+            ("localhost:80", ListenAddress::Localhost(80)),
+            ("127.1.2.3:80", ListenAddress::Loopback(([127, 1, 2, 3], 80).into())),
+            ("unix:/run/x.sock", ListenAddress::Unix("/run/x.sock".into())),
+        ] {
+            assert_eq!(address.parse::<ListenAddress>().ok(), Some(expected), "{address}");
         }
-        for address in ["0.0.0.0:80", "[::]:80", "192.168.0.1:80", "localhost:80", "unix:x.sock", "80", ""] {
+        for address in
+            ["0.0.0.0:80", "[::]:80", "192.168.0.1:80", "localhost:x", "localhost", "unix:x.sock", "80", ""]
+        {
             assert!(address.parse::<ListenAddress>().is_err(), "{address}");
         }
     }

@@ -7,137 +7,163 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, header};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use lockhouse_base::http_checks::host_check::{
+    ConnectionInfo, HostCheck, HostFault, is_loopback_name, requested_host,
+};
+use lockhouse_base::tcp_connection::TcpConnection;
 
 use super::error::{ActionError, ErrorCode};
 
 /// The beginning of the paths of requests for data and actions.
 pub(super) const API_PREFIX: &str = "/api/";
 
-/// The hosts under which a browser reaches the page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum PermittedHosts {
-    /// Exactly these values of `Host`.
-    Exactly(Vec<String>),
-    /// A loopback name with any port, or without one: a Unix domain socket is reached through a forwarded port, whose
-    /// number only the person knows.
-    LoopbackWithAnyPort,
-}
-
-impl PermittedHosts {
-    fn permits(&self, host: &str) -> bool {
-        match self {
-            Self::Exactly(hosts) => hosts.iter().any(|permitted| permitted == host),
-            Self::LoopbackWithAnyPort => {
-                let name = match host.rsplit_once(':') {
-                    Some((name, port)) if port.parse::<u16>().is_ok() => name,
-                    _ => host,
-                };
-                ["localhost", "127.0.0.1", "[::1]"].contains(&name)
-            }
-        }
-    }
-}
+/// Whether the browser has sent a request over TLS, to a proxy of this host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IsTls(pub(super) bool);
 
 /// Middleware that rejects requests that the page itself would not send.
-pub(super) async fn check(
-    State(hosts): State<Arc<PermittedHosts>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let is_api = request.uri().path().starts_with(API_PREFIX);
-    match check_headers(request.headers(), &hosts, is_api) {
-        Ok(()) => next.run(request).await,
+pub(super) async fn check(State(hosts): State<Arc<HostCheck>>, mut request: Request, next: Next) -> Response {
+    let ends = request.extensions().get::<TcpConnection>().copied();
+    match check_head(request.uri(), request.headers(), &hosts, ends) {
+        Ok(is_tls) => {
+            request.extensions_mut().insert(is_tls);
+            next.run(request).await
+        }
         Err(error) => error.into_response(),
     }
 }
 
-/// Returns the only value of a header; `None` if the header is missing.
-///
-/// # Errors
-/// If there are several values, or the value is not text.
-fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, ActionError> {
-    let mut values = headers.get_all(name).iter();
-    let invalid = || ActionError::new(ErrorCode::Invalid, format!("the header {name} is invalid"));
-    let value = values.next().map(|value| value.to_str().map_err(|_| invalid())).transpose()?;
-    if values.next().is_some() { Err(invalid()) } else { Ok(value) }
-}
-
-fn check_headers(headers: &HeaderMap, hosts: &PermittedHosts, is_api: bool) -> Result<(), ActionError> {
-    let host =
-        single(headers, header::HOST.as_str())?.filter(|host| hosts.permits(host)).ok_or_else(|| {
-            ActionError::new(
+impl From<HostFault> for ActionError {
+    fn from(fault: HostFault) -> Self {
+        match fault {
+            HostFault::Ambiguous(words) => Self::new(ErrorCode::Invalid, words),
+            HostFault::OtherHost(_) => Self::new(
                 ErrorCode::WrongHost,
                 "this is not the host of the page: use its address as it was printed",
-            )
-        })?;
-    if !is_api {
-        // Static files have no data, and a link in another program or page may lead to them.
-        return Ok(());
+            ),
+            HostFault::OtherOrigin => Self::new(ErrorCode::Forbidden, "another web page sent this request"),
+        }
     }
-    let foreign = || ActionError::new(ErrorCode::Forbidden, "another web page sent this request");
-    if let Some(origin) = single(headers, header::ORIGIN.as_str())?
-        && origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")) != Some(host)
-    {
-        return Err(foreign());
+}
+
+/// Checks the host of a request, and for data and actions that the page itself has sent it. `ends` is `None` on a Unix
+/// domain socket.
+fn check_head(
+    uri: &Uri,
+    headers: &HeaderMap,
+    hosts: &HostCheck,
+    ends: Option<TcpConnection>,
+) -> Result<IsTls, ActionError> {
+    let host = requested_host(uri, headers)?;
+    let is_tls = is_over_tls(&host, headers);
+    let connection = ConnectionInfo { local: ends.map(|ends| ends.local), is_tls };
+    hosts.check_host_name(&host, connection)?;
+    // Static files have no data, and a link in another program or page may lead to them.
+    if uri.path().starts_with(API_PREFIX) {
+        hosts.check_origin(headers, Some(&host), connection)?;
+        if headers.get_all("sec-fetch-site").iter().any(|site| site != "same-origin") {
+            return Err(HostFault::OtherOrigin.into());
+        }
     }
-    match single(headers, "sec-fetch-site")? {
-        None | Some("same-origin") => Ok(()),
-        Some(_) => Err(foreign()),
-    }
+    Ok(IsTls(is_tls))
+}
+
+/// Whether the browser uses TLS. Under another name than that of the loopback interface it must: its requests cross the
+/// network.
+fn is_over_tls(host: &Authority, headers: &HeaderMap) -> bool {
+    let has_https_origin =
+        headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
+    has_https_origin || !is_loopback_name(host)
 }
 
 #[cfg(test)]
 mod tests {
     use axum::http::{HeaderName, HeaderValue};
+    use lockhouse_base::http_checks::host_check::HostName;
 
     use super::*;
 
-    fn outcome(headers: &[(&'static str, &'static str)], is_api: bool) -> Result<(), ErrorCode> {
+    /// Checks a request with these headers. Returns whether it came over TLS.
+    fn outcome(
+        headers: &[(&'static str, &'static str)],
+        path: &'static str,
+        is_unix: bool,
+    ) -> Result<bool, ErrorCode> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
-        let hosts = PermittedHosts::Exactly(vec!["127.0.0.1:4000".into(), "localhost:4000".into()]);
-        check_headers(&map, &hosts, is_api).map_err(|error| error.code)
+        let proxy = HostName::try_from("page.example.com".to_owned()).expect("a host");
+        let hosts = if is_unix { HostName::any_loopback() } else { vec![proxy] };
+        let hosts = HostCheck { hosts, origins: Vec::new() };
+        let ends =
+            TcpConnection { local: ([127, 0, 0, 1], 4000).into(), peer: ([127, 0, 0, 1], 5000).into() };
+        check_head(&Uri::from_static(path), &map, &hosts, (!is_unix).then_some(ends))
+            .map(|is_tls| is_tls.0)
+            .map_err(|error| error.code)
     }
 
     #[test]
     fn only_the_page_itself_may_send_requests() {
         let host = ("host", "127.0.0.1:4000");
-        for api in [false, true] {
-            assert_eq!(outcome(&[host], api), Ok(()));
-            for wrong in
-                ["evil.test", "127.0.0.1", "127.0.0.1:4001", "evil.test:4000", "127.0.0.1:4000.evil.test", ""]
-            {
-                assert_eq!(outcome(&[("host", wrong)], api), Err(ErrorCode::WrongHost), "{wrong}");
+        for path in ["/", "/api/audit"] {
+            for own in ["127.0.0.1:4000", "localhost:4000"] {
+                assert_eq!(outcome(&[("host", own)], path, false), Ok(false), "{own}");
             }
-            assert_eq!(outcome(&[], api), Err(ErrorCode::WrongHost));
-            assert_eq!(outcome(&[host, host], api), Err(ErrorCode::Invalid));
+            for wrong in
+                ["evil.test", "127.0.0.1", "127.0.0.1:4001", "evil.test:4000", "127.0.0.1:4000.evil.test"]
+            {
+                assert_eq!(outcome(&[("host", wrong)], path, false), Err(ErrorCode::WrongHost), "{wrong}");
+            }
+            assert_eq!(outcome(&[("host", "")], path, false), Err(ErrorCode::Invalid));
+            assert_eq!(outcome(&[], path, false), Err(ErrorCode::Invalid));
+            assert_eq!(outcome(&[host, host], path, false), Err(ErrorCode::Invalid));
         }
-        assert_eq!(outcome(&[host, ("origin", "http://127.0.0.1:4000")], true), Ok(()));
-        let foreign =
-            ["http://evil.test", "http://localhost:4000", "null", "http://127.0.0.1", "127.0.0.1:4000", ""];
-        for origin in foreign {
-            assert_eq!(outcome(&[host, ("origin", origin)], true), Err(ErrorCode::Forbidden), "{origin}");
+        let absolute = "http://evil.test/api/audit";
+        assert_eq!(outcome(&[host], absolute, false), Err(ErrorCode::Invalid));
+        assert_eq!(outcome(&[("host", "evil.test")], absolute, false), Err(ErrorCode::WrongHost));
+        for own in ["http://127.0.0.1:4000", "http://localhost:4000"] {
+            assert_eq!(outcome(&[host, ("origin", own)], "/api/audit", false), Ok(false), "{own}");
         }
-        assert_eq!(outcome(&[host, ("sec-fetch-site", "same-origin")], true), Ok(()));
+        for origin in
+            ["http://evil.test", "null", "http://127.0.0.1", "http://localhost:4001", "127.0.0.1:4000", ""]
+        {
+            let found = outcome(&[host, ("origin", origin)], "/api/audit", false);
+            assert_eq!(found, Err(ErrorCode::Forbidden), "{origin}");
+        }
+        assert_eq!(outcome(&[host, ("sec-fetch-site", "same-origin")], "/api/audit", false), Ok(false));
         for site in ["cross-site", "same-site", "none"] {
-            assert_eq!(outcome(&[host, ("sec-fetch-site", site)], true), Err(ErrorCode::Forbidden), "{site}");
-            assert_eq!(outcome(&[host, ("sec-fetch-site", site)], false), Ok(()), "a link leads to the page");
+            let headers = [host, ("sec-fetch-site", site)];
+            assert_eq!(outcome(&headers, "/api/audit", false), Err(ErrorCode::Forbidden), "{site}");
+            assert_eq!(outcome(&headers, "/", false), Ok(false), "a link leads to the page");
         }
     }
 
     #[test]
-    fn a_forwarded_socket_is_reached_by_loopback_names_alone() {
-        let hosts = PermittedHosts::LoopbackWithAnyPort;
-        for host in ["localhost:8080", "127.0.0.1:1", "[::1]:8080", "localhost", "[::1]"] {
-            assert!(hosts.permits(host), "{host}");
+    fn requests_to_a_name_of_the_network_use_tls() {
+        let host = ("host", "page.example.com");
+        for (origin, expected) in [
+            ("https://page.example.com", Ok(true)),
+            ("http://page.example.com", Err(ErrorCode::Forbidden)),
+            ("https://other.example.com", Err(ErrorCode::Forbidden)),
+        ] {
+            assert_eq!(outcome(&[host, ("origin", origin)], "/api/login", false), expected, "{origin}");
         }
-        for host in ["evil.test:8080", "localhost.evil.test:80", "localhost:x", "127.0.0.1.evil.test", ""] {
-            assert!(!hosts.permits(host), "{host}");
+        let local = [("host", "localhost:4000"), ("origin", "https://localhost:4000")];
+        assert_eq!(outcome(&local, "/api/login", false), Ok(true), "a proxy of this host");
+    }
+
+    #[test]
+    fn a_forwarded_socket_is_reached_by_loopback_names_alone() {
+        for host in ["localhost:8080", "127.0.0.1:1", "[::1]:8080", "localhost", "[::1]"] {
+            assert_eq!(outcome(&[("host", host)], "/", true), Ok(false), "{host}");
+        }
+        for host in ["evil.test:8080", "localhost.evil.test:80", "localhost:x", "127.0.0.1.evil.test"] {
+            assert_eq!(outcome(&[("host", host)], "/", true), Err(ErrorCode::WrongHost), "{host}");
         }
     }
 }

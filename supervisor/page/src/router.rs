@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Path, Request, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
+use lockhouse_base::browser_opening::OPEN_PATH;
+use lockhouse_base::http_checks::host_check::HostCheck;
+use lockhouse_base::tcp_connection::TcpConnection;
 use serde_json::Value;
 
 use super::access::{KEY_HEADER, LOGIN_KEY};
@@ -19,7 +22,7 @@ use super::assets;
 use super::error::{ActionError, ErrorCode};
 use super::page_state::{PageState, Shared};
 use super::permissions;
-use super::request_check::{self, PermittedHosts};
+use super::request_check::{self, IsTls};
 use super::response_headers;
 
 /// Maximum bytes of the body of a request.
@@ -29,10 +32,11 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Builds the router. Every request passes the check of its host and origin, and every response gets the headers of
 /// [`response_headers`].
-pub(super) fn router(state: Arc<PageState>, hosts: PermittedHosts) -> Router {
+pub(super) fn router(state: Arc<PageState>, hosts: HostCheck) -> Router {
     let mut router = Router::new()
         .route("/", get(|| async { assets::index() }))
         .route("/assets/{name}", get(asset))
+        .route(OPEN_PATH, get(open))
         .route("/api/login", post(log_in))
         .route("/api/logout", post(log_out))
         .route("/api/events", get(api::events))
@@ -58,7 +62,22 @@ async fn asset(Path(name): Path<String>) -> Result<Response, ActionError> {
     assets::named(&name).ok_or_else(|| ActionError::new(ErrorCode::NotFound, "there is no such file"))
 }
 
-async fn log_in(State(state): Shared, request: Request) -> Result<Response, ActionError> {
+/// Leads the browser that this process has opened to a one-time link.
+async fn open(State(state): Shared, request: Request) -> Result<Response, ActionError> {
+    // A request with the method HEAD must not use up the opening.
+    if request.method() != Method::GET {
+        return Err(ActionError::new(ErrorCode::Method, "this address takes another method"));
+    }
+    let ends = request.extensions().get::<TcpConnection>().copied();
+    let link = state.access.open(ends, request.headers())?;
+    Ok((StatusCode::SEE_OTHER, [(header::LOCATION, link.path())]).into_response())
+}
+
+async fn log_in(
+    State(state): Shared,
+    Extension(IsTls(is_tls)): Extension<IsTls>,
+    request: Request,
+) -> Result<Response, ActionError> {
     let (head, body) = request.into_parts();
     if head.headers.get(KEY_HEADER).is_none_or(|key| key != LOGIN_KEY) {
         return Err(ActionError::new(
@@ -70,7 +89,7 @@ async fn log_in(State(state): Shared, request: Request) -> Result<Response, Acti
     let (Some(token), Some(1)) = (body["token"].as_str(), body.as_object().map(serde_json::Map::len)) else {
         return Err(ActionError::new(ErrorCode::Invalid, "the body must be {\"token\": …}"));
     };
-    let logged_in = state.access.log_in(token.to_owned()).await?;
+    let logged_in = state.access.log_in(token.to_owned(), is_tls).await?;
     let mut response = api::login_response(&logged_in.key).into_response();
     response.headers_mut().insert(header::SET_COOKIE, logged_in.cookie);
     Ok(response)

@@ -64,15 +64,21 @@ struct Shared {
     /// The number of the last change.
     version: watch::Sender<u64>,
     open_pages: watch::Sender<usize>,
+    /// The number of open pages of administrators, who may answer questions.
+    administrator_pages: watch::Sender<usize>,
     /// The number of open pages of each person who is not an administrator.
     pages_of_persons: Mutex<BTreeMap<String, usize>>,
 }
 
 impl Default for Sections {
     fn default() -> Self {
-        let (version, open_pages) = (watch::Sender::new(0), watch::Sender::new(0));
-        let (contents, pages_of_persons) = (Mutex::default(), Mutex::default());
-        Self(Arc::new(Shared { contents, version, open_pages, pages_of_persons }))
+        Self(Arc::new(Shared {
+            contents: Mutex::default(),
+            version: watch::Sender::new(0),
+            open_pages: watch::Sender::new(0),
+            administrator_pages: watch::Sender::new(0),
+            pages_of_persons: Mutex::default(),
+        }))
     }
 }
 
@@ -130,8 +136,9 @@ impl Sections {
         if !opened {
             return Err(too_many(PAGES_MAX));
         }
-        if let Some(person) = &person {
-            pages.insert(person.clone(), own + 1);
+        match &person {
+            Some(person) => drop(pages.insert(person.clone(), own + 1)),
+            None => self.0.administrator_pages.send_modify(|count| *count += 1),
         }
         Ok(OpenPage { sections: self.clone(), person })
     }
@@ -140,6 +147,12 @@ impl Sections {
     #[must_use]
     pub fn open_pages(&self) -> watch::Receiver<usize> {
         self.0.open_pages.subscribe()
+    }
+
+    /// Returns the number of open pages of people who may answer questions, whose changes can be awaited.
+    #[must_use]
+    pub fn administrator_pages(&self) -> watch::Receiver<usize> {
+        self.0.administrator_pages.subscribe()
     }
 }
 
@@ -153,13 +166,16 @@ pub(super) struct OpenPage {
 
 impl Drop for OpenPage {
     fn drop(&mut self) {
-        let Shared { open_pages, pages_of_persons, .. } = &*self.sections.0;
-        if let Some(person) = &self.person {
-            let mut pages = pages_of_persons.lock();
-            let left = pages.remove(person).unwrap_or(1) - 1;
-            if left > 0 {
-                pages.insert(person.clone(), left);
+        let Shared { open_pages, administrator_pages, pages_of_persons, .. } = &*self.sections.0;
+        match &self.person {
+            Some(person) => {
+                let mut pages = pages_of_persons.lock();
+                let left = pages.remove(person).unwrap_or(1) - 1;
+                if left > 0 {
+                    pages.insert(person.clone(), left);
+                }
             }
+            None => administrator_pages.send_modify(|count| *count -= 1),
         }
         open_pages.send_modify(|count| *count -= 1);
     }
@@ -219,6 +235,7 @@ mod tests {
         open.remove(0);
         drop(sections.open_page(&ann).expect("free again"));
         assert_eq!(*sections.open_pages().borrow(), PAGES_MAX - 1);
+        assert_eq!(*sections.administrator_pages().borrow(), PAGES_MAX - PAGES_OF_PERSON_MAX);
         open.clear();
         assert!(sections.0.pages_of_persons.lock().is_empty());
     }

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use lockhouse_base::http_checks::checked_stream::HeadCheckedStream;
+use lockhouse_base::http_checks::host_check::HostCheck;
 use tokio::sync::Semaphore;
 
 use super::access::Access;
 use super::action::Operator;
 use super::activity::Activity;
-use super::listener::{Listener, Stream};
+use super::listener::{Connection, Listener};
 use super::page_state::PageState;
 use super::router;
 use super::sections::{PAGES_MAX, Sections};
@@ -37,13 +39,13 @@ pub struct PageServer {
 /// Serves pages on this socket. Never returns.
 pub async fn serve(listener: Listener, server: PageServer) {
     let PageServer { access, sections, activity, operator } = server;
-    let (address, hosts) = (listener.address(), listener.permitted_hosts());
+    let (address, hosts) = (listener.address(), HostCheck { hosts: listener.hosts(), origins: Vec::new() });
     let router = router::router(Arc::new(PageState { access, sections, activity, operator, address }), hosts);
     let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let Ok(permit) = permits.clone().acquire_owned().await else { return };
-        let stream = match listener.accept().await {
-            Ok(stream) => stream,
+        let connection = match listener.accept().await {
+            Ok(connection) => connection,
             Err(error) => {
                 tracing::warn!("the page cannot accept a connection: {error}");
                 tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
@@ -52,19 +54,24 @@ pub async fn serve(listener: Listener, server: PageServer) {
         };
         let router = router.clone();
         tokio::spawn(async move {
-            serve_connection(stream, router).await;
+            serve_connection(connection, router).await;
             drop(permit);
         });
     }
 }
 
-async fn serve_connection(stream: Box<dyn Stream>, router: Router) {
-    let connection = http1::Builder::new()
+async fn serve_connection(Connection { stream, ends }: Connection, router: Router) {
+    let router = match ends {
+        Some(ends) => router.layer(Extension(ends)),
+        None => router,
+    };
+    let stream = HeadCheckedStream::new(stream, HEAD_BYTES_MAX);
+    let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    if let Err(error) = connection.await {
+    if let Err(error) = serving.await {
         tracing::debug!("a connection to the page has ended: {error}");
     }
 }

@@ -9,7 +9,8 @@ pub(super) mod terminal_prompt;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use tokio::sync::mpsc;
+use lockhouse_gate::WatcherRole;
+use tokio::sync::{mpsc, watch};
 
 use super::USAGE;
 use keyboard::Keyboard;
@@ -41,9 +42,10 @@ pub(super) async fn approvals(arguments: &Arguments) -> ExitCode {
     }
     let (events, received_events) = mpsc::channel(EVENTS_MAX);
     let (answers, to_send) = mpsc::channel(ANSWERS_MAX);
+    let role = watch::Sender::new(WatcherRole::Approver);
     let conversing = async {
         if arguments.json {
-            json::converse(StdinLines::new(), received_events, answers).await;
+            json::converse(StdinLines::new(), received_events, answers, &role).await;
         } else {
             eprintln!("Waiting for approval requests and questions of running code. Press Ctrl-C to stop.");
             TerminalPrompt::new(Keyboard::new()).converse(received_events, answers).await;
@@ -51,7 +53,7 @@ pub(super) async fn approvals(arguments: &Arguments) -> ExitCode {
     };
     tokio::select! {
         () = conversing => {}
-        () = supervisors::watch(events, to_send) => {}
+        () = supervisors::watch(events, to_send, role.subscribe()) => {}
         _ = tokio::signal::ctrl_c() => {}
     }
     ExitCode::SUCCESS

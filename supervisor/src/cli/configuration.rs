@@ -63,8 +63,8 @@ fn tell(path: Option<PathBuf>, loaded: &Loaded, format: Format) {
         let why = if *disabled { "it is disabled".into() } else { sanitize(reason) };
         println!("server {} is not used: {why} ({})", sanitize(name), sanitize(origin));
     }
-    for secret in settings.readable_secrets() {
-        eprintln!("lockhouse: warning: {}", sanitize(&secret.to_string()));
+    for warning in settings.secret_warnings() {
+        eprintln!("lockhouse: warning: {}", sanitize(&warning));
     }
 }
 
@@ -78,12 +78,12 @@ fn to_json(path: Option<PathBuf>, loaded: &Loaded) -> Value {
                     "name": unused.name, "place": unused.origin, "reason": unused.reason, "disabled": unused.disabled,
                 })
             };
-            let warnings = settings.readable_secrets();
+            let warnings = settings.secret_warnings();
             json!({
                 "valid": true, "file": file, "errors": [],
                 "servers": settings.engine.servers.keys().map(|name| name.as_str()).collect::<Value>(),
                 "not_used": settings.skipped_servers.iter().map(unused).collect::<Value>(),
-                "warnings": warnings.iter().map(|secret| json!({"message": secret.to_string()})).collect::<Value>(),
+                "warnings": warnings.iter().map(|warning| json!({"message": warning})).collect::<Value>(),
             })
         }
     }

@@ -46,45 +46,119 @@ impl Confirmation {
             eprintln!("lockhouse: nothing was written: confirmation needs a terminal; use --yes to skip it");
             return false;
         }
-        let yes = ask_yes_no(question);
-        if !yes {
+        let yes = ask_valid(&format!("{question} [y/n]"), |answer| parse_yes_no(answer, None));
+        if !matches!(yes, Ok(true)) {
             eprintln!("lockhouse: nothing was written");
         }
-        yes
+        matches!(yes, Ok(true))
     }
 }
 
-/// Asks a yes/no question on the terminal. Any answer other than `y` or `yes` means no.
+/// A question on the terminal was not answered, because its input has ended (Ctrl-D).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("nothing was written: the input ended before the question was answered")]
+pub(super) struct NoAnswer;
+
+/// The maximum length of an answer in bytes. A longer one is invalid.
+const ANSWER_BYTES_MAX: usize = 4096;
+
+/// Asks a yes/no question whose default is no on the terminal. Without an answer, returns false.
 pub(super) fn ask_yes_no(question: &str) -> bool {
-    matches!(ask(&format!("{question} [y/N]")).trim().to_lowercase().as_str(), "y" | "yes")
+    let answer = ask_valid(&format!("{question} [y/N]"), |answer| parse_yes_no(answer, Some(false)));
+    matches!(answer, Ok(true))
 }
 
-/// Asks a yes/no question whose default is yes on the terminal. Any answer other than `n` or `no` means yes.
-pub(super) fn ask_no_yes(question: &str) -> bool {
-    !matches!(ask(&format!("{question} [Y/n]")).trim().to_lowercase().as_str(), "n" | "no")
+/// Asks a yes/no question whose default is yes on the terminal.
+///
+/// # Errors
+/// [`NoAnswer`].
+pub(super) fn ask_no_yes(question: &str) -> Result<bool, NoAnswer> {
+    ask_valid(&format!("{question} [Y/n]"), |answer| parse_yes_no(answer, Some(true)))
 }
 
-/// The maximum length in bytes of an answer that is a single word.
-const WORD_BYTES_MAX: u64 = 64;
-/// The maximum length in bytes of an answer that is a list of words.
-const WORDS_BYTES_MAX: u64 = 4096;
-
-/// Asks a question on the terminal and returns the answer, a single word, which is empty if none can be read.
-pub(super) fn ask(question: &str) -> String {
-    ask_at_most(question, WORD_BYTES_MAX)
+/// Asks a question on the terminal until the answer is valid. `parse` receives a line without whitespace around it, and
+/// returns why it is invalid.
+///
+/// # Errors
+/// [`NoAnswer`].
+pub(super) fn ask_valid<T>(question: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, NoAnswer> {
+    loop {
+        eprint!("{question} ");
+        let _ = std::io::stderr().flush();
+        let line = read_line(&mut std::io::stdin().lock()).ok_or(NoAnswer)?;
+        match parse(line.trim()) {
+            Ok(answer) => return Ok(answer),
+            Err(fault) => eprintln!("{fault}"),
+        }
+    }
 }
 
-/// Asks for several words on the terminal, which are separated by spaces or commas.
-pub(super) fn ask_words(question: &str) -> Vec<String> {
-    let answer = ask_at_most(question, WORDS_BYTES_MAX);
-    let words = answer.split([' ', ',', '\t', '\r', '\n']).filter(|word| !word.is_empty());
-    words.map(str::to_owned).collect()
+/// Splits an answer into words, which are separated by spaces or commas.
+pub(super) fn words(answer: &str) -> Vec<&str> {
+    answer.split([' ', ',', '\t']).filter(|word| !word.is_empty()).collect()
 }
 
-fn ask_at_most(question: &str, bytes_max: u64) -> String {
-    eprint!("{question} ");
-    let _ = std::io::stderr().flush();
-    let mut answer = String::new();
-    let read = std::io::Read::take(std::io::stdin().lock(), bytes_max).read_line(&mut answer);
-    read.map_or_else(|_| String::new(), |_| answer)
+fn parse_yes_no(answer: &str, default: Option<bool>) -> Result<bool, String> {
+    match (answer.to_lowercase().as_str(), default) {
+        ("", Some(default)) => Ok(default),
+        ("y" | "yes", _) => Ok(true),
+        ("n" | "no", _) => Ok(false),
+        _ => Err("answer y or n".to_owned()),
+    }
+}
+
+/// Reads a whole line; of a line that is too long, more than [`ANSWER_BYTES_MAX`] bytes, so that it is not valid. `None`
+/// at the end of the input.
+fn read_line(input: &mut impl BufRead) -> Option<String> {
+    let mut line = Vec::new();
+    loop {
+        let part = input.fill_buf().ok()?;
+        let end = part.iter().position(|byte| *byte == b'\n');
+        let taken = end.map_or(part.len(), |end| end + 1);
+        if taken == 0 {
+            return None;
+        }
+        if line.len() <= ANSWER_BYTES_MAX {
+            line.extend_from_slice(&part[..taken]);
+        }
+        input.consume(taken);
+        if end.is_some() {
+            break;
+        }
+    }
+    let is_valid = line.len() <= ANSWER_BYTES_MAX;
+    Some(if is_valid { String::from_utf8_lossy(&line).into_owned() } else { "\u{fffd}".to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_yes_and_no_answer_a_question() {
+        for (answer, default, expected) in [
+            ("y", None, Some(true)),
+            ("YES", Some(false), Some(true)),
+            ("n", Some(true), Some(false)),
+            ("no", None, Some(false)),
+            ("", Some(true), Some(true)),
+            ("", Some(false), Some(false)),
+            ("", None, None),
+            ("maybe", Some(true), None),
+            ("yess", Some(false), None),
+            ("ye", Some(true), None),
+        ] {
+            assert_eq!(parse_yes_no(answer, default).ok(), expected, "{answer:?} {default:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_one_answer_whatever_its_length() {
+        let long = "y".repeat(ANSWER_BYTES_MAX + 10_000);
+        let typed = format!("yes\n\n{long}\nno\ny");
+        // A small buffer splits lines.
+        let mut input = std::io::BufReader::with_capacity(7, typed.as_bytes());
+        let lines: Vec<String> = std::iter::from_fn(|| read_line(&mut input)).collect();
+        assert_eq!(lines, ["yes\n", "\n", "\u{fffd}", "no\n"]);
+    }
 }

@@ -180,8 +180,8 @@ async fn serve(
     log: Option<&LogFile>,
 ) -> ExitCode {
     supervisor.warn_about_first_policy();
-    for secret in settings.readable_secrets() {
-        tracing::warn!("{secret}");
+    for warning in settings.secret_warnings() {
+        tracing::warn!("{warning}");
     }
     let lifecycle = supervisor.lifecycle();
     end_on_signal(lifecycle, true);

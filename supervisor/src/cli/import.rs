@@ -11,9 +11,9 @@ use lockhouse_base::text_files::back_up;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ConfinementProfile, ServerLimits};
 
-use super::confirmation::{Confirmation, ask_no_yes};
+use super::confirmation::{Confirmation, NoAnswer, ask_no_yes};
 use super::terminal::sanitize;
-use super::{print_config_error, sandbox, table};
+use super::{USAGE, print_config_error, print_error, sandbox, table};
 use crate::config::{
     self, AiClient, ConfigEdit, ConfigError, Environment, Files, ServerEntry, Settings, looks_secret,
     store_secret, to_server_table,
@@ -77,7 +77,10 @@ async fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, Co
         println!("there is nothing to import");
         return Ok(ExitCode::SUCCESS);
     }
-    let entries = sandboxed(&imported, arguments, &settings, &environment);
+    let entries = match sandboxed(&imported, arguments, &settings, &environment) {
+        Ok(entries) => entries,
+        Err(error) => return Ok(print_error(&error, USAGE)),
+    };
     let servers =
         if imported.len() == 1 { "1 server".to_owned() } else { format!("{} servers", imported.len()) };
     let question = format!("Write {servers} into {}?", edit.path().display());
@@ -108,23 +111,26 @@ async fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, Co
 
 /// Returns the entries of the imported servers. Those of processes have a sandbox if the user wants it: `--sandbox` or
 /// the answer to a question says so.
+///
+/// # Errors
+/// [`NoAnswer`].
 fn sandboxed<'c>(
     imported: &[&'c Candidate],
     arguments: &Arguments,
     settings: &Settings,
     environment: &Environment,
-) -> Vec<(&'c ServerName, ServerEntry)> {
+) -> Result<Vec<(&'c ServerName, ServerEntry)>, NoAnswer> {
     let entries = imported.iter().filter_map(|found| found.imported());
     let mut entries: Vec<_> = entries.map(|(name, entry)| (name, entry.clone())).collect();
     let is_asked = arguments.sandbox.is_some() || arguments.confirmation.asks();
     if !is_asked || !entries.iter().any(|(_, entry)| entry.is_process()) {
-        return entries;
+        return Ok(entries);
     }
     match sandbox::describe_profile() {
         Ok(description) => println!("{description}:"),
         Err(reason) if arguments.sandbox.is_none() => {
             println!("no sandbox is proposed: {reason}");
-            return entries;
+            return Ok(entries);
         }
         Err(reason) => eprintln!("lockhouse: warning: the servers cannot be started: {}", sanitize(&reason)),
     }
@@ -135,10 +141,10 @@ fn sandboxed<'c>(
         lines.into_iter().flatten().for_each(|line| println!("  {line}"));
     }
     let question = "Run these servers in the sandbox?";
-    if arguments.sandbox.is_some() || ask_no_yes(question) {
+    if arguments.sandbox.is_some() || ask_no_yes(question)? {
         entries.iter_mut().for_each(|(_, entry)| entry.set_sandbox(Some(ConfinementProfile::Default)));
     }
-    entries
+    Ok(entries)
 }
 
 /// Warns that the AI clients' files from which servers were imported still contain the servers' secrets in plain text,

@@ -8,7 +8,7 @@ use lockhouse_base::text_files::{back_up, read_source, replace};
 use lockhouse_policies::Source;
 use similar::{ChangeTag, TextDiff};
 
-use super::confirmation::{Confirmation, ask, ask_yes_no};
+use super::confirmation::{Confirmation, NoAnswer, ask_valid, ask_yes_no};
 use super::terminal::sanitize;
 use super::{UNAVAILABLE, USAGE, print_config_error, print_error};
 use crate::config::{
@@ -43,8 +43,9 @@ struct Change {
 /// files after confirmation.
 pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
     let environment = Environment::from_process();
-    let Some(mode) = choose_mode(arguments.mode, arguments.confirmation) else {
-        return ExitCode::from(USAGE);
+    let mode = match choose_mode(arguments.mode, arguments.confirmation) {
+        Ok(mode) => mode,
+        Err(error) => return print_error(&error, USAGE),
     };
     let start = match start_entry(files, mode) {
         Ok(start) => start,
@@ -163,10 +164,16 @@ pub(super) fn targets(client: Option<AiClient>, environment: &Environment) -> Ve
 
 /// Returns who can use the servers: programs of `run_code`, the AI client itself, or both. Asks the user if `given` does
 /// not say it. An empty answer means programs of `run_code`, and so does it if no question can be asked (without a
-/// terminal, or with `--yes` or `--dry-run`). `None` if the answer names no mode, after that was reported.
-pub(super) fn choose_mode(given: Option<ExposeMode>, confirmation: Confirmation) -> Option<ExposeMode> {
+/// terminal, or with `--yes` or `--dry-run`).
+///
+/// # Errors
+/// [`NoAnswer`].
+pub(super) fn choose_mode(
+    given: Option<ExposeMode>,
+    confirmation: Confirmation,
+) -> Result<ExposeMode, NoAnswer> {
     if given.is_some() || !confirmation.asks() {
-        return Some(given.unwrap_or_default());
+        return Ok(given.unwrap_or_default());
     }
     println!(
         "How does the AI client use the servers?\n  \
@@ -175,17 +182,10 @@ pub(super) fn choose_mode(given: Option<ExposeMode>, confirmation: Confirmation)
          (Codex, OpenCode and Qwen Code, where that is on)\n  \
          both    both"
     );
-    let answer = ask("Mode? [code]");
-    match answer.trim() {
-        "" => Some(ExposeMode::default()),
-        word => {
-            let mode = ExposeMode::from_str(word, true).ok();
-            if mode.is_none() {
-                eprintln!("lockhouse: nothing was written: {} is not one of these modes", sanitize(word));
-            }
-            mode
-        }
-    }
+    ask_valid("Mode? [code]", |answer| match answer {
+        "" => Ok(ExposeMode::default()),
+        name => ExposeMode::from_str(name, true).map_err(|_| "answer code, direct or both".to_owned()),
+    })
 }
 
 /// Asks the user whether Codex may call `run_code` without asking before each call. The question is asked only if

@@ -13,7 +13,6 @@ mod processes;
 mod service_login;
 mod stable_times;
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -43,7 +42,8 @@ pub(super) struct Arguments {
     /// table [page] of the configuration
     #[arg(long, conflicts_with_all = ["listen", "unix"])]
     service: bool,
-    /// Listen on this address of this machine instead of a random port of 127.0.0.1: IP:PORT, or unix:/PATH
+    /// Listen on this address of this machine instead of a random port: localhost:PORT, IP:PORT, or unix:/PATH. The page
+    /// is then opened with its link alone, since a proxy may use the address
     #[arg(long, value_name = "ADDRESS", conflicts_with = "unix")]
     listen: Option<ListenAddress>,
     /// Listen on a Unix domain socket, for example to forward it with ssh -L
@@ -66,8 +66,14 @@ impl Arguments {
                 ListenAddress::Unix(path)
             }
             (None, Some(address)) => address.clone(),
-            (None, None) => ListenAddress::Loopback(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
+            (None, None) => ListenAddress::Localhost(0),
         }
+    }
+
+    /// Whether the page is opened in a browser of this host. A proxy may use an address that a person has chosen, and
+    /// then the requests of everybody seem to come from this account.
+    fn opens_browser(&self) -> bool {
+        !(self.no_open || self.service || self.listen.is_some() || self.unix.is_some())
     }
 }
 
@@ -83,9 +89,12 @@ pub(super) async fn page(files: &Files, arguments: &Arguments) -> ExitCode {
             "The page of this service listens at {}. People log in with their access tokens.",
             listener.address()
         );
-    } else if let Err(error) = links.print(!arguments.no_open) {
+    } else if let Err(error) = links.print() {
         eprintln!("lockhouse: no link can be created: {error}");
         return ExitCode::from(UNAVAILABLE);
+    }
+    if arguments.opens_browser() {
+        links.open_browser();
     }
     let sections = Sections::default();
     // An invalid configuration must not hide the page: a person may need it to find the error.

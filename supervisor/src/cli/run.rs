@@ -16,7 +16,7 @@ use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::execution::{self, Answer, DisplayOptions, FileStorage, Refusal, Status};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
 use lockhouse_gate::result_files::ResultFiles;
-use lockhouse_gate::{FromSupervisor, Watcher, WatcherKind};
+use lockhouse_gate::{FromSupervisor, Watcher, WatcherKind, WatcherRole};
 use lockhouse_protocol::CodeError;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -113,7 +113,7 @@ pub(super) async fn run_program(
     // Questions are shown on this terminal. Without a terminal, `lockhouse approvals` can answer them.
     let queue = supervisor.approvers().queue();
     let _control = if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        tokio::spawn(prompt_on_terminal(queue.watch(WatcherKind::Terminal), terminal));
+        tokio::spawn(prompt_on_terminal(queue.watch(WatcherKind::Terminal, WatcherRole::Approver), terminal));
         None
     } else {
         ControlSocket::open(&supervisor).map_err(|error| tracing::info!("{error}")).ok()

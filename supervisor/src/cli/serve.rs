@@ -153,8 +153,8 @@ async fn connect(
 
 /// Opens the HTTP listeners, if HTTP is used, and starts the supervisor.
 async fn start(settings: Settings, policy: Policy, arguments: Arguments) -> Result<Instance, ExitCode> {
-    for secret in settings.readable_secrets() {
-        tracing::warn!("{secret}");
+    for warning in settings.secret_warnings() {
+        tracing::warn!("{warning}");
     }
     let answers = arguments.answer_settings();
     let http_server = match arguments.uses_http() {

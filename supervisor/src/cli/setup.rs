@@ -18,7 +18,7 @@ use lockhouse_protocol::ServerName;
 use super::confirmation::{Confirmation, ask_yes_no};
 use super::import::candidate::Candidate;
 use super::terminal::sanitize;
-use super::{UNAVAILABLE, USAGE, doctor, import, init, print_config_error};
+use super::{UNAVAILABLE, USAGE, doctor, import, init, print_config_error, print_error};
 use crate::config::{self, ConfigEdit, ConfigError, Environment, ExposeMode, Files, Settings, own_place};
 use client_change::ClientFile;
 use decisions::Decisions;
@@ -68,8 +68,9 @@ async fn try_setup(files: &Files, arguments: &Arguments) -> Result<ExitCode, Con
         return Ok(ExitCode::from(USAGE));
     }
     let places = &settings.engine.places;
-    let Some(mut decisions) = Decisions::ask(&inventory, files, arguments, places, &environment) else {
-        return Ok(ExitCode::from(USAGE));
+    let mut decisions = match Decisions::ask(&inventory, files, arguments, places, &environment) {
+        Ok(decisions) => decisions,
+        Err(error) => return Ok(print_error(&error, USAGE)),
     };
     let start = init::start_entry(files, decisions.mode);
     let start = start.map_err(|source| ConfigError::Unwritable { path: edit.path().to_owned(), source })?;

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lockhouse_base::http_checks::host_check::{HostName, PageOrigin};
 use lockhouse_front::access::{AuthMode, AuthSettings, ConfiguredUser};
-use lockhouse_front::http::{
-    HostName, HttpLimits, HttpSettings, ListenAddress, PageOrigin, TlsFiles, TrustedProxy,
-};
+use lockhouse_front::http::{HttpLimits, HttpSettings, ListenAddress, TlsFiles, TrustedProxy};
 use lockhouse_front::{AnswerForm, AnswerSettings};
 
 use super::keys::table;

@@ -188,6 +188,18 @@ impl Template {
         self.0.iter().filter_map(value).collect()
     }
 
+    /// Whether a placeholder stands for a value from a place for secrets: a file, a credential or a keyring.
+    pub(crate) fn has_secret_placeholder(&self) -> bool {
+        let is_secret = |part: &TemplatePart| {
+            let TemplatePart::Placeholder(placeholder) = part else { return false };
+            matches!(
+                placeholder,
+                Placeholder::File(_) | Placeholder::Credential(_) | Placeholder::Keyring { .. }
+            )
+        };
+        self.0.iter().any(is_secret)
+    }
+
     /// Formats the text with its placeholders in Lockhouse's own syntax.
     pub(crate) fn to_own_syntax(&self) -> String {
         let mut written = String::new();

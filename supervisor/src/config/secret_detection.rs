@@ -121,6 +121,32 @@ pub(crate) fn replace_secrets(
     Some(written + &plain(&text[done..]))
 }
 
+/// Replaces the secrets in the arguments of a command by placeholders, as [`replace_secrets`] does. The name of an
+/// argument is the option that precedes it.
+pub(crate) fn replace_secrets_in_arguments(
+    arguments: &mut [String],
+    reference: &mut impl FnMut(&str, &str) -> Option<String>,
+) {
+    let mut option = String::new();
+    for argument in arguments {
+        let next = if argument.starts_with('-') { argument.trim_start_matches('-') } else { "" }.to_owned();
+        if let Some(text) = replace_secrets(&option, argument, reference, str::to_owned) {
+            *argument = text;
+        }
+        option = next;
+    }
+}
+
+/// Whether an argument of a command looks like a secret.
+pub(super) fn have_secrets(mut arguments: Vec<String>) -> bool {
+    let mut found = false;
+    replace_secrets_in_arguments(&mut arguments, &mut |name, value| {
+        found |= looks_secret(name, value);
+        None
+    });
+    found
+}
+
 /// Finds the values in a text that have a name, such as query parameters. Returns each name with the byte range of its
 /// value.
 fn named_parts(text: &str) -> Vec<(&str, Range<usize>)> {

@@ -15,6 +15,7 @@ use lockhouse_upstream::{
 
 use super::env_file;
 use super::placeholders::{Environment, Template};
+use super::secret_detection::have_secrets;
 use super::skip_reason::SkipReason;
 
 /// The configuration of an upstream server, with placeholders that are not resolved yet.
@@ -147,6 +148,16 @@ impl ServerEntry {
         ReferencedValues(values.filter(|value| !Path::new(value).exists()).collect())
     }
 
+    /// Whether the arguments of the server's process have a secret: a value from a place for secrets, or one that looks
+    /// like a secret. `resolved` is the endpoint without placeholders.
+    fn has_secret_arguments(&self, resolved: &Endpoint) -> bool {
+        let (EntryEndpoint::Command(written), Endpoint::Stdio(resolved)) = (&self.endpoint, resolved) else {
+            return false;
+        };
+        written.arguments.iter().any(Template::has_secret_placeholder)
+            || have_secrets(resolved.arguments.clone())
+    }
+
     /// Resolves all placeholders and validates the resulting server definition. `defaults` contains the limits that the
     /// entry does not set; `origin` is the location of the entry for error messages.
     pub(crate) fn resolve(
@@ -170,6 +181,7 @@ impl ServerEntry {
         };
         let mut definition = ServerDefinition::new(reach, limits, origin);
         definition.referenced = self.placeholder_values(environment);
+        definition.has_secret_arguments = self.has_secret_arguments(&definition.endpoint);
         definition.start = self.start;
         definition.tools = self.tools.clone();
         definition.decode.default = self.decode;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use lockhouse_audit::DEFAULT_REDACTED_NAMES;
+use lockhouse_base::http_checks::host_check::HostName;
 use lockhouse_base::telemetry::log::Format;
 use lockhouse_front::BuiltinTool;
 use lockhouse_front::http::ListenAddress;
@@ -262,8 +263,8 @@ table! {
         /// address at which `lockhouse page --service` listens: loopback only, a proxy with TLS makes it reachable
         #[serde(deserialize_with = "page_address")]
         listen: Option<ListenAddress> = None, else "off", like "\"127.0.0.1:7302\"";
-        /// further host names of the page, NAME or NAME:PORT, exactly as browsers send them
-        hosts: Vec<String> = Vec::new(), else "none", like "[\"page.example.com\"]";
+        /// further host names of the page, NAME or NAME:PORT; browsers must use TLS for names other than localhost
+        hosts: Vec<HostName> = Vec::new(), else "none", like "[\"page.example.com\"]";
         /// clients, by their name in the policy, who see and do everything; others see their own runs
         administrators: Vec<String> = Vec::new(), else "none", like "[\"ada\"]";
     }

@@ -23,6 +23,9 @@ pub struct ServerDefinition {
     pub is_shared: bool,
     /// Values that replaced placeholders, such as `${env:…}`, in the arguments or the URL. They may be secrets.
     pub referenced: ReferencedValues,
+    /// Whether the arguments of the server's process have a secret. Every account of this host can read the arguments of
+    /// all processes.
+    pub has_secret_arguments: bool,
     /// `FILE` or `FILE:LINE` where the server is configured, for error messages.
     pub origin: String,
 }
@@ -336,6 +339,7 @@ impl ServerDefinition {
             on_change: OnChange::default(),
             is_shared: true,
             referenced: ReferencedValues::default(),
+            has_secret_arguments: false,
             origin,
         }
     }
@@ -352,6 +356,8 @@ impl ServerDefinition {
             on_change,
             is_shared,
             referenced,
+            // Follows from the arguments and the references.
+            has_secret_arguments: _,
             origin: _,
         } = self;
         (endpoint, limits, start, tools) == (&other.endpoint, &other.limits, &other.start, &other.tools)

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal, fixture_server};
+use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal, fixture_server, on_terminal};
 
 use crate::client_configuration::{files, mode};
 use crate::sandbox::missing_protections::run_without;
@@ -240,6 +240,62 @@ fn setup_changes_nothing_without_consent_and_keeps_servers_if_told_so() {
     table.row("--keep warns about their secrets", ensure(warned, &finished));
     table.row("undo", ok(&setup(&lockhouse, &["--undo", "--yes"])));
     original_rows(&mut table, &lockhouse, "after undo");
+    table.finish();
+}
+
+/// Runs `lockhouse setup --no-connect` on a terminal, with these lines as the input of the user.
+fn setup_on_terminal(lockhouse: &Lockhouse, typed: &str) -> CommandOutput {
+    CommandOutput::run(&mut on_terminal(&lockhouse.command(&["setup", "--no-connect"])), typed.as_bytes())
+}
+
+/// The questions are: which servers, whether they are moved, which AI clients, the mode, and whether this is written.
+#[test]
+fn an_invalid_answer_is_asked_again_and_the_end_of_the_input_changes_nothing() {
+    let mut table = Table::new("answers of a person");
+    let end = "\x04";
+    let complete = ["github", "n", "cursor", "direct", "y"];
+    for (index, invalid, words) in [
+        (0, "githbu", "there is no server githbu here; did you mean github?"),
+        (0, "all docs", "there is no server all here"),
+        (1, "maybe", "answer y or n"),
+        (1, "ja", "answer y or n"),
+        (2, "cursr", "there is no AI client cursr here; did you mean cursor?"),
+        (3, "drect", "answer code, direct or both"),
+        (4, "maybe", "answer y or n"),
+        (4, "", "answer y or n"),
+    ] {
+        let before: String = complete[..index].iter().map(|answer| format!("{answer}\n")).collect();
+        let lockhouse = home_with_clients();
+        let ended = setup_on_terminal(&lockhouse, &format!("{before}{invalid}\n{end}"));
+        let is_told = ended.stdout.contains(words) && ended.stdout.contains("nothing was written");
+        table.row(format!("{invalid:?}, then the end of the input"), ensure(is_told, &ended));
+        original_rows(&mut table, &lockhouse, &format!("{invalid:?}"));
+        table.row(format!("{invalid:?}: no file"), equal(files(&lockhouse, "config/lockhouse"), Vec::new()));
+        let rest: String = complete[index..].iter().map(|answer| format!("{answer}\n")).collect();
+        let corrected = setup_on_terminal(&lockhouse, &format!("{before}{invalid}\n{rest}"));
+        let config = text(&lockhouse, "config/lockhouse/config.toml");
+        let is_chosen = config.contains("[servers.github]") && !config.contains("[servers.docs]");
+        table
+            .row(format!("{invalid:?}, then a valid answer"), ok(&corrected).and(ensure(is_chosen, &config)));
+        let client = text(&lockhouse, CURSOR);
+        let is_kept = client.contains("git-server") && client.contains("\"direct\"");
+        table.row(format!("{invalid:?}: the other answers count"), ensure(is_kept, &client));
+    }
+    for index in 0..complete.len() {
+        let lockhouse = home_with_clients();
+        let before: String = complete[..index].iter().map(|answer| format!("{answer}\n")).collect();
+        let ended = setup_on_terminal(&lockhouse, &format!("{before}{end}"));
+        table.row(
+            format!("the end of the input at question {index}"),
+            ensure(ended.stdout.contains("nothing was written"), &ended),
+        );
+        original_rows(&mut table, &lockhouse, &format!("question {index}"));
+    }
+    let lockhouse = home_with_clients();
+    let defaults = setup_on_terminal(&lockhouse, "\n\n\n\ny\nn\n");
+    let config = text(&lockhouse, "config/lockhouse/config.toml");
+    let has_all = SERVERS.iter().all(|name| config.contains(&format!("[servers.{name}]")));
+    table.row("control: the defaults", ok(&defaults).and(ensure(has_all, &config)));
     table.finish();
 }
 

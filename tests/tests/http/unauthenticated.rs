@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use lockhouse_tests::{Daemon, Lockhouse, Table, ensure, equal, read_to_end, wait_until};
+use lockhouse_tests::{Daemon, Lockhouse, Table, ambiguous_heads, ensure, equal, read_to_end, wait_until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -225,21 +225,7 @@ async fn an_ambiguous_request_head_is_refused_and_closes_its_connection() {
     let post = |headers: &str, body: &str| {
         format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n{body}{next}")
     };
-    for (name, sent) in [
-        ("LF after the request line", format!("GET /live HTTP/1.1\nHost: {host}\r\n\r\n{next}")),
-        ("LF after a header", format!("GET /live HTTP/1.1\r\nHost: {host}\nX: y\r\n\r\n{next}")),
-        ("LF alone ends the head", format!("GET /live HTTP/1.1\r\nHost: {host}\r\n\n{next}")),
-        ("LF everywhere", format!("GET /live HTTP/1.1\nHost: {host}\n\n{next}")),
-        ("a length and chunks", post("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n")),
-        ("chunks and a length", post("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", "0\r\n\r\n")),
-        ("the same length twice", post("Content-Length: 2\r\nContent-Length: 2\r\n", "{}")),
-        ("a list of lengths", post("Content-Length: 2, 2\r\n", "{}")),
-        ("chunks twice", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n")),
-        ("another encoding before chunks", post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n")),
-        ("a header on two lines", format!("GET /live HTTP/1.1\r\nHost: {host}\r\nX: y\r\n z\r\n\r\n{next}")),
-        ("whitespace before a colon", post("Content-Length : 2\r\n", "{}")),
-        ("CR within a header", format!("GET /live HTTP/1.1\r\nHost: {host}\r\nX: y\rZ: z\r\n\r\n{next}")),
-    ] {
+    for (name, sent) in ambiguous_heads(&host, "/live") {
         let said = daemon.send(&sent).await;
         let answers = said.matches("HTTP/1.1 ").count();
         table.row(name, ensure(said.starts_with("HTTP/1.1 400") && answers == 1, &said));

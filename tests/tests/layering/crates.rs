@@ -36,7 +36,7 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 15] = [
         &["protocol", "policies", "base", "messages", "catalog", "audit", "pool", "upstream", "gate"],
     ),
     ("lockhouse-front", "supervisor/front/src", &["protocol", "policies", "base", "messages"]),
-    ("lockhouse-page", "supervisor/page/src", &["audit"]),
+    ("lockhouse-page", "supervisor/page/src", &["base", "audit"]),
     (
         "lockhouse",
         "supervisor/src",

@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lockhouse_tests::{HttpAnswer, HttpRequest, HttpServer, Lockhouse, Table, ensure, equal};
+use lockhouse_tests::{
+    Desktop, HttpAnswer, HttpRequest, HttpServer, Lockhouse, OTHER_ACCOUNT, Table, ambiguous_heads, ensure,
+    equal, get_as, loopback_addresses,
+};
 use serde_json::{Value, json};
 
 const LOOK: &str = "from mcp_tools import ToolError, call_tool\n\
@@ -293,6 +296,57 @@ fn a_token_is_refreshed_when_it_expires_or_is_refused() {
         let told = outcome[1].as_str().is_some_and(|text| text.contains(words) && !text.contains("SEKRET"));
         table.row(name, ensure(outcome[0] == "upstream_unavailable" && told, &outcome));
     }
+    table.finish();
+}
+
+/// Every account of this host can read the address that a browser is opened with. It has nothing with which another
+/// account could complete the login.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_opened_address_has_no_secret_and_leads_only_the_own_account_to_the_server() {
+    let server = start_authorization_server(COOPERATIVE);
+    let lockhouse = lockhouse(&server);
+    let desktop = Desktop::new(&lockhouse);
+    let mut command = tokio::process::Command::from(desktop.command(&lockhouse, &["server", "login", "web"]));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+    let login = command.spawn().unwrap();
+    let opened = desktop.opened().await;
+    let mut table = Table::new("the opened address of a login");
+    let port = opened.strip_prefix("http://localhost:").and_then(|rest| rest.strip_suffix("/open"));
+    table.row("it has no secret", ensure(port.is_some_and(|port| port.parse::<u16>().is_ok()), &opened));
+    let port = port.unwrap_or_default();
+    for address in loopback_addresses() {
+        if nix::unistd::geteuid().is_root() {
+            let refused = get_as(Some(OTHER_ACCOUNT), address, port, "/open", "once");
+            table.row(format!("another account at {address}"), equal(refused.as_str(), "403"));
+        }
+        let guessed = get_as(None, address, port, "/callback?code=SEKRET-CODE&state=guessed", "once");
+        table.row(format!("another state at {address}"), equal(guessed.as_str(), "404"));
+    }
+    let host = format!("localhost:{port}");
+    let status = |request: String| {
+        let mut stream = std::net::TcpStream::connect(&host).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).split(' ').nth(1).unwrap_or_default().to_owned()
+    };
+    for (name, request) in ambiguous_heads(&host, "/open") {
+        table.row(name, equal(status(request).as_str(), "400"));
+    }
+    let foreign = "GET /open HTTP/1.1\r\nHost: evil.test\r\n\r\n".to_owned();
+    table.row("another host", equal(status(foreign).as_str(), "421"));
+    let led = get_as(None, loopback_addresses().last().unwrap(), port, "/open", "once");
+    let to = led.strip_prefix("303 ").unwrap_or_default().to_owned();
+    let is_complete = to.starts_with(&server.url("/authorize?")) && to.contains("&state=");
+    table.row("control: the own account", ensure(is_complete, &led));
+    table.row("once", equal(get_as(None, "127.0.0.1", port, "/open", "once").as_str(), "403"));
+    let asked = tokio::task::spawn_blocking(move || HttpServer::browse(&to)).await.unwrap();
+    let back = asked.headers["location"].clone();
+    let received = tokio::task::spawn_blocking(move || HttpServer::browse(&back)).await.unwrap();
+    table.row("the redirect back", equal(received.path.as_str(), "200"));
+    let said = login.wait_with_output().await.unwrap();
+    let said = (said.status.code(), String::from_utf8_lossy(&said.stdout).into_owned());
+    table.row("logged in", ensure(said.0 == Some(0) && said.1.contains("Logged in to web"), &said));
     table.finish();
 }
 

@@ -10,7 +10,7 @@ async fn a_link_begins_one_session() {
     let mut table = Table::new("logins");
     table.row(
         "the page listens on the loopback interface",
-        ensure(page.address.starts_with("127.0.0.1:"), &page.address),
+        equal(page.address.clone(), format!("localhost:{}", page.port())),
     );
     table.row("the token has 256 bits", equal(page.token.len(), 64));
     for (name, token) in [
@@ -27,11 +27,11 @@ async fn a_link_begins_one_session() {
     let reply = page.log_in(&page.token).await;
     table.row("control: the token of the link", equal(reply.status, 200));
     let cookie = reply.header("set-cookie");
-    let port = page.address.split(':').next_back().unwrap_or_default();
-    let name = format!("lockhouse_page_{port}=");
+    let name = format!("lockhouse_page_{}=", page.port());
     for part in [name.as_str(), "; HttpOnly", "; SameSite=Strict", "; Path=/", "; Max-Age=43200"] {
         table.row(format!("the cookie has {part}"), ensure(cookie.contains(part), &cookie));
     }
+    table.row("without TLS, it is not Secure", ensure(!cookie.contains("Secure"), &cookie));
     let again = page.log_in(&page.token).await;
     table.row(
         "the same token again",

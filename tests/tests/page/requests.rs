@@ -1,7 +1,7 @@
 //! Tests of requests that the page itself would not send: of other web pages, with wrong hosts, methods, types and
 //! bodies. None of them changes anything.
 
-use lockhouse_tests::{Lockhouse, Page, Table, ensure, equal, request};
+use lockhouse_tests::{Lockhouse, Page, Table, ambiguous_heads, ensure, equal, request};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -12,11 +12,10 @@ async fn other_hosts_and_origins_are_rejected() {
     let lockhouse = Lockhouse::new();
     let page = Page::start(&lockhouse, &[]).await;
     let browser = page.browser().await;
-    let (address, port) = (page.address.as_str(), page.address.split(':').next_back().unwrap());
+    let (address, port) = (page.address.as_str(), page.port());
     let mut table = Table::new("hosts and origins");
     let evil_with_port = format!("evil.test:{port}");
-    let hosts =
-        ["evil.test", &evil_with_port, "127.0.0.1", "127.0.0.1:1", "localhost", "0.0.0.0", "[::1]", ""];
+    let hosts = ["evil.test", &evil_with_port, "127.0.0.1", "127.0.0.1:1", "localhost", "0.0.0.0", "[::1]"];
     for host in hosts {
         for (method, path) in
             [("GET", "/"), ("GET", "/api/audit"), ("GET", "/api/events"), ("POST", "/api/reload")]
@@ -29,9 +28,15 @@ async fn other_hosts_and_origins_are_rejected() {
             );
         }
     }
-    let two = request(address, "GET", "/", &[("Host", "evil.test")], "");
-    let reply = page.send(two).await;
-    table.row("two hosts", ensure(reply.status == 400, reply));
+    for (name, sent, status) in [
+        ("two hosts", request(address, "GET", "/", &[("Host", "evil.test")], ""), 400),
+        ("an empty host", request("", "GET", "/", &[], ""), 400),
+        ("a URL of another host", request(address, "GET", "http://evil.test/", &[], ""), 400),
+        ("a URL and a host of another host", request("evil.test", "GET", "http://evil.test/", &[], ""), 421),
+        ("control: the own URL", request(address, "GET", &format!("http://{address}/"), &[], ""), 200),
+    ] {
+        table.row(name, equal(page.send(sent).await.status, status));
+    }
     let own = format!("http://{address}");
     let origins = ["http://evil.test", "null", "https://evil.test", "http://127.0.0.1", "http://localhost"];
     for origin in origins {
@@ -48,17 +53,32 @@ async fn other_hosts_and_origins_are_rejected() {
         let reply = page.send(request(address, "POST", "/api/reload", &headers, "{}")).await;
         table.row(format!("Sec-Fetch-Site: {site}"), equal(reply.error_code(), "forbidden".into()));
     }
-    for (name, host) in [("the address", address.to_owned()), ("localhost", format!("localhost:{port}"))] {
-        let own = format!("http://{host}");
-        let headers =
-            [browser.headers(), vec![JSON, ("Origin", &own), ("Sec-Fetch-Site", "same-origin")]].concat();
-        let reply = page.send(request(&host, "POST", "/api/reload", &headers, "{}")).await;
-        table.row(format!("control: {name}"), equal(reply.status, 200));
-    }
+    let headers =
+        [browser.headers(), vec![JSON, ("Origin", &own), ("Sec-Fetch-Site", "same-origin")]].concat();
+    let reply = page.send(request(address, "POST", "/api/reload", &headers, "{}")).await;
+    table.row("control: the page itself", equal(reply.status, 200));
     let reply = page.send(request(address, "GET", "/", &[("Origin", &own)], "")).await;
     for header in ["access-control-allow-origin", "access-control-allow-credentials"] {
         table.row(format!("no {header}"), equal(reply.header(header), String::new()));
     }
+    table.finish();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ambiguous_request_head_is_refused_and_closes_its_connection() {
+    let lockhouse = Lockhouse::new();
+    let page = Page::start(&lockhouse, &[]).await;
+    let mut table = Table::new("HTTP/1 request heads");
+    for (name, sent) in ambiguous_heads(&page.address, "/") {
+        let reply = page.send(sent).await;
+        let has_another = String::from_utf8_lossy(&reply.body).contains("HTTP/1.1");
+        table.row(name, ensure(reply.status == 400 && !has_another, reply));
+    }
+    let two = request(&page.address, "GET", "/assets/theme.js", &[], "").replace("Connection: close\r\n", "");
+    let two = two + &request(&page.address, "GET", "/assets/theme.js", &[], "");
+    let reply = page.send(two).await;
+    let has_another = String::from_utf8_lossy(&reply.body).contains("HTTP/1.1 200");
+    table.row("control: two requests", ensure(reply.status == 200 && has_another, reply.head));
     table.finish();
 }
 

@@ -1,6 +1,6 @@
 //! Tests of the page of a service: people log in with their access tokens, and see their own.
 
-use lockhouse_tests::{Lockhouse, Page, Table, ensure, equal};
+use lockhouse_tests::{Lockhouse, Page, Table, ensure, equal, request};
 use serde_json::{Value, json};
 
 use crate::page::POLICY;
@@ -88,6 +88,81 @@ async fn a_person_sees_their_own_and_an_administrator_all() {
         "a revoked token ends the session",
         equal(of_ann.get("/api/audit").await.error_code(), "no_session".into()),
     );
+    table.finish();
+}
+
+/// A proxy that terminates TLS passes on the host and the origin that browsers send.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cookie_of_a_session_behind_tls_is_secure() {
+    let lockhouse = Lockhouse::new().config(CONFIG);
+    let ann = token(&lockhouse, "ann");
+    let page = Page::start_service(&lockhouse).await;
+    let body = json!({"token": ann}).to_string();
+    let mut table = Table::new("logins");
+    for (host, origin, status, is_secure) in [
+        ("page.example.com", Some("https://page.example.com"), 200, true),
+        ("page.example.com", None, 200, true),
+        ("page.example.com:8443", Some("https://page.example.com:8443"), 200, true),
+        ("page.example.com", Some("http://page.example.com"), 403, false),
+        (&page.address, Some(&*format!("https://{}", page.address)), 200, true),
+        (&page.address, Some(&*format!("http://{}", page.address)), 200, false),
+        (&page.address, None, 200, false),
+        ("other.example.com", Some("https://other.example.com"), 421, false),
+    ] {
+        let mut headers = vec![("Content-Type", "application/json"), ("X-Lockhouse-Page", "login")];
+        headers.extend(origin.map(|origin| ("Origin", origin)));
+        let reply = page.send(request(host, "POST", "/api/login", &headers, &body)).await;
+        let found = (reply.status, reply.header("set-cookie").ends_with("; Secure"));
+        table.row(format!("{host}, {origin:?}"), equal(found, (status, is_secure)));
+    }
+    table.finish();
+}
+
+/// A person may not answer questions, so calls do not wait for their page.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_page_of_an_administrator_is_an_approver() {
+    const ADD: &str = "from mcp_tools import fixture, ToolError
+try: r = fixture.add(a=1, b=2)['sum']
+except ToolError as e: r = e.code
+r";
+    let lockhouse = Lockhouse::new().server("fixture", &[]).policy(POLICY).config(CONFIG);
+    let [ann, boss] = ["ann", "boss"].map(|name| token(&lockhouse, name));
+    let daemon = lockhouse.daemon().await;
+    let page = Page::start_service(&lockhouse).await;
+    let mut table = Table::new("approvers on the page of a service");
+    let mut events_of_ann = page.browser_of(&ann).await.events().await;
+    events_of_ann.until("approvals", |shown| shown["watching"] == 1).await;
+    let client = daemon.http_client(Some(&ann));
+    let declined = client.run_code("python", ADD).await;
+    table.row("with the page of a person", equal(declined["value"].clone(), "approval_declined".into()));
+
+    let of_boss = page.browser_of(&boss).await;
+    let mut events_of_boss = of_boss.events().await;
+    let has_question = |shown: &Value| shown["questions"][0]["id"].is_u64();
+    let running = async {
+        loop {
+            // Until the process knows that there is an approver, it declines at once.
+            let answer = client.run_code("python", ADD).await;
+            if answer["value"] != "approval_declined" {
+                return answer;
+            }
+        }
+    };
+    let (answer, ()) = tokio::join!(running, async {
+        let shown = events_of_ann.until("approvals", has_question).await;
+        table.row(
+            "the person sees the question",
+            equal(shown["questions"][0]["client"].clone(), "ann".into()),
+        );
+        let question = &events_of_boss.until("approvals", has_question).await["questions"][0];
+        let answer = json!({
+            "supervisor": question["supervisor"], "id": question["id"], "digest": question["digest"],
+            "decision": "approve", "scope": "once",
+        });
+        let taken = of_boss.post("/api/approvals/answer", answer).await;
+        table.row("control: an administrator answers", equal(taken.json(), json!({"result": "taken"})));
+    });
+    table.row("with the page of an administrator", equal(answer["value"].clone(), json!(3)));
     table.finish();
 }
 

@@ -116,10 +116,47 @@ fn a_dry_run_changes_nothing_and_a_missing_policy_is_created() {
     let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
     table.row("private", equal(mode, 0o600));
     table.row("in force", equal(sum(&new), json!(3)));
-    let other = new.run(&["policy", "allow", "other.x", "--policy", "named.toml"]);
+    let other = new.run(&["policy", "allow", "other.x", "--policy", "named.toml", "--unknown"]);
     let named = std::fs::read_to_string(new.path("home/named.toml")).unwrap_or_default();
     let told = other.stdout.contains("note: no server other is configured");
     table.row("a named file, an unknown server", ensure(told && named.contains("[servers.other]"), &other));
+    table.finish();
+}
+
+#[test]
+fn a_change_that_matches_nothing_is_refused() {
+    let lockhouse = lockhouse();
+    let mut table = Table::new("names that match nothing");
+    let tested = lockhouse.run(&["server", "test", "fixture"]);
+    table.row("control: the tools are known", equal(tested.status, Some(0)));
+    for (tool, words) in [
+        ("fixture.cuont", "fixture had no tool `cuont` when it was last connected; did you mean `count`?"),
+        ("fixture.zz*", "fixture had no tool that matches `zz*` when it was last connected"),
+        ("fixtrue.count", "no server fixtrue is configured; did you mean `fixture`?"),
+        ("other.*", "no server other is configured"),
+    ] {
+        for effect in ["allow", "ask", "deny"] {
+            for dry in [&[][..], &["--dry-run"]] {
+                let refused = lockhouse.run(&[&["policy", effect, tool], dry].concat());
+                let told = refused.status == Some(2)
+                    && refused.stderr.contains(&format!("was not changed: {words}. --unknown "))
+                    && refused.stdout.is_empty();
+                table.row(
+                    format!("{effect} {tool} {dry:?}"),
+                    ensure(told && written(&lockhouse) == POLICY, &refused),
+                );
+            }
+        }
+        let dry = lockhouse.run(&["policy", "ask", tool, "--unknown", "--dry-run"]);
+        let told = dry.status == Some(0) && dry.stdout.contains(&format!("note: {words}"));
+        table.row(format!("{tool} that is not there yet"), ensure(told, &dry));
+    }
+    let known = lockhouse.run(&["policy", "ask", "fixture.count"]);
+    table.row("control: a known tool", equal(known.status, Some(0)));
+    let all = lockhouse.run(&["policy", "ask", "fixture.te*", "--dry-run"]);
+    table.row("control: a prefix", equal(all.status, Some(0)));
+    let skill = lockhouse.run(&["policy", "ask", "skills.save", "--dry-run"]);
+    table.row("control: a tool of Lockhouse itself", equal(skill.status, Some(0)));
     table.finish();
 }
 
@@ -131,10 +168,6 @@ fn unknown_tools_and_exceptions_of_a_prefix_are_reported() {
     table.row("not connected yet", ensure(unknown.stdout.contains("are not known yet"), &unknown));
     let tested = lockhouse.run(&["server", "test", "fixture"]);
     table.row("control: it can be connected", equal(tested.status, Some(0)));
-    let misspelled = lockhouse.run(&["policy", "ask", "fixture.cuont", "--dry-run"]);
-    table.row("misspelled", ensure(misspelled.stdout.contains("did you mean `count`?"), &misspelled));
-    let none = lockhouse.run(&["policy", "ask", "fixture.zz*", "--dry-run"]);
-    table.row("a prefix of nothing", ensure(none.stdout.contains("no tool that matches `zz*`"), &none));
     let all = lockhouse.run(&["policy", "allow", "fixture.*", "--json"]).json();
     let exceptions: Vec<&Value> =
         all["exceptions"].as_array().unwrap().iter().map(|exception| &exception["pattern"]).collect();

@@ -126,6 +126,76 @@ fn a_secret_is_stored_in_a_file_that_only_its_owner_can_read() {
     assert!(!text(config(&lockhouse)).contains("secrets"));
 }
 
+/// Every account of the host can read the arguments of `server add`, and those of a running server.
+#[test]
+fn a_secret_can_be_typed_and_an_argument_with_one_is_reported() {
+    let could_see = "could see the secret in the arguments of this command";
+    let mut table = Table::new("secrets that are no arguments");
+    for (name, arguments, typed, file, value) in [
+        (
+            "a variable",
+            &["add", "x", "--no-connect", "-e", "TOKEN", "--", "y"][..],
+            "ghp_CANARY\n",
+            "x.TOKEN",
+            "ghp_CANARY",
+        ),
+        (
+            "a variable that looks like none",
+            &["add", "x", "--no-connect", "-e", "A", "--", "y"],
+            "CANARY\n",
+            "x.A",
+            "CANARY",
+        ),
+        (
+            "a header",
+            &["add", "x", "--no-connect", "https://x.example/mcp", "-H", "Authorization"],
+            "Bearer CANARY\n",
+            "x.Authorization",
+            "Bearer CANARY",
+        ),
+    ] {
+        for on_a_terminal in [false, true] {
+            let lockhouse = Lockhouse::new();
+            let mut command = lockhouse.command(&[&["server"], arguments].concat());
+            if on_a_terminal {
+                command = lockhouse_tests::on_terminal(&command);
+            }
+            let added = lockhouse_tests::CommandOutput::run(&mut command, typed.as_bytes());
+            let name = if on_a_terminal { format!("{name}, on a terminal") } else { name.to_owned() };
+            // What is typed before the command has turned the echo off is shown by the terminal itself.
+            let said = added.transcript().replacen(typed.trim_end(), "", usize::from(on_a_terminal));
+            let is_silent = !said.contains("CANARY") && !said.contains(could_see);
+            table.row(format!("{name}: added"), ensure(added.status == Some(0) && is_silent, &added));
+            let stored = lockhouse.path("config/lockhouse/secrets").join(file);
+            table.row(format!("{name}: stored"), equal(text(stored).as_str(), value));
+            let config = text(config(&lockhouse));
+            table.row(format!("{name}: a placeholder"), ensure(config.contains("${file:"), &config));
+        }
+    }
+    let lockhouse = Lockhouse::new();
+    let given = server(&lockhouse, &["add", "x", "--no-connect", "-e", "TOKEN=ghp_CANARY", "--", "y"]);
+    table.row("control: as an argument", ensure(given.stderr.contains(could_see), &given));
+    let none = server(&lockhouse, &["add", "z", "--no-connect", "-e", "TOKEN", "--", "y"]);
+    table.row("no value", ensure(none.status == Some(2) && none.stderr.contains("cannot be read"), &none));
+    for (arguments, is_reported) in [
+        ("\"--key\", \"${file:secret}\"", true),
+        ("\"--api-key=ghp_CANARY\"", true),
+        ("\"--port\", \"${env:PORT:-80}\"", false),
+    ] {
+        let config = format!("[servers.x]\ncommand = \"y\"\nargs = [{arguments}]\n");
+        let lockhouse = Lockhouse::new().config(&config);
+        let secret = lockhouse.file("config/lockhouse/secret", "CANARY");
+        std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o600)).unwrap();
+        let checked = lockhouse.run(&["config", "check"]);
+        let warned =
+            checked.stderr.contains("server x (") && checked.stderr.contains("has a secret in its arguments");
+        let is_right =
+            checked.status == Some(0) && warned == is_reported && !checked.stderr.contains("CANARY");
+        table.row(format!("config check: {arguments}"), ensure(is_right, &checked));
+    }
+    table.finish();
+}
+
 /// Checks that `server add` moves a secret to a file of its own, wherever in the server's arguments or URL it is.
 /// Documentation of real servers has secrets at all these positions.
 #[test]
@@ -249,7 +319,8 @@ fn an_http_server_is_added_with_its_headers_stored() {
         "Authorization: Bearer CANARY",
     ];
     let added = server(&lockhouse, &line);
-    assert_eq!((added.status, added.stderr.as_str()), (Some(0), ""), "{added:?}");
+    let is_warned = added.stderr.lines().count() == 1 && added.stderr.contains("arguments of this command");
+    assert!(added.status == Some(0) && is_warned, "{added:?}");
     let written = text(config(&lockhouse));
     assert!(written.contains("url = \"https://x.example/mcp\"") && !written.contains("CANARY"), "{written}");
     let secret = lockhouse.path("config/lockhouse/secrets/x.Authorization");
@@ -297,17 +368,24 @@ fn a_change_that_makes_the_configuration_invalid_is_not_written() {
 
 #[test]
 fn mistakes_are_reported_with_the_correct_usage() {
-    let rows: [(&str, &[&str], &[&str]); 20] = [
+    let rows: [(&str, &[&str], &[&str]); 23] = [
         ("no dashes", &["git", "npx", "-y", "pkg"], &["add NAME -- COMMAND"]),
         ("nothing", &["git"], &["give a command or a URL", "lockhouse server add git -- COMMAND"]),
         ("a URL and a command", &["x", "https://x.example/mcp", "--", "npx"], &["both", "npx"]),
         ("a URL and a word", &["x", "https://x.example/mcp", "npx"], &["both", "npx"]),
         ("a word before the dashes", &["x", "npx", "--", "y"], &["\"npx\"", "after --"]),
-        ("-e without a value", &["x", "-e", "KEY", "--", "y"], &["-e KEY=VALUE", "--env-from"]),
+        (
+            "-e without a value",
+            &["x", "-e", "KEY", "--", "y"],
+            &["value of KEY", "standard input: there is none"],
+        ),
+        ("-e without a name", &["x", "-e", "A-B", "--", "y"], &["-e KEY=VALUE", "--env-from"]),
         ("-e with a bad name", &["x", "-e", "A-B=c", "--", "y"], &["\"A-B\"", "letters"]),
         ("-e for a URL", &["x", "https://x.example/mcp", "-e", "A=b"], &["-e", "stdio"]),
         ("-H for a command", &["x", "-H", "A: b", "--", "y"], &["-H", "http"]),
-        ("-H without a colon", &["x", "-H", "SEKRET", "https://x.example/mcp"], &["'Name: value'"]),
+        ("-H without a value", &["x", "-H", "SEKRET", "https://x.example/mcp"], &["value of header 1"]),
+        ("-H without a name", &["x", "-H", "Bearer SEKRET", "https://x.example/mcp"], &["'Name: value'"]),
+        ("-H with a token alone", &["x", "-H", "ghp_SEKRET", "https://x.example/mcp"], &["'Name: value'"]),
         ("-H with a space in its name", &["x", "-H", "A b: SEKRET", "https://x.example"], &["\"A b\""]),
         ("sse", &["x", "--transport", "sse", "https://x.example/sse"], &["deprecated", "/mcp"]),
         ("an sse URL", &["x", "https://x.example/sse"], &["deprecated", "/mcp"]),

@@ -1,7 +1,7 @@
 //! Tests of pins, the accepted definitions of an upstream server's tools: a tool whose definition has changed needs a
 //! new acceptance.
 
-use lockhouse_tests::{CommandOutput, Session, Table, ensure, equal, wait_until};
+use lockhouse_tests::{CommandOutput, Session, Table, ensure, equal, on_terminal, wait_until};
 use serde_json::{Value, json};
 
 use crate::upstreams::scripted_server::{Scripted, tool};
@@ -186,12 +186,7 @@ async fn a_tool_that_cannot_be_pinned_counts_as_changed() {
 
 /// Runs `lockhouse ARGUMENTS` on a pseudo-terminal, with `typed` as the input of the user.
 fn run_on_terminal(scripted: &Scripted, arguments: &[&str], typed: &str) -> CommandOutput {
-    const SPAWN: &str = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
-    let inner = scripted.lockhouse.command(arguments);
-    let mut command = std::process::Command::new("python3");
-    command.env_clear().envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.arg("-c").arg(SPAWN).arg(inner.get_program()).args(inner.get_args());
-    CommandOutput::run(&mut command, typed.as_bytes())
+    CommandOutput::run(&mut on_terminal(&scripted.lockhouse.command(arguments)), typed.as_bytes())
 }
 
 #[tokio::test]
@@ -240,7 +235,8 @@ async fn accept_applies_only_to_the_definitions_that_were_shown() {
 
     scripted.set_tools(evil("On a terminal."));
     let accept = ["server", "accept", "scripted"];
-    for (typed, status) in [("n\n", Some(0)), ("\n", Some(0)), ("yes, but\n", Some(0))] {
+    for (typed, status) in [("n\n", Some(0)), ("\n", Some(0)), ("yes, but\nn\n", Some(0)), ("\x04", Some(0))]
+    {
         let refused = run_on_terminal(&scripted, &accept, typed);
         let shows =
             refused.stdout.contains("On a terminal.") && refused.stdout.contains("nothing was accepted");

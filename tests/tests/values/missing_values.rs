@@ -42,7 +42,13 @@ async fn null_is_a_value_and_output_is_none() {
             None,
             None,
         ),
-        ("python", "a function that prints and returns None", "def f():\n    print(1)\n    return None\nf()", null(), None),
+        (
+            "python",
+            "a function that prints and returns None",
+            "def f():\n    print(1)\n    return None\nf()",
+            null(),
+            None,
+        ),
         ("python", "an exit", "exit(0)", None, None),
         ("typescript", "null", "null", null(), None),
         ("typescript", "return null", "if (1) return null; return 2", null(), None),
@@ -71,24 +77,41 @@ async fn what_was_undefined_is_named_with_what_there_is() {
         ("in a list", "[r.Sum]", "undefined: r.Sum; r has sum"),
         ("in a variable", "const n = r.Sum;\nn", "undefined: r.Sum; r has sum"),
         ("taken apart", "const { total } = r;\nreturn total", "undefined: total; r has sum"),
-        ("of items", "[r].map((x) => ({ n: x.Sum }))", "undefined: x.Sum; results so far: \"fixture.add\": object {sum}"),
-        ("in a loop", "const out = [];\nfor (const x of [1, 2]) out.push({ n: r.Sum });\nout", "undefined: r.Sum; r has sum"),
+        (
+            "of items",
+            "[r].map((x) => ({ n: x.Sum }))",
+            "undefined: x.Sum; results so far: \"fixture.add\": object {sum}",
+        ),
+        (
+            "in a loop",
+            "const out = [];\nfor (const x of [1, 2]) out.push({ n: r.Sum });\nout",
+            "undefined: r.Sum; r has sum",
+        ),
         ("in a function", "const f = () => ({ n: r.Sum });\nf()", "undefined: r.Sum; r has sum"),
-        ("of an object of the program", "const o = { id: 1, name: 'a' };\no.Name", "undefined: o.Name; o has id, name"),
-        ("of a call", "(await fixture.add({a: 1, b: 2})).total", "undefined: (await fixture.add({a: 1, b: 2})).total; the result of fixture.add has sum"),
+        (
+            "of an object of the program",
+            "const o = { id: 1, name: 'a' };\no.Name",
+            "undefined: o.Name; o has id, name",
+        ),
+        (
+            "of a call",
+            "(await fixture.add({a: 1, b: 2})).total",
+            "undefined: (await fixture.add({a: 1, b: 2})).total; the result of fixture.add has sum",
+        ),
         ("a call", "[1].forEach(String)", "undefined: [1].forEach(String)"),
         ("a function without return", "function f() { r.sum }\nf()", "f() returns nothing"),
         ("a function of map", "[1, 2].map((n) => { n })", "the function given to .map returns nothing"),
     ];
     let mut programs: Vec<_> = rows
         .iter()
-        .map(|(name, code, advice)| ("typescript", *name, format!("{sum}{code}"), None, Some((*advice).to_owned())))
+        .map(|(name, code, advice)| {
+            ("typescript", *name, format!("{sum}{code}"), None, Some((*advice).to_owned()))
+        })
         .collect();
     let without_await = "const r = fixture.add({a: 1, b: 2});\n";
-    for (name, code, text) in [
-        ("without await", "r.sum", "r.sum"),
-        ("without await, in an object", "({ n: r.sum })", "r.sum"),
-    ] {
+    for (name, code, text) in
+        [("without await", "r.sum", "r.sum"), ("without await, in an object", "({ n: r.sum })", "r.sum")]
+    {
         let advice = format!("undefined: {text}; {unanswered}");
         programs.push(("typescript", name, format!("{without_await}{code}"), None, Some(advice)));
     }
@@ -106,7 +129,9 @@ async fn what_was_undefined_is_named_with_what_there_is() {
     }
     let rows: Vec<_> = programs
         .iter()
-        .map(|(language, name, code, value, advice)| (*language, *name, code.as_str(), value.clone(), advice.as_deref()))
+        .map(|(language, name, code, value, advice)| {
+            (*language, *name, code.as_str(), value.clone(), advice.as_deref())
+        })
         .collect();
     check(&session, "undefined values", &rows).await;
 }
@@ -122,7 +147,8 @@ async fn a_stored_result_that_is_not_awaited_is_named() {
         "undefined: load_result('{handle}').length; a kept result (line 1) has not answered yet: write await before the call"
     );
     assert_eq!(value_and_advice(&answer), (None, Some(advice)));
-    let answer = session.run_code("typescript", &format!("return (await load_result('{handle}')).length")).await;
+    let answer =
+        session.run_code("typescript", &format!("return (await load_result('{handle}')).length")).await;
     assert_eq!(value_and_advice(&answer), (Some(json!(100_000)), None));
 }
 
@@ -160,9 +186,27 @@ async fn a_missing_value_is_explained_and_a_function_at_the_end_is_called() {
         ("typescript", "an assignment", "let result;\nresult = undefined", Value::Null, assigned(2)),
         ("typescript", "undefined", "undefined", Value::Null, Value::Null),
         ("typescript", "an uncalled main", "async function main() { return 1 }", json!(1), Value::Null),
-        ("typescript", "an anonymous default export", "export default async function () { return 5 }", json!(5), Value::Null),
-        ("typescript", "a named one", "export default async function run() { return 6 }", json!(6), Value::Null),
-        ("typescript", "a default export that is called", "await run();\nexport default async function run() { return 7 }", json!(7), Value::Null),
+        (
+            "typescript",
+            "an anonymous default export",
+            "export default async function () { return 5 }",
+            json!(5),
+            Value::Null,
+        ),
+        (
+            "typescript",
+            "a named one",
+            "export default async function run() { return 6 }",
+            json!(6),
+            Value::Null,
+        ),
+        (
+            "typescript",
+            "a default export that is called",
+            "await run();\nexport default async function run() { return 7 }",
+            json!(7),
+            Value::Null,
+        ),
         (
             "typescript",
             "the form of other products",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::supervisor::Supervisor;
 use interprocess::local_socket::tokio::Stream;
-use lockhouse_gate::{FromApprover, FromSupervisor, Watcher, WatcherKind};
+use lockhouse_gate::{FromApprover, FromSupervisor, Watcher, WatcherKind, WatcherRole};
 use serde::Serialize;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
@@ -38,11 +38,11 @@ pub(super) async fn serve(stream: &Stream, supervisor: &Supervisor) {
         let _ = send(stream, &operator_commands::carry_out(&request, supervisor).await).await;
         return;
     }
-    if serde_json::from_str(&hello).ok() != Some(FromApprover::Watch(VERSION)) {
+    let Some(first_role) = serde_json::from_str(&hello).ok().and_then(requested_role) else {
         let reason = format!("the first line must be {{\"watch\": {VERSION}}} in this version of lockhouse");
         let _ = send(stream, &FromSupervisor::Refused { id: None, reason }).await;
         return;
-    }
+    };
     let (line_sender, mut received_lines) = mpsc::channel(QUEUED_LINES_MAX);
     // Reads in a separate future, so that a message to the peer never cancels a half-read line.
     let reading = async move {
@@ -53,7 +53,8 @@ pub(super) async fn serve(stream: &Stream, supervisor: &Supervisor) {
         }
     };
     let conversing = async {
-        let mut watcher = supervisor.approvers().queue().watch(WatcherKind::Socket(super::peer_user(stream)));
+        let kind = WatcherKind::Socket(super::peer_user(stream));
+        let (mut watcher, mut role) = (supervisor.approvers().queue().watch(kind, first_role), first_role);
         if send(stream, &FromSupervisor::Watching(VERSION)).await.is_err() {
             return;
         }
@@ -63,7 +64,7 @@ pub(super) async fn serve(stream: &Stream, supervisor: &Supervisor) {
                     Some(message) => send(stream, &*message).await,
                     None => return,
                 },
-                Some(line) = received_lines.recv() => send(stream, &submit_answer(&watcher, &line)).await,
+                Some(line) = received_lines.recv() => send(stream, &handle_line(&watcher, &mut role, &line)).await,
             };
             if sent.is_err() {
                 return;
@@ -76,15 +77,32 @@ pub(super) async fn serve(stream: &Stream, supervisor: &Supervisor) {
     }
 }
 
-fn submit_answer(watcher: &Watcher, line: &str) -> FromSupervisor {
+/// Returns the role that a message asks for. `None` for an answer, and for another version of the protocol.
+fn requested_role(message: FromApprover) -> Option<WatcherRole> {
+    match message {
+        FromApprover::Watch(VERSION) => Some(WatcherRole::Approver),
+        FromApprover::Observe(VERSION) => Some(WatcherRole::Observer),
+        _ => None,
+    }
+}
+
+/// Handles a later line of a watcher: an answer, or another role.
+fn handle_line(watcher: &Watcher, role: &mut WatcherRole, line: &str) -> FromSupervisor {
     match serde_json::from_str(line) {
         Ok(FromApprover::Answer(answer)) => match watcher.answer(&answer) {
             Ok(()) => FromSupervisor::Taken(answer.id),
             Err(why) => FromSupervisor::Refused { id: Some(answer.id), reason: why.to_string() },
         },
-        Ok(FromApprover::Watch(_)) => {
-            FromSupervisor::Refused { id: None, reason: "this connection is watching already".to_owned() }
-        }
+        Ok(message) => match requested_role(message) {
+            Some(other) if other != *role => {
+                watcher.set_role(other);
+                *role = other;
+                FromSupervisor::Watching(VERSION)
+            }
+            _ => {
+                FromSupervisor::Refused { id: None, reason: "this connection is watching already".to_owned() }
+            }
+        },
         Err(error) => FromSupervisor::Refused { id: None, reason: format!("this is no answer: {error}") },
     }
 }

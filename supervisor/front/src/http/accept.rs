@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_base::http_checks::host_check::ConnectionInfo;
 use lockhouse_base::log_throttle::LogThrottle;
 use lockhouse_base::telemetry;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -14,7 +15,6 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::ConnectionInfo;
 use super::connection::ConnectionServer;
 use super::connection_limiter::ConnectionLimiter;
 use super::connection_timeouts::{ConnectionTracker, Stream};

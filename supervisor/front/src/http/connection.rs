@@ -16,18 +16,18 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
+use lockhouse_base::http_checks::checked_stream::HeadCheckedStream;
+use lockhouse_base::http_checks::host_check::ConnectionInfo;
 use lockhouse_base::telemetry;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::ConnectionInfo;
 use super::connection_timeouts::{
     ConnectionTracker, Stream, TimedStream, TimeoutKind, TrackedBody, WAITING_REQUESTS_MAX,
 };
 use super::limit_key::LimitKey;
 use super::limits::HttpLimits;
 use super::rate_limiter::RateLimiter;
-use super::request_head_validator::HeadValidator;
 use super::trusted_proxies::TrustedProxies;
 use crate::access::Peer;
 
@@ -124,8 +124,8 @@ impl ConnectionServer {
         connection_info: ConnectionInfo,
         tracker: ConnectionTracker,
     ) {
-        let heads = HeadValidator::new(self.limits.head_bytes);
-        let stream = TokioIo::new(TimedStream { stream, tracker: tracker.clone(), heads });
+        let stream = TimedStream { stream, tracker: tracker.clone() };
+        let stream = TokioIo::new(HeadCheckedStream::new(stream, self.limits.head_bytes));
         let router = TowerToHyperService::new(self.router.clone());
         let request_tracker = tracker.clone();
         let server = self.clone();

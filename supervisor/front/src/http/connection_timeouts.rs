@@ -9,13 +9,11 @@ use std::time::Duration;
 
 use axum::http::Version;
 use hyper::body::{Body, Frame, SizeHint};
-use lockhouse_base::telemetry;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
 use super::limits::HttpLimits;
 use super::rate_limiter::{RatePermit, WAIT_MAX};
-use super::request_head_validator::HeadValidator;
 
 /// Maximum number of requests on one connection that may wait for a permit for a large body. The unread bytes of
 /// waiting requests fill the flow-control window of an HTTP/2 connection. Without a limit, requests that hold a permit
@@ -238,12 +236,10 @@ impl Body for TrackedBody {
     }
 }
 
-/// A byte stream that records reads and writes for the connection's timeouts, and validates the heads of HTTP/1
-/// requests.
+/// A byte stream that records reads and writes for the connection's timeouts.
 pub(super) struct TimedStream {
     pub(super) stream: Box<dyn Stream>,
     pub(super) tracker: ConnectionTracker,
-    pub(super) heads: HeadValidator,
 }
 
 impl AsyncRead for TimedStream {
@@ -252,19 +248,10 @@ impl AsyncRead for TimedStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if let Some(refusal) = self.heads.replacement(buffer.remaining()) {
-            buffer.put_slice(refusal);
-            return Poll::Ready(Ok(()));
-        }
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
-        let read = buffer.filled_mut().get_mut(before..).unwrap_or_default();
-        if !read.is_empty() {
+        if buffer.filled().len() > before {
             self.tracker.record_read();
-            if let Err(fault) = self.heads.validate(read) {
-                telemetry::count_http_refusal("head");
-                tracing::debug!("the head of a request is refused: {fault}");
-            }
         }
         polled
     }

@@ -58,6 +58,15 @@ pub enum WatcherKind {
     Terminal,
 }
 
+/// What a watcher does with questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WatcherRole {
+    /// A person can answer, so questions wait for the watcher.
+    Approver,
+    /// The watcher only shows questions to people who may not answer them.
+    Observer,
+}
+
 /// Why the supervisor rejects an answer to an approval question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
@@ -71,6 +80,8 @@ pub enum AnswerError {
     OtherDigest,
     #[error("this scope is not offered for this question")]
     Scope,
+    #[error("this connection only observes")]
+    Observer,
 }
 
 /// The queue of pending approval questions, with the connected watchers that can answer them. Clones refer to the same
@@ -85,7 +96,13 @@ struct State {
     open: BTreeMap<u64, OpenQuestion>,
     /// The most recently closed questions: the number of each, with the error that a late answer to it gets.
     closed: VecDeque<(u64, AnswerError)>,
-    watchers: BTreeMap<u64, mpsc::Sender<Arc<FromSupervisor>>>,
+    watchers: BTreeMap<u64, ConnectedWatcher>,
+}
+
+#[derive(Debug)]
+struct ConnectedWatcher {
+    messages: mpsc::Sender<Arc<FromSupervisor>>,
+    role: WatcherRole,
 }
 
 #[derive(Debug)]
@@ -100,7 +117,7 @@ struct OpenQuestion {
 impl State {
     /// Sends a message to all watchers. Disconnects watchers with too many unread messages.
     fn broadcast(&mut self, message: &Arc<FromSupervisor>) {
-        self.watchers.retain(|_, watcher| watcher.try_send(message.clone()).is_ok());
+        self.watchers.retain(|_, watcher| watcher.messages.try_send(message.clone()).is_ok());
     }
 
     /// Removes a pending question, returns it, and tells all watchers that it is closed. A later answer to it is
@@ -117,9 +134,9 @@ impl State {
 }
 
 impl ApprovalQueue {
-    /// Whether any watcher is connected, so that questions can be answered outside of the AI client.
-    pub(super) fn has_watchers(&self) -> bool {
-        !self.state().watchers.is_empty()
+    /// Whether any approver is connected, so that questions can be answered outside of the AI client.
+    pub(super) fn has_approvers(&self) -> bool {
+        self.state().watchers.values().any(|watcher| watcher.role == WatcherRole::Approver)
     }
 
     /// Sends a question to all watchers and waits for the first valid answer. Returns the outcome, and the channel
@@ -147,7 +164,7 @@ impl ApprovalQueue {
     }
 
     /// Registers a watcher and sends it all pending questions.
-    pub fn watch(&self, kind: WatcherKind) -> Watcher {
+    pub fn watch(&self, kind: WatcherKind, role: WatcherRole) -> Watcher {
         let (sender, messages) = mpsc::channel(UNREAD_MESSAGES_MAX);
         let mut state = self.state();
         for open in state.open.values() {
@@ -155,7 +172,7 @@ impl ApprovalQueue {
         }
         state.last += 1;
         let number = state.last;
-        state.watchers.insert(number, sender);
+        state.watchers.insert(number, ConnectedWatcher { messages: sender, role });
         Watcher { queue: self.clone(), number, kind, messages }
     }
 
@@ -194,13 +211,24 @@ impl Watcher {
         self.messages.recv().await
     }
 
+    /// Changes what the watcher does with questions from now on.
+    pub fn set_role(&self, role: WatcherRole) {
+        if let Some(watcher) = self.queue.state().watchers.get_mut(&self.number) {
+            watcher.role = role;
+        }
+    }
+
     /// Applies the watcher's answer to a pending question.
     ///
     /// # Errors
-    /// Fails if the question is closed or unknown, if the digest does not match the question, or if the question does
-    /// not offer the scope.
+    /// Fails if the watcher is no approver, if the question is closed or unknown, if the digest does not match the
+    /// question, or if the question does not offer the scope.
     pub fn answer(&self, answer: &ApproverAnswer) -> Result<(), AnswerError> {
         let mut state = self.queue.state();
+        let is_approver = |watcher: &ConnectedWatcher| watcher.role == WatcherRole::Approver;
+        if !state.watchers.get(&self.number).is_some_and(is_approver) {
+            return Err(AnswerError::Observer);
+        }
         let Some(open) = state.open.get(&answer.id) else {
             let closed = state.closed.iter().find(|(id, _)| *id == answer.id);
             return Err(closed.map_or(AnswerError::Unknown, |(_, error)| *error));
@@ -258,9 +286,11 @@ mod tests {
     #[tokio::test]
     async fn the_first_valid_answer_counts_and_every_other_is_refused() {
         let queue = ApprovalQueue::default();
-        assert!(!queue.has_watchers());
-        let (mut first, second) =
-            (queue.watch(WatcherKind::Socket(None)), queue.watch(WatcherKind::Terminal));
+        assert!(!queue.has_approvers());
+        let (mut first, second) = (
+            queue.watch(WatcherKind::Socket(None), WatcherRole::Approver),
+            queue.watch(WatcherKind::Terminal, WatcherRole::Approver),
+        );
         let asking = tokio::spawn({
             let queue = queue.clone();
             async move { queue.ask(ask(), LONG).await }
@@ -283,23 +313,43 @@ mod tests {
         assert_eq!(outcome, Some((PromptOutcome::Approved(Approval::Execution), AnswerChannel::Terminal)));
         assert_eq!(first.next().await.as_deref(), Some(&FromSupervisor::Gone(id)));
         drop((first, second));
-        assert!(!queue.has_watchers());
+        assert!(!queue.has_approvers());
     }
 
     #[tokio::test]
     async fn a_closed_question_accepts_no_answer() {
         let queue = ApprovalQueue::default();
         assert_eq!(queue.ask(ask(), Duration::from_millis(1)).await, None);
-        let watcher = queue.watch(WatcherKind::Socket(None));
+        let watcher = queue.watch(WatcherKind::Socket(None), WatcherRole::Approver);
         assert_eq!(watcher.answer(&answer(1, "d1", Approval::Once)), Err(AnswerError::Closed));
         // A watcher who connects late receives the pending questions, and is notified when one is closed.
         let mut late = {
             let asking = queue.ask(ask(), LONG);
             tokio::pin!(asking);
             assert!(futures_util::poll!(&mut asking).is_pending());
-            queue.watch(WatcherKind::Socket(None))
+            queue.watch(WatcherKind::Socket(None), WatcherRole::Approver)
         };
         assert!(matches!(late.next().await.as_deref(), Some(FromSupervisor::Ask(_))));
         assert!(matches!(late.next().await.as_deref(), Some(FromSupervisor::Gone(_))));
+    }
+
+    #[tokio::test]
+    async fn an_observer_sees_questions_and_is_no_approver() {
+        let queue = ApprovalQueue::default();
+        let mut observer = queue.watch(WatcherKind::Socket(None), WatcherRole::Observer);
+        assert!(!queue.has_approvers());
+        let asking = queue.ask(ask(), LONG);
+        tokio::pin!(asking);
+        assert!(futures_util::poll!(&mut asking).is_pending());
+        let Some(FromSupervisor::Ask(shown)) = observer.next().await.as_deref().cloned() else {
+            panic!("no question")
+        };
+        let approval = answer(shown.id, "d1", Approval::Once);
+        assert_eq!(observer.answer(&approval), Err(AnswerError::Observer));
+        observer.set_role(WatcherRole::Approver);
+        assert!(queue.has_approvers());
+        assert_eq!(observer.answer(&approval), Ok(()), "control: as an approver");
+        observer.set_role(WatcherRole::Observer);
+        assert!(!queue.has_approvers());
     }
 }

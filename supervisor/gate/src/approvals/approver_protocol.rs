@@ -56,7 +56,7 @@ impl ApprovalQuestion {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromSupervisor {
-    /// The watcher is registered and can answer. Contains the version of the protocol.
+    /// The watcher is registered. Contains the version of the protocol.
     Watching(u32),
     Ask(Box<ApprovalQuestion>),
     /// The question with this number is closed: it was answered or timed out, or its execution has ended.
@@ -75,8 +75,11 @@ pub enum FromSupervisor {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromApprover {
-    /// Registers the watcher. This must be the first message. Contains the version of the protocol.
+    /// Registers a watcher that can answer: an approver. This or [`FromApprover::Observe`] must be the first message;
+    /// later, either changes what the watcher is. Contains the version of the protocol.
     Watch(u32),
+    /// Registers a watcher that cannot answer. Questions do not wait for it.
+    Observe(u32),
     Answer(ApproverAnswer),
 }
 

@@ -203,9 +203,9 @@ impl ApprovalBatcher {
         let client = self.context.caller.ai_client.as_ref();
         let client = client.filter(|_| approvers.approver_kind() == ApproverKind::Any);
         let client = client.filter(|client| client.supports(QuestionKind::Form));
-        let has_watchers = approvers.queue().has_watchers();
+        let has_approvers = approvers.queue().has_approvers();
         let asked =
-            [client.map(|_| AnswerChannel::Client), has_watchers.then_some(AnswerChannel::Local(None))];
+            [client.map(|_| AnswerChannel::Client), has_approvers.then_some(AnswerChannel::Local(None))];
         for asked in asked.into_iter().flatten() {
             channel.get_or_insert(asked);
             if let Err(refusal) = calls.iter().try_for_each(|call| self.record(call, "asked", Some(asked))) {
@@ -221,7 +221,7 @@ impl ApprovalBatcher {
         };
         let first = tokio::select! {
             answer = of_client => Some(answer),
-            outcome = &mut of_watchers, if has_watchers => {
+            outcome = &mut of_watchers, if has_approvers => {
                 let (outcome, used_channel) = outcome;
                 *channel = used_channel.or(*channel);
                 return outcome;
@@ -232,7 +232,7 @@ impl ApprovalBatcher {
                 *channel = Some(AnswerChannel::Client);
                 outcome
             }
-            Some(Err(refusal)) if !has_watchers => {
+            Some(Err(refusal)) if !has_approvers => {
                 if refusal == Refusal::DeclinedAtOnce {
                     // For the operator, since the model cannot change it.
                     tracing::warn!(

@@ -17,6 +17,14 @@ pub struct LoginLink {
     pub token: String,
 }
 
+impl LoginLink {
+    /// Returns what follows the address of the page. The secret is in the fragment, which browsers do not send.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("/#token={}", self.token)
+    }
+}
+
 /// The one-time links that were created and not used yet.
 pub(super) struct LoginLinks {
     lifetime: Duration,

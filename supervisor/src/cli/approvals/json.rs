@@ -1,10 +1,10 @@
 //! JSON mode of `lockhouse approvals`: prints the messages of all supervisors as JSON lines, each with the
 //! supervisor's process id, and reads answers in the same format.
 
-use lockhouse_gate::ApproverAnswer;
+use lockhouse_gate::{ApproverAnswer, WatcherRole};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::stdin_lines::StdinLines;
 use super::terminal_prompt::{ApproverReply, SupervisorEvent};
@@ -19,11 +19,12 @@ struct AnswerLine {
 }
 
 /// Prints the supervisors' messages and relays the approver's answers until standard output is closed. When
-/// standard input ends, only the relaying of answers stops.
+/// standard input ends, nobody can answer any more, and the command only observes.
 pub(super) async fn converse(
     mut lines: StdinLines,
     mut events: mpsc::Receiver<SupervisorEvent>,
     replies: mpsc::Sender<ApproverReply>,
+    role: &watch::Sender<WatcherRole>,
 ) {
     let mut input_is_open = true;
     while !output::is_closed() {
@@ -33,7 +34,10 @@ pub(super) async fn converse(
                 None => return,
             },
             line = lines.next(), if input_is_open => match line.as_deref().map(serde_json::from_str) {
-                None => input_is_open = false,
+                None => {
+                    input_is_open = false;
+                    role.send_replace(WatcherRole::Observer);
+                }
                 Some(Ok(AnswerLine { supervisor, answer })) => {
                     if replies.send(ApproverReply { supervisor, answer }).await.is_err() {
                         return;

@@ -9,9 +9,9 @@ use interprocess::local_socket::tokio::Stream;
 use interprocess::local_socket::traits::tokio::Stream as _;
 use interprocess::local_socket::{GenericFilePath, ToFsName};
 use lockhouse_engine::control_socket::{self, LINE_BYTES_MAX, VERSION, read_line, socket_path, write_line};
-use lockhouse_gate::{FromApprover, FromSupervisor};
+use lockhouse_gate::{FromApprover, FromSupervisor, WatcherRole};
 use tokio::io::BufReader;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::ANSWERS_MAX;
 use super::terminal_prompt::{ApproverReply, SupervisorEvent};
@@ -20,10 +20,12 @@ use super::terminal_prompt::{ApproverReply, SupervisorEvent};
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Connects to every supervisor of this user that runs now or starts later, forwards their messages to `events`, and
-/// sends each reply to the supervisor that asked. Returns when the channel `replies` is closed.
+/// sends each reply to the supervisor that asked. `role` says whether a person can answer, and may change. Returns when
+/// the channel `replies` is closed.
 pub(in crate::cli) async fn watch(
     events: mpsc::Sender<SupervisorEvent>,
     mut replies: mpsc::Receiver<ApproverReply>,
+    role: watch::Receiver<WatcherRole>,
 ) {
     let mut connected: BTreeMap<PathBuf, (u32, mpsc::Sender<FromApprover>)> = BTreeMap::new();
     let mut poll = tokio::time::interval(POLL_INTERVAL);
@@ -37,8 +39,8 @@ pub(in crate::cli) async fn watch(
                     }
                     let (to, answers) = mpsc::channel(ANSWERS_MAX);
                     connected.insert(path.clone(), (pid, to));
-                    let events = events.clone();
-                    tokio::spawn(async move { converse(&path, pid, events, answers).await });
+                    let (events, role) = (events.clone(), role.clone());
+                    tokio::spawn(async move { converse(&path, pid, events, answers, role).await });
                 }
             }
             reply = replies.recv() => {
@@ -62,6 +64,7 @@ async fn converse(
     pid: u32,
     events: mpsc::Sender<SupervisorEvent>,
     mut answers: mpsc::Receiver<FromApprover>,
+    mut role: watch::Receiver<WatcherRole>,
 ) {
     let Ok(name) = path.to_fs_name::<GenericFilePath>() else { return };
     // The next supervisor that starts removes sockets on which no process listens.
@@ -70,7 +73,8 @@ async fn converse(
         return;
     }
     let (mut from, mut to) = (BufReader::new(&stream), &stream);
-    if write_line(&mut to, &FromApprover::Watch(VERSION)).await.is_err() {
+    let first = registration(*role.borrow_and_update());
+    if write_line(&mut to, &first).await.is_err() {
         return;
     }
     let receiving = async {
@@ -83,8 +87,13 @@ async fn converse(
         }
     };
     let sending = async {
-        while let Some(answer) = answers.recv().await {
-            if write_line(&mut to, &answer).await.is_err() {
+        loop {
+            let message = tokio::select! {
+                answer = answers.recv() => answer,
+                changed = role.changed() => changed.ok().map(|()| registration(*role.borrow_and_update())),
+            };
+            let Some(message) = message else { return };
+            if write_line(&mut to, &message).await.is_err() {
                 return;
             }
         }
@@ -94,4 +103,12 @@ async fn converse(
         () = sending => {}
     }
     let _ = events.send(SupervisorEvent { supervisor: pid, message: None }).await;
+}
+
+/// Returns the message that registers a watcher with this role.
+fn registration(role: WatcherRole) -> FromApprover {
+    match role {
+        WatcherRole::Approver => FromApprover::Watch(VERSION),
+        WatcherRole::Observer => FromApprover::Observe(VERSION),
+    }
 }

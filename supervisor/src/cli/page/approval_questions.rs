@@ -1,15 +1,16 @@
 //! The pending questions about calls that require approval, in all Lockhouse processes of this user. While a page is
-//! open, this process is one of their watchers, as `lockhouse approvals` is.
+//! open, this process is one of their watchers: an approver, as `lockhouse approvals` is, if a person with an open page
+//! may answer, and otherwise an observer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use lockhouse_gate::{ApprovalQuestion, ApproverAnswer, FromSupervisor};
+use lockhouse_gate::{ApprovalQuestion, ApproverAnswer, FromSupervisor, WatcherRole};
 use lockhouse_page::{ActionError, ErrorCode, Section, Sections, text};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{AFTER_LAST_PAGE, wait_for_no_page};
 use crate::cli::approvals::supervisors;
@@ -56,6 +57,7 @@ impl ApprovalQuestions {
             }
             let (events, mut received_events) = mpsc::channel(EVENTS_MAX);
             let (answers, to_send) = mpsc::channel(ANSWERS_MAX);
+            let role = watch::Sender::new(WatcherRole::Observer);
             *self.0.lock() = State { answers: Some(answers), ..State::default() };
             self.publish(sections);
             let receiving = async {
@@ -66,7 +68,8 @@ impl ApprovalQuestions {
             };
             tokio::select! {
                 () = receiving => {}
-                () = supervisors::watch(events, to_send) => {}
+                () = set_role(&role, sections.administrator_pages()) => {}
+                () = supervisors::watch(events, to_send, role.subscribe()) => {}
                 () = wait_for_no_page(&mut open_pages, AFTER_LAST_PAGE) => {}
             }
             *self.0.lock() = State::default();
@@ -94,6 +97,18 @@ impl ApprovalQuestions {
             Ok(()) => Ok(json!({"result": "taken"})),
             Err(reason) => Err(ActionError::new(ErrorCode::Refused, reason)),
         }
+    }
+}
+
+/// Makes this process an approver while a page of an administrator is open, and an observer otherwise. Never returns.
+async fn set_role(role: &watch::Sender<WatcherRole>, mut pages: watch::Receiver<usize>) {
+    loop {
+        if pages.wait_for(|count| *count > 0).await.is_err() {
+            return;
+        }
+        role.send_replace(WatcherRole::Approver);
+        wait_for_no_page(&mut pages, AFTER_LAST_PAGE).await;
+        role.send_replace(WatcherRole::Observer);
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use http::header::AUTHORIZATION;
+use lockhouse_base::http_checks::host_check::HostName;
 use lockhouse_front::access::Authenticator;
 use lockhouse_page::{ListenAddress, TokenCheck, TokenLogin, Viewer};
 
@@ -14,7 +15,7 @@ use crate::config::{self, Files, PageSettings};
 /// The page of a service, from the table `[page]`.
 pub(super) struct ServicePage {
     pub(super) listen: ListenAddress,
-    pub(super) hosts: Vec<String>,
+    pub(super) hosts: Vec<HostName>,
     pub(super) token_check: TokenCheck,
 }
 

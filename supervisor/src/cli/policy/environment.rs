@@ -35,6 +35,11 @@ impl Environment {
         call.with_resolved_paths(links)
     }
 
+    /// Whether the configuration could be loaded, so that the servers are known.
+    pub(super) fn is_known(&self) -> bool {
+        self.settings.is_some()
+    }
+
     /// Returns the names of the configured servers. There are none if the configuration cannot be loaded.
     pub(super) fn servers(&self) -> impl Iterator<Item = &ServerName> {
         self.settings.iter().flat_map(|settings| {

@@ -3,11 +3,11 @@
 
 use std::process::ExitCode;
 
-use lockhouse_catalog::tool_members;
+use lockhouse_catalog::{Catalogue, tool_members};
 use lockhouse_policies::{
     Call, CallTarget, ClientName, ConsideredStatement, Explanation, SKILLS, most_similar_name, printable,
 };
-use lockhouse_protocol::{PromptName, ResourceUri, ServerName};
+use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 use serde_json::{Map, Value, json};
 
 use super::environment::Environment;
@@ -103,25 +103,15 @@ pub(super) fn notes(environment: &mut Environment, call: &Call) -> Vec<String> {
     if server.as_str() == SKILLS {
         return Vec::new();
     }
-    let did_you_mean =
-        |name: Option<&str>| name.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-    if !environment.servers().any(|name| name == server) {
-        let suggestion = most_similar_name(server.as_str(), environment.servers().map(ServerName::as_str));
-        return vec![format!("no server {server} is configured{}", did_you_mean(suggestion))];
+    if let Some(missing) = missing_server(environment, server) {
+        return vec![missing];
     }
     let Some(catalogue) = environment.catalogue(server) else {
         return vec![format!(
             "the tools of {server} are not known yet, so tool `{tool}` may not exist: run `lockhouse server test {server}` to connect to it"
         )];
     };
-    let Some(known) = catalogue.tool(tool) else {
-        let suggestion =
-            most_similar_name(tool.as_str(), catalogue.tools.iter().map(|tool| tool.name.as_str()));
-        return vec![format!(
-            "{server} had no tool `{tool}` when it was last connected{}",
-            did_you_mean(suggestion)
-        )];
-    };
+    let Some(known) = catalogue.tool(tool) else { return vec![missing_tool(catalogue, server, tool)] };
     let members = tool_members(known);
     let unknown = call.arguments.keys().filter(|name| !members.has(name));
     unknown
@@ -131,6 +121,25 @@ pub(super) fn notes(environment: &mut Environment, call: &Call) -> Vec<String> {
         })
         .take(NOTES_MAX)
         .collect()
+}
+
+/// Returns a text that says that no server of this name is configured, with the most similar name. `None` if one is.
+pub(super) fn missing_server(environment: &Environment, server: &ServerName) -> Option<String> {
+    if environment.servers().any(|name| name == server) {
+        return None;
+    }
+    let suggestion = most_similar_name(server.as_str(), environment.servers().map(ServerName::as_str));
+    Some(format!("no server {server} is configured{}", did_you_mean(suggestion)))
+}
+
+/// Returns a text that says that a server has no tool of this name, with the most similar name.
+pub(super) fn missing_tool(catalogue: &Catalogue, server: &ServerName, tool: &ToolName) -> String {
+    let suggestion = most_similar_name(tool.as_str(), catalogue.tools.iter().map(|tool| tool.name.as_str()));
+    format!("{server} had no tool `{tool}` when it was last connected{}", did_you_mean(suggestion))
+}
+
+fn did_you_mean(name: Option<&str>) -> String {
+    name.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
 pub(super) fn to_json(explanation: &Explanation, notes: &[String]) -> Value {

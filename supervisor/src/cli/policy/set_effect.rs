@@ -7,10 +7,11 @@ use std::process::ExitCode;
 
 use data_encoding::HEXLOWER;
 use lockhouse_base::text_files;
+use lockhouse_catalog::Catalogue;
 use lockhouse_gate::PolicyFile;
 use lockhouse_gate::policy_text::unified_diff;
 use lockhouse_policies::{
-    Call, CallTarget, Effect, Explanation, Pattern, PatternKind, Policy, Source, printable,
+    Call, CallTarget, Effect, Explanation, Pattern, PatternKind, Policy, SKILLS, Source, printable,
 };
 use lockhouse_protocol::{ServerName, ToolName};
 use sha2::{Digest as _, Sha256};
@@ -28,6 +29,9 @@ pub(in crate::cli) struct Arguments {
     /// SERVER.TOOL, or SERVER.PREFIX* for all tools whose names begin with the prefix
     #[arg(value_name = "SERVER.TOOL")]
     tool: String,
+    /// Make the change even if no server, or no tool of it, has this name yet
+    #[arg(long)]
+    unknown: bool,
     /// Show the change and its effect, without changing the file
     #[arg(long)]
     dry_run: bool,
@@ -47,12 +51,25 @@ struct Target {
 
 /// Changes the policy file so that the tools have the effect `wanted`, and prints the change and what is decided about
 /// the tools now. The exit status is 0 even if another part of the policy still decides otherwise about some calls; it
-/// is 2 if an entry of `deny` or a rule overrides the change, and then the file is not changed.
+/// is 2 if an entry of `deny` or a rule overrides the change, or if it would match nothing that is known, and then the
+/// file is not changed.
 pub(super) fn set_effect(files: &Files, arguments: &Arguments, wanted: Effect) -> Result<ExitCode, ExitCode> {
     let target = parse_target(&arguments.tool)?;
     let failed = |error: ConfigError| print_config_error(&error);
     let path = config::editable_policy(files).map_err(failed)?;
     let file = PolicyFile::new(path.clone());
+    let mut environment = Environment::load(&Files { policy: Some(path.clone()), ..files.clone() });
+    let note = match check_names(&mut environment, &target) {
+        Ok(note) => note,
+        Err(missing) if arguments.unknown => Some(missing),
+        Err(missing) => {
+            eprintln!(
+                "lockhouse: {} was not changed: {missing}. --unknown makes the change nevertheless",
+                printable(&path.display().to_string())
+            );
+            return Err(ExitCode::from(USAGE));
+        }
+    };
     let before = match path.exists() {
         true => Some(file.read().map_err(|error| failed(error.into()))?),
         false => None,
@@ -72,8 +89,7 @@ pub(super) fn set_effect(files: &Files, arguments: &Arguments, wanted: Effect) -
         failed(faults.into())
     })?;
     let policy = config::restrict_by_requirements(own).map_err(failed)?;
-    let mut environment = Environment::load(&Files { policy: Some(path.clone()), ..files.clone() });
-    let (decisions, notes) = examine(&mut environment, &policy, &target);
+    let decisions = examine(&mut environment, &policy, &target);
     let changed = text != Some(edit.text.as_str());
     let digest = change_digest(&path, text, &edit.text);
     if arguments.digest.as_ref().is_some_and(|shown| *shown != digest) {
@@ -100,7 +116,7 @@ pub(super) fn set_effect(files: &Files, arguments: &Arguments, wanted: Effect) -
         digest,
         edit,
         decisions,
-        notes,
+        notes: note.into_iter().collect(),
     };
     if arguments.json {
         report.print_json()
@@ -178,38 +194,48 @@ fn write(file: &PolicyFile, path: &Path, before: Option<&str>, edit: &EditedPoli
 }
 
 /// Returns the decisions of the policy about calls without arguments: of the tool, or of the known tools that match
-/// the prefix. Also returns notes about names that are not known to exist.
-fn examine(
-    environment: &mut Environment,
-    policy: &Policy,
-    target: &Target,
-) -> (Vec<Explanation>, Vec<String>) {
+/// the prefix.
+fn examine(environment: &mut Environment, policy: &Policy, target: &Target) -> Vec<Explanation> {
     let Target { server, pattern } = target;
-    let explain = |environment: &mut Environment, tool: ToolName| {
-        let call = environment.complete(policy, Call::new(server, CallTarget::Tool(tool)));
-        (lockhouse_policies::explain(policy, &call), call)
+    let tools = match ToolName::new(pattern.to_string()) {
+        Ok(tool) => vec![tool],
+        Err(_) => environment.catalogue(server).map_or_else(Vec::new, |known| matching_tools(known, pattern)),
     };
-    if let Ok(tool) = ToolName::new(pattern.to_string()) {
-        let (explanation, call) = explain(environment, tool);
-        return (vec![explanation], explain::notes(environment, &call));
+    let explain = |tool| {
+        let call = environment.complete(policy, Call::new(server, CallTarget::Tool(tool)));
+        lockhouse_policies::explain(policy, &call)
+    };
+    tools.into_iter().map(explain).collect()
+}
+
+/// Checks that an entry for the target matches something. Returns a note if that is not known yet. `Err` says that there
+/// is no such server, or that none of its tools matches.
+fn check_names(environment: &mut Environment, target: &Target) -> Result<Option<String>, String> {
+    let Target { server, pattern } = target;
+    if server.as_str() == SKILLS || !environment.is_known() {
+        return Ok(None);
     }
-    if !environment.servers().any(|name| name == server) {
-        return (Vec::new(), vec![format!("no server {server} is configured")]);
+    if let Some(missing) = explain::missing_server(environment, server) {
+        return Err(missing);
     }
     let Some(catalogue) = environment.catalogue(server) else {
-        let note = format!(
-            "the tools of {server} are not known yet: run `lockhouse server test {server}` to connect to it"
-        );
-        return (Vec::new(), vec![note]);
+        return Ok(Some(format!(
+            "the tools of {server} are not known yet, so `{pattern}` may match nothing: run `lockhouse server test {server}` to connect to it"
+        )));
     };
+    // An entry for all tools also applies to those that the server has later.
+    if pattern.to_string() == "*" || !matching_tools(catalogue, pattern).is_empty() {
+        return Ok(None);
+    }
+    Err(match ToolName::new(pattern.to_string()) {
+        Ok(tool) => explain::missing_tool(catalogue, server, &tool),
+        Err(_) => format!("{server} had no tool that matches `{pattern}` when it was last connected"),
+    })
+}
+
+fn matching_tools(catalogue: &Catalogue, pattern: &Pattern) -> Vec<ToolName> {
     let names = catalogue.tools.iter().map(|tool| tool.name.clone());
-    let tools: Vec<ToolName> =
-        names.filter(|tool| pattern.permits(&CallTarget::Tool(tool.clone()))).collect();
-    let notes = match tools.is_empty() {
-        true => vec![format!("{server} had no tool that matches `{pattern}` when it was last connected")],
-        false => Vec::new(),
-    };
-    (tools.into_iter().map(|tool| explain(environment, tool).0).collect(), notes)
+    names.filter(|tool| pattern.permits(&CallTarget::Tool(tool.clone()))).collect()
 }
 
 impl std::fmt::Display for Target {

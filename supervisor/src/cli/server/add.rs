@@ -1,6 +1,7 @@
 //! `lockhouse server add`: adds an upstream server to the configuration.
 
 mod new_server;
+mod typed_value;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,14 +32,15 @@ pub(in crate::cli) struct Arguments {
     /// stdio or http [default: http for a URL, otherwise stdio]
     #[arg(short, long)]
     transport: Option<String>,
-    /// Set a variable in the server's environment
-    #[arg(short, long, value_name = "KEY=VALUE")]
+    /// Set a variable in the server's environment. Without =VALUE, the value is typed, or read from standard input: other
+    /// users of this machine can see the arguments of a command
+    #[arg(short, long, value_name = "KEY[=VALUE]")]
     env: Vec<String>,
     /// Pass a variable of Lockhouse's own environment to the server
     #[arg(long, value_name = "KEY")]
     env_from: Vec<String>,
-    /// Send this header with every request
-    #[arg(short = 'H', long, value_name = "NAME: VALUE")]
+    /// Send this header with every request. Without a value, it is typed, or read from standard input
+    #[arg(short = 'H', long, value_name = "NAME[: VALUE]")]
     header: Vec<String>,
     /// Start the server in this directory
     #[arg(long, value_name = "DIR")]
@@ -58,7 +60,8 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) async fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
-    let mut server = NewServer::new(arguments).map_err(|invalid| print_error(&invalid, USAGE))?;
+    let server = NewServer::new(arguments, &mut typed_value::read);
+    let mut server = server.map_err(|invalid| print_error(&invalid, USAGE))?;
     // A configuration file given by --config that does not exist is created.
     let is_new = files.config.as_ref().is_some_and(|named| !named.exists());
     let servers = if is_new { BTreeMap::new() } else { super::load(files)?.engine.servers };
@@ -77,7 +80,7 @@ pub(super) async fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode
         return Err(print_config_error(&error));
     }
     println!("added {name} to {}", path.display());
-    print_stored(&stored);
+    print_stored(&stored, &server);
     remove_unused(&replaced, &text);
     warn(&server);
     warn_if_unused(files, &name);
@@ -126,9 +129,9 @@ fn name_conflict(
     })
 }
 
-/// Prints which values were moved to files as secrets. Warns if one of them is an argument of the server's command
-/// line, which other users of this machine can see.
-fn print_stored(stored: &[StoredSecret]) {
+/// Prints which values were moved to files as secrets. Warns if one of them was an argument of this command, or is an
+/// argument of the server's command line: other users of this machine can see both.
+fn print_stored(stored: &[StoredSecret], server: &NewServer) {
     for StoredSecret { name, file, .. } in stored {
         println!(
             "the value of {name} looks like a secret: it was moved to {}, which only you can read, and the configuration refers to that file",
@@ -137,7 +140,12 @@ fn print_stored(stored: &[StoredSecret]) {
     }
     if stored.iter().any(|stored| stored.in_command_line) {
         eprintln!(
-            "lockhouse: warning: other users of this machine can see the server's arguments while it runs: if the server accepts the secret in an environment variable, pass it with -e KEY=VALUE"
+            "lockhouse: warning: other users of this machine can see the server's arguments while it runs: if the server accepts the secret in an environment variable, pass it with -e KEY"
+        );
+    }
+    if stored.iter().any(|stored| !server.typed.contains(&stored.name)) {
+        eprintln!(
+            "lockhouse: warning: other users of this machine could see the secret in the arguments of this command, and shells keep it in their history: with -e KEY or -H NAME, `lockhouse server add` asks for the value"
         );
     }
 }
@@ -189,10 +197,10 @@ struct StoredSecret {
 /// file `config`. On failure, deletes the files that it has written.
 fn store_secrets(server: &mut NewServer, config: &Path) -> Result<Vec<StoredSecret>, ConfigError> {
     let directory = config::secrets_directory().unwrap_or_else(|| config.with_file_name("secrets"));
-    let server_name = server.name.to_string();
+    let (server_name, typed) = (server.name.to_string(), server.typed.clone());
     let (mut stored, mut failed) = (Vec::new(), None);
     server.replace_secrets(|name, value, in_command_line| {
-        if failed.is_some() || !config::looks_secret(name, value) {
+        if failed.is_some() || !(typed.contains(name) || config::looks_secret(name, value)) {
             return None;
         }
         let name = if name.is_empty() { "an argument" } else { name };

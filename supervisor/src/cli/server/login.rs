@@ -2,8 +2,8 @@
 
 mod callback;
 
-use std::io::{BufRead, IsTerminal};
-use std::process::{Command, ExitCode, Stdio};
+use std::io::BufRead;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use lockhouse_audit::LoginStep;
@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 
 use self::callback::Callback;
 use crate::cli::command_audit_log::{CommandAuditLog, RecordError};
+use crate::cli::desktop_browser;
 use crate::cli::terminal::sanitize;
 use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error};
 use crate::config::{Files, Settings};
@@ -56,7 +57,7 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
     let callback = match Callback::listen(port).await {
         Ok(callback) => callback,
         Err(error) => {
-            eprintln!("lockhouse: cannot listen on 127.0.0.1:{port} for the browser: {error}");
+            eprintln!("lockhouse: cannot listen at localhost:{port} for the browser: {error}");
             return ExitCode::from(UNAVAILABLE);
         }
     };
@@ -66,8 +67,9 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
         Err(status) => return status,
     };
     println!("To log in to {name}, open this address in a browser:\n\n  {}\n", login.address);
-    if !arguments.no_browser {
-        open_browser(login.address.as_str());
+    if !arguments.no_browser && desktop_browser::is_available() {
+        callback.await_browser(&login.address);
+        desktop_browser::open(callback.port());
     }
     println!("If the browser is on another machine, paste here the address that it is redirected to.");
     let Some(answer) = wait_for_redirect(&callback, &login.state).await else {
@@ -183,15 +185,4 @@ fn pasted_lines() -> mpsc::Receiver<String> {
         }
     });
     receiver
-}
-
-/// Opens the address in a browser if there is a graphical session and standard output is a terminal.
-fn open_browser(address: &str) {
-    let has_screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
-    if has_screen && std::io::stdout().is_terminal() {
-        let mut command = Command::new("xdg-open");
-        command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // A failure does not matter: the address is printed as well.
-        let _ = command.spawn();
-    }
 }

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use lockhouse_policies::most_similar_name;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ConfinementProfile, ServerDefinition, ServerLimits, StoragePaths};
 
 use super::Arguments;
 use super::client_change::ClientFile;
 use super::inventory::{Found, Inventory, counted};
-use crate::cli::confirmation::{ask_no_yes, ask_words, ask_yes_no};
+use crate::cli::confirmation::{NoAnswer, ask_no_yes, ask_valid, ask_yes_no, words};
 use crate::cli::import::candidate::Candidate;
 use crate::cli::init::{choose_mode, targets};
 use crate::cli::sandbox;
@@ -58,25 +59,28 @@ impl<'i> NewServer<'i> {
 }
 
 impl<'i> Decisions<'i> {
-    /// Asks the questions. Returns `None` if an answer is not valid, after it was reported.
+    /// Asks the questions, each until its answer is valid.
+    ///
+    /// # Errors
+    /// [`NoAnswer`] if the input ends.
     pub(super) fn ask(
         inventory: &'i Inventory,
         files: &Files,
         arguments: &Arguments,
         places: &StoragePaths,
         environment: &Environment,
-    ) -> Option<Self> {
+    ) -> Result<Self, NoAnswer> {
         let asks = arguments.confirmation.asks();
         let mut chosen = choose_servers(inventory, asks)?;
         leave_private(&mut chosen, asks);
         let mut servers: Vec<NewServer> = chosen.iter().filter_map(|found| NewServer::new(found)).collect();
-        propose_sandbox(&mut servers, arguments, places, environment);
+        propose_sandbox(&mut servers, arguments, places, environment)?;
         let moves = !arguments.keep
             && !chosen.is_empty()
             && (!asks
                 || ask_no_yes(
                     "Move these servers out of the AI clients' files? Copies are kept, and `lockhouse setup --undo` puts them back.",
-                ));
+                )?);
         let has_policy = config::find_policy(files).is_some();
         let has_servers = inventory.has_configured || !servers.is_empty();
         let writes_policy = !has_policy
@@ -85,11 +89,11 @@ impl<'i> Decisions<'i> {
             && (!asks
                 || ask_no_yes(
                     "Write a first policy? It allows the tools that declare themselves read-only, and denies all others.",
-                ));
+                )?);
         let clients = choose_clients(&targets(None, environment), asks)?;
         let mode = choose_mode(arguments.mode, arguments.confirmation)?;
         let files = client_files(&clients, &chosen, moves, environment);
-        Some(Self { servers, moves, mode, writes_policy, files })
+        Ok(Self { servers, moves, mode, writes_policy, files })
     }
 
     /// Prints what is written into Lockhouse's own files. Returns whether there is anything to write. `path` is the
@@ -135,24 +139,30 @@ impl<'i> Decisions<'i> {
 
 /// Asks whether the new servers that are processes run in a sandbox, and sets it. Without questions, they do. Does
 /// nothing if the servers are not started now, since only a start shows whether a server works in the sandbox.
+///
+/// # Errors
+/// [`NoAnswer`].
 fn propose_sandbox(
     servers: &mut [NewServer<'_>],
     arguments: &Arguments,
     places: &StoragePaths,
     environment: &Environment,
-) {
+) -> Result<(), NoAnswer> {
     if !servers.iter().any(|server| server.entry.is_process()) {
-        return;
+        return Ok(());
     }
     if arguments.no_connect {
         println!(
             "no sandbox is proposed, since the servers are not started: sandbox = {{ profile = \"default\" }} sets one later\n"
         );
-        return;
+        return Ok(());
     }
     match sandbox::describe_profile() {
         Ok(description) => println!("{description}:"),
-        Err(reason) => return println!("the servers run without a sandbox: {reason}\n"),
+        Err(reason) => {
+            println!("the servers run without a sandbox: {reason}\n");
+            return Ok(());
+        }
     }
     for server in servers.iter() {
         // A server that cannot be resolved cannot be started, which is reported then.
@@ -162,31 +172,25 @@ fn propose_sandbox(
     }
     println!();
     let question = "Run these servers in the sandbox? One that does not list its tools in it runs without.";
-    if !arguments.confirmation.asks() || ask_no_yes(question) {
+    if !arguments.confirmation.asks() || ask_no_yes(question)? {
         servers.iter_mut().for_each(|server| server.entry.set_sandbox(Some(ConfinementProfile::Default)));
     }
+    Ok(())
 }
 
 /// Asks which servers Lockhouse takes over. Returns them with the same servers of other AI clients, and with those that
 /// Lockhouse has already.
-fn choose_servers(inventory: &Inventory, asks: bool) -> Option<Vec<&Found>> {
+fn choose_servers(inventory: &Inventory, asks: bool) -> Result<Vec<&Found>, NoAnswer> {
     let mut servers: Vec<&Found> = inventory.servers.iter().filter(|found| found.name().is_some()).collect();
     if !asks || servers.is_empty() {
-        return Some(servers);
+        return Ok(servers);
     }
-    let words = ask_words("Which servers does Lockhouse take over: names, all, or none? [all]");
-    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] | ["all"] => return Some(servers),
-        ["none"] => return Some(Vec::new()),
-        _ => {}
-    }
-    let is_known = |word: &&String| servers.iter().any(|found| is_named(found, word));
-    if let Some(unknown) = words.iter().find(|word| !is_known(word)) {
-        eprintln!("lockhouse: nothing was written: there is no server {} to take over", sanitize(unknown));
-        return None;
-    }
-    servers.retain(|found| words.iter().any(|word| is_named(found, word)));
-    Some(servers)
+    let names: Vec<&str> = servers.iter().filter_map(|found| found.name()).map(ServerName::as_str).collect();
+    let question = "Which servers does Lockhouse take over: names, all, or none? [all]";
+    let chosen = ask_valid(question, |answer| chosen_names(answer, &names, "server"))?;
+    servers
+        .retain(|found| found.name().is_some_and(|name| chosen.iter().any(|chosen| chosen == name.as_str())));
+    Ok(servers)
 }
 
 /// Says which of the chosen servers are private to a project, and asks whether Lockhouse takes them over nevertheless:
@@ -212,35 +216,39 @@ fn leave_private(chosen: &mut Vec<&Found>, asks: bool) {
     chosen.retain(|found| found.candidate.project.is_none() || found.candidate.imported().is_none());
 }
 
-fn is_named(found: &Found, word: &str) -> bool {
-    found.name().is_some_and(|name| name.as_str() == word)
-}
-
 /// Asks which AI clients get an entry for Lockhouse.
-fn choose_clients(targets: &[(AiClient, PathBuf)], asks: bool) -> Option<Vec<(AiClient, PathBuf)>> {
+fn choose_clients(targets: &[(AiClient, PathBuf)], asks: bool) -> Result<Vec<(AiClient, PathBuf)>, NoAnswer> {
     if targets.is_empty() {
         println!("no AI client's file was found; `lockhouse init --client NAME` creates one");
     }
     if !asks || targets.is_empty() {
-        return Some(targets.to_vec());
+        return Ok(targets.to_vec());
     }
     let name = |client: AiClient| {
         client.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     };
     let names: Vec<String> = targets.iter().map(|(client, _)| name(*client)).collect();
-    let words =
-        ask_words(&format!("Add Lockhouse to which AI clients: {}, all, or none? [all]", names.join(", ")));
-    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] | ["all"] => return Some(targets.to_vec()),
-        ["none"] => return Some(Vec::new()),
-        _ => {}
+    let question = format!("Add Lockhouse to which AI clients: {}, all, or none? [all]", names.join(", "));
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let chosen = ask_valid(&question, |answer| chosen_names(answer, &names, "AI client"))?;
+    let chosen = targets.iter().filter(|(client, _)| chosen.contains(&name(*client)));
+    Ok(chosen.cloned().collect())
+}
+
+/// Returns the names that an answer chooses: all of them for an empty answer and for `all`. Fails with a text about the
+/// first name that is not one of `names`.
+fn chosen_names(answer: &str, names: &[&str], kind: &str) -> Result<Vec<String>, String> {
+    let chosen = match words(answer).as_slice() {
+        [] | ["all"] => names.to_vec(),
+        ["none"] => Vec::new(),
+        chosen => chosen.to_vec(),
+    };
+    if let Some(unknown) = chosen.iter().find(|word| !names.contains(word)) {
+        let similar = most_similar_name(unknown, names.iter().copied());
+        let similar = similar.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+        return Err(format!("there is no {kind} {} here{similar}", sanitize(unknown)));
     }
-    if let Some(unknown) = words.iter().find(|word| !names.contains(word)) {
-        eprintln!("lockhouse: nothing was written: {} is not one of these AI clients", sanitize(unknown));
-        return None;
-    }
-    let chosen = targets.iter().filter(|(client, _)| words.contains(&name(*client)));
-    Some(chosen.cloned().collect())
+    Ok(chosen.into_iter().map(str::to_owned).collect())
 }
 
 /// Returns the files to change: one with the entry for Lockhouse for each AI client, and each other file of these

@@ -1,5 +1,6 @@
 //! Validates the arguments of `lockhouse server add`, which are compatible with those of `claude mcp add`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use http::{HeaderName, HeaderValue};
@@ -9,13 +10,18 @@ use toml_edit::{Array, InlineTable, Table, value};
 use url::Url;
 
 use super::Arguments;
-use crate::config::{profile_table, replace_secrets};
+use crate::config::{looks_secret, profile_table, replace_secrets, replace_secrets_in_arguments};
 
 /// The upstream server that `lockhouse server add` adds.
 pub(super) struct NewServer {
     pub(super) name: ServerName,
     pub(super) target: Target,
+    /// The names of the variables and headers whose values were not given as arguments.
+    pub(super) typed: BTreeSet<String>,
 }
+
+/// Reads the value of the variable or header with this name, which was not given as an argument.
+pub(super) type ReadValue<'r> = &'r mut dyn FnMut(&str) -> std::io::Result<String>;
 
 pub(super) enum Target {
     Stdio {
@@ -60,12 +66,14 @@ pub(super) enum InvalidArguments {
     #[error("{option} only applies to {transport} servers: omit it")]
     WrongTransport { option: &'static str, transport: &'static str },
     #[error(
-        "-e {name:?} has no value: write -e KEY=VALUE, or --env-from KEY to pass the KEY of Lockhouse's own environment"
+        "-e {name:?} has no value: write -e KEY to type it, -e KEY=VALUE, or --env-from KEY to pass the KEY of Lockhouse's own environment"
     )]
     NoValue { name: String },
+    #[error("the value of {what} cannot be read from standard input: {source}")]
+    Unreadable { what: String, source: std::io::Error },
     #[error("{0:?} is not a valid variable name: use letters, digits and _, and do not start with a digit")]
     Variable(String),
-    #[error("header {0} does not have the form 'Name: value'")]
+    #[error("header {0} does not have the form 'Name: value' or 'Name'")]
     Header(usize),
     #[error("header {0:?} contains invalid characters")]
     HeaderCharacters(String),
@@ -78,16 +86,22 @@ pub(super) enum InvalidArguments {
 }
 
 impl NewServer {
-    pub(super) fn new(arguments: &Arguments) -> Result<Self, InvalidArguments> {
+    /// `read_value` reads the values that `arguments` do not have.
+    pub(super) fn new(arguments: &Arguments, read_value: ReadValue<'_>) -> Result<Self, InvalidArguments> {
+        let mut typed = BTreeSet::new();
+        let mut read_value = |name: &str| {
+            typed.insert(name.to_owned());
+            read_value(name)
+        };
         let name = ServerName::new(arguments.name.as_str())?;
         if let Some(scope) = arguments.scope.as_ref().filter(|scope| *scope != "user") {
             return Err(InvalidArguments::Scope(scope.clone()));
         }
         let target = match choose_transport(&name, arguments)? {
-            Transport::Http(url) => http(url, arguments)?,
-            Transport::Stdio(command) => stdio(command, arguments)?,
+            Transport::Http(url) => http(url, arguments, &mut read_value)?,
+            Transport::Stdio(command) => stdio(command, arguments, &mut read_value)?,
         };
-        Ok(Self { name, target })
+        Ok(Self { name, target, typed })
     }
 
     /// Returns the server as its table in `config.toml`.
@@ -127,7 +141,7 @@ impl NewServer {
     pub(super) fn replace_secrets(&mut self, mut reference: impl FnMut(&str, &str, bool) -> Option<String>) {
         match &mut self.target {
             Target::Stdio { arguments, environment, .. } => {
-                replace_in_arguments(arguments, &mut |name, value| reference(name, value, true));
+                replace_secrets_in_arguments(arguments, &mut |name, value| reference(name, value, true));
                 replace_in_values(environment, &mut |name, value| reference(name, value, false));
             }
             Target::Http { url, url_text, headers } => {
@@ -149,17 +163,6 @@ fn replace_in_values(
         if let Some(reference) = reference(name, value) {
             *value = reference;
         }
-    }
-}
-
-fn replace_in_arguments(arguments: &mut [String], reference: &mut impl FnMut(&str, &str) -> Option<String>) {
-    let mut option = String::new();
-    for argument in arguments {
-        let next = if argument.starts_with('-') { argument.trim_start_matches('-') } else { "" }.to_owned();
-        if let Some(text) = replace_secrets(&option, argument, reference, str::to_owned) {
-            *argument = text;
-        }
-        option = next;
     }
 }
 
@@ -209,7 +212,7 @@ fn parse_url(text: &str) -> Result<Url, InvalidArguments> {
     })
 }
 
-fn http(url: Url, arguments: &Arguments) -> Result<Target, InvalidArguments> {
+fn http(url: Url, arguments: &Arguments, read_value: ReadValue<'_>) -> Result<Target, InvalidArguments> {
     let wrong_transport = |option| Err(InvalidArguments::WrongTransport { option, transport: "stdio" });
     match arguments {
         Arguments { env, .. } if !env.is_empty() => return wrong_transport("-e"),
@@ -219,11 +222,20 @@ fn http(url: Url, arguments: &Arguments) -> Result<Target, InvalidArguments> {
         _ => {}
     }
     let header = |(index, text): (usize, &String)| {
-        let (name, value) = text.split_once(':').ok_or(InvalidArguments::Header(index + 1))?;
-        let (name, value) = (name.trim(), value.trim());
-        let valid = HeaderName::try_from(name).is_ok() && HeaderValue::try_from(value).is_ok();
+        let (name, value) = match text.split_once(':') {
+            Some((name, value)) => (name.trim(), value.trim().to_owned()),
+            None if HeaderName::try_from(text.as_str()).is_ok() && !looks_secret("", text) => {
+                // The text may be a secret nevertheless, so errors do not contain it.
+                let what = || format!("header {}", index + 1);
+                let value = read_value(text)
+                    .map_err(|source| InvalidArguments::Unreadable { what: what(), source })?;
+                (text.as_str(), value)
+            }
+            None => return Err(InvalidArguments::Header(index + 1)),
+        };
+        let valid = HeaderName::try_from(name).is_ok() && HeaderValue::try_from(&*value).is_ok();
         if valid {
-            Ok((name.to_owned(), value.to_owned()))
+            Ok((name.to_owned(), value))
         } else {
             Err(InvalidArguments::HeaderCharacters(name.into()))
         }
@@ -232,13 +244,22 @@ fn http(url: Url, arguments: &Arguments) -> Result<Target, InvalidArguments> {
     Ok(Target::Http { url_text: url.to_string(), url, headers })
 }
 
-fn stdio(command: &[String], arguments: &Arguments) -> Result<Target, InvalidArguments> {
+fn stdio(
+    command: &[String],
+    arguments: &Arguments,
+    read_value: ReadValue<'_>,
+) -> Result<Target, InvalidArguments> {
     if !arguments.header.is_empty() {
         return Err(InvalidArguments::WrongTransport { option: "-H", transport: "http" });
     }
-    let set_here = arguments.env.iter().map(|text| {
-        let (name, value) = text.split_once('=').ok_or_else(|| missing_value(text))?;
-        Ok((parse_variable(name)?, value.to_owned()))
+    let set_here = arguments.env.iter().map(|text| match text.split_once('=') {
+        Some((name, value)) => Ok((parse_variable(name)?, value.to_owned())),
+        None => {
+            let name = parse_variable(text).map_err(|_| missing_value(text))?;
+            let unreadable = |source| InvalidArguments::Unreadable { what: name.clone(), source };
+            let value = read_value(&name).map_err(unreadable)?;
+            Ok((name, value))
+        }
     });
     let passed_on =
         arguments.env_from.iter().map(|name| Ok((parse_variable(name)?, format!("${{env:{name}}}"))));
