@@ -25,6 +25,7 @@ mod oauth_settings;
 mod package_spec;
 mod placeholders;
 mod policy_files;
+mod process_rights;
 mod python_environment;
 mod redacted_diagnostic;
 mod requirements;

@@ -19,6 +19,7 @@ use lockhouse_upstream::{Endpoint, ServerCommand, program_files};
 use sha2::{Digest, Sha256};
 
 use super::engine_path::engine_path;
+use super::process_rights::process_rights;
 use super::{Files, Settings, policy_files};
 
 /// Environment variables that an engine or its upstream servers depend on. A shared engine gets them, and their values
@@ -63,21 +64,6 @@ const PASSED_VARIABLES: [&str; 5] = [
     "RUST_BACKTRACE",
     "XDG_RUNTIME_DIR",
 ];
-/// Fields of `/proc/self/status` that say what this process may do. Upstream servers inherit it.
-const RIGHTS: [&str; 11] = [
-    "Uid",
-    "Gid",
-    "Groups",
-    "CapInh",
-    "CapPrm",
-    "CapEff",
-    "CapBnd",
-    "CapAmb",
-    "NoNewPrivs",
-    "Seccomp_filters",
-    "Umask",
-];
-const NAMESPACES: [&str; 6] = ["ipc", "mnt", "net", "pid", "user", "uts"];
 /// The file with the key of the digest, in the state directory, and the number of its bytes.
 const KEY_FILE: &str = "sharing.key";
 const KEY_BYTES: usize = 32;
@@ -118,7 +104,7 @@ impl Settings {
             move |source| SetupError::Unreadable { path, source }
         };
         let identity = program_identity(program).map_err(unreadable(program))?;
-        let rights = rights().map_err(unreadable(Path::new("/proc/self")))?;
+        let rights = process_rights().map_err(unreadable(Path::new("/proc/self")))?;
         let programs = self.server_programs();
         let mut compared =
             variables(|name| COMPARED_VARIABLES.contains(&name) || name.starts_with(COMPARED_PREFIX));
@@ -128,7 +114,9 @@ impl Settings {
         let directory = self.directory();
         let mut parts = PartDigests { key: key()?, parts: SetupParts::new() };
         parts.add("the program", (env!("CARGO_PKG_VERSION"), identity));
-        parts.add("the rights of the process", rights);
+        for (name, value) in rights {
+            parts.add(&format!("the right {name}"), value);
+        }
         for (name, value) in &compared {
             parts.add(&format!("the variable {}", name.to_string_lossy()), value);
         }
@@ -231,33 +219,6 @@ fn program_identity(program: &Path) -> io::Result<(PathBuf, [i64; 5])> {
     let identity =
         [file.dev() as i64, file.ino() as i64, file.size() as i64, file.mtime(), file.mtime_nsec()];
     Ok((program.to_owned(), identity))
-}
-
-/// Returns what says which rights this process has: a client in a container or a sandbox must not share servers with
-/// clients outside.
-fn rights() -> io::Result<Vec<String>> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let is_right = |line: &&str| line.split_once(':').is_some_and(|(name, _)| RIGHTS.contains(&name));
-    let mut rights: Vec<String> = status.lines().filter(is_right).map(str::to_owned).collect();
-    for namespace in NAMESPACES {
-        let link = std::fs::read_link(Path::new("/proc/self/ns").join(namespace))?;
-        rights.push(link.to_string_lossy().into_owned());
-    }
-    let root = std::fs::metadata("/")?;
-    rights.push(format!("root {}:{}", root.dev(), root.ino()));
-    // Programs change their soft limits for themselves, and children inherit them.
-    let limits = std::fs::read_to_string("/proc/self/limits")?;
-    rights.extend(limits.lines().filter_map(hard_limit));
-    // Without a security module, there is no label.
-    rights.push(std::fs::read_to_string("/proc/self/attr/current").unwrap_or_default());
-    Ok(rights)
-}
-
-/// Returns the name and the hard limit in a line of `/proc/self/limits`: name, soft limit, hard limit and unit.
-fn hard_limit(line: &str) -> Option<String> {
-    const NAME_CHARS: usize = 26;
-    let (name, values) = line.split_at_checked(NAME_CHARS)?;
-    Some(format!("{} {}", name.trim_end(), values.split_whitespace().nth(1)?))
 }
 
 /// Returns the environment variables of this process whose names are selected, sorted by name.
