@@ -10,6 +10,7 @@ pub mod files;
 pub mod json;
 pub mod language;
 pub mod lifecycle;
+pub mod line_buffer;
 pub mod log_throttle;
 pub mod principal;
 pub mod secrets;

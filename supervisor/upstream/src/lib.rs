@@ -30,7 +30,6 @@ mod http_error;
 mod in_flight_calls;
 mod inbound_message;
 mod input_required;
-mod line_buffer;
 mod line_writer;
 mod live_connection;
 mod login;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use lockhouse_base::line_buffer::{CompleteLine, LineBuffer};
 use rmcp::RoleClient;
 use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -19,7 +20,6 @@ use tokio::time::{Instant, sleep_until};
 
 use super::connection_failure::FailureSignal;
 use super::inbound_message::{self, InboundMessage, TOO_LARGE, TYPED_BYTES_MAX, error_response};
-use super::line_buffer::{CompleteLine, LineBuffer};
 use super::line_writer::LineWriter;
 use super::response_id_scan::find_ids_at_ends;
 use super::stdio_requests::StdioRequests;
