@@ -31,6 +31,7 @@ mod in_flight_calls;
 mod inbound_message;
 mod input_required;
 mod line_writer;
+mod list_pages;
 mod live_connection;
 mod login;
 mod mcp_client_handler;
