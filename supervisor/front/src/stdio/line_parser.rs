@@ -232,7 +232,7 @@ mod tests {
             (call(&format!(r#"{{"code":"{long}"#)), "7 -32700"),
             (call(&format!(r#"{{"a":{}1{}}}"#, "[".repeat(200), "]".repeat(200))), "7 -32700"),
             (r#"{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{}}"#.into(), "7 -32602"),
-            (r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":[]}"#.into(), "7 -32602"),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":[]}"#.into(), "7 -32600"),
             (r#"{"jsonrpc":"2.0","id":7,"method":"nowhere"}"#.into(), "message"),
             (r#"{"id":7,"method":"ping"}"#.into(), "7 -32600"),
             (r#"{"jsonrpc":"2.0","id":7,"result":{},"method":"ping"}"#.into(), "7 -32600"),

@@ -136,13 +136,14 @@ impl Attempt<'_> {
 
     async fn over_http(self, endpoint: &HttpEndpoint) -> Result<StartedServer, StartFailure> {
         let authority = TokenProvider::new(&self.server.name, endpoint, self.server.secrets.clone());
-        let transport =
-            authority.and_then(|authority| http::transport(endpoint, &self.server.limits, authority));
+        let (changed, renewals) = (Arc::new(Notify::new()), self.server.session_renewals.clone());
+        let transport = authority.and_then(|authority| {
+            http::transport(endpoint, &self.server.limits, authority, renewals, changed.clone())
+        });
         let (transport, failure_signal) = match transport {
             Ok(transport) => transport,
             Err(fault) => return Err(StartFailure::new(fault.reason)),
         };
-        let changed = Arc::new(Notify::new());
         // Over HTTP, the request determines whether its result stays raw.
         let mode = if self.legacy_handshake { ClientLifecycleMode::Initialize } else { asking() };
         match self.converse(transport, mode, RawResults::default(), &changed).await {
