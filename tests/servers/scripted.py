@@ -6,7 +6,13 @@ DIRECTORY/starts      a line is added for each start, with the process's id
 DIRECTORY/listings    a line is added for each `tools/list`
 DIRECTORY/calls       a line is added for each call, with its tool and time
 DIRECTORY/errors      a line is added for each error response to a request of the server
-DIRECTORY/open        with --waits the server answers nothing until this file exists
+DIRECTORY/open        with --waits the server answers nothing until this file exists, and the tool `wait` does not return
+
+With --single it handles one message at a time, so that it answers nothing during a call.
+
+With --cursor=KIND it lists 120 tools, prompts, resources and templates in pages of 40, with a fault in its cursors:
+`empty` (the last page has an empty one), `same` (the last page has its own), `circle` (the last page has that of the
+second page), `stuck` (each page is the first).
 """
 
 import json
@@ -73,6 +79,10 @@ def call(identity, name, arguments, token):
         case "sleep":
             time.sleep(arguments["seconds"])
             return text("awake")
+        case "wait":
+            while not (PLACE / "open").exists():
+                time.sleep(0.02)
+            return text("released")
         case "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         case "stop":
@@ -172,11 +182,32 @@ def write_zeros(identity):
         sys.stdout.flush()
 
 
+# The fault in the cursors of lists; none if the flag is absent.
+CURSOR_FAULT = next((flag.partition("=")[2] for flag in FLAGS if flag.startswith("--cursor=")), None)
+
+
+def faulty_page(method, cursor):
+    field, entry = {
+        "tools/list": ("tools", lambda name: {"name": name, "inputSchema": {"type": "object"}}),
+        "prompts/list": ("prompts", lambda name: {"name": name}),
+        "resources/list": ("resources", lambda name: {"name": name, "uri": f"x:{name}"}),
+        "resources/templates/list": ("resourceTemplates", lambda name: {"name": name, "uriTemplate": f"x:{name}/{{y}}"}),
+    }[method]
+    begin = 0 if CURSOR_FAULT == "stuck" else int(cursor or 0)
+    last = {"empty": "", "same": "80", "circle": "40"}.get(CURSOR_FAULT)
+    following = str(begin + 40) if begin < 80 else last
+    return {field: [entry(f"entry_{number}") for number in range(begin, begin + 40)], "nextCursor": following}
+
+
 def answer(message):
     identity, parameters = message["id"], message.get("params") or {}
+    if CURSOR_FAULT and message["method"].endswith("/list"):
+        return faulty_page(message["method"], parameters.get("cursor"))
     match message["method"]:
         case "initialize":
             capabilities = {"tools": {"listChanged": True}}
+            if CURSOR_FAULT:
+                capabilities |= {"prompts": {}, "resources": {}}
             server = {"name": "scripted", "version": "1"}
             return {"protocolVersion": ERA, "capabilities": capabilities, "serverInfo": server}
         case "tools/list":
@@ -221,7 +252,8 @@ def serve(message):
         if "error" in message:
             note("errors", str(message["error"]))
         return
-    if message["method"] not in {"initialize", "tools/list", "tools/call", "ping"}:
+    is_list = CURSOR_FAULT and message["method"].endswith("/list")
+    if message["method"] not in {"initialize", "tools/list", "tools/call", "ping"} and not is_list:
         return say({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
     if (result := answer(message)) is not None:
         say({"id": message["id"], "result": {**result, **READ} if "--newest" in FLAGS else result})
@@ -242,7 +274,10 @@ def main():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         time.sleep(3600)
     for line in sys.stdin:
-        threading.Thread(target=serve, args=(json.loads(line),), daemon=True).start()
+        if "--single" in FLAGS:
+            serve(json.loads(line))
+        else:
+            threading.Thread(target=serve, args=(json.loads(line),), daemon=True).start()
     if "--stubborn" in FLAGS:
         time.sleep(3600)
 

@@ -5,7 +5,7 @@ mod change_notifications;
 mod first_list;
 mod gate_checks;
 mod lossless_forwarding;
-mod raw_client;
+pub(crate) mod raw_client;
 
 use std::path::Path;
 

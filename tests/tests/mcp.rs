@@ -4,6 +4,7 @@ mod answers;
 mod arguments;
 mod catalogue;
 mod elicitation;
+mod invalid_messages;
 mod progress;
 mod protocol;
 mod resources_and_prompts;

@@ -13,3 +13,4 @@ mod reconnects;
 mod reload;
 mod scripted_server;
 mod start_and_stop;
+mod unresponsive;

@@ -2,10 +2,12 @@
 //! it into a tree.
 
 mod large_integers;
+mod message_ends;
 mod raw_text;
 mod truncate;
 
 pub use large_integers::quote_large_integers;
+pub use message_ends::{MessageEnds, member_value};
 pub use raw_text::{Entry, JsonText, nesting_depth};
 pub use truncate::{decode_string, group_thousands, truncate, truncate_text};
 

@@ -12,6 +12,7 @@ pub mod http_checks;
 pub mod json;
 pub mod language;
 pub mod lifecycle;
+pub mod line_buffer;
 pub mod localhost_listener;
 pub mod log_throttle;
 pub mod percent;

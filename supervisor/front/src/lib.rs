@@ -10,6 +10,7 @@ mod direct;
 mod elicitation;
 mod elicitation_queue;
 pub mod http;
+mod invalid_requests;
 mod progress_notifications;
 mod runs;
 mod stdio;
@@ -27,13 +28,13 @@ use lockhouse_protocol::ResultHandle;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestMethod,
-    CompleteRequestParams, CompleteResult, ConstString, ErrorData, Extensions, GetPromptRequestMethod,
-    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, JsonObject,
-    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
-    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestMethod, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, RequestMetaObject, ResourcesCapability, ServerCapabilities,
-    ServerConfig, SubscriptionFilter, UpdateTaskParams,
+    CompleteRequestParams, CompleteResult, ConstString, CustomRequest, CustomResult, ErrorData, Extensions,
+    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+    Implementation, JsonObject, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestMethod,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestMetaObject,
+    ResourcesCapability, ServerCapabilities, ServerConfig, SubscriptionFilter, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use tokio_util::sync::CancellationToken;
@@ -180,6 +181,14 @@ impl ServerHandler for McpHandler {
         // The description of `run_code` lists the tools that this AI client may use.
         let list = ListToolsResult::with_all_items(tools).with_ttl_ms(TOOLS_TTL_MS);
         Ok(list.with_cache_scope(CacheScope::Private))
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(invalid_requests::error_for(&request))
     }
 
     async fn call_tool(

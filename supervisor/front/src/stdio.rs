@@ -1,5 +1,6 @@
 //! The MCP server over standard input and output, for one AI client.
 
+mod line_parser;
 mod line_transport;
 mod line_writer;
 #[cfg(test)]

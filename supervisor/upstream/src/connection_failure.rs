@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// Why a connection to an upstream server failed. The message contains no text of the server, so submitted code and the
@@ -25,6 +26,7 @@ impl ConnectionFailure {
 pub(super) struct FailureSignal {
     reason: Arc<OnceLock<ConnectionFailure>>,
     token: CancellationToken,
+    suspicion: Arc<Notify>,
 }
 
 impl FailureSignal {
@@ -37,6 +39,17 @@ impl FailureSignal {
     /// failure counts.
     pub(super) fn fail_for_violation(&self, message: &str) {
         self.set(message, true);
+    }
+
+    /// Reports that a request could not be sent, which may be due to this request alone. The connection task finds out
+    /// whether the server still answers.
+    pub(super) fn suspect(&self) {
+        self.suspicion.notify_one();
+    }
+
+    /// Waits until a request could not be sent. Cancel-safe.
+    pub(super) async fn suspected(&self) {
+        self.suspicion.notified().await;
     }
 
     fn set(&self, message: &str, is_violation: bool) {

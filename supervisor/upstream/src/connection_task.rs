@@ -5,6 +5,7 @@
 
 mod monitor;
 mod published_tools;
+mod recovery;
 mod restart_backoff;
 mod state_machine;
 
@@ -38,6 +39,10 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Hint that is appended to the error of a failed start. Submitted code and the model do not get the server's own
 /// output, so the hint names the command that shows it.
 const SERVER_LOGS_HINT: &str = "; `lockhouse server logs` shows its stderr";
+
+/// The error of calls to a server that has missed a ping.
+const UNRESPONSIVE: &str = "it does not answer any more; no call is sent to it until it does, or until it is restarted, \
+                            which waits for the calls in flight";
 
 /// The task that starts, monitors and restarts one upstream server. It runs until Lockhouse closes the connection.
 pub(super) struct ConnectionTask {
@@ -115,6 +120,16 @@ impl ConnectionTask {
                 connected.ping();
                 Wait::Connection(connected)
             }
+            (Effect::PublishUnresponsive, waiting_for) => {
+                tracing::warn!(server = %self.name, "{UNRESPONSIVE}");
+                self.status.send_modify(|status| status.last_error = Some(UNRESPONSIVE.into()));
+                self.publish(ConnectionState::Failed(UNRESPONSIVE.into()), waiting_for)
+            }
+            (Effect::PublishConnected, Wait::Connection(connected)) => {
+                tracing::info!(server = %self.name, "it answers again");
+                self.publish_connected(&connected, self.tools.published());
+                Wait::Connection(connected)
+            }
             (Effect::Drain, Wait::Connection(connected)) => {
                 let slots = self.signals.slots.clone();
                 let drained = async move { drop(timeout(DRAIN_TIMEOUT, slots.wait_drained()).await) };
@@ -126,9 +141,14 @@ impl ConnectionTask {
             (Effect::Disconnect(reason), Wait::Drain(link, _)) => Wait::End(reason, link.end().boxed()),
             (Effect::Finish, _) => return None,
             // Only a live connection performs these effects.
-            (Effect::ListTools(_) | Effect::Ping | Effect::Drain | Effect::Disconnect(_), waiting_for) => {
-                waiting_for
-            }
+            (
+                Effect::ListTools(_)
+                | Effect::Ping
+                | Effect::PublishConnected
+                | Effect::Drain
+                | Effect::Disconnect(_),
+                waiting_for,
+            ) => waiting_for,
         })
     }
 
@@ -191,10 +211,11 @@ impl ConnectionTask {
             match connected.next(&self.signals, &self.closing, waits).await {
                 MonitorEvent::Event(event) => return event,
                 MonitorEvent::Listed(Ok(catalogue)) => {
-                    self.publish_connected(
-                        connected,
-                        self.tools.publish_listed(catalogue, self.legacy_handshake),
-                    );
+                    let catalogue = self.tools.publish_listed(catalogue, self.legacy_handshake);
+                    // A server that has missed a ping gets no calls until it answers one.
+                    if matches!(*self.state.borrow(), ConnectionState::Connected(_)) {
+                        self.publish_connected(connected, catalogue);
+                    }
                     return Event::ToolsListed;
                 }
                 MonitorEvent::Listed(Err(fault)) => {

@@ -26,9 +26,11 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::json;
+use tokio::sync::Notify;
 
 pub(super) use client::UpstreamHttpClient;
 pub(super) use header_parameters::raw as raw_list;
+pub(super) use mcp_session::SessionRenewals;
 
 use self::exchange::HttpExchange;
 use super::auth::TokenProvider;
@@ -69,10 +71,13 @@ const DEPRECATED: &str = "it speaks HTTP+SSE, a transport that MCP has deprecate
                           streamable HTTP endpoint, usually the same URL with /mcp in place of /sse";
 
 /// Creates the HTTP transport to an upstream server, and the signal that reports when the connection has failed.
+/// `renewals` limits how often a lost session is replaced; `changed` is notified when one is.
 pub(super) fn transport(
     endpoint: &HttpEndpoint,
     limits: &ServerLimits,
     authority: TokenProvider,
+    renewals: SessionRenewals,
+    changed: Arc<Notify>,
 ) -> Result<(StreamableHttpClientTransport<UpstreamHttpClient>, FailureSignal), HttpError> {
     let unusable = |reason: String| HttpError::new(HttpErrorKind::Unusable, reason, "");
     if endpoint.url.path().trim_end_matches('/').ends_with("/sse") {
@@ -83,7 +88,7 @@ pub(super) fn transport(
     let (url, host_and_port) = (endpoint.url.clone(), host_and_port(endpoint));
     let exchange =
         HttpExchange { http, url, host_and_port, authority, failure_signal: failure_signal.clone() };
-    let client = UpstreamHttpClient::new(exchange, limits.message_bytes_max);
+    let client = UpstreamHttpClient::new(exchange, limits.message_bytes_max, renewals, changed);
     let mut config = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str())
         .custom_headers(headers(endpoint)?)
         .max_concurrent_requests(limits.calls_max + OTHER_REQUESTS_MAX);

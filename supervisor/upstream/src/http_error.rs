@@ -99,6 +99,14 @@ impl HttpError {
         }
     }
 
+    /// Whether a request was not made because the server does not know the MCP session any more, and no new one could be
+    /// begun.
+    pub(crate) fn is_session_lost(error: &ServiceError) -> bool {
+        let ServiceError::TransportSend(error) = error else { return false };
+        let error = error.error.downcast_ref::<StreamableHttpError<Self>>();
+        matches!(error, Some(StreamableHttpError::SessionExpired))
+    }
+
     pub(crate) fn in_error_chain<'a>(error: &'a (dyn Error + Send + Sync + 'static)) -> Option<&'a Self> {
         match error.downcast_ref::<StreamableHttpError<Self>>()? {
             StreamableHttpError::Client(fault) => Some(fault),

@@ -3,58 +3,66 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard};
-use tokio::time::timeout;
 
-use super::connection_failure::FailureSignal;
-
-/// Maximum number of lines that may wait to be written to the server; with more, the connection fails. rmcp answers
-/// each request of a server in a task of its own, so a server that sends requests and never reads would otherwise
-/// accumulate tasks without limit.
+/// Maximum number of lines of one kind that may wait to be written to the server: of rmcp, and of calls. rmcp answers each
+/// request of a server in a task of its own, so a server that sends requests and never reads would otherwise accumulate
+/// tasks without limit. Calls that time out leave their lines.
 const UNWRITTEN_MAX: usize = 512;
 
-pub(super) const UNREAD: &str = "it does not read its standard input";
-
 /// Writes lines to the standard input of one process. Clones write to the same process. A line is written completely
-/// before the next one begins.
+/// before the next one begins, and waits as long as the server reads nothing: a server that is busy is not a server that
+/// has failed.
 #[derive(Clone, Debug)]
 pub(super) struct LineWriter {
     stdin: Arc<Mutex<Option<ChildStdin>>>,
-    /// Number of lines that are not yet written completely.
+    /// Number of lines of rmcp that are not yet written completely.
     unwritten: Arc<AtomicUsize>,
-    /// Maximum time to write a line. After that the connection fails, since a partly written line cannot be withdrawn.
-    write_timeout: Duration,
-    failure_signal: FailureSignal,
+    /// Number of lines of calls that are not yet written completely.
+    unwritten_calls: Arc<AtomicUsize>,
 }
 
 impl LineWriter {
-    pub(super) fn new(stdin: ChildStdin, write_timeout: Duration, failure_signal: FailureSignal) -> Self {
+    pub(super) fn new(stdin: ChildStdin) -> Self {
         let stdin = Arc::new(Mutex::new(Some(stdin)));
-        Self { stdin, unwritten: Arc::default(), write_timeout, failure_signal }
+        Self { stdin, unwritten: Arc::default(), unwritten_calls: Arc::default() }
     }
 
-    /// Writes a line, which must include its line feed. Waits while the pipe is full. The future must not be dropped
-    /// before it completes, since part of the line may have been written.
+    /// Writes a line of rmcp, which must include its line feed. Waits while the pipe is full. The future must not be
+    /// dropped before it completes, since part of the line may have been written.
     pub(super) fn write(&self, line: Vec<u8>) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let (writer, unwritten) = (self.clone(), UnwrittenLine::new(&self.unwritten));
+        self.write_counted(line, UnwrittenLine::new(&self.unwritten))
+    }
+
+    fn write_counted(
+        &self,
+        line: Vec<u8>,
+        unwritten: UnwrittenLine,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let stdin = self.stdin.clone();
         async move {
             let _unwritten = unwritten;
-            let stdin = writer.stdin.clone().lock_owned().await;
-            writer.write_rest(stdin, &line).await
+            write_rest(stdin.lock_owned().await, &line).await
         }
     }
 
-    /// Starts to write a line, which must include its line feed, and does not wait. A task writes the bytes that the
-    /// pipe cannot accept at once. So the line is written completely even if the caller stops waiting for the answer.
+    /// Starts to write a line of a call, which must include its line feed, and does not wait. A task writes the bytes that
+    /// the pipe cannot accept at once. So the line is written completely even if the caller stops waiting for the answer.
+    ///
+    /// # Errors
+    /// Fails if the pipe is closed, or if too many lines of calls wait to be written.
     pub(super) fn start_write(&self, line: Vec<u8>) -> io::Result<()> {
+        let unwritten = UnwrittenLine::new(&self.unwritten_calls);
         let Ok(mut stdin) = self.stdin.clone().try_lock_owned() else {
-            return spawn(self.write(line));
+            if self.unwritten_calls.load(Ordering::Relaxed) > UNWRITTEN_MAX {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            return spawn(self.write_counted(line, unwritten));
         };
         let pipe = stdin.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         let written = match pipe.write(&line).now_or_never() {
@@ -64,14 +72,13 @@ impl LineWriter {
         if written == line.len() {
             return Ok(());
         }
-        let (writer, unwritten) = (self.clone(), UnwrittenLine::new(&self.unwritten));
         spawn(async move {
             let _unwritten = unwritten;
-            writer.write_rest(stdin, &line[written..]).await
+            write_rest(stdin, &line[written..]).await
         })
     }
 
-    /// Whether too many lines wait to be written, because the server does not read its standard input.
+    /// Whether too many lines of rmcp wait to be written, because the server does not read the answers to its requests.
     pub(super) fn is_overloaded(&self) -> bool {
         self.unwritten.load(Ordering::Relaxed) > UNWRITTEN_MAX
     }
@@ -80,27 +87,16 @@ impl LineWriter {
     pub(super) async fn close(&self) {
         self.stdin.lock().await.take();
     }
-
-    async fn write_rest(
-        &self,
-        mut stdin: OwnedMutexGuard<Option<ChildStdin>>,
-        rest: &[u8],
-    ) -> io::Result<()> {
-        let pipe = stdin.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-        let written = async {
-            pipe.write_all(rest).await?;
-            pipe.flush().await
-        };
-        timeout(self.write_timeout, written).await.unwrap_or_else(|_| {
-            stdin.take();
-            self.failure_signal.fail(UNREAD);
-            Err(io::ErrorKind::TimedOut.into())
-        })
-    }
 }
 
-/// Runs a write in a new task and ignores its result: if the write times out, it ends the connection, which fails the
-/// calls in flight. Returns an error if no Tokio runtime is running.
+async fn write_rest(mut stdin: OwnedMutexGuard<Option<ChildStdin>>, rest: &[u8]) -> io::Result<()> {
+    let pipe = stdin.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    pipe.write_all(rest).await?;
+    pipe.flush().await
+}
+
+/// Runs a write in a new task and ignores its result: if the pipe breaks, the connection ends, which fails the calls in
+/// flight. Returns an error if no Tokio runtime is running.
 fn spawn(write: impl Future<Output = io::Result<()>> + Send + 'static) -> io::Result<()> {
     let runtime = Handle::try_current().map_err(io::Error::other)?;
     runtime.spawn(async move { drop(write.await) });

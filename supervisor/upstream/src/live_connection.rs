@@ -97,11 +97,11 @@ impl LiveConnection {
         self.changed.clone()
     }
 
-    /// Returns why the connection failed; `None` if it has not failed.
-    pub(super) fn reason(&self) -> Option<ConnectionFailure> {
+    /// Returns the signal that the connection has failed, or that the server may not answer.
+    pub(super) fn failure_signal(&self) -> FailureSignal {
         match &self.ground {
             LiveTransport::Http(failure_signal) | LiveTransport::Process { failure_signal, .. } => {
-                failure_signal.reason()
+                failure_signal.clone()
             }
         }
     }

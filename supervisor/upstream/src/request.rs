@@ -10,13 +10,17 @@ use rmcp::model::{ClientCapabilities, ClientRequest, PingRequest, ProtocolVersio
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use tracing::Span;
 
+use super::connection_failure::ConnectionFailure;
 use super::elicitation_conversion;
+use super::http_error::HttpError;
 use super::in_flight_calls::{CallRegistration, Caller};
 use crate::ai_client::{AiClient, PausableTimer};
 use crate::connection_state::ConnectedServer;
 use crate::outgoing_request::OutgoingRequest;
-pub(super) use timeout_and_cancellation::{CANCEL_TIMEOUT, CallTimeout};
+pub(super) use timeout_and_cancellation::CallTimeout;
 use timeout_and_cancellation::{WaitLimits, exchange, exchange_over_stdio};
+
+const SILENT: &str = "it does not answer any more";
 
 /// Why an MCP request to a server has no result.
 #[derive(Debug)]
@@ -49,11 +53,19 @@ pub(super) async fn send(
     }
 }
 
-/// Pings the server and returns whether it answered within `limit`. An error such as "method not found" is an answer,
-/// too.
-pub(super) async fn ping(peer: Peer<RoleClient>, limit: Duration) -> bool {
+/// Pings the server. An error such as "method not found" is an answer, too.
+///
+/// # Errors
+/// Fails if the server has not answered within `limit`, or if the ping cannot be sent.
+pub(super) async fn ping(peer: Peer<RoleClient>, limit: Duration) -> Result<(), ConnectionFailure> {
     let ping = ClientRequest::PingRequest(PingRequest::default());
-    matches!(send(peer, ping, limit).await, Ok(_) | Err(ServiceError::McpError(_)))
+    match send(peer, ping, limit).await {
+        Ok(_) | Err(ServiceError::McpError(_)) => Ok(()),
+        Err(error) => {
+            let reason = HttpError::in_service_error(&error).map_or(SILENT, |fault| fault.reason.as_str());
+            Err(ConnectionFailure::new(reason))
+        }
+    }
 }
 
 /// Sends a call on behalf of `caller`, with the trace context of `span`. Returns the result as JSON text. The timeout

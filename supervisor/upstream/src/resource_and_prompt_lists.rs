@@ -1,6 +1,8 @@
 //! Lists the resources and prompts of an upstream server: all pages, up to a maximum number of pages, entries and
 //! bytes.
 
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_policies::Listing;
@@ -15,10 +17,9 @@ use tokio::time::Instant;
 
 use super::bounded_list::BoundedList;
 use super::inbound_message::offload_if_large;
+use super::list_pages::{AfterPage, ListPages};
 use super::request::send;
-use super::tool_list::{CURSOR_BYTES_MAX, PAGES_BYTES_MAX};
 
-const PAGES_MAX: usize = 100;
 const ENTRIES_MAX: usize = 10_000;
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
@@ -42,7 +43,9 @@ struct Page<'a> {
 /// The resources, resource templates or prompts collected from all pages of a list, each as JSON text.
 #[derive(Default)]
 struct CollectedEntries {
-    entries: Vec<String>,
+    entries: Vec<Arc<str>>,
+    /// The same texts, to find entries that are listed again: some servers ignore the cursor and repeat a page.
+    known: HashSet<Arc<str>>,
     bytes: usize,
     incomplete: bool,
 }
@@ -87,39 +90,41 @@ async fn list_all_pages(
     deadline: Instant,
 ) -> Result<CollectedEntries, ServiceError> {
     let mut collected = CollectedEntries::default();
-    let mut cursor: Option<String> = None;
-    let mut bytes = 0;
-    for _ in 0..PAGES_MAX {
+    let mut pages = ListPages::default();
+    loop {
         let limit = deadline.saturating_duration_since(Instant::now());
-        let page = send(peer.clone(), request(kind, cursor.clone()), limit).await?;
-        bytes += page.len();
-        let added = offload_if_large(page.len(), move || {
+        let page = send(peer.clone(), request(kind, pages.cursor()), limit).await?;
+        let bytes = page.len();
+        let added = offload_if_large(bytes, move || {
             let page: Page<'_> = serde_json::from_str(&page).ok()?;
             collected.add(&page.entries);
             Some((collected, page.next_cursor))
         });
-        (collected, cursor) = added.await.flatten().ok_or(ServiceError::UnexpectedResponse)?;
-        if collected.incomplete || cursor.is_none() {
+        let next_cursor;
+        (collected, next_cursor) = added.await.flatten().ok_or(ServiceError::UnexpectedResponse)?;
+        let after_page = pages.record(bytes, next_cursor);
+        collected.incomplete |= after_page == AfterPage::LimitReached;
+        if collected.incomplete || after_page == AfterPage::Complete {
             return Ok(collected);
         }
-        if bytes > PAGES_BYTES_MAX || cursor.as_ref().is_some_and(|cursor| cursor.len() > CURSOR_BYTES_MAX) {
-            break;
-        }
     }
-    collected.incomplete = true;
-    Ok(collected)
 }
 
 impl CollectedEntries {
     fn add(&mut self, entries: &BoundedList<'_>) {
         self.incomplete |= entries.has_more;
-        for entry in &entries.items {
-            self.bytes += entry.get().len();
+        for entry in entries.items.iter().map(|entry| entry.get()) {
+            if self.known.contains(entry) {
+                continue;
+            }
+            self.bytes += entry.len();
             if self.entries.len() == ENTRIES_MAX || self.bytes > BYTES_MAX {
                 self.incomplete = true;
                 return;
             }
-            self.entries.push(entry.get().to_owned());
+            let entry: Arc<str> = entry.into();
+            self.known.insert(entry.clone());
+            self.entries.push(entry);
         }
     }
 }

@@ -3,12 +3,8 @@
 //! Only the top-level `id` of the message counts, since the result in the message can contain members with the same
 //! name.
 
-use memchr::memmem;
+use lockhouse_base::json::{MessageEnds, member_value};
 use rmcp::model::RequestId;
-use serde::de::IgnoredAny;
-
-/// Number of bytes that are searched for the ID at the beginning of a message, and also at its end.
-const END_BYTES: usize = 256;
 
 const ID: &[u8] = b"\"id\"";
 /// The key of the member `method`. Only requests and notifications have this member, so a message with it is not a
@@ -17,8 +13,7 @@ const METHOD: &[u8] = b"\"method\"";
 
 /// Finds the ID of a JSON-RPC response in a text that may be truncated or invalid; `None` if no ID is found.
 pub(super) fn find_id(text: &[u8]) -> Option<RequestId> {
-    let (head, tail) = (&text[..text.len().min(END_BYTES)], &text[text.len().saturating_sub(END_BYTES)..]);
-    find_ids_at_ends(head, tail).next()
+    find_ids(MessageEnds::of(text)).next()
 }
 
 /// Finds the ID of a JSON-RPC response in `head`, the beginning of its text; `None` if `head` contains no ID.
@@ -28,43 +23,15 @@ pub(super) fn find_id_at_start(head: &[u8]) -> Option<RequestId> {
 
 /// Finds the IDs in the beginning (`head`) and the end (`tail`) of a response's text. Returns no IDs if one of these
 /// parts contains a top-level `method`, since the message is then a request or a notification.
-pub(super) fn find_ids_at_ends(head: &[u8], tail: &[u8]) -> impl Iterator<Item = RequestId> {
-    let is_answer = members(head, METHOD).chain(members_at_end(tail, METHOD)).next().is_none();
-    let find_id_at_start = members(head, ID).find_map(number);
-    let id_at_end = members_at_end(tail, ID).find_map(number);
-    [find_id_at_start, id_at_end].into_iter().flatten().filter(move |_| is_answer)
+pub(super) fn find_ids_at_ends<'t>(head: &'t [u8], tail: &'t [u8]) -> impl Iterator<Item = RequestId> + 't {
+    find_ids(MessageEnds::new(head, tail))
 }
 
-/// Finds the top-level members with the name `key` in `head`, the beginning of a message. Returns the text from each of
-/// these members to the end of `head`.
-fn members<'a>(head: &'a [u8], key: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-    let is_member = move |at: &usize| {
-        let before = head[..*at].trim_ascii_end();
-        // If the preceding text is an object once it is closed, no nested object is open in it.
-        is_object(&[before.strip_suffix(b",").unwrap_or(before), b"}"].concat())
-    };
-    memmem::find_iter(head, key).filter(is_member).map(move |at| &head[at..])
-}
-
-/// Finds the top-level members with the name `key` in `tail`, the end of a message. Returns the text from each of these
-/// members to the end of `tail`.
-fn members_at_end<'a>(tail: &'a [u8], key: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-    // If the text is an object once it is opened here, it closes no other object.
-    let is_member =
-        move |at: &usize| !tail[..*at].ends_with(b"\\") && is_object(&[b"{", &tail[*at..]].concat());
-    memmem::find_iter(tail, key).filter(is_member).map(move |at| &tail[at..])
-}
-
-fn is_object(text: &[u8]) -> bool {
-    text.trim_ascii_start().starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(text).is_ok()
-}
-
-/// Returns the value of an `id` member if it is a complete number; otherwise `None`. The IDs of Lockhouse's requests
-/// are numbers.
-fn number(member: &[u8]) -> Option<RequestId> {
-    let value = member[ID.len()..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
-    let digits = value.iter().position(|byte| !byte.is_ascii_digit())?;
-    std::str::from_utf8(&value[..digits]).ok()?.parse().ok().map(RequestId::Number)
+/// The IDs of Lockhouse's requests are numbers.
+fn find_ids(ends: MessageEnds<'_>) -> impl Iterator<Item = RequestId> + '_ {
+    let is_answer = ends.members(METHOD).next().is_none();
+    let numbers = ends.members(ID).filter(move |_| is_answer).filter_map(member_value::<u32>);
+    numbers.map(|number| RequestId::Number(number.into()))
 }
 
 #[cfg(test)]

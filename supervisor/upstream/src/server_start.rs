@@ -18,6 +18,7 @@ use super::confine::RefusalNotice;
 use super::connection_failure::{ConnectionFailure, FailureSignal};
 use super::connection_status::ConnectionStatus;
 use super::definition::{Endpoint, ServerDefinition, ServerLimits};
+use super::http::SessionRenewals;
 use super::live_connection::LiveConnection;
 
 /// Why an upstream server could not be started.
@@ -62,6 +63,8 @@ pub(super) struct ServerStarter {
     status: watch::Sender<ConnectionStatus>,
     notices: ServerChangeNotices,
     sandbox: Sandbox,
+    /// Limits new MCP sessions of a server over HTTP, across its connections.
+    session_renewals: SessionRenewals,
 }
 
 /// What belongs to the sandbox of a server, if it has one.
@@ -96,7 +99,8 @@ impl ServerStarter {
     ) -> Self {
         let ServerDefinition { endpoint, limits, start, .. } = definition;
         let only_legacy = start.legacy_handshake;
-        Self { name: name.clone(), endpoint, only_legacy, limits, secrets, log, status, notices, sandbox }
+        let (name, session_renewals) = (name.clone(), SessionRenewals::default());
+        Self { name, endpoint, only_legacy, limits, secrets, log, status, notices, sandbox, session_renewals }
     }
 
     /// Connects to the server and lists its tools. If `legacy_handshake` is true, uses only the older MCP handshake
@@ -167,6 +171,7 @@ mod tests {
             status: watch::Sender::default(),
             notices: ServerChangeNotices::default(),
             sandbox: Sandbox::default(),
+            session_renewals: SessionRenewals::default(),
         }
     }
 

@@ -12,14 +12,8 @@ use serde::Deserialize;
 use super::bounded_list::BoundedList;
 use super::connect_error::ConnectError;
 use super::inbound_message::offload_if_large;
+use super::list_pages::{AfterPage, ListPages};
 use super::request::send;
-
-const PAGES_MAX: usize = 100;
-/// Maximum total size in bytes of the pages of a server's list. If it is exceeded, no further page is requested.
-pub(super) const PAGES_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Maximum size in bytes of a page cursor, which the request for the next page repeats. If it is exceeded, no further
-/// page is requested.
-pub(super) const CURSOR_BYTES_MAX: usize = 8 * 1024;
 
 /// One page of the result of `tools/list`.
 #[derive(Deserialize)]
@@ -38,19 +32,19 @@ pub(super) async fn list_tools(
     limit: Duration,
 ) -> Result<Catalogue, ConnectError> {
     let mut listed = (Catalogue::default(), SkippedTools::default());
-    let mut cursor: Option<String> = None;
-    let (mut complete, mut bytes) = (false, 0);
-    for _ in 0..PAGES_MAX {
-        let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
+    let mut pages = ListPages::default();
+    let mut after_page = AfterPage::RequestNext;
+    while after_page == AfterPage::RequestNext && !listed.1.is_full {
+        let params = PaginatedRequestParams::default().with_cursor(pages.cursor());
         let request = ListToolsRequest {
             params: Some(params),
             method: Default::default(),
             extensions: Default::default(),
         };
         let page = send(peer.clone(), ClientRequest::ListToolsRequest(request), limit).await?;
-        bytes += page.len();
+        let bytes = page.len();
         let (mut catalogue, mut left_out) = listed;
-        let added = offload_if_large(page.len(), move || {
+        let added = offload_if_large(bytes, move || {
             let page: Page<'_> = serde_json::from_str(&page)?;
             catalogue.add(page.tools.items.iter().map(|tool| tool.get()), &mut left_out);
             left_out.is_full |= page.tools.has_more;
@@ -59,19 +53,13 @@ pub(super) async fn list_tools(
         let added = added.await.ok_or_else(|| ConnectError::Strange("its tools cannot be read".into()))?;
         let next_cursor;
         (listed, next_cursor) = added.map_err(|error| ConnectError::Strange(error.to_string()))?;
-        complete = !listed.1.is_full && (next_cursor.is_none() || next_cursor == cursor);
-        let is_too_much = bytes > PAGES_BYTES_MAX
-            || next_cursor.as_ref().is_some_and(|cursor| cursor.len() > CURSOR_BYTES_MAX);
-        if complete || listed.1.is_full || is_too_much {
-            break;
-        }
-        cursor = next_cursor;
+        after_page = pages.record(bytes, next_cursor);
     }
     let (catalogue, left_out) = listed;
     if let Some(summary) = left_out.message() {
         tracing::warn!(server = %name, "{summary}");
     }
-    if !complete {
+    if left_out.is_full || after_page == AfterPage::LimitReached {
         let kept = catalogue.tools.len();
         tracing::warn!(server = %name, "it offers more tools than the limit: {kept} are used, the rest is ignored");
     }

@@ -11,14 +11,14 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running MCP server process, with its standard input and output. Dropping the value kills the process.
-pub(super) struct Pipe {
+pub(crate) struct Pipe {
     _child: Child,
     stdin: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Pipe {
-    pub(super) fn open(command: Command) -> Self {
+    pub(crate) fn open(command: Command) -> Self {
         let mut command = tokio::process::Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         let mut child = command.spawn().expect("the program starts");
@@ -29,7 +29,7 @@ impl Pipe {
 
     /// Starts an MCP server and completes the `initialize` handshake, in which the client declares the capabilities
     /// `able`.
-    pub(super) async fn initialized(command: Command, able: Value) -> Self {
+    pub(crate) async fn initialized(command: Command, able: Value) -> Self {
         let mut pipe = Self::open(command);
         let us = json!({"name": "lockhouse-tests", "version": "0"});
         let parameters = json!({"protocolVersion": "2025-11-25", "capabilities": able, "clientInfo": us});
@@ -38,20 +38,25 @@ impl Pipe {
         pipe
     }
 
-    pub(super) async fn send(&mut self, message: &Value) {
-        self.stdin.write_all(format!("{message}\n").as_bytes()).await.expect("written");
+    pub(crate) async fn send(&mut self, message: &Value) {
+        self.send_line(&message.to_string()).await;
+    }
+
+    /// Sends a line, which need not be a valid message.
+    pub(crate) async fn send_line(&mut self, line: &str) {
+        self.stdin.write_all(format!("{line}\n").as_bytes()).await.expect("written");
         self.stdin.flush().await.expect("flushed");
     }
 
     /// Reads the next line of the server's output. Panics if none arrives in time.
-    pub(super) async fn line(&mut self) -> String {
+    pub(crate) async fn line(&mut self) -> String {
         let line =
             tokio::time::timeout(RESPONSE_TIMEOUT, self.lines.next_line()).await.expect("hung: a line");
         line.expect("a line").expect("no end of the stream")
     }
 
     /// Reads lines of the server's output until one contains `words`, and returns that line.
-    pub(super) async fn line_with(&mut self, words: &str) -> String {
+    pub(crate) async fn line_with(&mut self, words: &str) -> String {
         loop {
             let line = self.line().await;
             if line.contains(words) {
@@ -61,7 +66,7 @@ impl Pipe {
     }
 
     /// Sends an MCP request and returns the unparsed line with its response.
-    pub(super) async fn ask(&mut self, request: &Value) -> String {
+    pub(crate) async fn ask(&mut self, request: &Value) -> String {
         self.send(request).await;
         loop {
             let line = self.line().await;
@@ -73,7 +78,7 @@ impl Pipe {
     }
 
     /// Sends an MCP request and returns its response as parsed JSON.
-    pub(super) async fn answer(&mut self, request: &Value) -> Value {
+    pub(crate) async fn answer(&mut self, request: &Value) -> Value {
         serde_json::from_str(&self.ask(request).await).expect("JSON")
     }
 }

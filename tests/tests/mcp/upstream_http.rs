@@ -1,5 +1,8 @@
 //! Tests of upstream servers over streamable HTTP that programs call.
 
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+
 use lockhouse_tests::{HttpAnswer, HttpRequest, HttpServer, Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
 
@@ -210,25 +213,99 @@ fn redirects_are_followed_only_within_the_same_origin() {
     table.finish();
 }
 
-#[test]
-fn an_expired_upstream_session_is_reinitialized() {
-    let forgotten = std::sync::atomic::AtomicUsize::new(0);
-    let server = HttpServer::start(move |request| {
-        use std::sync::atomic::Ordering::SeqCst;
-        let session = request.headers.get("mcp-session-id").map(String::as_str);
+/// The refusal of a call by a server that does not know its session: the HTTP status, and the body, in which `ID` stands for
+/// the id of the call.
+type Refusal = (u16, &'static str);
+
+const NO_SESSION: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#;
+
+/// Starts a server that assigns the sessions `s1`, `s2` and so on, and refuses calls of the session `s1`, or of all sessions
+/// if `always`.
+fn forgetful_server(refusal: Refusal, always: bool) -> HttpServer {
+    let sessions = AtomicUsize::new(0);
+    HttpServer::start(move |request| {
+        let session = request.headers.get("mcp-session-id").cloned().unwrap_or_default();
+        let answer = request.as_mcp(true);
         match request.rpc().as_str() {
             "initialize" => {
-                let next = if forgotten.load(SeqCst) == 0 { "first" } else { "second" };
-                request.as_mcp(true).expect("an answer").with("Mcp-Session-Id", next)
+                let session = format!("s{}", sessions.fetch_add(1, SeqCst) + 1);
+                answer.expect("an answer").with("Mcp-Session-Id", &session)
             }
-            "tools/call" if session == Some("first") => {
-                forgotten.store(1, SeqCst);
-                HttpAnswer::status(404)
+            "tools/call" if session == "s1" || always => {
+                let body = refusal.1.replace("ID", &request.message()["id"].to_string());
+                HttpAnswer::Full(refusal.0, vec![("Content-Type".into(), "application/json".into())], body)
             }
-            "tools/call" => HttpAnswer::json(200, &request.result(&text(session.unwrap_or_default()))),
-            _ => request.as_mcp(true).expect("an answer"),
+            "tools/call" => HttpAnswer::json(200, &request.result(&text(&session))),
+            _ => answer.expect("an answer"),
         }
-    });
+    })
+}
+
+fn count(server: &HttpServer, rpc: &str) -> usize {
+    server.requests().iter().filter(|request| request.rpc() == rpc).count()
+}
+
+#[test]
+fn a_server_that_lost_its_sessions_gets_a_new_one_and_repeats_only_calls_that_did_not_run() {
+    let repeated = json!("s2");
+    let not_repeated = json!([
+        "upstream_unavailable",
+        "server web is not available: it refused the MCP session; whether the call took effect is not known",
+        true
+    ]);
+    let rows = [
+        ("404", (404, ""), &repeated),
+        (
+            "404 of an SDK",
+            (404, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#),
+            &repeated,
+        ),
+        ("400 of an SDK's example", (400, NO_SESSION), &repeated),
+        (
+            "400 before initialize",
+            (400, r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Server not initialized"}}"#),
+            &repeated,
+        ),
+        ("400 as text", (400, "Invalid or missing session ID"), &repeated),
+        (
+            "400 without an id",
+            (400, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}"#),
+            &not_repeated,
+        ),
+        (
+            "400 with the id",
+            (400, r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"No valid session ID"}}"#),
+            &not_repeated,
+        ),
+    ];
+    let mut table = Table::new("servers that do not know a session any more");
+    for (name, refusal, expected) in rows {
+        let server = forgetful_server(refusal, false);
+        let outcome = value(&lockhouse(&server.url("/mcp"), ""), "[look('x'), look('y')]");
+        table.row(format!("{name}: the call, and the next"), equal(&outcome, &json!([expected, "s2"])));
+        let seen = (count(&server, "initialize"), count(&server, "tools/call"));
+        let calls = if *expected == repeated { 3 } else { 2 };
+        table.row(format!("{name}: sessions and calls"), equal(seen, (2, calls)));
+    }
+    let invalid = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"no such session"}}"#;
+    let server = forgetful_server((400, invalid), false);
     let outcome = value(&lockhouse(&server.url("/mcp"), ""), "[look('x'), look('y')]");
-    assert_eq!(outcome, json!(["second", "second"]));
+    let expected = json!(["invalid_arguments", "no such session", false]);
+    table.row("control: an error of a call about sessions", equal(&outcome, &json!([expected, expected])));
+    table.row("control: sessions", equal(count(&server, "initialize"), 1));
+    table.finish();
+}
+
+#[test]
+fn a_server_that_refuses_each_session_gets_one_new_one_in_ten_seconds() {
+    let server = forgetful_server((400, NO_SESSION), true);
+    let outcome = value(&lockhouse(&server.url("/mcp"), ""), "[look('x') for _ in range(3)]");
+    let refused = outcome.as_array().expect("outcomes").iter().filter(|one| {
+        let told = one[1]
+            .as_str()
+            .is_some_and(|told| told.contains("MCP session") && told.contains("the call was not made"));
+        one[0] == "upstream_unavailable" && told
+    });
+    assert_eq!(refused.count(), 3, "{outcome}");
+    assert_eq!(count(&server, "initialize"), 2);
 }

@@ -4,7 +4,7 @@
 use lockhouse_tests::{Lockhouse, Session, Table, ensure, wait_until};
 use serde_json::{Value, json};
 
-use crate::upstreams::scripted_server::{Scripted, tool};
+use crate::upstreams::scripted_server::{ALLOW_ALL, Scripted, tool};
 
 async fn listed(session: &Session) -> Value {
     let code = "from mcp_tools import scripted\n[t['name'] for t in scripted.list_tools()]";
@@ -85,6 +85,24 @@ async fn an_unwritable_cache_causes_no_other_failure() {
     let ended = session.close().await;
     assert!(ended.stderr.contains("cannot be remembered in"), "{ended:?}");
     assert_eq!(ended.status, Some(0), "{ended:?}");
+}
+
+#[tokio::test]
+async fn faulty_cursors_neither_repeat_nor_lose_entries() {
+    let mut table = Table::new("lists of 120 entries in pages of 40");
+    let counts = "from mcp_tools import scripted\nlisted = [*scripted.list_prompts(), *scripted.list_resources()]\n\
+                  [len(scripted.list_tools()), sum('uri' not in e and 'uriTemplate' not in e for e in listed), \
+                  sum('uri' in e for e in listed), sum('uriTemplate' in e for e in listed)]";
+    let policy = format!("{ALLOW_ALL}prompts = [\"*\"]\nresources = [\"*\"]\n");
+    for (fault, expected) in [("empty", 120), ("same", 120), ("circle", 120), ("stuck", 40)] {
+        let scripted = Scripted::new("", &[&format!("--cursor={fault}")], &[]);
+        scripted.lockhouse.file("config/lockhouse/policy.toml", &policy);
+        let answer = scripted.lockhouse.answer("python", counts);
+        let is_whole = answer["value"] == json!([expected, expected, expected, expected])
+            && answer.get("stderr").is_none();
+        table.row(fault, ensure(is_whole, answer));
+    }
+    table.finish();
 }
 
 #[test]

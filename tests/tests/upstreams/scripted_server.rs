@@ -58,13 +58,17 @@ impl Scripted {
         answer.get("value").cloned().unwrap_or(answer)
     }
 
-    /// Calls a tool of the scripted server from Python. `call` has the call's arguments as Python code. Returns the
-    /// result, or a list with the code and the message of the error.
-    pub(crate) async fn outcome(session: &Session, call: &str) -> Value {
-        let code = format!(
+    /// Returns a Python program that calls a tool of the scripted server. `call` has the call's arguments as Python code.
+    /// The value of the program is the result, or a list with the code and the message of the error.
+    pub(crate) fn program(call: &str) -> String {
+        format!(
             "from mcp_tools import ToolError, call_tool\ntry: r = call_tool('scripted', {call})\nexcept ToolError as e: r = [e.code, str(e)]\nr"
-        );
-        Self::value(session, &code).await
+        )
+    }
+
+    /// Runs the program [`Scripted::program`] and returns its value.
+    pub(crate) async fn outcome(session: &Session, call: &str) -> Value {
+        Self::value(session, &Self::program(call)).await
     }
 }
 

@@ -15,6 +15,9 @@ use crate::inbound_message::{CUT_OFF, NOT_JSON, TOO_LARGE};
 /// Maximum number of characters of a server's error text that submitted code receives.
 const ERROR_CHARS_MAX: usize = 4_000;
 
+/// The error with which rmcp answers requests that were in flight when it began a new MCP session.
+const SESSION_RENEWED: &str = "streamable HTTP session was re-initialized before the response arrived";
+
 /// Converts the error of a request to an upstream server into the error of its call. `limit` is the timeout of the
 /// request.
 pub(super) fn call_error(
@@ -27,12 +30,18 @@ pub(super) fn call_error(
         let message = format!("server {server} is not available: {}", fault.reason);
         return CallError::new(FailureCode::UpstreamUnavailable, message);
     }
+    if HttpError::is_session_lost(error) {
+        let message = format!(
+            "server {server} does not know the MCP session any more, and no new one could be begun; the call was not made"
+        );
+        return CallError::new(FailureCode::UpstreamUnavailable, message);
+    }
     match error {
         ServiceError::McpError(error) if error.message == TOO_LARGE => CallError::new(
             FailureCode::ResultTooLarge,
             format!("the result of server {server} exceeds the limit of one message; ask for less at a time"),
         ),
-        ServiceError::McpError(error) if error.message != CUT_OFF => {
+        ServiceError::McpError(error) if !is_lost(error) => {
             let code = match error.code {
                 ErrorCode::INVALID_PARAMS => FailureCode::InvalidArguments,
                 ErrorCode::RESOURCE_NOT_FOUND => FailureCode::UnknownTool,
@@ -54,7 +63,7 @@ pub(super) fn call_error(
 
 /// Returns the server's own error with secrets redacted; `None` if the error was created by Lockhouse.
 pub(super) fn own_error(secrets: &Secrets, error: &ErrorData) -> Option<ErrorData> {
-    if matches!(&*error.message, TOO_LARGE | CUT_OFF | NOT_JSON) {
+    if is_lost(error) || matches!(&*error.message, TOO_LARGE | NOT_JSON) {
         return None;
     }
     let data = error.data.as_ref().map(|data| secrets.redact(&data.to_string()));
@@ -62,6 +71,11 @@ pub(super) fn own_error(secrets: &Secrets, error: &ErrorData) -> Option<ErrorDat
     error.message = secrets.redact(&error.message).into();
     error.data = data.and_then(|data| serde_json::from_str(&data).ok());
     Some(error)
+}
+
+/// Whether the answer of the server was lost, and this error replaces it.
+fn is_lost(error: &ErrorData) -> bool {
+    matches!(&*error.message, CUT_OFF | SESSION_RENEWED)
 }
 
 /// Returns a fixed word for the kind of a request's error, for traces.

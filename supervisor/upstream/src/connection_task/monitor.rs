@@ -13,10 +13,11 @@ use rmcp::service::Peer;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::recovery::{PING_TIMEOUT, recovered};
 use super::state_machine::Event;
 use crate::caller_signals::CallerSignals;
 use crate::connect_error::ConnectError;
-use crate::connection_failure::ConnectionFailure;
+use crate::connection_failure::{ConnectionFailure, FailureSignal};
 use crate::in_flight_calls::InFlightCalls;
 use crate::live_connection::LiveConnection;
 use crate::request::ping;
@@ -25,9 +26,6 @@ use crate::tool_list::list_tools;
 /// Interval at which the file of accepted tool definitions (pins) is checked for changes while tools wait for a user to
 /// accept them.
 const ACCEPTANCE_EVERY: Duration = Duration::from_secs(1);
-/// Timeout of the ping that is sent after a call has timed out. A server that does not answer the ping is restarted.
-const PING_TIMEOUT: Duration = Duration::from_secs(10);
-const SILENT: &str = "it does not answer any more";
 
 /// A live connection to an upstream server, with the timer that stops an idle server. A ping and a listing of the
 /// server's tools may be in progress.
@@ -41,8 +39,11 @@ pub(super) struct ConnectionMonitor {
     idle: BoxFuture<'static, ()>,
     /// The current listing of the server's tools. Terminated if no listing is in progress.
     listing: Fuse<BoxFuture<'static, Result<Catalogue, ConnectError>>>,
-    /// The current ping, which returns whether the server answered. Terminated if no ping is in progress.
-    ping: Fuse<BoxFuture<'static, bool>>,
+    failure_signal: FailureSignal,
+    /// The current ping. Terminated if no ping is in progress.
+    ping: Fuse<BoxFuture<'static, Result<(), ConnectionFailure>>>,
+    /// The wait for a server that has missed a ping. Terminated if it has missed none.
+    recovery: Fuse<BoxFuture<'static, Result<(), ConnectionFailure>>>,
 }
 
 /// An event of a live connection to an upstream server.
@@ -58,8 +59,9 @@ pub(super) enum MonitorEvent {
 impl ConnectionMonitor {
     pub(super) fn new(link: LiveConnection, idle: BoxFuture<'static, ()>) -> Self {
         let (peer, callers, changed) = (link.peer(), link.callers(), link.changed());
-        let (listing, ping) = (Fuse::terminated(), Fuse::terminated());
-        Self { link, peer, callers, changed, idle, listing, ping }
+        let (listing, ping, recovery) = (Fuse::terminated(), Fuse::terminated(), Fuse::terminated());
+        let failure_signal = link.failure_signal();
+        Self { link, peer, callers, changed, idle, listing, failure_signal, ping, recovery }
     }
 
     /// Begins to list the server's tools again after the delay `after`. `limit` is the timeout for each page of the
@@ -86,6 +88,7 @@ impl ConnectionMonitor {
         waits_for_acceptance: bool,
     ) -> MonitorEvent {
         loop {
+            let is_pinged = !self.ping.is_terminated() || !self.recovery.is_terminated();
             let event = tokio::select! {
                 how = self.link.wait_ended() => Event::Lost(how),
                 () = closing.cancelled() => Event::CloseRequested,
@@ -95,10 +98,20 @@ impl ConnectionMonitor {
                 () = tokio::time::sleep(ACCEPTANCE_EVERY), if waits_for_acceptance => {
                     return MonitorEvent::AcceptanceDue;
                 }
-                () = signals.call_timed_out.notified(), if self.ping.is_terminated() => Event::CallTimedOut,
-                has_answered = &mut self.ping => match has_answered {
-                    true => continue,
-                    false => Event::Lost(self.link.reason().or_else(|| Some(ConnectionFailure::new(SILENT)))),
+                () = signals.call_timed_out.notified(), if !is_pinged => Event::Suspected,
+                () = self.failure_signal.suspected(), if !is_pinged => Event::Suspected,
+                answered = &mut self.ping => match answered {
+                    Ok(()) => continue,
+                    Err(missed) => {
+                        let (slots, answers) = (signals.slots.clone(), signals.answers());
+                        let recovery = recovered(self.peer.clone(), slots, answers, missed);
+                        self.recovery = recovery.boxed().fuse();
+                        Event::PingMissed
+                    }
+                },
+                recovered = &mut self.recovery => match recovered {
+                    Ok(()) => Event::PingAnswered,
+                    Err(reason) => Event::CallsEnded(reason),
                 },
             };
             return MonitorEvent::Event(event);

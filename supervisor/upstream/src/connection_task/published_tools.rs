@@ -99,6 +99,11 @@ impl PublishedTools {
         }
     }
 
+    /// Returns the tools as they were last published; none if no tools were.
+    pub(super) fn published(&self) -> Arc<Catalogue> {
+        self.known.borrow().clone().unwrap_or_default()
+    }
+
     pub(super) fn has_unaccepted_tools(&self) -> bool {
         self.known.borrow().as_ref().is_some_and(|known| !known.is_accepted())
     }

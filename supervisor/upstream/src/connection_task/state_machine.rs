@@ -31,8 +31,14 @@ pub(super) enum Event {
     ToolsChanged,
     /// The server's tools were listed again, or listing them failed.
     ToolsListed,
-    /// A call was not answered within its timeout.
-    CallTimedOut,
+    /// A call was not answered within its timeout, or a request could not be sent.
+    Suspected,
+    /// The server has not answered the ping in time.
+    PingMissed,
+    /// The server has answered a ping after it had missed one.
+    PingAnswered,
+    /// The server has missed a ping, and the calls that were in flight then have ended. Contains why the last ping failed.
+    CallsEnded(ConnectionFailure),
     /// The server ended the connection, or the connection failed. Contains the reason; `None` if it is not known.
     Lost(Option<ConnectionFailure>),
     /// No caller has used the server for the configured idle time.
@@ -64,7 +70,11 @@ pub(super) enum Effect {
     Connect,
     /// List the server's tools again after this delay.
     ListTools(Duration),
-    /// Ping the server. If the server does not answer, the connection counts as lost.
+    /// Show to callers that the server does not answer (`ConnectionState::Failed`), so that no call is sent to it.
+    PublishUnresponsive,
+    /// Show to callers that the server answers again (`ConnectionState::Connected`).
+    PublishConnected,
+    /// Ping the server.
     Ping,
     /// Wait until no call is in flight, at most for the drain timeout.
     Drain,
@@ -96,6 +106,9 @@ enum Phase {
     Connecting(Attempt),
     /// The server is connected, as the result of this attempt.
     Connected(Attempt),
+    /// The server, which was connected as the result of this attempt, has missed a ping. It may be busy with the calls in
+    /// flight, so it is not restarted before these have ended or used up their time.
+    Unresponsive(Attempt),
     /// Lockhouse waits for the end of the calls in flight, at most for the drain timeout, and then closes the
     /// connection.
     Draining,
@@ -158,7 +171,19 @@ impl StateMachine {
             (Phase::Connecting(attempt), Event::StartFailed { is_violation }) => {
                 self.back_off(now, attempt, is_violation, false)
             }
-            (Phase::Connected(attempt), event) => self.handle_connected(attempt, event, now),
+            (Phase::Connected(attempt), Event::Suspected) => (Phase::Connected(attempt), vec![Effect::Ping]),
+            (Phase::Connected(attempt), Event::PingMissed) => {
+                (Phase::Unresponsive(attempt), vec![Effect::PublishUnresponsive])
+            }
+            (Phase::Unresponsive(attempt), Event::PingAnswered) => {
+                (Phase::Connected(attempt), vec![Effect::PublishConnected])
+            }
+            (Phase::Unresponsive(attempt), Event::CallsEnded(reason)) => {
+                self.handle_live(Phase::Unresponsive(attempt), attempt, Event::Lost(Some(reason)), now)
+            }
+            (phase @ (Phase::Connected(attempt) | Phase::Unresponsive(attempt)), event) => {
+                self.handle_live(phase, attempt, event, now)
+            }
             (Phase::Draining, Event::Drained) => disconnect(EndReason::Closing, Next::End),
             (Phase::Disconnecting(next), Event::Disconnected { has_answered }) => match next {
                 Next::AwaitDemand => (Phase::Idle, vec![Effect::AwaitDemand]),
@@ -176,9 +201,15 @@ impl StateMachine {
         effects
     }
 
-    /// Handles an event while the server is connected. Returns the next phase and the effects.
-    fn handle_connected(&mut self, attempt: Attempt, event: Event, now: Instant) -> (Phase, Vec<Effect>) {
-        let stays = Phase::Connected(attempt);
+    /// Handles an event that has the same meaning whether the connected server answers or not. `stays` is the current phase.
+    /// Returns the next phase and the effects.
+    fn handle_live(
+        &mut self,
+        stays: Phase,
+        attempt: Attempt,
+        event: Event,
+        now: Instant,
+    ) -> (Phase, Vec<Effect>) {
         match event {
             Event::Lost(reason) => {
                 let is_violation = reason.as_ref().is_some_and(|reason| reason.is_violation);
@@ -186,7 +217,6 @@ impl StateMachine {
             }
             Event::IdleTimeout => disconnect(EndReason::Idle, Next::AwaitDemand),
             Event::CloseRequested => (Phase::Draining, vec![Effect::Drain]),
-            Event::CallTimedOut => (stays, vec![Effect::Ping]),
             Event::ToolsChanged => (stays, vec![Effect::ListTools(self.listing_delay.current)]),
             Event::ToolsListed => {
                 let is_calm = now.duration_since(self.listed_at) > 2 * self.listing_delay.max;

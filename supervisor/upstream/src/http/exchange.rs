@@ -63,7 +63,7 @@ impl HttpExchange {
         request.send().await.map_err(|error| {
             let fault = HttpError::from_reqwest(&error, &self.host_and_port);
             if error.is_connect() {
-                self.failure_signal.fail(&fault.reason);
+                self.failure_signal.suspect();
             }
             fault
         })

@@ -1,9 +1,14 @@
-//! The MCP session with an upstream server over HTTP, which the server names in the header `Mcp-Session-Id`.
+//! The MCP session with an upstream server over HTTP, which the server names in the header `Mcp-Session-Id`. A server that
+//! was restarted does not know the session any more; a new one is then begun, within a limit.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use http::{HeaderMap, StatusCode};
+use parking_lot::Mutex;
 use reqwest::RequestBuilder;
+use rmcp::model::RequestId;
+use serde::Deserialize;
 use tokio::time::timeout;
 
 use super::exchange::HttpExchange;
@@ -12,6 +17,12 @@ use super::exchange::HttpExchange;
 pub(super) const SESSION_ID: &str = "mcp-session-id";
 /// How long to wait for the server's response when a session is ended.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The shortest time between two new sessions that replace lost ones.
+const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
+/// The words, in lower case, by which the text of an error names the session.
+const SESSION_WORDS: [&str; 2] = ["session", "initializ"];
+/// The codes of errors that servers use for lost sessions. Errors of other codes with the id of the request answer it.
+const SESSION_CODES: [i32; 3] = [-32_000, -32_001, -32_600];
 
 /// Adds the ID of the MCP session to a request, if there is a session.
 pub(super) fn with_session(request: RequestBuilder, session: Option<&str>) -> RequestBuilder {
@@ -21,10 +32,76 @@ pub(super) fn with_session(request: RequestBuilder, session: Option<&str>) -> Re
     }
 }
 
-/// Whether a response with this status says that the server no longer knows the session. The caller then connects
-/// again.
-pub(super) fn is_session_expired(status: StatusCode, session: Option<&str>) -> bool {
-    status == StatusCode::NOT_FOUND && session.is_some()
+/// What a refusal shows that means that the server does not know the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SessionLoss {
+    /// The request did not run.
+    NotRun,
+    /// The request may have run.
+    Unclear,
+}
+
+/// Returns whether the refusal of `request` means that the server does not know the session any more; `None` if it does
+/// not. `body` is the text of the response; `has_session` is whether the request named a session. MCP has the status 404
+/// for this. Many servers use the status 400 and a JSON-RPC error that names the session, or that has no id.
+pub(super) fn session_loss(
+    status: StatusCode,
+    body: &str,
+    request: &RequestId,
+    has_session: bool,
+) -> Option<SessionLoss> {
+    let is_expired = status == StatusCode::NOT_FOUND && has_session;
+    if !is_expired && !matches!(status.as_u16(), 400 | 404 | 410) {
+        return None;
+    }
+    let Ok(Refusal { error, id }) = serde_json::from_str::<Refusal>(body) else {
+        return (is_expired || names_session(body)).then_some(SessionLoss::NotRun);
+    };
+    let names_session = names_session(&error.message);
+    if id.as_ref() == Some(request) {
+        let is_possible = SESSION_CODES.contains(&error.code) && (names_session || is_expired);
+        let loss = if is_expired && names_session { SessionLoss::NotRun } else { SessionLoss::Unclear };
+        return is_possible.then_some(loss);
+    }
+    if is_expired || names_session {
+        return Some(SessionLoss::NotRun);
+    }
+    (has_session && id.is_none()).then_some(SessionLoss::Unclear)
+}
+
+/// A response that is a JSON-RPC error.
+#[derive(Deserialize)]
+struct Refusal {
+    error: RefusalError,
+    id: Option<RequestId>,
+}
+
+#[derive(Deserialize)]
+struct RefusalError {
+    code: i32,
+    #[serde(default)]
+    message: String,
+}
+
+fn names_session(text: &str) -> bool {
+    let text = text.to_lowercase();
+    SESSION_WORDS.iter().any(|word| text.contains(word))
+}
+
+/// Limits how often a lost session of one server is replaced by a new one. Clones share the limit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SessionRenewals(Arc<Mutex<Option<Instant>>>);
+
+impl SessionRenewals {
+    /// Returns whether a new session may be begun at the time `now`, and counts it if so.
+    pub(super) fn admit(&self, now: Instant) -> bool {
+        let mut last = self.0.lock();
+        let is_due = last.is_none_or(|last| now.duration_since(last) >= RENEWAL_INTERVAL);
+        if is_due {
+            *last = Some(now);
+        }
+        is_due
+    }
 }
 
 /// Ends the session at the server. If the request fails or is not answered, the server ends the session by itself when
@@ -32,4 +109,62 @@ pub(super) fn is_session_expired(status: StatusCode, session: Option<&str>) -> b
 pub(super) async fn end_session(exchange: &HttpExchange, session: &str, headers: HeaderMap) {
     let request = exchange.http.delete(exchange.url.clone()).headers(headers);
     let _ = timeout(DELETE_TIMEOUT, exchange.send(with_session(request, Some(session)))).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SessionLoss::{NotRun, Unclear};
+    use super::*;
+
+    #[test]
+    fn refusals_that_mean_a_lost_session_are_told_from_answers() {
+        let error = |id: &str, code: i32, message: &str| {
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"{message}"}}}}"#)
+        };
+        let no_session = "Bad Request: No valid session ID provided";
+        let absent = format!(r#"{{"jsonrpc":"2.0","error":{{"code":-32000,"message":"{no_session}"}}}}"#);
+        for (status, body, in_session, without) in [
+            // What MCP defines, and what its SDKs send.
+            (404, String::new(), Some(NotRun), None),
+            (404, error("null", -32_001, "Session not found"), Some(NotRun), Some(NotRun)),
+            (404, error("\"server-error\"", -32_600, "Session not found"), Some(NotRun), Some(NotRun)),
+            (400, error("null", -32_000, no_session), Some(NotRun), Some(NotRun)),
+            (400, absent, Some(NotRun), Some(NotRun)),
+            (
+                400,
+                error("\"server-error\"", -32_600, "Bad Request: Missing session ID"),
+                Some(NotRun),
+                Some(NotRun),
+            ),
+            (400, error("null", -32_000, "Bad Request: Server not initialized"), Some(NotRun), Some(NotRun)),
+            (400, no_session.to_owned(), Some(NotRun), Some(NotRun)),
+            (410, "session terminated".to_owned(), Some(NotRun), Some(NotRun)),
+            // The server has read the id, so the request may have run.
+            (400, error("7", -32_000, no_session), Some(Unclear), Some(Unclear)),
+            (404, error("7", -32_001, "Session not found"), Some(NotRun), Some(Unclear)),
+            (404, error("7", -32_000, "gone"), Some(Unclear), None),
+            (400, error("null", -32_000, "no"), Some(Unclear), None),
+            // Answers to the request.
+            (400, error("7", -32_602, "no such session"), None, None),
+            (404, error("7", -32_601, "no such method"), None, None),
+            (400, error("7", -32_000, "no"), None, None),
+            (400, "bad request".to_owned(), None, None),
+            (500, error("null", -32_000, no_session), None, None),
+            (401, "your session has expired".to_owned(), None, None),
+        ] {
+            let status = StatusCode::from_u16(status).expect("a status");
+            let loss = |has_session| session_loss(status, &body, &RequestId::Number(7), has_session);
+            assert_eq!([loss(true), loss(false)], [in_session, without], "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn one_new_session_is_admitted_in_ten_seconds() {
+        let (renewals, now) = (SessionRenewals::default(), Instant::now());
+        for (seconds, expected) in
+            [(0.0, true), (0.0, false), (9.9, false), (10.0, true), (19.9, false), (20.0, true)]
+        {
+            assert_eq!(renewals.clone().admit(now + Duration::from_secs_f64(seconds)), expected, "{seconds}");
+        }
+    }
 }

@@ -28,6 +28,13 @@ pub(super) enum RequestMethod {
     Other,
 }
 
+impl RequestMethod {
+    /// Whether the request belongs to the handshake, which has no session yet.
+    pub(super) fn is_handshake(self) -> bool {
+        matches!(self, Self::Initialize | Self::Discover)
+    }
+}
+
 impl PendingRequest {
     /// Returns the request that a message to the server contains; `None` for notifications and responses.
     pub(super) fn from_message(message: &ClientJsonRpcMessage) -> Option<Self> {

@@ -18,7 +18,7 @@ use crate::stdio_requests::StdioRequests;
 
 /// How long sending a cancellation to a server may take. A cancellation is sent in the background, so no caller waits
 /// for it.
-pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The reason that is sent to a server with the cancellation of a request whose timeout has passed.
 const TIMED_OUT: &str = "timeout";

@@ -26,10 +26,9 @@ use crate::mcp_client_handler::McpClientHandler;
 use crate::process::ServerProcess;
 use crate::program_digest::check_program;
 use crate::protocol_probe::{ProbeOutcome, probe};
-use crate::request::CANCEL_TIMEOUT;
 use crate::server_log::ServerLog;
 use crate::tool_list::list_tools;
-use crate::transport::{LineTransport, Lines, RawResults};
+use crate::transport::{LineTransport, RawResults};
 
 /// Maximum time to wait for the answer to the probe of a server's protocol version. Some older servers neither answer
 /// the probe nor exit; a server that takes longer than this is treated as one of them.
@@ -76,13 +75,8 @@ impl Attempt<'_> {
         };
         let last_lines = self.follow(stderr);
         let raw = RawResults::default();
-        // A call that cannot be written within its timeout and the time for its cancellation will never be written.
-        let lines = Lines {
-            bytes_max: self.server.limits.message_bytes_max,
-            write_timeout: self.server.limits.call_timeout + CANCEL_TIMEOUT,
-        };
-        let failure_signal = FailureSignal::default();
-        let mut transport = LineTransport::new(stdout, stdin, lines, raw.clone(), failure_signal.clone());
+        let (bytes_max, failure_signal) = (self.server.limits.message_bytes_max, FailureSignal::default());
+        let mut transport = LineTransport::new(stdout, stdin, bytes_max, raw.clone(), failure_signal.clone());
         let requests = transport.requests();
         let changed = Arc::new(Notify::new());
         let conversed = match self.era(&mut transport).await {
@@ -147,13 +141,14 @@ impl Attempt<'_> {
 
     async fn over_http(self, endpoint: &HttpEndpoint) -> Result<StartedServer, StartFailure> {
         let authority = TokenProvider::new(&self.server.name, endpoint, self.server.secrets.clone());
-        let transport =
-            authority.and_then(|authority| http::transport(endpoint, &self.server.limits, authority));
+        let (changed, renewals) = (Arc::new(Notify::new()), self.server.session_renewals.clone());
+        let transport = authority.and_then(|authority| {
+            http::transport(endpoint, &self.server.limits, authority, renewals, changed.clone())
+        });
         let (transport, failure_signal) = match transport {
             Ok(transport) => transport,
             Err(fault) => return Err(StartFailure::new(fault.reason)),
         };
-        let changed = Arc::new(Notify::new());
         // Over HTTP, the request determines whether its result stays raw.
         let mode = if self.legacy_handshake { ClientLifecycleMode::Initialize } else { asking() };
         match self.converse(transport, mode, RawResults::default(), &changed).await {

@@ -1,5 +1,6 @@
 use super::Effect::{
-    AwaitDemand, Connect, Disconnect, Drain, Finish, ListTools, Ping, PublishConnecting, PublishIdle,
+    AwaitDemand, Connect, Disconnect, Drain, Finish, ListTools, Ping, PublishConnected, PublishConnecting,
+    PublishIdle, PublishUnresponsive,
 };
 use super::*;
 
@@ -154,11 +155,25 @@ fn tools_are_listed_less_often_the_more_often_they_change() {
 }
 
 #[test]
-fn a_call_that_times_out_asks_the_server_whether_it_answers_at_all() {
-    check_started(
-        "a call that timed out",
-        vec![(1.0, Event::CallTimedOut, vec![Ping]), (0.0, Event::Lost(None), lost_without_reason())],
-    );
+fn a_server_that_misses_a_ping_is_restarted_only_once_its_calls_have_ended() {
+    let missed = || {
+        [
+            (1.0, Event::Suspected, vec![Ping]),
+            (10.0, Event::PingMissed, vec![PublishUnresponsive]),
+            (1.0, Event::Suspected, vec![]),
+            (1.0, Event::ToolsListed, vec![]),
+        ]
+    };
+    let after = |event, effects| missed().into_iter().chain([(60.0, event, effects)]).collect::<Vec<_>>();
+    let failed = ConnectionFailure::new("it does not answer any more");
+    let restarted = vec![PublishConnecting, Disconnect(EndReason::Lost(Some(failed.clone())))];
+    check_started("its calls end", after(Event::CallsEnded(failed), restarted));
+    check_started("it is closed", after(Event::CloseRequested, vec![Drain]));
+    check_started("its process ends", after(Event::Lost(None), lost_without_reason()));
+    let mut answers = after(Event::PingAnswered, vec![PublishConnected]);
+    answers.push((1.0, Event::Suspected, vec![Ping]));
+    check_started("it was busy", answers);
+    check_started("a late end of an earlier wait", vec![(1.0, Event::PingAnswered, vec![])]);
 }
 
 fn lost_without_reason() -> Vec<Effect> {

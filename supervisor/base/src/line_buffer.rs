@@ -1,11 +1,12 @@
-//! Assembles the lines of an upstream server's output from chunks, with a size limit for each line.
+//! Assembles the lines that a peer sends from chunks, with a size limit for each line.
 
 /// Maximum number of bytes that are kept of the beginning, and also of the end, of a line over the size limit. They
-/// suffice to find the ID of the request that the line answers.
+/// suffice to find the id of most messages.
 const KEEP_BYTES: usize = 256;
 
-/// The line of a server's output that is being received.
-pub(super) struct LineBuffer {
+/// The line that is being received.
+#[derive(Debug)]
+pub struct LineBuffer {
     bytes_max: usize,
     bytes: Vec<u8>,
     tail: Vec<u8>,
@@ -15,21 +16,21 @@ pub(super) struct LineBuffer {
     over_limit: bool,
 }
 
-/// A complete line of a server's output.
+/// A complete line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum CompleteLine {
+pub enum CompleteLine {
     Within(Vec<u8>),
     /// A line over the size limit. Contains only its first and its last bytes, at most `KEEP_BYTES` each.
     TooLong(Vec<u8>, Vec<u8>),
 }
 
 impl LineBuffer {
-    pub(super) fn new(bytes_max: usize) -> Self {
+    pub fn new(bytes_max: usize) -> Self {
         Self { bytes_max, bytes: Vec::new(), tail: Vec::new(), skipped: 0, over_limit: false }
     }
 
-    /// Appends a chunk of output. Once the line exceeds the size limit, only its beginning and its end are kept.
-    pub(super) fn add(&mut self, piece: &[u8]) {
+    /// Appends a chunk of the line. Once the line exceeds the size limit, only its beginning and its end are kept.
+    pub fn add(&mut self, piece: &[u8]) {
         if !self.over_limit && self.bytes.len() + piece.len() <= self.bytes_max {
             return self.bytes.extend_from_slice(piece);
         }
@@ -47,18 +48,18 @@ impl LineBuffer {
 
     /// Returns how many bytes are buffered from the beginning of the current line: all of them, or at most `KEEP_BYTES`
     /// if the line is over the size limit.
-    pub(super) fn kept(&self) -> usize {
+    pub fn kept(&self) -> usize {
         self.bytes.len()
     }
 
     /// Returns 0 as long as the current line is within the size limit. After that, returns the number of bytes in the
     /// chunk that exceeded the limit and in all later chunks of the line.
-    pub(super) fn skipped(&self) -> usize {
+    pub fn skipped(&self) -> usize {
         self.skipped
     }
 
     /// Ends the current line and returns it. The next chunk begins a new line.
-    pub(super) fn take(&mut self) -> CompleteLine {
+    pub fn take(&mut self) -> CompleteLine {
         let Self { bytes, tail, over_limit, .. } = std::mem::replace(self, Self::new(self.bytes_max));
         match over_limit {
             true => CompleteLine::TooLong(bytes, tail),
