@@ -2,6 +2,9 @@
 
 Each has a home directory of its own, which `lockhouse init` and the client itself write to. What a person would set beside the
 entry is set here: the model's address, and that the tools of Lockhouse may be used without a question in a run without a person.
+
+`form` is the answer form of the client's entry. `elicits` says that it can ask its user a question of Lockhouse. `overlaps` says which calls
+of one turn run at the same time: all, those of tools with the annotation `readOnlyHint` ("readers"), or none.
 """
 
 import json
@@ -43,7 +46,7 @@ class ClaudeCode:
     name, package, init = "Claude Code", "@anthropic-ai/claude-code", "claude-code"
     # The file to which its own `mcp add` writes, and the key of the servers there.
     file, section = ".claude.json", "mcpServers"
-    http_answer = "text"
+    form, elicits, overlaps = "text", True, "readers"
     timeout_variable = "MCP_TOOL_TIMEOUT"
 
     def http_entry(home, url, token):
@@ -56,6 +59,10 @@ class ClaudeCode:
         return {"ANTHROPIC_BASE_URL": home.api, "ANTHROPIC_API_KEY": "k", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
                 "DISABLE_AUTOUPDATER": "1"}
 
+    def loading(tool):
+        """The call with which the model loads a tool of a server that is exposed directly."""
+        return "ToolSearch", {"query": f"select:mcp__lockhouse__{tool}", "max_results": 1}
+
     def add_server(command, name="books"):
         return ["claude", "mcp", "add", "-s", "user", name, "--", *command]
 
@@ -67,7 +74,7 @@ class Codex:
     name, package, init = "Codex", "@openai/codex", "codex"
     # The file to which its own `mcp add` writes, and the key of the servers there.
     file, section = ".codex/config.toml", "mcp_servers"
-    http_answer = "value"
+    form, elicits, overlaps = "text", True, "always"
     timeout_variable = None
     model = "gpt-5.1"
 
@@ -97,7 +104,9 @@ class OpenCode:
     name, package, init = "OpenCode", "opencode-ai", "opencode"
     # The file to which its own `mcp add` writes, and the key of the servers there.
     file, section = ".config/opencode/opencode.jsonc", "mcp"
-    http_answer = "value"
+    # The file to which `lockhouse init` writes, where it differs.
+    entry_file = ".config/opencode/opencode.json"
+    form, elicits, overlaps = "text", False, "always"
     timeout_variable = None
 
     def http_entry(home, url, token):
@@ -106,7 +115,7 @@ class OpenCode:
 
     def settings(home):
         provider = {"npm": "@ai-sdk/openai-compatible", "name": "script", "options": {"baseURL": home.api + "/v1", "apiKey": "k"},
-                    "models": {"m": {"name": "m", "tool_call": True}}}
+                    "models": {"m": {"name": "m", "tool_call": True, "modalities": {"input": ["text", "image"], "output": ["text"]}}}}
         home.update(".config/opencode/opencode.json", {"provider": {"script": provider}, "model": "script/m", "small_model": "script/m", "autoupdate": False})
 
     def environment(home):
@@ -123,7 +132,7 @@ class Qwen:
     name, package, init = "Qwen Code", "@qwen-code/qwen-code", "qwen"
     # The file to which its own `mcp add` writes, and the key of the servers there.
     file, section = ".qwen/settings.json", "mcpServers"
-    http_answer = "value"
+    form, elicits, overlaps = "text", False, "readers"
     timeout_variable = None
 
     def http_entry(home, url, token):
@@ -135,7 +144,7 @@ class Qwen:
                                             "general": {"enableAutoUpdate": False}})
 
     def environment(home):
-        return {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": home.api + "/v1", "OPENAI_MODEL": "m"}
+        return {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": home.api + "/v1", "OPENAI_MODEL": "qwen3-vl-plus"}
 
     def add_server(command, name="books"):
         return ["qwen", "mcp", "add", "-s", "user", name, *command]
@@ -148,7 +157,7 @@ class GeminiCli:
     name, package, init = "Gemini CLI", "@google/gemini-cli", "gemini"
     # The file to which its own `mcp add` writes, and the key of the servers there.
     file, section = ".gemini/settings.json", "mcpServers"
-    http_answer = "labelled"
+    form, elicits, overlaps = "labelled", False, "always"
     timeout_variable = None
 
     def http_entry(home, url, token):
@@ -175,7 +184,7 @@ class Copilot:
     name, package, init = "Copilot CLI", "@github/copilot", "copilot"
     # The file to which its own `mcp add` writes, and the key of the servers there.
     file, section = ".copilot/mcp-config.json", "mcpServers"
-    http_answer = "text"
+    form, elicits, overlaps = "text", True, "always"
     timeout_variable = None
 
     def http_entry(home, url, token):
@@ -200,7 +209,7 @@ class Cline:
     name, package, init = "Cline", "cline", "cline"
     # The file to which its own `mcp add` writes, and the key of the servers there.
     file, section = ".cline/data/settings/cline_mcp_settings.json", "mcpServers"
-    http_answer = "text"
+    form, elicits, overlaps = "text", False, "never"
     timeout_variable = None
 
     def http_entry(home, url, token):
@@ -212,7 +221,8 @@ class Cline:
                        env={"HOME": str(home.path), "PATH": os.environ["CLIENTS_PATH"]})
 
     def environment(home):
-        return {"CLINE_NO_AUTO_UPDATE": "1"}
+        # By default, Cline takes the middle out of every result above 8,000 characters.
+        return {"CLINE_NO_AUTO_UPDATE": "1", "CLINE_MESSAGE_BUILDER_MAX_TOOL_RESULT_CHARS": "40000"}
 
     def add_server(command, name="books"):
         return ["cline", "mcp", "add", name, "--yes", "--", *command]
@@ -223,7 +233,7 @@ class Cline:
 
 class Continue:
     name, package, init = "Continue", "@continuedev/cli", "continue"
-    http_answer = "text"
+    form, elicits, overlaps = "text", False, "always"
     timeout_variable = None
 
     def http_entry(home, url, token):

@@ -2,108 +2,54 @@
 
 import json
 import os
-import pty
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import ai_clients
 from model_api import ModelApi, Step
+from terminal import run_on_terminal
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BUILD = ROOT / "build/clients"
 PROGRAMS = BUILD / "node_modules/.bin"
 CONFIG = """\
-[runs]
-wait_seconds = 3
+{tables}[runs]
+wait_seconds = {wait_seconds}
 [http]
+listen = ["127.0.0.1:{port}"]
 auth = "token"
 [servers.shop]
 command = "{python}"
 args = ["{shop}"]
-{keys}
 """
-POLICY = 'version = 1\n[servers.shop]\nallow = ["rows", "wait", "fail"]\nask = ["buy"]\n'
-
-
-class Terminal:
-    """Runs a command on a terminal and answers its questions."""
-
-    def run(command, answers, **options):
-        controller, terminal = pty.openpty()
-        child = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True, **options)
-        os.close(terminal)
-        shown, questions, at = b"", list(answers), 0
-        while True:
-            try:
-                part = os.read(controller, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            shown += part
-            for number, (question, answer) in enumerate(questions):
-                found = shown.find(question.encode(), at)
-                if found >= 0:
-                    at = found + len(question)
-                    os.write(controller, answer.encode() + b"\n")
-                    del questions[number]
-                    break
-        return child.wait(), shown.decode(errors="replace")
-
-
-class Watcher:
-    """A person who runs `lockhouse approvals` on a terminal and approves what is asked."""
-
-    def __init__(self, command, environment):
-        self.pid, self.terminal = pty.fork()
-        if self.pid == 0:
-            os.execve(command[0], command, environment)
-        self.shown = b""
-        threading.Thread(target=self.answer, daemon=True).start()
-
-    def answer(self):
-        answered = 0
-        while True:
-            try:
-                part = os.read(self.terminal, 65536)
-            except OSError:
-                return
-            self.shown += part
-            if self.shown.count(b"Approve? [") > answered:
-                answered += 1
-                # What was typed before the question does not count as an answer.
-                time.sleep(0.3)
-                os.write(self.terminal, b"y\n")
-
-    def close(self):
-        os.kill(self.pid, signal.SIGTERM)
-        os.waitpid(self.pid, 0)
+POLICY = 'version = 1\n[servers.shop]\nallow = ["rows", "refund", "wait", "meet", "note", "fail"]\nask = ["buy"]\n'
 
 
 class Bench:
-    """The directories and processes of one client's test."""
+    """The directories and processes of one client's test, which `name` distinguishes from its other tests. `tables` are added to the
+    configuration of Lockhouse. `base` is another directory than the usual one."""
 
-    def __init__(self, lockhouse, client, transport, keys=""):
+    def __init__(self, lockhouse, client, transport, name, wait_seconds=6, tables="", base=None):
         self.lockhouse, self.client, self.transport = lockhouse, client, transport
-        self.base = BUILD / "runs" / f"{client.init}-{transport}-{keys.replace(' ', '').replace(chr(34), '') or 'code'}"
-        shutil.rmtree(self.base, ignore_errors=True)
+        self.base = base or BUILD / "runs" / f"{client.init}-{transport}-{name}"
+        if base is None:
+            shutil.rmtree(self.base, ignore_errors=True)
         (self.base / "work").mkdir(parents=True)
         self.api = ModelApi()
         self.home = ai_clients.Home(self.base / "home", self.api.url)
-        config = CONFIG.format(python=sys.executable, shop=HERE / "shop.py", keys=keys)
         self.port = free_port()
-        config = config.replace("[http]", f'[http]\nlisten = ["127.0.0.1:{self.port}"]')
+        config = CONFIG.format(tables=tables, wait_seconds=wait_seconds, port=self.port, python=sys.executable, shop=HERE / "shop.py")
+        self.policy = self.home.path / ".config/lockhouse/policy.toml"
         self.home.write(".config/lockhouse/config.toml", config)
         self.home.write(".config/lockhouse/policy.toml", POLICY)
-        for file in (".config/lockhouse/config.toml", ".config/lockhouse/policy.toml"):
-            os.chmod(self.home.path / file, 0o600)
+        for file in self.policy.parent.iterdir():
+            file.chmod(0o600)
         self.environment = {name: os.environ[name] for name in ("LANG",) if name in os.environ}
         self.environment |= {"PATH": f"{PROGRAMS}:{os.environ['PATH']}", "HOME": str(self.home.path), "TERM": "xterm-256color"}
         os.environ["CLIENTS_PATH"] = self.environment["PATH"]
@@ -114,48 +60,51 @@ class Bench:
     def run_lockhouse(self, *arguments):
         return subprocess.run([self.lockhouse, *arguments], env=self.environment, cwd=self.base / "work", capture_output=True, text=True, check=True).stdout
 
-    def enter(self, mode=""):
-        """Writes the client's entry for Lockhouse. `mode` is the answer to the question how the client uses the servers."""
+    def enter(self, mode="", client=None):
+        """Writes the entry of a client for Lockhouse, by default this test's client. `mode` is the answer to the question how the client
+        uses the servers."""
+        client = client or self.client
         if self.transport == "stdio":
             answers = [("Mode?", mode), ("Write this?", "y"), ("without asking?", "y")]
-            status, shown = Terminal.run([self.lockhouse, "init", "--client", self.client.init], answers, env=self.environment, cwd=self.base / "work")
-            (self.base / "init.txt").write_text(shown)
+            command = [self.lockhouse, "init", "--client", client.init]
+            status, shown = run_on_terminal(command, answers, env=self.environment, cwd=self.base / "work")
+            (self.base / f"init-{client.init}.txt").write_text(shown)
             if status != 0:
                 raise RuntimeError(f"lockhouse init ended with {status}: {shown[-500:]}")
         else:
             token = self.run_lockhouse("token", "create", "ada").strip().split()[-1]
             self.environment["LOCKHOUSE_TOKEN"] = token
-            self.daemon = subprocess.Popen([self.lockhouse, "serve", "--http", "--answer", self.client.http_answer], env=self.environment,
+            self.daemon = subprocess.Popen([self.lockhouse, "serve", "--http", "--answer", client.form], env=self.environment,
                                            cwd=self.base / "work", stderr=open(self.base / "serve.txt", "w"))
             wait_for_port(self.port)
-            self.client.http_entry(self.home, f"http://127.0.0.1:{self.port}/mcp", token)
-        self.client.settings(self.home)
-        self.environment |= self.client.environment(self.home)
+            client.http_entry(self.home, f"http://127.0.0.1:{self.port}/mcp", token)
+        client.settings(self.home)
+        self.environment |= client.environment(self.home)
+
+    def launch(self, client, name):
+        """Starts a client with the prompt of the script. What it prints is in the file `name`."""
+        command = [part.replace("$HOME", str(self.home.path)) for part in client.command("go")]
+        with open(self.base / name, "w") as output:
+            return subprocess.Popen(command, env=self.environment, cwd=self.base / "work", stdin=subprocess.DEVNULL, stdout=output,
+                                    stderr=subprocess.STDOUT, start_new_session=True)
 
     def play(self, steps, seconds):
-        """Runs the client with a script. Returns the results of the calls, and what the client printed."""
+        """Runs the client with a script. Returns the results of the calls."""
         self.api.play([*steps, Step(text="all done")])
         calls = self.recorded_calls()
-        command = [part.replace("$HOME", str(self.home.path)) for part in self.client.command("go")]
-        with open(self.base / "client.txt", "w") as output:
-            child = subprocess.Popen(command, env=self.environment, cwd=self.base / "work", stdin=subprocess.DEVNULL,
-                                     stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
-            if self.killer:
-                self.wait_for_call(calls)
-                ours = self.processes()
-                if self.killer == "client":
-                    victims = group(child.pid) - {pid for pid, _ in ours}
-                else:
-                    victims = {pid for pid, words in ours if " serve" in words}
-                if not victims:
-                    raise RuntimeError("there is nothing to kill")
-                for pid in victims:
-                    kill(pid)
-            try:
-                child.wait(timeout=seconds)
-            except subprocess.TimeoutExpired:
-                os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
+        child = self.launch(self.client, "client.txt")
+        if self.killer:
+            self.wait_for_call(calls)
+            ours = self.processes()
+            if self.killer == "client":
+                victims = group(child.pid) - {pid for pid, _ in ours}
+            else:
+                victims = {pid for pid, words in ours if " serve" in words}
+            if not victims:
+                raise RuntimeError("there is nothing to kill")
+            for pid in victims:
+                kill(pid)
+        end(child, seconds)
         return self.api.results()
 
     def processes(self):
@@ -178,7 +127,7 @@ class Bench:
 
     def wait_for_call(self, before):
         """Waits until the shop has a further call: the program has begun, and its tool runs."""
-        end = time.time() + 40
+        end = time.time() + 80
         while time.time() < end:
             if self.recorded_calls() > before:
                 return
@@ -196,6 +145,15 @@ class Bench:
             self.daemon.terminate()
             self.daemon.wait()
         (self.base / "requests.json").write_text(json.dumps([seen.body for seen in self.api.seen], indent=1))
+
+
+def end(child, seconds):
+    """Waits for the end of a client, and kills it after some seconds."""
+    try:
+        child.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
 
 
 def kill(pid):

@@ -1,6 +1,7 @@
-"""Runs each AI client headless against a scripted model, with Lockhouse as its MCP server, and prints a table.
+"""Runs each AI client headless against a scripted model, with Lockhouse as its MCP server, compares whatever the model reads of each
+answer with what it must read, and prints a table.
 
-    check_clients.py LOCKHOUSE [CLIENT]... [--part conversation|code-mode|processes|import] [--transport stdio|http] [--json FILE]
+    check_clients.py LOCKHOUSE [CLIENT]... [--part conversation|code-mode|processes|import|sharing] [--transport stdio|http] [--json FILE]
 
 The entry over stdio is the one that `lockhouse init` writes, with its questions answered on a terminal. The entry over HTTP is
 the one of docs/connect.md.
@@ -16,84 +17,40 @@ import time
 from pathlib import Path
 
 import ai_clients
-from bench import HERE, Bench, Watcher
-from code_modes import CODE_MODES, checks
+from bench import HERE, Bench
+from code_modes import CODE_MODES
+from conversation import cases, nested_cases
 from model_api import Step
+from outcomes import compare, compare_all, report
+from processes import BUY, check_overlap, check_processes, check_sharing, check_timeout, play_approved
+from wrapping import CODE_MODE_WRAPPINGS, HTTP_WRAPPINGS, WRAPPINGS
+
+TOOLS = ["get_result", "run_code", "search_tools"]
 
 
-ROWS = 6000
-SUM = sum(number * 1.5 for number in range(1, ROWS + 1))
+def judge(bench, wrapping, form, calls, step_of, play):
+    """Plays a conversation, and returns the outcome of each of its calls."""
+    read = play([step_of(case) for case in calls])
+    # The arguments of a call may depend on the results before it.
+    expected = [wrapping.show(case.answer, form, case.tool, case.arguments_after(read[:index]), bench.transport) for index, case in enumerate(calls)]
+    return compare_all([case.name for case in calls], [wrapping.read(result) for result in read], expected, bench.api.missing)
 
 
-def code(language, program, **more):
-    return Step("run_code", {"language": language, "code": program, **more})
-
-
-def handle_of(results):
-    found = re.search(r'get_result\(\\*"([0-9a-f-]+)\\*"', results[-1]) if results else None
-    return {"handle": found.group(1) if found else "none"}
-
-
-PYTHON = "from mcp_tools.shop import rows, wait, fail, buy\n"
-PLAIN = [
-    ("list", None, lambda text: True),
-    ("python", code("python", "print(6*7)\n1+1"), lambda text: "42" in text or "2" in text),
-    ("typescript", code("typescript", "[1, 2, 3].map(n => n * 2)"), lambda text: compact(text).find("[2,4,6]") >= 0),
-    ("search", Step("search_tools", {"query": "orders"}), lambda text: "shop.rows" in text),
-    ("call", code("python", PYTHON + "rows(count=3)[2]"), lambda text: "4.5" in text),
-    ("parallel calls", code("typescript", "(await Promise.all([1, 2, 3].map(n => shop.rows({count: n})))).length"), lambda text: "3" in text),
-    ("error", code("python", "1/0"), lambda text: "ZeroDivisionError" in text),
-    ("tool error", code("python", PYTHON + "fail()"), lambda text: "the shop is closed" in text),
-    ("denied", code("python", "from mcp_tools import call_tool\ncall_tool('shop', 'drop', {})"), lambda text: "drop" in text),
-    ("sum over 6,000 rows", code("python", PYTHON + f"sum(r['amount'] for r in rows(count={ROWS}))"), lambda text: str(SUM) in text or str(int(SUM)) in text),
-    ("a cut value is not whole", code("python", PYTHON + f"rows(count={ROWS})"), lambda text: "Value cut" in text and not is_json(inner(text))),
-    ("string", code("python", "'a word'"), lambda text: "a word" in text),
-    ("long run: handle", code("python", PYTHON + "wait(seconds=5)\n'after the wait'"), lambda text: "get_result(" in text),
-    ("long run: answer", Step("get_result", handle_of), lambda text: "after the wait" in text or "Still running" in text),
-    ("approval, nobody asked", code("python", PYTHON + "buy(item='tea')"), lambda text: "approvals" in text),
-]
-
-
-def compact(text):
-    return re.sub(r"\s", "", text)
-
-
-def inner(text):
-    """The text of an answer, which some clients wrap into JSON of their own."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    if isinstance(value, list) and value and isinstance(value[0], dict) and "text" in value[0]:
-        return value[0]["text"]
-    return value["output"] if isinstance(value, dict) and isinstance(value.get("output"), str) else text
-
-
-def is_json(text):
-    try:
-        json.loads(text)
-        return True
-    except ValueError:
-        return False
-
-
-def check(lockhouse, client, transport):
-    """Runs the whole script of one client. Returns a row of outcomes by check."""
-    bench = Bench(lockhouse, client, transport)
+def check(lockhouse, client, transport, with_code_mode=False):
+    """Runs the whole conversation with one client. Returns a row of outcomes by check."""
+    bench = Bench(lockhouse, client, transport, "conversation-beside" if with_code_mode else "conversation")
     outcomes = {}
     try:
+        if with_code_mode:
+            CODE_MODES[client.init].switch_on(bench.home, bench.environment)
         bench.enter()
-        steps = [step for _, step, _ in PLAIN if step is not None]
         begun = time.time()
-        results = bench.play(steps, 150)
+        calls, wrapping = cases(client, bench.policy), (WRAPPINGS if transport == "stdio" else HTTP_WRAPPINGS)[client.init]
+        answers = judge(bench, wrapping, client.form, calls, lambda case: Step(case.tool, case.arguments), lambda steps: bench.play(steps, 200))
         first = next((seen for seen in bench.api.seen if seen.tools), None)
-        listed = [name for name in (first.tools if first else {}) if name.endswith(("run_code", "search_tools", "get_result"))]
-        outcomes["list"] = "pass" if any(name.endswith("run_code") for name in listed) else f"FAIL: {listed}"
-        for index, (name, step, is_right) in enumerate([row for row in PLAIN if row[1] is not None]):
-            if index >= len(results):
-                outcomes[name] = "FAIL: no result" + (f" ({bench.api.missing[0][:120]})" if bench.api.missing else "")
-            else:
-                outcomes[name] = "pass" if is_right(results[index]) else f"FAIL: {results[index][:200]!r}"
+        listed = sorted(tool for tool in TOOLS for name in (first.tools if first else []) if name.endswith(tool))
+        outcomes["list"] = "pass" if listed == TOOLS else f"FAIL: {listed}"
+        outcomes |= answers
         outcomes["seconds"] = round(time.time() - begun, 1)
         outcomes["request bytes"] = first.size if first else 0
     except Exception as error:
@@ -103,29 +60,29 @@ def check(lockhouse, client, transport):
     return outcomes
 
 
-def judge(bench, rows, seconds=90):
-    """Plays the steps of named checks, and returns the outcome of each."""
-    results = bench.play([step for _, step, _ in rows], seconds)
-    outcomes = {}
-    for index, (name, _, is_right) in enumerate(rows):
-        if index >= len(results):
-            outcomes[name] = f"FAIL: no result {bench.api.missing[:1]}"[:300]
-        else:
-            outcomes[name] = "pass" if is_right(results[index]) else f"FAIL: {results[index][:300]!r}"
-    return outcomes
+def entry_form(bench):
+    """The answer form in the entry that `lockhouse init` wrote."""
+    file = getattr(bench.client, "entry_file", bench.client.file)
+    found = re.search(r'"--answer",\s*"(\w+)"', (bench.home.path / file).read_text())
+    return found.group(1) if found else "text"
 
 
 def check_code_mode(lockhouse, client):
-    """Runs the checks of a client's own code mode, with both ways in which it can use the servers."""
-    switch_on, mode = CODE_MODES[client.init]
-    outcomes = {}
-    for exposure, rows in checks(mode).items():
-        bench = Bench(lockhouse, client, "stdio", f"# {exposure}")
+    """Runs the conversation and sums in a client's own code mode, with both ways in which it can use the servers."""
+    mode, wrapping, outcomes = CODE_MODES[client.init], CODE_MODE_WRAPPINGS[client.init], {}
+    for exposure in (mode.nesting_mode, "direct"):
+        bench = Bench(lockhouse, client, "stdio", f"code-mode-{exposure}")
         try:
-            bench.enter("" if exposure == "code" else exposure)
-            switch_on(bench.home, bench.environment)
-            outcomes |= judge(bench, rows)
+            mode.switch_on(bench.home, bench.environment)
+            bench.enter(exposure)
+            sums = mode.sums(exposure)
+            results = bench.play([step for _, step, _ in sums], 60)
+            outcomes |= compare_all([name for name, _, _ in sums], [wrapping.read(result) for result in results], [text for _, _, text in sums], bench.api.missing)
             outcomes[f"bytes of the first request, {exposure}"] = bench.api.seen[0].size if bench.api.seen else 0
+            if exposure != "direct":
+                outcomes["the answer form of the entry"] = compare(entry_form(bench), mode.entry_form)
+                outcomes |= judge(bench, wrapping, mode.form, nested_cases(client, bench.policy), mode.case_step, lambda steps: bench.play(steps, 200))
+                outcomes |= judge(bench, wrapping, mode.form, [BUY], mode.case_step, lambda steps: play_approved(bench, steps))
         except Exception as error:
             outcomes[exposure] = f"FAIL: {error}"
         finally:
@@ -135,7 +92,7 @@ def check_code_mode(lockhouse, client):
 
 def check_import(lockhouse, client):
     """Adds a server with the client's own command, and imports it."""
-    bench = Bench(lockhouse, client, "stdio", "# import")
+    bench = Bench(lockhouse, client, "stdio", "import")
     name = "a server of the client's own `mcp add` is imported"
     try:
         if not hasattr(client, "add_server"):
@@ -146,7 +103,7 @@ def check_import(lockhouse, client):
         if added.returncode != 0:
             return {name: f"FAIL: {' '.join(command)}: {(added.stdout + added.stderr)[-300:]}"}
         shown = bench.run_lockhouse("import", "--from", client.init, "--yes")
-        is_known = "books: connected, 4 tools" in shown
+        is_known = "books: connected, 8 tools" in shown
         return {name: "pass" if is_known else f"FAIL: {shown[-400:]}"}
     except Exception as error:
         return {name: f"FAIL: {error}"}
@@ -154,65 +111,25 @@ def check_import(lockhouse, client):
         bench.close()
 
 
-def check_timeout(lockhouse, client):
-    """Checks that a long run answers with its handle before the client's own time limit, which the environment names."""
-    bench = Bench(lockhouse, client, "stdio", "# timeout")
-    try:
-        config = bench.home.path / ".config/lockhouse/config.toml"
-        config.write_text(config.read_text().replace("wait_seconds = 3", "wait_seconds = 45"))
-        bench.enter()
-        bench.environment[client.timeout_variable] = "9000"
-        row = ("a long run under a short time limit: handle", code("python", PYTHON + "wait(seconds=14)"), lambda text: "get_result(" in text)
-        return judge(bench, [row], 60)
-    finally:
-        bench.close()
-
-
-def check_processes(lockhouse, client):
-    """Checks an approval by a person on this machine, the end of Lockhouse during a call, and the end of the client."""
-    outcomes = {}
-    bench = Bench(lockhouse, client, "stdio", "# processes")
-    try:
-        bench.enter()
-        watcher = Watcher([lockhouse, "approvals"], bench.environment)
-        outcomes |= judge(bench, [("approval on this machine", code("python", PYTHON + "buy(item='tea')"), lambda text: "tea" in text)], 60)
-        watcher.close()
-        bench.killer = "client"
-        bench.play([code("python", PYTHON + "wait(seconds=30)")], 60)
-        outcomes["the client is killed: nothing is left running"] = "pass" if bench.is_quiet() else f"FAIL: {bench.processes()}"
-        bench.killer = "lockhouse serve"
-        rows = [("Lockhouse is killed during a call: the model sees an error", code("python", PYTHON + "wait(seconds=20)"), lambda text: "waited" not in text),
-                ("afterwards", code("python", "6*7"), lambda text: True)]
-        outcomes |= judge(bench, rows, 60)
-        results = bench.api.results()
-        again = len(results) > 1 and "42" in results[1]
-        outcomes["afterwards"] = "the client starts it again" if again else "the client does not start it again in this conversation"
-        if client.timeout_variable:
-            outcomes |= check_timeout(lockhouse, client)
-    except Exception as error:
-        outcomes["processes"] = f"FAIL: {error}"
-    finally:
-        bench.close()
-    return outcomes
-
-
-def report(title, outcomes, table):
-    """Prints the outcomes of one client, and returns the number of failures."""
-    table[title] = outcomes
-    wrong = {name: text for name, text in outcomes.items() if str(text).startswith("FAIL")}
-    passed = sum(text == "pass" for text in outcomes.values())
-    print(f"{title}: {passed} pass, {len(wrong)} fail", flush=True)
-    for name, text in outcomes.items():
-        if text != "pass":
-            print(f"    {name}: {text}", flush=True)
-    return len(wrong)
+def parts_of(lockhouse, client, transports):
+    """The parts of a client's test: the title of each, its name for `--part`, and the function that returns its outcomes."""
+    for transport in transports:
+        yield transport, "conversation", lambda: check(lockhouse, client, transport)
+    if client.init in CODE_MODES:
+        yield "its code mode", "code-mode", lambda: check_code_mode(lockhouse, client)
+        if CODE_MODES[client.init].nesting_mode != "code":
+            yield "beside its code mode", "code-mode", lambda: check(lockhouse, client, "stdio", with_code_mode=True)
+    yield "processes", "processes", lambda: check_processes(lockhouse, client) | check_overlap(lockhouse, client)
+    if client.timeout_variable:
+        yield "short time limit", "processes", lambda: check_timeout(lockhouse, client)
+    yield "import", "import", lambda: check_import(lockhouse, client)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("lockhouse")
     parser.add_argument("clients", nargs="*")
-    parser.add_argument("--part", choices=["conversation", "code-mode", "processes", "import"])
+    parser.add_argument("--part", choices=["conversation", "code-mode", "processes", "import", "sharing"])
     parser.add_argument("--transport", choices=["stdio", "http"])
     parser.add_argument("--json")
     arguments = parser.parse_args()
@@ -221,16 +138,15 @@ def main():
     for client in ai_clients.CLIENTS:
         if arguments.clients and client.init not in arguments.clients:
             continue
-        for transport in transports if arguments.part in (None, "conversation") else []:
-            failed += report(f"{client.name}, {transport}", check(lockhouse, client, transport), table)
-        if arguments.part in (None, "code-mode") and client.init in CODE_MODES:
-            failed += report(f"{client.name}, its code mode", check_code_mode(lockhouse, client), table)
-        if arguments.part in (None, "processes"):
-            failed += report(f"{client.name}, processes", check_processes(lockhouse, client), table)
-        if arguments.part in (None, "import"):
-            failed += report(f"{client.name}, import", check_import(lockhouse, client), table)
+        for title, part, run in parts_of(lockhouse, client, transports):
+            if arguments.part in (None, part):
+                failed += report(f"{client.name}, {title}", run(), table)
+    if arguments.part == "sharing" or (arguments.part is None and not arguments.clients):
+        failed += report("Codex twice and Claude Code, one engine", check_sharing(lockhouse), table)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(table, indent=1) + "\n")
+    passed = sum(text == "pass" for outcomes in table.values() for text in outcomes.values())
+    print(f"{passed} pass, {failed} fail", flush=True)
     sys.exit(1 if failed else 0)
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 from bench import BUILD, HERE, Bench
-from check_clients import report
+from outcomes import report
 
 EXPECTED = {"initialize": "lockhouse", "call": "42", "progress": True, "cancellation": "cancelled"}
 TOOLS = ["run_code", "search_tools", "get_result"]
@@ -18,7 +18,7 @@ TOOLS = ["run_code", "search_tools", "get_result"]
 class NoClient:
     """What a Bench needs to know of a client that is not an AI client."""
 
-    init, http_answer = "sdk", "text"
+    init, form = "sdk", "text"
 
     def http_entry(home, url, token):
         home.entry = {"url": url, "token": token}
@@ -72,7 +72,7 @@ def mcporter(bench):
 def main():
     lockhouse, table, failed = os.path.abspath(sys.argv[1]), {}, 0
     for transport in ("stdio", "http"):
-        bench = Bench(lockhouse, NoClient, transport)
+        bench = Bench(lockhouse, NoClient, transport, "sdks")
         try:
             if transport == "http":
                 bench.enter()

@@ -1,53 +1,87 @@
 """The code modes of AI clients: the model writes JavaScript, which calls the tools of MCP servers.
 
-The same sum over 6,000 rows is computed in two ways: by JavaScript that gets the rows from a program of `run_code`, and by
-JavaScript that calls the tool of the upstream server directly.
+Each call of the conversation is made by JavaScript that returns the whole result. Beside that, the same sum over 6,000 rows is computed
+in three ways: by a program of `run_code`, by JavaScript that gets the rows from a program of `run_code`, and by JavaScript that calls the
+tool of the upstream server directly.
 """
 
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from conversation import ROWS, SUM, code
 from model_api import Step
-
-ROWS = 6000
-SUM = 27_004_500
+from wrapping import CODEX_SCRIPT
 
 
 @dataclass
 class CodeMode:
-    """How a client's code mode is switched on, the tool that takes the JavaScript, and how JavaScript gets a tool's text."""
+    """How a client's code mode is switched on, the mode of `init` with which JavaScript can call `run_code`, the answer form of the entry and
+    the one that such calls get, the tool that takes the JavaScript, and how JavaScript calls a tool, gets the text of the result `r`, and returns a value; then what the model reads of such a
+    value, and of a sum over rows, which is right, or fails with an error."""
 
+    switch_on: Callable
+    nesting_mode: str
+    entry_form: str
+    form: str
     tool: str
     argument: str
-    run_code: str
-    rows: str
+    call: str
+    direct_call: str
     text: str
     end: str
+    shown: str
+    rows_sum: str
+    direct_sum: str
 
     def step(self, program):
         return Step(self.tool, {self.argument: program})
 
-    def nested(self, program):
-        """Sums the rows that a program of `run_code` returns."""
-        call = f"const r = await {self.run_code}({{language: 'python', code: {program!r}}});"
-        return self.step(f"{call} const v = JSON.parse({self.text}); {self.summed()}")
+    def case_step(self, case):
+        """A call of a case, whose JavaScript returns the whole result."""
+        return Step(self.tool, lambda results: {self.argument: self.program(case.tool, case.arguments_after(results))})
+
+    def program(self, tool, arguments):
+        return f"const r = await {self.call.replace('TOOL', tool)}({json.dumps(arguments)}); {self.returned('JSON.stringify(r)')}"
+
+    def returned(self, expression):
+        return self.end.replace("VALUE", expression)
+
+    def parsed(self, call, program):
+        """Calls a tool, parses the text of its result, and returns what `program` makes of the value `v`."""
+        return self.step(f"const r = await {call}; const v = JSON.parse({self.text}); {self.returned(program)}")
+
+    def sums(self, exposure):
+        """The sums of one exposure: name, step, and what the model must read."""
+        if exposure == "direct":
+            return [("sum over rows of the server's own tool", self.direct(), self.direct_sum)]
+        return [("sum in run_code", self.nested_sum(), self.shown.replace("VALUE", str(round(SUM)))),
+                ("sum over rows of run_code", self.nested_rows(), self.rows_sum)]
 
     def nested_sum(self):
         """Returns a sum that a program of `run_code` computed."""
         program = f"from mcp_tools.shop import rows\nsum(row['amount'] for row in rows(count={ROWS}))"
-        call = f"const r = await {self.run_code}({{language: 'python', code: {program!r}}});"
-        return self.step(f"{call} {self.end.format('String(JSON.parse(' + self.text + '))')}")
+        return self.parsed(self.run_code(program), "String(v)")
+
+    def nested_rows(self):
+        """Sums the rows that a program of `run_code` returns."""
+        return self.parsed(self.run_code(f"from mcp_tools.shop import rows\nrows(count={ROWS})"), SUMMED)
 
     def direct(self):
         """Sums the rows that the upstream server's own tool returns."""
-        return self.step(f"const r = await {self.rows}({{count: {ROWS}}}); const v = JSON.parse({self.text}); {self.summed()}")
+        return self.parsed(f"{self.direct_call}({{count: {ROWS}}})", SUMMED)
 
-    def summed(self):
-        return self.end.format("v.length + ' rows, sum ' + v.reduce((sum, row) => sum + row.amount, 0)")
+    def run_code(self, program):
+        return f"{self.call.replace('TOOL', 'run_code')}({json.dumps(code('python', program))})"
+
+
+RIGHT = f"{ROWS} rows, sum {round(SUM)}"
+QWEN_FAILURE = "Script error:\nunexpected token: '{}'\n    at <input>:1:1\n    at parse (native)\n    at <anonymous> (exec.js:4:{})\n"
+SUMMED = "v.length + ' rows, sum ' + v.reduce((sum, row) => sum + row.amount, 0)"
 
 
 def switch_on_codex(home, environment):
-    file = home.path / ".codex/config.toml"
-    file.write_text(file.read_text() + "\n[features]\ncode_mode = true\n")
+    home.write(".codex/config.toml", "[features]\ncode_mode = true\n")
 
 
 def switch_on_opencode(home, environment):
@@ -59,32 +93,11 @@ def switch_on_qwen(home, environment):
 
 
 CODE_MODES = {
-    "codex": (switch_on_codex, CodeMode(
-        "exec", "code", "tools.mcp__lockhouse__run_code", "tools.mcp__lockhouse__shop__rows", "r.content[0].text", "text({})")),
-    "opencode": (switch_on_opencode, CodeMode(
-        "execute", "code", "tools.lockhouse.run_code", "tools.lockhouse.shop__rows", "(typeof r === 'string' ? r : JSON.stringify(r))", "return {}")),
-    "qwen": (switch_on_qwen, CodeMode(
-        "exec", "source", "tools.mcp__lockhouse__run_code", "tools.mcp__lockhouse__shop__rows", "r.output", "text({})")),
+    "codex": CodeMode(switch_on_codex, "both", "text", "value", "exec", "code", "tools.mcp__lockhouse__TOOL", "tools.mcp__lockhouse__shop__rows",
+                      "r.content[0].text", "text(VALUE)", CODEX_SCRIPT + "VALUE", CODEX_SCRIPT + RIGHT, CODEX_SCRIPT + RIGHT),
+    "opencode": CodeMode(switch_on_opencode, "code", "text", "text", "execute", "code", "tools.lockhouse.TOOL", "tools.lockhouse.shop__rows",
+                         "(typeof r === 'string' ? r : JSON.stringify(r))", "return VALUE", "VALUE",
+                         'JSON.parse received invalid JSON: JSON Parse error: Unexpected identifier "Value" (line 2, col 11)', RIGHT),
+    "qwen": CodeMode(switch_on_qwen, "code", "value", "value", "exec", "source", "tools.mcp__lockhouse__TOOL", "tools.mcp__lockhouse__shop__rows",
+                     "r.output", "text(VALUE)", "VALUE", QWEN_FAILURE.format("Value", 191), QWEN_FAILURE.format("<", 123)),
 }
-
-
-def is_right_or_fails(text):
-    """Whether a program that got the rows computed the right sum, or failed so that its model sees it."""
-    if f"{ROWS} rows, sum {SUM}" in text:
-        return True
-    return "rows, sum" not in text and any(word in text for word in ("Error", "error", "Value cut", "SyntaxError", "failed"))
-
-
-def checks(mode):
-    """The checks of one code mode by exposure: name, step, and whether its result is as it must be."""
-    rows = f"from mcp_tools.shop import rows\nrows(count={ROWS})"
-    return {
-        "code": [
-            ("nested sum in run_code", mode.nested_sum(), lambda text: str(SUM) in text),
-            ("nested sum over rows: right, or fails loudly", mode.nested(rows), is_right_or_fails),
-            ("nested error", mode.nested("1/0"), lambda text: "rows, sum" not in text),
-        ],
-        "direct": [
-            ("direct sum over rows: right, or fails loudly", mode.direct(), is_right_or_fails),
-        ],
-    }

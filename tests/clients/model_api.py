@@ -1,33 +1,44 @@
 """A stand-in for the model's API: plays a script of tool calls to an AI client, in the API that the client speaks.
 
-Anthropic Messages, OpenAI Responses, OpenAI Chat Completions and Gemini, each as a stream or as one body. The model's turn
-follows from the number of tool results in the request, so that a request that a client repeats gets the same answer.
+The model's turn follows from the number of tool results in the request, so that a request that a client repeats gets the same answer.
 """
 
 import json
+import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from model_dialects import DIALECTS, Call, Seen
 
 
 @dataclass
 class Step:
-    """One turn of the model: a call of the tool whose name ends with `tool`, with `arguments`, which may be a function of the
-    results so far; or, without a tool, a text."""
+    """One turn of the model: a call of the tool whose name ends with `tool`, with `arguments`, which may be a function of the results
+    so far, or a call for each item of a list of arguments; or, without a tool, a text."""
 
     tool: str | None = None
-    arguments: dict | object = field(default_factory=dict)
+    arguments: dict | list[dict] | Callable[[list[str]], dict] = field(default_factory=dict)
     text: str = "done"
 
+    @property
+    def count(self):
+        return len(self.arguments) if isinstance(self.arguments, list) else 1
 
-@dataclass
-class Seen:
-    """What one request of the client contained: the names of its tools, the results of earlier calls, and its size."""
+    def calls(self, results):
+        """The arguments of each call."""
+        arguments = self.arguments(results) if callable(self.arguments) else self.arguments
+        return arguments if isinstance(arguments, list) else [arguments]
 
-    tools: dict[str, dict]
-    results: list[str]
-    size: int
-    body: dict
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        """Says nothing of clients that were killed during a request."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class ModelApi:
@@ -37,8 +48,7 @@ class ModelApi:
         self.steps: list[Step] = []
         self.seen: list[Seen] = []
         self.missing: list[str] = []
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
-        self.server.daemon_threads = True
+        self.server = Server(("127.0.0.1", 0), handler(self))
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -46,166 +56,35 @@ class ModelApi:
         self.steps, self.seen, self.missing = steps, [], []
 
     def turn(self, dialect, body):
-        """Returns the model's turn as a call (name, arguments, entry of the tool) or a text."""
+        """Returns the model's turn as a list of calls or a text."""
         seen = dialect.read(body)
         if not seen.tools:
             # A request for a title or a summary, without the tools of the conversation.
             return "a title"
         self.seen.append(seen)
-        step = self.steps[min(len(seen.results), len(self.steps) - 1)]
+        step = self.step(len(seen.results))
         if step.tool is None:
             return step.text
-        arguments = step.arguments(seen.results) if callable(step.arguments) else step.arguments
         name = next((name for name in seen.tools if name.endswith(step.tool)), None)
         if name is None:
             self.missing.append(f"{step.tool} is not among {sorted(seen.tools)}")
             return f"there is no tool {step.tool}"
-        return name, arguments, seen.tools[name]
+        return [Call(name, seen.tools[name], arguments, f"{seen.size}_{number}") for number, arguments in enumerate(step.calls(self.results()))]
+
+    def step(self, results):
+        """The step that follows after this number of results; the last one if there are more."""
+        for step in self.steps:
+            if results <= 0 or step.tool is None:
+                return step
+            results -= step.count
+        return self.steps[-1]
 
     def results(self):
-        """The results of all calls, as the last request of the conversation carries them."""
-        return max((seen.results for seen in self.seen), key=len, default=[])
-
-
-def text_of(content):
-    """The text of a message's content: a string, or a list of parts."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(text_of(part.get("text", part.get("output", ""))) if isinstance(part, dict) else str(part) for part in content)
-    return json.dumps(content)
-
-
-class Messages:
-    """Anthropic Messages."""
-
-    path = "/v1/messages"
-
-    def read(body):
-        results = []
-        for message in body.get("messages", []):
-            for part in message["content"] if isinstance(message["content"], list) else []:
-                if part.get("type") == "tool_result":
-                    results.append(text_of(part.get("content", "")))
-        tools = {tool["name"]: tool for tool in body.get("tools", [])}
-        return Seen(tools, results, len(json.dumps(body)), body)
-
-    def write(turn, body):
-        if isinstance(turn, str):
-            block = {"type": "text", "text": turn}
-        else:
-            block = {"type": "tool_use", "id": f"toolu_{len(json.dumps(body))}", "name": turn[0], "input": turn[1]}
-        stop = "end_turn" if isinstance(turn, str) else "tool_use"
-        message = {"id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model", "m"), "content": [block],
-                   "stop_reason": stop, "stop_sequence": None, "usage": {"input_tokens": 10, "output_tokens": 10}}
-        if not body.get("stream"):
-            return None, message
-        empty = dict(block, text="") if isinstance(turn, str) else dict(block, input={})
-        delta = {"type": "text_delta", "text": turn} if isinstance(turn, str) else {"type": "input_json_delta", "partial_json": json.dumps(turn[1])}
-        events = [
-            {"type": "message_start", "message": dict(message, content=[], stop_reason=None)},
-            {"type": "content_block_start", "index": 0, "content_block": empty},
-            {"type": "content_block_delta", "index": 0, "delta": delta},
-            {"type": "content_block_stop", "index": 0},
-            {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": {"output_tokens": 10}},
-            {"type": "message_stop"},
-        ]
-        return [(event["type"], event) for event in events], None
-
-
-class Chat:
-    """OpenAI Chat Completions."""
-
-    path = "/chat/completions"
-
-    def read(body):
-        results = [text_of(m.get("content", "")) for m in body.get("messages", []) if m.get("role") == "tool"]
-        tools = {tool["function"]["name"]: tool["function"] for tool in body.get("tools") or []}
-        return Seen(tools, results, len(json.dumps(body)), body)
-
-    def write(turn, body):
-        if isinstance(turn, str):
-            message, finish = {"role": "assistant", "content": turn}, "stop"
-        else:
-            call = {"id": f"call_{len(json.dumps(body))}", "type": "function", "function": {"name": turn[0], "arguments": json.dumps(turn[1])}}
-            message, finish = {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
-        usage = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
-        head = {"id": "chatcmpl-1", "created": 1, "model": body.get("model", "m")}
-        if not body.get("stream"):
-            return None, dict(head, object="chat.completion", usage=usage, choices=[{"index": 0, "message": message, "finish_reason": finish}])
-        delta = dict(message)
-        if "tool_calls" in delta:
-            delta["tool_calls"] = [dict(delta["tool_calls"][0], index=0)]
-        head["object"] = "chat.completion.chunk"
-        events = [dict(head, choices=[{"index": 0, "delta": delta, "finish_reason": None}]),
-                  dict(head, choices=[{"index": 0, "delta": {}, "finish_reason": finish}], usage=usage)]
-        return [(None, event) for event in events] + [(None, "[DONE]")], None
-
-
-class Responses:
-    """OpenAI Responses. A tool may be in a namespace; Codex's code mode takes its program as plain text (a custom tool)."""
-
-    path = "/responses"
-
-    def read(body):
-        kinds = ("function_call_output", "custom_tool_call_output", "mcp_call_output")
-        results = [text_of(item.get("output", "")) for item in body.get("input", []) if isinstance(item, dict) and item.get("type") in kinds]
-        tools = {}
-        for tool in body.get("tools") or []:
-            if tool.get("type") == "namespace":
-                for inner in tool.get("tools", []):
-                    tools[tool["name"] + inner["name"]] = dict(inner, namespace=tool["name"])
-            elif "name" in tool:
-                tools[tool["name"]] = tool
-        return Seen(tools, results, len(json.dumps(body)), body)
-
-    def write(turn, body):
-        ident = f"call_{len(json.dumps(body))}"
-        if isinstance(turn, str):
-            item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": turn, "annotations": []}]}
-        elif turn[2].get("type") == "custom":
-            item = {"type": "custom_tool_call", "id": "ctc_1", "call_id": ident, "name": turn[2]["name"], "input": turn[1]["code"], "status": "completed"}
-        else:
-            item = {"type": "function_call", "id": "fc_1", "call_id": ident, "name": turn[2]["name"], "arguments": json.dumps(turn[1]), "status": "completed"}
-            if "namespace" in turn[2]:
-                item["namespace"] = turn[2]["namespace"]
-        usage = {"input_tokens": 10, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 10,
-                 "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 20}
-        response = {"id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "model": body.get("model", "m"),
-                    "output": [item], "usage": usage, "parallel_tool_calls": True, "tools": []}
-        if not body.get("stream"):
-            return None, response
-        events = [
-            {"type": "response.created", "response": dict(response, status="in_progress", output=[], usage=None)},
-            {"type": "response.output_item.added", "output_index": 0, "item": item},
-            {"type": "response.output_item.done", "output_index": 0, "item": item},
-            {"type": "response.completed", "response": response},
-        ]
-        return [(event["type"], dict(event, sequence_number=number)) for number, event in enumerate(events)], None
-
-
-class Gemini:
-    """Gemini's generateContent and streamGenerateContent."""
-
-    path = "enerateContent"
-
-    def read(body):
-        results = []
-        for content in body.get("contents", []):
-            for part in content.get("parts", []):
-                if "functionResponse" in part:
-                    results.append(json.dumps(part["functionResponse"].get("response"), ensure_ascii=False))
-        tools = {f["name"]: f for tool in body.get("tools") or [] for f in tool.get("functionDeclarations", [])}
-        return Seen(tools, results, len(json.dumps(body)), body)
-
-    def write(turn, body):
-        part = {"text": turn} if isinstance(turn, str) else {"functionCall": {"name": turn[0], "args": turn[1]}}
-        answer = {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
-                  "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 10, "totalTokenCount": 20}, "modelVersion": "m"}
-        return [(None, answer)], answer
-
-
-DIALECTS = [Messages, Responses, Chat, Gemini]
+        """The results of all calls, each as the model read it first: clients shorten the old ones of a long conversation."""
+        first = []
+        for seen in self.seen:
+            first += seen.results[len(first) :]
+        return first
 
 
 def handler(api):

