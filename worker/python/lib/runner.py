@@ -133,6 +133,7 @@ def _answer(code, servers, session, check_only, tools, host_files):
     main, filename = _session_module() if session else _new_main_module(), sources.begin_program(code, _run_number(session))
     value = _execute(code, main, filename, check_only)
     answer = ("no_value", _Execution.advice) if value is None and _Execution.advice else ("value", None if value is None else to_json(value))
+    lockhouse_files.save_all()
     lockhouse_host_files.send_outputs()
     lockhouse_refusals.warn_of_hidden_refusals()
     lockhouse_streams.flush()
