@@ -1,5 +1,6 @@
 //! Policy evaluation: the call to an upstream server that a policy decides about.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use lockhouse_protocol::ServerName;
@@ -54,6 +55,9 @@ pub struct Call {
     pub item: CallTarget,
     /// The arguments of the call, by name. Empty if the call's target takes no arguments.
     pub arguments: Map<String, Value>,
+    /// What is sent beside the arguments, such as the answers to the server's questions in a direct call; `None` if
+    /// nothing is. Approvals and audit records cover it; rules have no conditions on it.
+    pub beside: Option<Value>,
     /// The name of the AI client that makes the call; `None` if the client has no name.
     pub client: Option<ClientName>,
     /// The SHA-256 digest of the tool's current definition in hexadecimal; `None` if the definition is unknown.
@@ -61,6 +65,24 @@ pub struct Call {
     /// Maps each path that [`Policy::paths_to_resolve`](crate::Policy::paths_to_resolve) returned for this call
     /// to the same path with its symbolic links resolved.
     pub resolved_paths: ResolvedPaths,
+}
+
+/// The name under which [`everything_sent`] lists what is sent beside the arguments.
+const BESIDE: &str = "(beside the arguments)";
+
+/// Returns all that is sent: the arguments, and what is sent beside them, under a name that no argument has.
+pub(crate) fn everything_sent<'a>(
+    arguments: &'a Map<String, Value>,
+    beside: Option<&Value>,
+) -> Cow<'a, Map<String, Value>> {
+    let Some(beside) = beside else { return Cow::Borrowed(arguments) };
+    let mut name = BESIDE.to_owned();
+    while arguments.contains_key(&name) {
+        name.push('\'');
+    }
+    let mut all = arguments.clone();
+    all.insert(name, beside.clone());
+    Cow::Owned(all)
 }
 
 impl Call {
@@ -71,6 +93,7 @@ impl Call {
             server: server.clone(),
             item: item.into(),
             arguments: Map::new(),
+            beside: None,
             client: None,
             definition: None,
             resolved_paths: ResolvedPaths::new(),
@@ -81,6 +104,12 @@ impl Call {
     #[must_use]
     pub fn with_arguments(self, arguments: Map<String, Value>) -> Self {
         Self { arguments, ..self }
+    }
+
+    /// Sets what is sent beside the arguments.
+    #[must_use]
+    pub fn with_beside(self, beside: Option<Value>) -> Self {
+        Self { beside, ..self }
     }
 
     /// Sets the SHA-256 digest of the tool's current definition, in hexadecimal.

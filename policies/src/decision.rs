@@ -46,8 +46,8 @@ impl Policy {
             }
             Effect::Allow => {
                 let rule = location();
-                let Call { server, item, arguments, .. } = call;
-                Decision::Allow(PermittedCall { server, item, arguments, rule })
+                let Call { server, item, arguments, beside, .. } = call;
+                Decision::Allow(PermittedCall { server, item, arguments, beside, rule })
             }
         }
     }
@@ -65,7 +65,7 @@ impl Policy {
             return Decision::Deny(Denial::new(&call, view, statement));
         }
         let rule = SourceLocation { path: COMMAND_LINE.to_owned(), line: 0 };
-        let Call { server, item, arguments, .. } = call;
-        Decision::Allow(PermittedCall { server, item, arguments, rule })
+        let Call { server, item, arguments, beside, .. } = call;
+        Decision::Allow(PermittedCall { server, item, arguments, beside, rule })
     }
 }

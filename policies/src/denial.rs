@@ -97,10 +97,7 @@ impl DenialReason {
                 let unknown =
                     rule.unknown(&call.arguments, PathResolution::Known(&call.resolved_paths)).next();
                 let describe = |(condition, why)| {
-                    format!(
-                        "since a condition is {}",
-                        describe_result(condition, ConditionResult::Unknown(why))
-                    )
+                    format!("since {}", describe_result(condition, ConditionResult::Unknown(why)))
                 };
                 Self::Rule { rule: cut(&rule.to_string()), unknown: unknown.map(describe) }
             }
@@ -187,7 +184,7 @@ fn rule_allowing_other_arguments(call: &Call, view: LayerView<'_>) -> Option<Str
                 let permits =
                     if rule.effect == Effect::Allow { "allows it" } else { "requires approval for it" };
                 Some(format!(
-                    "{} ({location}) {permits}, but is {}",
+                    "{} ({location}) {permits}, but does not apply: {}",
                     cut(&rule.to_string()),
                     describe_result(condition, result)
                 ))
@@ -197,14 +194,15 @@ fn rule_allowing_other_arguments(call: &Call, view: LayerView<'_>) -> Option<Str
     })
 }
 
-/// Describes the result of evaluating a condition, as a text that can follow the word "is", such as "not met: ...".
+/// Describes the result of evaluating a condition of a rule, as a sentence about the rule ("it requires that ..."). The
+/// condition is named as a requirement, so that nobody takes the value in it for the value of the call.
 pub(crate) fn describe_result(condition: &Condition, result: ConditionResult) -> String {
-    let condition = cut(&condition.to_string());
+    let required = format!("it requires that {}", cut(&condition.to_string()));
     match result {
-        ConditionResult::Met => format!("met: {condition}"),
-        ConditionResult::NotMet => format!("not met: {condition}"),
-        ConditionResult::Absent => format!("not met (the argument is absent): {condition}"),
-        ConditionResult::Unknown(why) => format!("not evaluated ({why}): {condition}"),
+        ConditionResult::Met => format!("{required}, which holds"),
+        ConditionResult::NotMet => format!("{required}, and the argument has another value"),
+        ConditionResult::Absent => format!("{required}, and the argument is absent"),
+        ConditionResult::Unknown(why) => format!("{required}, which cannot be evaluated ({why})"),
     }
 }
 

@@ -95,7 +95,7 @@ fn others(
         for statement in view.statements(&call.server, &call.item) {
             let why = match (statement.evaluate(call, paths), first) {
                 (Err(NotApplicable::Condition(condition, result)), _) => describe_result(condition, result),
-                (Err(NotApplicable::Pinned), _) => "met: the definition is the one that is pinned".to_owned(),
+                (Err(NotApplicable::Pinned), _) => "the definition is the one that is pinned".to_owned(),
                 (Ok(()), None) => {
                     first = Some(statement);
                     if is_winner {

@@ -94,7 +94,8 @@ fn a_denial_names_the_rule_that_would_have_permitted_it() {
         format!("{denial}\n{}", denial.hint),
         "the policy does not allow files/read: [servers.files] has no allow list (policy.toml:20)\n\
          the rule for \"read\" when `path` is under \"/srv\" and `lines` is at most 10 or absent (policy.toml:22) \
-         requires approval for it, but is not met: `lines` is at most 10 or absent"
+         requires approval for it, but does not apply: it requires that `lines` is at most 10 or absent, and the argument \
+         has another value"
     );
 }
 

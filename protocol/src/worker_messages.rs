@@ -207,9 +207,8 @@ pub enum Request {
         /// The number of the open file.
         file: u32,
     },
-    /// Begins to write a file, whose content follows in pieces. A file of the host counts as a call of the built-in
-    /// server `files`. The reply is a JSON object: `file` is the number of the new file, and `piece` the maximum size of
-    /// a piece in bytes.
+    /// Begins to send a file, whose content follows in pieces. The reply is a JSON object: `file` is the number of the
+    /// new file, and `piece` the maximum size of a piece in bytes.
     CreateFile {
         /// Where the file is written.
         target: FileTarget,
@@ -219,14 +218,24 @@ pub enum Request {
         /// displays the line, because the worker could report a wrong one.
         line: Option<u32>,
     },
-    /// Sends the next piece of a file that [`Request::CreateFile`] began. With the last byte the file is complete; a
-    /// file of 0 bytes has one empty piece. The reply is the JSON text `true` if the file is complete, otherwise `false`.
+    /// Sends the next piece of a file that [`Request::CreateFile`] began. With the last byte the content is complete; a
+    /// file of 0 bytes has one empty piece. The reply is the JSON text `true` if the content is complete, otherwise
+    /// `false`. A complete file of the answer is stored; one of the host is written by [`Request::FinishFile`].
     WritePiece {
         /// The number of the file.
         file: u32,
         /// The next bytes of the file.
         #[serde(with = "serde_bytes")]
         piece: Vec<u8>,
+    },
+    /// Writes a file of the host whose content is complete. It counts as a call of the built-in server `files`: what is
+    /// decided about and recorded is the whole content.
+    FinishFile {
+        /// The number of the file.
+        file: u32,
+        /// The line of the submitted code that writes the file, counted from 1; `None` if unknown. The supervisor only
+        /// displays the line, because the worker could report a wrong one.
+        line: Option<u32>,
     },
 }
 
@@ -293,7 +302,7 @@ impl Request {
             | Self::ListPrompts { .. }
             | Self::GetPrompt { .. }
             | Self::OpenFile { source: FileSource::Host(_), .. }
-            | Self::CreateFile { target: FileTarget::Host(_), .. } => true,
+            | Self::FinishFile { .. } => true,
             Self::ListServers
             | Self::ListTools { .. }
             | Self::Describe { .. }

@@ -174,6 +174,7 @@ fn requests() {
             Request::CreateFile { target: FileTarget::Host("/srv/b".into()), bytes: 3, line: None },
             Request::CreateFile { target: FileTarget::Answer("b.png".into()), bytes: 3, line: None },
             Request::WritePiece { file: 2, piece: b"abc".to_vec() },
+            Request::FinishFile { file: 2, line: Some(3) },
         ],
     );
 }

@@ -2,6 +2,9 @@
 //! files that they return.
 
 pub(crate) mod analyst;
+mod approved_writes;
+mod causes;
+mod folders;
 mod given_files;
 mod large_files;
 mod principals;

@@ -1,11 +1,13 @@
 //! A call that requires approval by a user.
 
+use std::borrow::Cow;
+
 use lockhouse_protocol::ServerName;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::permitted::PermittedCall;
-use crate::call::Call;
+use crate::call::{Call, everything_sent};
 use crate::call_target::CallTarget;
 use crate::source::SourceLocation;
 
@@ -48,10 +50,16 @@ impl PendingCall {
         &self.call.item
     }
 
-    /// Returns the arguments that would be sent.
+    /// Returns what would be sent: the arguments, and what is sent beside them.
     #[must_use]
-    pub fn arguments(&self) -> &Map<String, Value> {
-        &self.call.arguments
+    pub fn everything_sent(&self) -> Cow<'_, Map<String, Value>> {
+        everything_sent(&self.call.arguments, self.call.beside.as_ref())
+    }
+
+    /// Whether anything would be sent beside the arguments.
+    #[must_use]
+    pub fn sends_beside_arguments(&self) -> bool {
+        self.call.beside.is_some()
     }
 
     /// Returns the call as it was before the decision, so that another policy can decide it too.
@@ -75,12 +83,12 @@ impl PendingCall {
     }
 
     /// Returns the SHA-256 digest of `occasion` and this call: the server, the requested item, and the arguments in the
-    /// order in which they are sent. `occasion` identifies one call of one execution, so that two calls with the same
+    /// order in which they are sent, with what is sent beside them. `occasion` identifies one call of one execution, so that two calls with the same
     /// arguments have different digests.
     #[must_use]
     pub fn digest(&self, occasion: &str) -> CallDigest {
-        let Call { server, item, arguments, .. } = &self.call;
-        let whole = json!([occasion, server.as_str(), item.kind(), item.as_str(), arguments]);
+        let Call { server, item, .. } = &self.call;
+        let whole = json!([occasion, server.as_str(), item.kind(), item.as_str(), *self.everything_sent()]);
         CallDigest(Sha256::digest(whole.to_string()).into())
     }
 
@@ -92,7 +100,7 @@ impl PendingCall {
         if self.digest(occasion) != digest {
             return Err(Box::new(self));
         }
-        let Self { call: Call { server, item, arguments, .. }, rule, .. } = self;
-        Ok(PermittedCall { server, item, arguments, rule })
+        let Self { call: Call { server, item, arguments, beside, .. }, rule, .. } = self;
+        Ok(PermittedCall { server, item, arguments, beside, rule })
     }
 }

@@ -1,8 +1,11 @@
 //! The proof that a policy permits a call. Code outside of the module `decision` cannot construct this proof.
 
+use std::borrow::Cow;
+
 use lockhouse_protocol::ServerName;
 use serde_json::{Map, Value};
 
+use crate::call::everything_sent;
 use crate::call_target::CallTarget;
 use crate::source::SourceLocation;
 
@@ -28,6 +31,7 @@ pub struct PermittedCall {
     pub(super) server: ServerName,
     pub(super) item: CallTarget,
     pub(super) arguments: Map<String, Value>,
+    pub(super) beside: Option<Value>,
     pub(super) rule: SourceLocation,
 }
 
@@ -48,6 +52,12 @@ impl PermittedCall {
     #[must_use]
     pub fn arguments(&self) -> &Map<String, Value> {
         &self.arguments
+    }
+
+    /// Returns the arguments, and what is sent beside them.
+    #[must_use]
+    pub fn everything_sent(&self) -> Cow<'_, Map<String, Value>> {
+        everything_sent(&self.arguments, self.beside.as_ref())
     }
 
     /// Consumes the permission and returns the arguments to send to the server.

@@ -151,7 +151,7 @@ fn check_examples(reader: &mut DocumentReader<'_, '_>, rule: &Rule, examples: &[
             (Ok(()), true) | (Err(_), false) => {}
             (Err((condition, result)), true) => {
                 let title = "this rule does not apply to its example";
-                let help = format!("a condition is {}", describe_result(condition, result));
+                let help = describe_result(condition, result);
                 reader.report_error(example.span.clone(), title, "`match` says that it should", help);
             }
             (Ok(()), false) => {
@@ -159,7 +159,7 @@ fn check_examples(reader: &mut DocumentReader<'_, '_>, rule: &Rule, examples: &[
                 let help = match rule.unknown(&example.arguments, PathResolution::NoSymlinks).next() {
                     Some((condition, why)) => {
                         let unknown = describe_result(condition, ConditionResult::Unknown(why));
-                        format!("an ask or deny rule also applies when a condition is {unknown}")
+                        format!("an ask or deny rule also applies in doubt: {unknown}")
                     }
                     None => "each of its conditions is met: narrow them, or correct the example".to_owned(),
                 };

@@ -168,6 +168,7 @@ fn from_worker() -> Vec<FromWorker> {
         Request::ReadPiece { file: 1 },
         Request::CreateFile { target: FileTarget::Answer("a".into()), bytes: 1, line: None },
         Request::WritePiece { file: 2, piece: b"a".to_vec() },
+        Request::FinishFile { file: 2, line: None },
     ];
     let outcomes = [
         Outcome::Value(None),

@@ -151,6 +151,7 @@ fn request() -> impl Strategy<Value = Request> {
         (target(), any::<u64>(), any::<Option<u32>>())
             .prop_map(|(target, bytes, line)| Request::CreateFile { target, bytes, line }),
         (any::<u32>(), bytes()).prop_map(|(file, piece)| Request::WritePiece { file, piece }),
+        (any::<u32>(), any::<Option<u32>>()).prop_map(|(file, line)| Request::FinishFile { file, line }),
     ]
 }
 

@@ -264,14 +264,15 @@ impl Audit {
         approval: Option<&str>,
         policy: Option<&str>,
     ) -> Result<(), AuditError> {
-        let canonical = canonical_json::canonical(call.arguments());
+        let sent = call.everything_sent();
+        let canonical = canonical_json::canonical(&sent);
         let body = self
             .call_body("call", subject)
-            .json("arguments", &call_arguments::shape(call.arguments(), &self.redaction()));
+            .json("arguments", &call_arguments::shape(&sent, &self.redaction()));
         let body = body.text("arguments_hash", &HEXLOWER.encode(&self.secrets.hash(&canonical)));
         let mut body = body.number("arguments_bytes", canonical.len());
         if self.settings.values {
-            let kept = call_arguments::values(call.arguments(), &self.redaction());
+            let kept = call_arguments::values(&sent, &self.redaction());
             body = body.json("values", &kept.json).number("values_exact", kept.exact);
         }
         let decision = if approval.is_some() { "ask" } else { "allow" };

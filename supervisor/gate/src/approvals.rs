@@ -145,13 +145,14 @@ impl ExecutionApprovals {
 
     /// Requests approval for a call, and returns the approved call with the scope of the approval. If no earlier
     /// approval covers the call, an approver is asked. The execution's deadline is suspended while the question is
-    /// pending. `id` is the id of the call in the audit log, `line` the line of the program that makes the call, and
-    /// `tool` the definition of the called tool, if it is known.
+    /// pending. `id` is the id of the call in the audit log, `line` the line of the program that makes the call,
+    /// `undescribed_bytes` the number of bytes of a written file that the arguments cover only by a hash, and `tool` the
+    /// definition of the called tool, if it is known.
     pub(super) async fn ask(
         &self,
         (call, id): (CallId, Uuid),
         pending: PendingCall,
-        line: Option<u32>,
+        (line, undescribed_bytes): (Option<u32>, u64),
         tool: Option<&Tool>,
     ) -> Result<(PermittedCall, Approval), NotApproved> {
         let (server, item) = (pending.server().clone(), pending.item().clone());
@@ -161,7 +162,13 @@ impl ExecutionApprovals {
         };
         let claims = tool.map(Tool::hints).unwrap_or_default();
         let order = ArgumentOrder::for_call(&pending, tool);
-        let request = ApprovalRequest::new((self.context.id(), call, id), pending, line, claims, order);
+        let request = ApprovalRequest::new(
+            (self.context.id(), call, id),
+            pending,
+            (line, undescribed_bytes),
+            claims,
+            order,
+        );
         let granted = self.context.grants().approval_for(&request.pending);
         if let Some(scope) = granted {
             return request.into_permitted().map(|permitted| (permitted, scope)).map_err(refused);

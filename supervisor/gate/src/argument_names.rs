@@ -11,7 +11,7 @@ use lockhouse_base::json::{self, DEPTH_MAX, JsonFault};
 use lockhouse_base::language::Language;
 use lockhouse_catalog::{Tool, normalized as normalized_name};
 use lockhouse_policies::{most_similar_name, quoted};
-use lockhouse_protocol::{DecodedArgument, Failure, FileSource, FileTarget, PromptName, Request};
+use lockhouse_protocol::{DecodedArgument, Failure, FileSource, PromptName, Request};
 use serde_json::{Map, Value, json};
 
 use super::failures::invalid_arguments;
@@ -54,15 +54,14 @@ impl RawArguments {
                 Self { arguments, decoded, timeout }
             }
             Request::GetPrompt { arguments, .. } => Self { arguments, ..Self::default() },
-            Request::OpenFile { source: FileSource::Host(path), .. } => {
-                Self { arguments: json!({"path": path}).to_string().into_bytes(), ..Self::default() }
-            }
-            Request::CreateFile { target: FileTarget::Host(path), bytes, .. } => {
-                let arguments = json!({"path": path, "bytes": bytes}).to_string().into_bytes();
-                Self { arguments, ..Self::default() }
-            }
+            Request::OpenFile { source: FileSource::Host(path), .. } => Self::of_path(&path),
             _ => Self::default(),
         }
+    }
+
+    /// Returns the arguments of a call of the server `files` that names only a path.
+    pub(super) fn of_path(path: &str) -> Self {
+        Self { arguments: json!({"path": path}).to_string().into_bytes(), ..Self::default() }
     }
 }
 

@@ -17,7 +17,7 @@ mod states;
 use std::time::{Duration, Instant};
 
 use lockhouse_base::telemetry;
-use lockhouse_catalog::ShapeObservation;
+use lockhouse_catalog::{ShapeObservation, SideEffects};
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply};
 
@@ -63,7 +63,25 @@ impl Gate {
         if let (Some(observation), Ok(json)) = (observation, &reply) {
             observation.record(json);
         }
-        (reply, CallRecord::new(request, outcome, took, bytes))
+        let changes = match &reply {
+            Err(failure) if self.has_changed_nothing(request, failure) => SideEffects::None,
+            _ => request.changes(),
+        };
+        (reply, CallRecord::new(request, outcome, took, (bytes, changes)))
+    }
+
+    /// Refuses a request of an item that the execution may call with no arguments at all, before any of them are known.
+    /// Writes the audit record of the denial.
+    pub(super) fn refuse_never_permitted(
+        &self,
+        requester: &Requester,
+        call: CallId,
+        request: &ToolRequest,
+    ) -> Result<(), Failure> {
+        let attempt = CallAttempt::new(self, requester, call, request);
+        let destination = self.destination(requester, &request.server)?;
+        check::refuse_never_permitted(&attempt, &destination)
+            .map_err(|failure| with_names(failure, &request.server, &request.item))
     }
 
     /// Writes the audit record of a call whose execution ended before the reply arrived. If the call was sent, the
@@ -78,11 +96,12 @@ impl Gate {
     ) -> CallRecord {
         // A call that waits for approval has not been sent.
         if requester.approvals.is_awaiting_approval(call) {
-            return CallRecord::new(request, FailureCode::ApprovalDeclined.as_str(), took, 0);
+            let outcome = FailureCode::ApprovalDeclined.as_str();
+            return CallRecord::new(request, outcome, took, (0, request.changes()));
         }
         let outcome = if request.dispatch().is_some() { "unknown" } else { "not_sent" };
         self.record_outcome(requester, call, request, outcome, took, 0);
-        CallRecord::new(request, outcome, took, 0)
+        CallRecord::new(request, outcome, took, (0, request.changes()))
     }
 
     /// Makes a call of an upstream server, and writes no audit record of the outcome. The caller of this function
@@ -103,6 +122,13 @@ impl Gate {
         // Failures of the upstream connection already contain the names of the server and the tool.
         let sent = outgoing.send().await?;
         sent.into_reply().map_err(named)
+    }
+
+    /// Whether a failed call has certainly changed nothing: the built-in servers write a file as a whole or not at all.
+    /// After a timeout, the file system may still do it.
+    fn has_changed_nothing(&self, request: &ToolRequest, failure: &Failure) -> bool {
+        let is_built_in = self.is_files_server(&request.server) || is_skills_server(&request.server);
+        is_built_in && failure.code != FailureCode::Timeout
     }
 
     /// Starts to observe the shape (member names and types) of the call's result. Returns `None` if no shape is

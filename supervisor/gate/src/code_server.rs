@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use lockhouse_catalog::{Catalogue, Tool};
 use lockhouse_policies::CallTarget;
-use lockhouse_protocol::{Failure, FileSource, FileTarget, Request, ServerName};
+use lockhouse_protocol::{Failure, FileSource, Request, ServerName};
 use lockhouse_upstream::{Connection, ConnectionState};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::host_files::{FILES_CATALOGUE, FilePattern};
+use super::host_files::FILES_CATALOGUE;
 use super::tool_request::ToolRequest;
 use super::{Gate, Requester};
 
@@ -38,41 +38,20 @@ impl Gate {
 
     /// Returns the request that a worker's request is for the gate. Returns `None` if Lockhouse answers the request itself,
     /// and it is no call.
-    pub fn tool_request(&self, request: &Request) -> Option<ToolRequest> {
-        let (tool, line) = match request {
-            Request::OpenFile { source: FileSource::Host(_), line } => ("read", *line),
-            Request::CreateFile { target: FileTarget::Host(_), line, .. } => ("write", *line),
-            request => return ToolRequest::from_request(request),
-        };
-        let item = files_tool(tool)?;
-        Some(ToolRequest::streamed(self.files.settings().name.clone(), item, line))
-    }
-
-    /// Returns the files of the host that the program of an execution may try to open, and those that were given to it, as
-    /// JSON for [`Job::files`](lockhouse_protocol::Job::files). Empty if there are none.
-    pub fn job_files(&self, requester: &Requester) -> Vec<u8> {
-        let given: Vec<Value> =
-            requester.files.given.iter().map(|given| json!([given.name, given.bytes])).collect();
-        let settings = self.files.settings();
-        let is_known = settings.is_on() && requester.scope.knows(&settings.name);
-        if given.is_empty() && !is_known {
-            return Vec::new();
-        }
-        let roots = |patterns: &[FilePattern], tool: &str| -> Vec<String> {
-            let is_permitted = |item: &CallTarget| {
-                requester.scope.contains(&settings.name, item)
-                    && self.policy.current().permits_target(&settings.name, item, requester.client())
-            };
-            match files_tool(tool).is_some_and(|item| is_known && is_permitted(&item)) {
-                true => {
-                    patterns.iter().map(|pattern| pattern.root().to_string_lossy().into_owned()).collect()
-                }
-                false => Vec::new(),
+    ///
+    /// Takes the content of a file that is written from the files of the requester.
+    pub fn tool_request(&self, requester: &Requester, request: &Request) -> Option<ToolRequest> {
+        let server = || self.files.settings().name.clone();
+        match request {
+            Request::OpenFile { source: FileSource::Host(_), line } => {
+                Some(ToolRequest::streamed(server(), files_tool("read")?, *line))
             }
-        };
-        let (read, write) = (roots(&settings.read, "read"), roots(&settings.write, "write"));
-        let advice = is_known.then(|| advice(&settings.name, &read, &write));
-        json!({"given": given, "read": read, "write": write, "advice": advice, "server": settings.name.as_str()}).to_string().into_bytes()
+            Request::FinishFile { file, line } => {
+                let content = requester.files.transfers.take_complete(*file)?;
+                Some(ToolRequest::writing(server(), files_tool("write")?, *line, content))
+            }
+            request => ToolRequest::from_request(request),
+        }
     }
 }
 
@@ -80,20 +59,6 @@ impl Gate {
 pub(super) fn files_tool(name: &str) -> Option<CallTarget> {
     let found = FILES_CATALOGUE.tools.iter().find(|tool| tool.name.as_str() == name);
     found.map(|tool| CallTarget::Tool(tool.name.clone()))
-}
-
-/// Returns the error text for a path that a program cannot use.
-fn advice(server: &ServerName, read: &[String], write: &[String]) -> String {
-    let list = |roots: &[String]| match roots {
-        [] => "nothing".to_owned(),
-        roots => roots[..roots.len().min(10)].join(", "),
-    };
-    format!(
-        "it is not a file that this program may use; the server {server} permits to read in {}, and to write in {}; a \
-         person can add a path to [servers.{server}] of the configuration, and permit it in the policy",
-        list(read),
-        list(write)
-    )
 }
 
 impl CodeServer<'_> {

@@ -13,11 +13,12 @@ use super::code_server::files_tool;
 use super::denials::denial_failure;
 use super::failures::failure;
 use super::host_files::{
-    Content, FileCall, HostFiles, NewFile, file_failure, open_file, perform, require_size,
+    Content, FileCall, HostFiles, file_failure, open_file, perform, require_size, write_staged,
 };
 use super::result_files::media_type;
 use super::run_files::{GivenFile, RETURNED_MAX, RunFiles};
 use super::schema::run_blocking;
+use super::staged_file::{StagedContent, StagedFile};
 use super::symlinks;
 use super::tool_request::ToolRequest;
 use super::transfers::{ReadContent, Reading, Target, Transfer, Written, piece_bytes, write_piece};
@@ -57,8 +58,14 @@ impl Gate {
                 let created = self.create_answer_file(requester, &name, bytes).await;
                 created.inspect_err(|failed| requester.files.add_left_out(&name, failed.message.clone()))
             }
+            Request::CreateFile { target: FileTarget::Host(path), bytes, line } => {
+                self.stage_host_file(requester, call, path, (bytes, line)).await
+            }
             Request::ReadPiece { file } => self.read_next_piece(requester, file).await,
             Request::WritePiece { file, piece } => self.write_next_piece(requester, file, piece).await,
+            Request::FinishFile { .. } => {
+                Err(failure(FailureCode::NotFound, "no complete file has this number".into()))
+            }
             _ => Err(failure(FailureCode::UnknownTool, "this is no request about a file".into())),
         }
     }
@@ -140,6 +147,28 @@ impl Gate {
         self.writing(&requester.files, Target::Answer(writer), bytes)
     }
 
+    /// Begins to receive the content of a file of the host. What is written is decided when the content is complete
+    /// ([`Request::FinishFile`]); a program that may write no file at all is refused now.
+    async fn stage_host_file(
+        &self,
+        requester: &Requester,
+        call: CallId,
+        path: String,
+        (bytes, line): (u64, Option<u32>),
+    ) -> Reply {
+        let item = files_tool("write")
+            .ok_or_else(|| failure(FailureCode::UnknownTool, "there is no tool write".into()))?;
+        let mut request = ToolRequest::new(self.files.settings().name.clone(), item);
+        request.line = line;
+        self.refuse_never_permitted(requester, call, &request)?;
+        require_size(&self.files, bytes).map_err(|error| file_failure(&path, &error))?;
+        let store = self.result_files.clone();
+        let create =
+            move || store.unnamed_file().map_err(|error| failure(FailureCode::ToolFailed, error.to_string()));
+        let file = on_disk(&requester.files, None, create).await?;
+        self.writing(&requester.files, Target::Host(StagedFile::new(path, file)), bytes)
+    }
+
     fn writing(&self, files: &RunFiles, to: Target, bytes: u64) -> Reply {
         let file = files.transfers.add(Transfer::Writing { to, left: bytes })?;
         let piece = piece_bytes(self.reply_bytes_max);
@@ -172,7 +201,10 @@ impl Gate {
                 files.transfers.put_back(number, transfer);
                 Ok(b"false".to_vec())
             }
-            Ok(Finished::Host) => Ok(b"true".to_vec()),
+            Ok(Finished::Host(content)) => {
+                files.transfers.put_back(number, Transfer::Complete(content));
+                Ok(b"true".to_vec())
+            }
             Ok(Finished::Answer(stored)) => {
                 files.add_stored(stored);
                 Ok(b"true".to_vec())
@@ -206,14 +238,11 @@ impl Gate {
                 request.set_streamed_bytes(bytes);
                 opened(&run, ReadContent::File(file), bytes)
             }
-            FileCall::Write { content: Content::Streamed(bytes) } if request.is_streamed() => {
-                let create = move || {
-                    let created =
-                        require_size(&files, bytes).and_then(|()| NewFile::create(Path::new(&path)));
-                    created.map_err(|error| file_failure(&path, &error))
-                };
-                let file = on_disk(&run, timeout, create).await?;
-                self.writing(&run, Target::Host(file), bytes)
+            FileCall::Write { content: Content::Staged, replaces }
+                if let Some(content) = request.content() =>
+            {
+                let content = content.clone();
+                on_disk(&run, timeout, move || write_staged(&content, &path, replaces.as_deref())).await
             }
             call => {
                 let bytes_max = self.reply_bytes_max;
@@ -226,7 +255,7 @@ impl Gate {
 /// The result of writing a piece of a file.
 enum Finished {
     No(Transfer),
-    Host,
+    Host(StagedContent),
     Answer(super::result_files::StoredFile),
 }
 
@@ -235,8 +264,7 @@ fn write_and_finish(to: Target, left: u64, piece: &[u8]) -> Result<Finished, Fai
     Ok(match write_piece(to, left, piece)? {
         Written::Partly(transfer) => Finished::No(transfer),
         Written::Whole(Target::Host(file)) => {
-            file.finish().map_err(|error| failed(&error))?;
-            Finished::Host
+            Finished::Host(file.complete().map_err(|error| failed(&error))?)
         }
         Written::Whole(Target::Answer(file)) => {
             Finished::Answer(file.finish().map_err(|error| failed(&error))?)

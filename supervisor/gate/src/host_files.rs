@@ -7,6 +7,8 @@
 
 mod file_calls;
 mod file_system;
+mod new_file;
+mod new_folder;
 mod pattern;
 
 use std::path::{Path, PathBuf};
@@ -16,9 +18,12 @@ use lockhouse_catalog::Catalogue;
 use lockhouse_protocol::ServerName;
 
 use crate::symlinks::resolve_paths;
-pub(super) use file_calls::{Content, FileCall, file_failure, perform, require_size};
+pub(super) use file_calls::{
+    Content, FileCall, file_failure, make_content_readable, perform, require_size, write_staged,
+};
 use file_system::FileFacts;
-pub(super) use file_system::{NewFile, open_file};
+pub(super) use file_system::open_file;
+pub(super) use new_file::describe_existing;
 pub use pattern::{FilePattern, InvalidFilePattern};
 
 /// Maximum number of patterns of each list in the configuration of the server.
@@ -31,7 +36,7 @@ const PATH_BYTES_MAX: usize = 4_096;
 const KERNEL_FOLDERS: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// The MCP definitions of the server's tools, as an upstream server would list them.
-const TOOLS: [&str; 4] = [
+const TOOLS: [&str; 5] = [
     r#"{"name": "read", "description": "Reads a part of a file as base64. Code reads a whole file with open(path).",
 "inputSchema": {"type": "object", "additionalProperties": false, "required": ["path"], "properties": {"path": {"type": "string"},
 "offset": {"type": "integer", "minimum": 0}, "length": {"type": "integer", "minimum": 1}}}, "annotations": {"readOnlyHint": true}}"#,
@@ -43,8 +48,11 @@ const TOOLS: [&str; 4] = [
 "annotations": {"readOnlyHint": true}}"#,
     r#"{"name": "write", "description": "Writes a file, and replaces one of this name: give text or base64. Code can also use open(path, \"w\").",
 "inputSchema": {"type": "object", "additionalProperties": false, "required": ["path"], "properties": {"path": {"type": "string"},
-"text": {"type": "string"}, "base64": {"type": "string"}, "bytes": {"type": "integer", "minimum": 0}}},
+"text": {"type": "string"}, "base64": {"type": "string"}}},
 "annotations": {"readOnlyHint": false, "destructiveHint": true}}"#,
+    r#"{"name": "mkdir", "description": "Makes a folder in an existing one. The result says whether it was new. Code can also use os.makedirs.",
+"inputSchema": {"type": "object", "additionalProperties": false, "required": ["path"], "properties": {"path": {"type": "string"}}},
+"annotations": {"readOnlyHint": false, "destructiveHint": false}}"#,
 ];
 
 /// The tool catalogue (parsed definitions) of the server.
@@ -85,6 +93,8 @@ pub(super) enum Access {
     /// Asks for the facts of a file or folder, or for the entries of a folder.
     Browse,
     Write,
+    /// Makes a folder for files that may be written.
+    MakeFolder,
 }
 
 /// The path of a call.
@@ -132,7 +142,7 @@ impl Access {
     fn verb(self) -> &'static str {
         match self {
             Self::Read | Self::Browse => "read",
-            Self::Write => "write",
+            Self::Write | Self::MakeFolder => "write",
         }
     }
 }
@@ -179,17 +189,17 @@ impl HostFiles {
     fn patterns(&self, access: Access) -> &[FilePattern] {
         match access {
             Access::Read | Access::Browse => &self.0.read,
-            Access::Write => &self.0.write,
+            Access::Write | Access::MakeFolder => &self.0.write,
         }
     }
 
-    /// Whether the configuration names the path, or, to browse, could name a file below it. With `is_target`, the roots of
+    /// Whether the configuration names the path, or, for a folder, could name a file below it. With `is_target`, the roots of
     /// the patterns are compared with their symbolic links resolved as well.
     fn is_granted(&self, access: Access, path: &Path, is_target: bool) -> bool {
         self.patterns(access).iter().any(|pattern| {
             let fits = |root: &Path| {
                 pattern.matches(root, path)
-                    || access == Access::Browse
+                    || matches!(access, Access::Browse | Access::MakeFolder)
                         && path.starts_with(root)
                         && pattern.may_match_below(root, path)
             };

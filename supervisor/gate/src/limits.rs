@@ -104,7 +104,7 @@ impl Limiter {
         if limits.is_empty() {
             return Ok(Admission::default());
         }
-        let bytes = json_bytes(call.arguments());
+        let bytes = json_bytes(&call.everything_sent());
         let mut used = usage.used.lock();
         for scoped in limits {
             let used = used.get(&scoped.scope).copied().unwrap_or_default();

@@ -120,6 +120,18 @@ impl ResultFiles {
         Ok(FileWriter { store: self.clone(), owner, stored, file, head: Vec::new(), is_finished: false })
     }
 
+    /// Creates a file without a name in the directory of the store, for content that belongs to no stored file. Blocks.
+    ///
+    /// # Errors
+    /// If there is no state directory, or the file cannot be created.
+    pub(crate) fn unnamed_file(&self) -> std::io::Result<File> {
+        let missing = |what: &str| std::io::Error::other(format!("there is no {what}"));
+        let handle = Results::generate_handle().ok_or_else(|| missing("source of random numbers"))?;
+        let file = self.0.directory.create(&handle)?;
+        self.0.directory.remove(&[handle]);
+        file.ok_or_else(|| missing("state directory"))
+    }
+
     /// Stores a file whose content is in memory. Blocks.
     pub fn store(
         &self,

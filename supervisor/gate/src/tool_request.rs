@@ -10,6 +10,7 @@ use lockhouse_protocol::{CallId, Request, ServerName};
 use lockhouse_upstream::Caller;
 
 use super::Requester;
+use super::staged_file::StagedContent;
 
 /// A request of a worker or AI client to an upstream server, for a tool, a resource, a prompt or a list.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub struct ToolRequest {
     /// For a file whose content follows in pieces: its size in bytes, once it is open. `None` for other requests. Clones
     /// share the value.
     streamed_bytes: Option<Arc<OnceLock<u64>>>,
+    /// For a file that is written: its content, if the program has sent it in pieces. `None` for other requests.
+    content: Option<Arc<StagedContent>>,
 }
 
 /// Creates the id of a request: a UUID of version 7. It only identifies the request, so it needs no random numbers of
@@ -79,7 +82,8 @@ impl ToolRequest {
             | Request::OpenFile { .. }
             | Request::ReadPiece { .. }
             | Request::CreateFile { .. }
-            | Request::WritePiece { .. } => return None,
+            | Request::WritePiece { .. }
+            | Request::FinishFile { .. } => return None,
         };
         let line = match request {
             Request::Call { line, .. } => *line,
@@ -90,12 +94,28 @@ impl ToolRequest {
 
     /// Creates a request with a new id.
     pub fn new(server: ServerName, item: CallTarget) -> Self {
-        Self { id: new_id(), server, item, line: None, dispatch: Arc::default(), streamed_bytes: None }
+        let (dispatch, streamed_bytes, content) = (Arc::default(), None, None);
+        Self { id: new_id(), server, item, line: None, dispatch, streamed_bytes, content }
     }
 
     /// Creates a request to open a file whose content follows in pieces.
     pub(super) fn streamed(server: ServerName, item: CallTarget, line: Option<u32>) -> Self {
         Self { line, streamed_bytes: Some(Arc::default()), ..Self::new(server, item) }
+    }
+
+    /// Creates a request to write a file whose content has arrived.
+    pub(super) fn writing(
+        server: ServerName,
+        item: CallTarget,
+        line: Option<u32>,
+        content: StagedContent,
+    ) -> Self {
+        Self { line, content: Some(Arc::new(content)), ..Self::new(server, item) }
+    }
+
+    /// Returns the content of the file that is written, if the program has sent it in pieces.
+    pub(super) fn content(&self) -> Option<&Arc<StagedContent>> {
+        self.content.as_ref()
     }
 
     /// Whether the content of a file follows in pieces.
@@ -128,6 +148,11 @@ impl ToolRequest {
     /// Returns whether the call was sent or stored as a draft; `None` if neither has happened.
     pub(super) fn dispatch(&self) -> Option<Dispatch> {
         self.dispatch.get().copied()
+    }
+
+    /// Returns the side effects that the call may have had so far.
+    pub(super) fn changes(&self) -> SideEffects {
+        self.dispatch().map_or(SideEffects::None, Dispatch::changes)
     }
 
     /// Returns the data that identify the call in audit records.
@@ -167,11 +192,16 @@ pub struct CallRecord {
 }
 
 impl CallRecord {
-    pub(super) fn new(request: &ToolRequest, outcome: &'static str, took: Duration, bytes: usize) -> Self {
+    /// `bytes` is the length of the reply. `changes` are the side effects that the call may have had.
+    pub(super) fn new(
+        request: &ToolRequest,
+        outcome: &'static str,
+        took: Duration,
+        (bytes, changes): (usize, SideEffects),
+    ) -> Self {
         let (server, kind, name) =
             (request.server.to_string(), request.item.kind(), request.item.to_string());
         let ms = took.as_micros() as f64 / 1000.0;
-        let changes = request.dispatch().map_or(SideEffects::None, Dispatch::changes);
         Self { server, kind, name, outcome, line: request.line, changes, ms, bytes }
     }
 

@@ -9,8 +9,8 @@ use lockhouse_protocol::{Failure, FailureCode};
 use parking_lot::Mutex;
 
 use super::failures::{failure, invalid_arguments};
-use super::host_files::NewFile;
 use super::result_files::FileWriter;
+use super::staged_file::{StagedContent, StagedFile};
 
 /// Maximum number of files that one execution has open for reading and writing at one time.
 const OPEN_MAX: usize = 16;
@@ -36,6 +36,8 @@ pub(super) enum Transfer {
         /// The bytes that are still to come.
         left: u64,
     },
+    /// The whole content of a file of the host, which is not written yet.
+    Complete(StagedContent),
 }
 
 /// A file that is read in pieces: the size that it had when it was opened.
@@ -56,7 +58,7 @@ pub(super) enum ReadContent {
 /// Where a file is written to.
 #[derive(Debug)]
 pub(super) enum Target {
-    Host(NewFile),
+    Host(StagedFile),
     Answer(FileWriter),
 }
 
@@ -100,6 +102,18 @@ impl Transfers {
     pub(super) fn take(&self, number: u32) -> Result<Transfer, Failure> {
         let taken = self.0.lock().files.remove(&number);
         taken.ok_or_else(|| failure(FailureCode::NotFound, "no file with this number is open".into()))
+    }
+
+    /// Takes out the whole content of a file of the host. `None` if no content with this number is complete.
+    pub(super) fn take_complete(&self, number: u32) -> Option<StagedContent> {
+        let mut open = self.0.lock();
+        match open.files.remove(&number)? {
+            Transfer::Complete(content) => Some(content),
+            other => {
+                open.files.insert(number, other);
+                None
+            }
+        }
     }
 
     /// Closes all files.

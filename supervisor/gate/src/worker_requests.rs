@@ -22,8 +22,11 @@ impl Gate {
     ) -> (Reply, Option<CallRecord>) {
         if let Some(tool_request) = tool_request {
             let tool_request = self.with_resolved_name(requester, tool_request);
-            let (reply, record) =
-                self.call(requester, call, &tool_request, RawArguments::from_request(request)).await;
+            let arguments = match tool_request.content() {
+                Some(content) => RawArguments::of_path(&content.path),
+                None => RawArguments::from_request(request),
+            };
+            let (reply, record) = self.call(requester, call, &tool_request, arguments).await;
             return (self.limit_reply(reply), Some(record));
         }
         let reply = match request {
@@ -44,7 +47,8 @@ impl Gate {
             request @ (Request::OpenFile { .. }
             | Request::ReadPiece { .. }
             | Request::CreateFile { .. }
-            | Request::WritePiece { .. }) => self.serve_file(requester, call, request).await,
+            | Request::WritePiece { .. }
+            | Request::FinishFile { .. }) => self.serve_file(requester, call, request).await,
             _ => self.list_servers(requester),
         };
         (self.limit_reply(reply), None)

@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
 use rmcp::model::{CompleteRequestParams, ErrorData};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::call_types::InputResponses;
 
@@ -52,6 +52,24 @@ impl DirectRequest {
     ) -> Self {
         let responses = Mutex::new(InputResponses { responses, state });
         Self { verb, retries_with_input, responses, failure: Mutex::default() }
+    }
+
+    /// Returns what is sent to the server beside the arguments of the call: the user's answers, the server's state, and a
+    /// request that is not the usual one for the target. `None` if nothing is.
+    pub fn sent_beside_arguments(&self) -> Option<Value> {
+        let mut sent = Map::new();
+        match &self.verb {
+            DirectRequestKind::Usual => {}
+            DirectRequestKind::Subscribe => drop(sent.insert("method".into(), "resources/subscribe".into())),
+            DirectRequestKind::Complete(request) => {
+                sent.insert("method".into(), "completion/complete".into());
+                sent.insert("params".into(), serde_json::to_value(request).unwrap_or_default());
+            }
+        }
+        let InputResponses { responses, state } = &*self.responses.lock();
+        sent.extend(responses.as_ref().map(|responses| ("inputResponses".to_owned(), json!(responses))));
+        sent.extend(state.as_ref().map(|state| ("requestState".to_owned(), state.as_str().into())));
+        (!sent.is_empty()).then_some(Value::Object(sent))
     }
 
     /// Removes and returns the user's answers and the server's state, which are sent with the first request of the

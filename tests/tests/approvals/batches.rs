@@ -91,7 +91,7 @@ second = await asyncio.gather(safe(fixture.add(a=3, b=4)), safe(fixture.add(a=5,
         "    |   1  fixture.add                   line 7  {\"a\":1,\"b\":2}",
         "  \"value\"\n    |        {\"value\":\"xxxx",
         "fixture.delete_everything: it may destroy or overwrite things",
-        "The program says that the calls are at these lines of its code:\n    |     7  first = await asyncio.gather(",
+        "The program says that the calls are at these lines of its code, whose comments may be wrong:\n    |     7  first = await asyncio.gather(",
         "of exactly these calls.",
     ] {
         assert!(text.contains(words), "{words:?} is not in {text}");

@@ -99,7 +99,7 @@ async fn the_approval_form_has_one_field_and_describes_the_effect() {
         for words in [
             "Running code asks to call fixture.delete_everything without arguments.\n",
             "The server says: it may destroy or overwrite things.\n",
-            "The program says: line 3. There its code reads:\n    | fixture.delete_everything()\n",
+            "The program says: line 3. There its code, whose comments may be wrong, reads:\n    | fixture.delete_everything()\n",
             &format!("    | {}:5\n", policy.display()),
             "Hash: ",
         ] {

@@ -13,7 +13,7 @@ const LOCKHOUSE_LINES: [&str; 15] = [
     "Arguments:",
     "WARNING: ",
     "The program says: line ",
-    "The program says that the calls are at these lines of its code:",
+    "The program says that the calls are at these lines of its code, whose comments may be wrong:",
     "The policy asks by",
     "Hash: ",
     "Accept to approve, decline to refuse.",

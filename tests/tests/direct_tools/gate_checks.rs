@@ -1,7 +1,7 @@
 //! Tests that a call of a directly exposed tool is treated like a call from a program: the policy decides on
 //! it, and the audit log records it.
 
-use lockhouse_tests::{Lockhouse, Table, ensure, equal};
+use lockhouse_tests::{Approver, Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
 
 use super::raw_client::Pipe;
@@ -235,5 +235,47 @@ async fn elicitation_is_translated_between_all_protocol_forms() {
             ensure(answered.contains("ada"), &answered),
         );
     }
+    table.finish();
+}
+
+/// What an AI client sends beside the arguments of a direct call reaches the server, so the approval covers it.
+#[tokio::test]
+async fn an_approver_sees_what_a_direct_call_sends_beside_its_arguments() {
+    let lockhouse = lockhouse("--modern", DIRECT, SOME);
+    let mut pipe = Pipe::open(lockhouse.command(&["serve"]));
+    pipe.answer(&modern(1, "tools/list", json!({}), &json!({}))).await;
+    let mut approver = Approver::connected(&lockhouse).await;
+    let mut table = Table::new("direct calls");
+    let mut digests = Vec::new();
+    for (number, (beside, words)) in [
+        (json!({}), "without arguments.\n"),
+        (
+            json!({"inputResponses": {"k": {"action": "accept", "content": {"to": "eve"}}}, "requestState": "s"}),
+            "\"(beside the arguments)\": {\n    |     \"inputResponses\": {",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut parameters = call("test_image_content");
+        parameters.as_object_mut().unwrap().extend(beside.as_object().cloned().unwrap());
+        let request = modern(number as u64 + 2, "tools/call", parameters, &json!({}));
+        let answering = async {
+            let question = approver.next("ask").await;
+            approver.answer(&question, "approve", "once").await;
+            question["ask"].clone()
+        };
+        let (_, question) = tokio::join!(pipe.answer(&request), answering);
+        let text = question["text"].as_str().unwrap_or_default();
+        table.row(format!("{beside}"), ensure(text.contains(words), text));
+        let is_complete = number == 0 || text.contains("\"to\": \"eve\"") && text.contains("\"requestState\": \"s\"");
+        table.row(format!("{beside}: all of it"), ensure(is_complete, text));
+        digests.push(question["digest"].clone());
+    }
+    let records = lockhouse.audit();
+    let calls: Vec<&Value> = records.iter().filter(|record| record["event"] == "call").collect();
+    table.row("calls", equal(calls.len(), 2));
+    let hashes: Vec<&Value> = calls.iter().map(|call| &call["arguments_hash"]).collect();
+    table.row("the log covers it", ensure(hashes.first() != hashes.last(), &hashes));
     table.finish();
 }

@@ -2,10 +2,10 @@
 
 use std::os::unix::fs::symlink;
 
-use lockhouse_tests::{Approver, Table, ensure, equal};
+use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::json;
 
-use super::lockhouse;
+use super::{FILES_POLICY, lockhouse};
 
 #[test]
 fn a_program_writes_where_it_is_permitted() {
@@ -52,37 +52,42 @@ fn a_program_writes_where_it_is_permitted() {
     table.finish();
 }
 
-/// A program writes a file in pieces, after the approver has seen its path and its size.
-#[tokio::test]
-async fn a_write_that_needs_approval_shows_path_and_size() {
-    let policy = "version = 1\n[servers.files]\nallow = [\"read\"]\nask = [\"write\"]\n";
-    let lockhouse = lockhouse().policy(policy);
-    let session = lockhouse.serve().await;
-    let mut approver = Approver::connected(&lockhouse).await;
-    let mut table = Table::new("writes that need approval");
-    for (name, decision) in [("approved.bin", "approve"), ("declined.bin", "decline")] {
-        let path = lockhouse.path("home/out").join(name);
-        let code = format!(
-            "try:\n with open({path:?}, 'wb') as f: f.write(b'x' * 300_000)\n r = 'written'\nexcept Exception as e: r = f'{{type(e).__name__}}: {{e}}'\nr"
+/// Python reports no error of a file object that a program discards, so Lockhouse does.
+#[test]
+fn a_file_is_written_at_the_end_of_the_run_at_the_latest_and_no_failure_is_lost() {
+    let lockhouse = Lockhouse::outside_tmp()
+        .config("[servers.files]\nread = [\"~/out\"]\nwrite = [\"~/out\"]\n")
+        .policy(FILES_POLICY);
+    std::fs::create_dir_all(lockhouse.path("home/out")).unwrap();
+    let path = |name: &str| lockhouse.path("home/out").join(name);
+    let mut table = Table::new("files that a program does not close");
+    for (name, code) in [
+        ("still open", "f = open('@', 'w')\nf.write('x')\nprint('y', end='', file=f)\n1"),
+        ("discarded", "open('@', 'w').write('xy')\n1"),
+        ("discarded bytes", "open('@', 'wb', buffering=0).write(b'xy')\n1"),
+        ("still open to change", "f = open('@', 'w+')\nf.write('xy')\nf.seek(0)\nint(f.read() == 'xy')"),
+        ("never written to", "open('@', 'w').write('xy')\nf = open('@', 'r+')\n1"),
+    ] {
+        let path = path(&format!("{name}.txt"));
+        let answer = lockhouse.answer("python", &code.replace('@', &path.display().to_string()));
+        table.row(name, equal(&answer["value"], &json!(1)).map_err(|e| format!("{e} {answer}")));
+        table.row(
+            format!("{name}: content"),
+            equal(std::fs::read_to_string(&path).ok().as_deref(), Some("xy")),
         );
-        let running = session.run_code("python", &code);
-        let answering = async {
-            let question = approver.next("ask").await;
-            approver.answer(&question, decision, "once").await;
-            question
-        };
-        let (answer, question) = tokio::join!(running, answering);
-        let asked = question["ask"].to_string();
-        table.row(format!("{decision}: the path"), ensure(asked.contains(name), &asked));
-        table.row(format!("{decision}: the size"), ensure(asked.contains("300000"), &asked));
-        let content = std::fs::read(&path).ok().map(|content| content.len());
-        let value = answer["value"].as_str().unwrap_or_default();
-        if decision == "approve" {
-            table.row("approve: written", equal((value, content), ("written", Some(300_000))));
-        } else {
-            table.row("decline: the error", ensure(value.starts_with("PermissionError"), &answer));
-            table.row("decline: no file", equal(content, None));
-        }
+        let calls = answer["calls"].to_string().matches("\"write\"").count();
+        table.row(format!("{name}: one write"), equal(calls, 1));
+    }
+    for mode in ["'w'", "'wb', buffering=0", "'w+'"] {
+        let data = if mode.contains('b') { "b'x'" } else { "'x'" };
+        let code = format!("open({:?}, {mode}).write({data})\n1", path("none/a").display().to_string());
+        let answer = lockhouse.answer("python", &code);
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        let words = "the program has discarded the file object without closing it";
+        table.row(
+            mode,
+            ensure(message.contains(words) && message.contains("its folder does not exist"), &answer),
+        );
     }
     table.finish();
 }

@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use super::environments;
 
+/// The packages that are refused.
+const REFUSED: [&str; 2] = ["numba", "requests"];
+
 /// A program with the lines of its header.
 struct Program {
     name: String,
@@ -28,6 +31,13 @@ async fn tutorial_tasks_have_the_right_result() {
     run_all("tutorials", 10).await;
 }
 
+/// The data of these programs has 20 MB, so that they take the ways that libraries choose by size: memory maps, threads,
+/// streams and datasets of several files.
+#[tokio::test]
+async fn packages_work_with_large_data() {
+    run_all("large", 29).await;
+}
+
 /// The table of docs/python-packages.md has a row for each package, and no others.
 #[test]
 fn the_documented_packages_are_those_with_a_program() {
@@ -41,16 +51,25 @@ fn the_documented_packages_are_those_with_a_program() {
         programs("packages").into_iter().flat_map(|program| program.packages).collect();
     assert_eq!(documented, tested);
     assert!(tested.len() >= 25, "{}", tested.len());
+    let large: BTreeSet<String> = programs("large")
+        .into_iter()
+        .flat_map(|program| program.packages)
+        .chain(REFUSED.map(str::to_owned))
+        .collect();
+    assert_eq!(
+        large, tested,
+        "the packages with a program in tests/libraries/large, and those that are refused"
+    );
 }
 
 async fn run_all(folder: &str, at_least: usize) {
     let Some(environment) = environments::of_pypi() else { return };
     let used = programs("packages").into_iter().flat_map(|program| program.packages);
-    let usable = used.filter(|name| !["numba", "requests"].contains(&name.as_str()));
+    let usable = used.filter(|name| !REFUSED.contains(&name.as_str()));
     let packages: Vec<String> = usable.collect::<BTreeSet<_>>().into_iter().collect();
     let programs = programs(folder);
     let config = format!(
-        "[limits]\nmemory_mib = 512\n[python]\nenvironment = {:?}\npackages = {packages:?}\n",
+        "[limits]\nmemory_mib = 1024\ntimeout_seconds = 120\ncpu_seconds = 120\n[runs]\nwait_seconds = 150\n[python]\nenvironment = {:?}\npackages = {packages:?}\n",
         environment.display().to_string()
     );
     let lockhouse = Lockhouse::new().config(&config);

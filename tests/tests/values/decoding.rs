@@ -245,6 +245,36 @@ fn large_integers_lose_no_digits() {
     assert_eq!(files.value("typescript", typescript), json!([digits, 5, digits, "100000000000000000000"]));
 }
 
+/// The text has up to 6 MB, with and without an integer of 16 digits: one long string, many strings, many numbers.
+#[test]
+fn large_texts_are_decoded_in_both_languages() {
+    let files = Files::new("[limits]\nmemory_mib = 512\n");
+    let strings = format!("\"{}\"", "x\\n".repeat(100)).repeat(10_000).replace("\"\"", "\",\"");
+    let numbers = vec!["1234567"; 100_000].join(",");
+    let mut table = Table::new("texts");
+    for (name, rest) in [
+        ("one long string", format!("\"{}\"", "x".repeat(5_000_000))),
+        ("many strings", format!("[{strings}]")),
+        ("many numbers", format!("[{numbers}]")),
+    ] {
+        for (id, expected) in [("1", json!(1)), ("9007199254740993", json!("9007199254740993"))] {
+            files.write("a", &format!("{{\"id\": {id}, \"rest\": {rest}}}"));
+            let python = program(
+                "python",
+                "v = read_file('a')\n[type(v).__name__, str(v['id']), len(v['rest']) > 999]",
+            );
+            let digits = expected.as_str().map_or("1", |digits| digits);
+            let got = files.value("python", &python);
+            table.row(format!("{name}, {id}, python"), equal(got, json!(["dict", digits, true])));
+            let typescript =
+                "const v = await files.read_file('a');\nreturn [typeof v, v.id, v.rest.length > 999]";
+            let got = files.value("typescript", typescript);
+            table.row(format!("{name}, {id}, typescript"), equal(got, json!(["object", expected, true])));
+        }
+    }
+    table.finish();
+}
+
 #[test]
 fn a_decoded_result_is_sent_as_text_only_where_the_schema_requires_it() {
     let files = Files::new("");

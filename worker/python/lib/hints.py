@@ -94,7 +94,7 @@ def _hint_for_runtime(error, message, location):
 
 def _hint_for_file(error, message, location):
     path = error.filename
-    if type(path) is not str:
+    if type(path) is not str or files.is_of_host(path):
         return None
     beside = files.names_beside(path)
     near = difflib.get_close_matches(path.rpartition("/")[2], beside, 1)

@@ -8,6 +8,7 @@ import json
 
 import _lockhouse
 import lockhouse_files as files
+from lockhouse_files_store import HOST_PATH, is_below
 from lockhouse_calls import calling_line
 
 _WORKING = "/home/run/"
@@ -16,14 +17,28 @@ _ERRNO = {"denied": errno.EACCES, "approval_declined": errno.EACCES, "rate_limit
           "unknown_tool": errno.ENOENT, "result_too_large": errno.EFBIG, "timeout": errno.ETIMEDOUT, "invalid_arguments": errno.EINVAL}
 
 
+class _Access:
+    """What a program may try to read, or to write."""
+
+    def __init__(self, described=None):
+        self.roots = tuple(described["roots"]) if described else ()
+        self._refusal, self._elsewhere = (described["refusal"], described["elsewhere"]) if described else (None, None)
+
+    def covers(self, path):
+        return self._refusal is None and is_below(path, self.roots)
+
+    def refusal(self, path):
+        """Why a program may not use a path so; None if it may try."""
+        return self._refusal if is_below(path, self.roots) else self._elsewhere or HOST_PATH
+
+
 class _Files:
     """What the program of this run may try to open."""
 
     given = {}
-    read = ()
-    write = ()
-    advice = None
+    read = write = _Access()
     server = None
+    made = set()  # Folders that are known to exist, since the program has made them.
 
 
 def begin_run(text):
@@ -32,8 +47,9 @@ def begin_run(text):
         return
     described = json.loads(text) if text else {}
     _Files.given = dict(described.get("given", ()))
-    _Files.read, _Files.write = tuple(described.get("read", ())), tuple(described.get("write", ()))
-    _Files.advice, _Files.server = described.get("advice"), described.get("server")
+    _Files.read, _Files.write = _Access(described.get("read")), _Access(described.get("write"))
+    _Files.server, _Files.made = described.get("server"), set()
+    files.set_host_places(_Files.read.roots + _Files.write.roots, described.get("home"))
 
 
 def send_outputs():
@@ -57,17 +73,13 @@ def _reply(path, pair):
     return payload
 
 
-def _is_below(path, roots):
-    return any(path == root or path.startswith(root if root.endswith("/") else root + "/") for root in roots)
-
-
 def _source(path):
     """The kind and the name of a file that can be read; None if the path is of no such file."""
     if path.startswith(_STORED):
         return "stored", path[len(_STORED):]
     if path.startswith(_WORKING) and path[len(_WORKING):] in _Files.given:
         return "given", path[len(_WORKING):]
-    return ("host", path) if _is_below(path, _Files.read) else None
+    return ("host", path) if _Files.read.covers(path) else None
 
 
 def _open(path, source):
@@ -76,13 +88,13 @@ def _open(path, source):
 
 
 def _call(tool, path):
-    """Calls a tool of the server `files`; None if there is no such file or the program may not see it."""
-    is_ok, payload = _lockhouse.call(_Files.server, tool, json.dumps({"path": path}).encode(), None, calling_line())
-    if is_ok:
-        return json.loads(payload)["structured"]
-    if payload[0] in ("not_found", "denied", "unknown_tool"):
-        return None
-    raise _failure(path, payload)
+    """Calls a tool of the server `files`. Raises OSError."""
+    data = json.dumps({"path": path}).encode()
+    return json.loads(_reply(path, _lockhouse.call(_Files.server, tool, data, None, calling_line())))["structured"]
+
+
+def _facts(described):
+    return described["kind"] == "folder", described["bytes"], described["modified"]
 
 
 def _send(kind, name, content, path):
@@ -94,7 +106,9 @@ def _send(kind, name, content, path):
             _reply(path, _lockhouse.write_piece(created["file"], bytes(piece)))
             sent += len(piece)
             if sent >= len(content):
-                return
+                break
+    if kind == "host":  # Decided about now that the supervisor has the whole content.
+        _reply(path, _lockhouse.finish_file(created["file"], calling_line()))
 
 
 class _Host:
@@ -103,7 +117,7 @@ class _Host:
     def fetch(self, path):
         source = _source(path)
         if source is None:
-            return self._refuse(path)
+            return None
         number, size = _open(path, source)
         files.require_space(size)
         content = bytearray()
@@ -113,33 +127,38 @@ class _Host:
                 return content
             content += piece
 
-    def _refuse(self, path):
-        if _Files.advice is None or path.startswith(("/home/run/", "/out/", "/tmp/")):
-            return None
-        raise PermissionError(errno.EACCES, _Files.advice, path)
-
     def stat(self, path):
         if path.startswith(_WORKING) and path[len(_WORKING):] in _Files.given:
             return False, _Files.given[path[len(_WORKING):]], 0.0
-        if not _is_below(path, _Files.read):
+        if path in _Files.made:
+            return True, 0, 0.0
+        if not _Files.read.covers(path):
             return None
-        facts = _call("stat", path)
-        return facts and (facts["kind"] == "folder", facts["bytes"], facts["modified"])
+        return _facts(_call("stat", path))
 
     def list(self, path):
-        if not _is_below(path, _Files.read):
+        if not _Files.read.covers(path):
             return None
         listed = _call("list", path)
-        return listed and [entry["name"] for entry in listed["entries"]]
+        if listed["cut"]:
+            raise OSError(errno.EFBIG, f"the folder has more than {len(listed['entries']):,} entries, which is the limit", path)
+        return [(entry["name"], _facts(entry)) for entry in listed["entries"]]
 
     def may_save(self, path):
-        if not _is_below(path, _Files.write) and _Files.advice is not None:
-            raise PermissionError(errno.EACCES, _Files.advice, path)
-        return _is_below(path, _Files.write)
+        return _Files.write.covers(path)
 
     def save(self, path, data):
         _send("host", path, data, path)
-        return True
+
+    def make_folder(self, path):
+        if not _Files.write.covers(path):
+            return None
+        made = _call("mkdir", path)["created"]
+        _Files.made.add(path)
+        return made
+
+    def refusal(self, path, writes):
+        return (_Files.write if writes else _Files.read).refusal(path)
 
 
 def install():

@@ -4,18 +4,43 @@ Executed only in zygotes with packages, for their recipes.
 """
 
 import functools
+import glob
 import os
 
 
-def read(owner, names, position=0, keyword="source"):
-    """Replaces functions of `owner`, those of `names` that exist. They read the file at the argument `keyword`, or at this position."""
-    _replace(owner, names, position, keyword, lambda path: open(path, "rb"), closes=False)
+def read(owner, names, position=0, keyword="source", several=False):
+    """Replaces functions of `owner`, those of `names` that exist. They read the file at the argument `keyword`, or at this position.
+    With `several`, the argument may also be a list of paths, a pattern or a directory, and becomes a list of file objects.
+    """
+    _replace(owner, names, position, keyword, _open_several if several else _open_to_read, closes=False)
 
 
 def write(owner, names, position, keyword, closes=True):
     """Does the same for functions that write a file. If they write after they have returned, `closes` must be false."""
     # Without a buffer, so that the content is complete at each moment.
-    _replace(owner, names, position, keyword, lambda path: open(path, "wb", buffering=0), closes)
+    _replace(owner, names, position, keyword, lambda path: open(path, "wb", buffering=0) if _is_path(path) else None, closes)
+
+
+def _is_path(value):
+    return isinstance(value, (str, os.PathLike))
+
+
+def _open_to_read(path):
+    return open(path, "rb") if _is_path(path) else None
+
+
+def _open_several(paths):
+    if isinstance(paths, (list, tuple)) and paths and all(map(_is_path, paths)):
+        return [open(path, "rb") for path in paths]
+    if not _is_path(paths):
+        return None
+    path = os.fspath(paths)
+    if os.path.isdir(path):
+        below = (os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names)
+        return [open(file, "rb") for file in sorted(below)]
+    if glob.has_magic(path):
+        return [open(file, "rb") for file in sorted(glob.glob(path, recursive=True))] or open(path, "rb")
+    return open(path, "rb")
 
 
 def _replace(owner, names, position, keyword, opened, closes):
@@ -30,10 +55,10 @@ def _with_file(function, position, keyword, opened, closes):
     def with_file(*args, **named):
         args = list(args)
         holder, key = (args, position) if len(args) > position else (named, keyword)
-        path = holder[key] if holder is args else named.get(keyword)
-        if not isinstance(path, (str, os.PathLike)):
+        file = opened(holder[key] if holder is args else named.get(keyword))
+        if file is None:
             return function(*args, **named)
-        holder[key] = file = opened(path)
+        holder[key] = file
         try:
             return function(*args, **named)
         finally:

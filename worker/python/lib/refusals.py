@@ -192,8 +192,9 @@ def _explain_absence(original, words, owner):
             caller = sys._getframe(1)
             if str(caller.f_globals.get("__name__")).startswith("pathlib"):
                 caller = caller.f_back
-            if is_code(caller.f_code.co_filename):
-                warn_once(words, f"{owner.__name__.replace('posixpath', 'os.path')}.{original.__name__} is {answer}")
+            reason = files.reason(path) if words is FILES else words
+            if reason is not None and is_code(caller.f_code.co_filename):
+                warn_once(reason, f"{owner.__name__.replace('posixpath', 'os.path')}.{original.__name__} is {answer}")
         return answer
 
     return explaining

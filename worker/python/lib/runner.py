@@ -141,6 +141,7 @@ def _answer(code, servers, session, check_only, tools, host_files, left_out):
         answer = "value", to_json(value)
     else:
         answer = ("no_value", _Execution.advice) if _Execution.advice else ("value", None)
+    lockhouse_files.save_all()
     lockhouse_host_files.send_outputs()
     lockhouse_refusals.warn_of_hidden_refusals()
     lockhouse_streams.flush()

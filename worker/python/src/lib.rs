@@ -18,10 +18,10 @@ mod _lockhouse {
 
     #[pymodule_export]
     use crate::native::{
-        call, check_calls, create_file, describe, drain, fileno, flush, get_prompt, list_prompts,
-        list_resources, list_servers, list_tools, load_result, load_skill, memory_bytes, open_file,
-        read_piece, read_resource, require_memory, search, search_skills, start_call, wake_fileno, write,
-        write_piece,
+        call, check_calls, create_file, describe, drain, fileno, finish_file, flush, get_prompt,
+        list_prompts, list_resources, list_servers, list_tools, load_result, load_skill, memory_bytes,
+        open_file, read_piece, read_resource, require_memory, search, search_skills, start_call, wake_fileno,
+        write, write_piece,
     };
 
     #[pymodule_export]

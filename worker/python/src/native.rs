@@ -333,6 +333,12 @@ pub(crate) fn write_piece<'py>(py: Python<'py>, file: u32, piece: &[u8]) -> PyRe
     ask(py, Ok::<_, InvalidName>(Request::WritePiece { file, piece: piece.to_vec() }))
 }
 
+/// Writes a file of the host whose pieces have all been sent.
+#[pyfunction]
+pub(crate) fn finish_file(py: Python<'_>, file: u32, line: Option<u32>) -> PyResult<Pair<'_>> {
+    ask(py, Ok::<_, InvalidName>(Request::FinishFile { file, line }))
+}
+
 /// Raises MemoryError if a block of `bytes` bytes cannot be allocated now. The check writes nothing to the block, so it
 /// uses no physical memory.
 #[pyfunction]

@@ -6,6 +6,8 @@
   const { parse, stringify } = JSON;
   const { isArray } = Array;
   const { isView } = ArrayBuffer;
+  const { SyntaxError, RangeError } = globalThis;
+  const wellFormed = Function.prototype.call.bind(String.prototype.toWellFormed);
   const { create, defineProperty, keys, setPrototypeOf } = Object;
   const unbound = (method) => Function.prototype.call.bind(method);
   const [getText, setText, hasText] = [unbound(WeakMap.prototype.get), unbound(WeakMap.prototype.set), unbound(WeakMap.prototype.has)];
@@ -22,15 +24,7 @@
   };
 
   // Integers that a number cannot hold become text, as in results of programs.
-  const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
-  const withLargeIntegersAsText = (json) => {
-    if (!/\d{16}/.test(json)) return json;
-    return json.replace(TOKEN, (token) => {
-      const isLarge = /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token));
-      return isLarge ? `"${token}"` : token;
-    });
-  };
-  const parseResult = (text) => parse(withLargeIntegersAsText(text));
+  const parseResult = (text) => parse(/\d{16}/.test(text) ? native.quoteLargeIntegers(wellFormed(text)) : text);
 
   // The text of a decoded value; null if the program has changed the value.
   const unchangedText = (value) => {
@@ -82,8 +76,10 @@
     let value;
     try {
       value = parseResult(text);
-    } catch {
-      return text;
+    } catch (error) {
+      // It is no JSON, or nested too deeply. Any other error, such as too little memory, is not hidden.
+      if (error instanceof SyntaxError || error instanceof RangeError) return text;
+      throw error;
     }
     if (value === null) return null;
     setPrototypeOf(value, isArray(value) ? arrayPrototype : objectPrototype);

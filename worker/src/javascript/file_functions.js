@@ -1,7 +1,7 @@
 // Functions on files in memory: those of `node:fs`, and the global `files`.
 (native, realm) => {
   const { isOrdinary, latin1, names, wellFormed } = realm;
-  const { add, directory, drop, fileAt, fileError, locate, missing, newFile, put, requireChangeable, resize, statusAt, take, writeAt, LEVELS_MAX } =
+  const { add, directory, drop, fileAt, fileError, locate, missing, newFile, put, refused, requireChangeable, resize, statusAt, take, writeAt, LEVELS_MAX } =
     realm.fileSystem;
   const { isView } = ArrayBuffer;
 
@@ -88,10 +88,17 @@
     if (place.isFolder && !found.isDirectory) throw fileError("ENOTDIR", place.given, call);
     return found;
   };
+  const noted = new Set();
+  const noteOnce = (words) => {
+    if (noted.has(words)) return;
+    noted.add(words);
+    native.print(true, `${words}\n`);
+  };
   const isThere = (path) => {
     try {
       return status(path, "access") !== undefined;
-    } catch {
+    } catch (error) {
+      if (error?.code === "EACCES") noteOnce(`existsSync is false: ${error.message}`);
       return false;
     }
   };
@@ -116,15 +123,28 @@
     add(place, file, "open");
     return file;
   };
+  // The answer about a file of the host; null if there is no such file. Throws if the program may not know.
+  const orNothing = (place, ask) => {
+    try {
+      const answer = ask();
+      if (answer !== undefined) return answer;
+    } catch (error) {
+      if (error.code === "ENOENT") return null;
+      throw error;
+    }
+    throw refused(place, "open", false);
+  };
   const saveOnHost = (path, bytes, flag) => {
     const place = locate(path, "open");
-    if (!realm.filesHost?.maySave(place.path)) throw missing(place, "open");
-    const before = flag.startsWith("a") ? realm.filesHost.fetch(place.path) : undefined;
-    if (flag.includes("x") && realm.filesHost.stat(place.path)) throw fileError("EEXIST", place.given, "open");
+    const host = realm.filesHost;
+    if (!host?.maySave(place.path)) throw refused(place, "open");
+    if (flag.includes("x") && orNothing(place, () => host.stat(place.path))) throw fileError("EEXIST", place.given, "open");
+    const before = flag === "a" || flag === "a+" ? orNothing(place, () => host.fetch(place.path)) : undefined;
+    if (flag.startsWith("r")) throw fileError("EINVAL", place.given, "open", { words: "a file of the host is written as a whole: read it, and write it with the flag w" });
     const whole = new Uint8Array((before?.length ?? 0) + bytes.length);
     if (before) whole.set(before);
     whole.set(bytes, before?.length ?? 0);
-    realm.filesHost.save(place.path, whole);
+    host.save(place.path, whole);
   };
   const write = (path, data, options, defaultFlag) => {
     const { encoding, flag = defaultFlag } = optionsOf(options);
@@ -142,7 +162,7 @@
     if (!node) {
       const listed = realm.filesHost?.list(place.path);
       if (!listed) throw missing(place, call);
-      return listed.map((name) => [name, status(`${place.path}/${name}`, call)]);
+      return listed;
     }
     if (!node.isDirectory) throw fileError("ENOTDIR", place.given, call);
     return [...node.entries].sort(([a], [b]) => (a < b ? -1 : 1));
@@ -161,8 +181,29 @@
     collect(place, "");
     return found;
   };
+  // Makes a folder of the host. Whether it is new.
+  const makeOnHost = (place) => {
+    const made = realm.filesHost?.makeFolder(place.path);
+    if (made === undefined) throw refused(place, "mkdir");
+    return made;
+  };
+  const makeAllOnHost = (place) => {
+    try {
+      return makeOnHost(place) ? place.path : undefined;
+    } catch (error) {
+      if (error.code !== "ENOENT") throw error;
+    }
+    const first = makeAllOnHost(locate(place.path.slice(0, place.path.lastIndexOf("/")) || "/", "mkdir"));
+    makeOnHost(place);
+    return first ?? place.path;
+  };
   const mkdir = (path, options) => {
     const place = locate(path, "mkdir");
+    if (place.isHost) {
+      if (optionsOf(options).recursive) return makeAllOnHost(place);
+      if (!makeOnHost(place)) throw fileError("EEXIST", place.given, "mkdir");
+      return;
+    }
     if (!optionsOf(options).recursive) {
       if (place.node) throw fileError("EEXIST", place.given, "mkdir");
       return add(place, directory(), "mkdir");
@@ -181,7 +222,7 @@
   };
   const present = (path, call) => {
     const place = locate(path, call);
-    if (!place.node) throw missing(place, call);
+    if (!place.node) throw place.isHost ? refused(place, call) : missing(place, call);
     if (place.isFolder && !place.node.isDirectory) throw fileError("ENOTDIR", place.given, call);
     return place;
   };
@@ -216,7 +257,7 @@
     const [source, target] = [locate(from, "rename"), locate(to, "rename")];
     const fail = (code) => fileError(code, source.given, "rename", { dest: target.given });
     for (const place of [source, target]) {
-      if (place.isHost) throw missing(place, "rename");
+      if (place.isHost) throw refused(place, "rename");
       if (!place.node && !place.parent) throw fail(place.problem);
     }
     if (!source.node) throw fail("ENOENT");
@@ -256,7 +297,11 @@
     return new Stats(status(path, "stat"));
   };
   const access = (path) => void status(path, "access");
-  const truncate = (path, length = 0) => resize(fileAt(path, "open"), length, "truncate");
+  const truncate = (path, length = 0) => {
+    const place = locate(path, "open");
+    if (place.isHost) throw refused(place, "open");
+    resize(fileAt(path, "open"), length, "truncate");
+  };
   const realpath = (path) => {
     status(path, "realpath");
     return locate(path, "realpath").path;

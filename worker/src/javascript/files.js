@@ -10,6 +10,7 @@
   const NAME_BYTES_MAX = 255;
   const PATH_BYTES_MAX = 4096;
   const LEVELS_MAX = 64;
+  const MEMORY = [HOME, "/out", "/tmp"];
   const HOST_PATH =
     "not available in the Lockhouse sandbox: files of the host cannot be opened; a program has files in memory: use a relative path instead";
   // Error numbers and texts, as in Node.
@@ -64,13 +65,22 @@
     if (path.includes("\0")) {
       throw Object.assign(new TypeError("The argument 'path' must be a string without null bytes"), { code: "ERR_INVALID_ARG_VALUE" });
     }
-    const text = wellFormed(path);
+    let text = wellFormed(path);
+    if (hostHome !== undefined && text.startsWith("~/")) text = hostHome + text.slice(1);
     if (!text) throw fileError("ENOENT", "", call);
     const bytesOf = (part) => (part.length > 80 ? native.toUtf8(part).length : part.length);
     if (bytesOf(text) > PATH_BYTES_MAX || text.split("/").some((name) => bytesOf(name) > NAME_BYTES_MAX)) {
       throw fileError("ENAMETOOLONG", text, call);
     }
     return text;
+  };
+  const isBelow = (path, roots) => roots.some((root) => path === root || path.startsWith(root.endsWith("/") ? root : `${root}/`));
+  // Paths of the host in directories that are in memory, and the home directory of the host, for paths that begin with ~/.
+  let hostPlaces = [];
+  let hostHome;
+  realm.setHostPlaces = (roots, home) => {
+    hostHome = home ?? undefined;
+    hostPlaces = roots.filter((root) => isBelow(root, MEMORY) && !MEMORY.includes(root));
   };
   const normal = (text) => {
     const names = [];
@@ -86,6 +96,7 @@
     const text = pathText(given, call);
     const names = normal(text);
     const place = { given: text, path: `/${names.join("/")}`, name: names.at(-1), isFolder: text.endsWith("/"), problem: undefined };
+    if (hostPlaces.length && isBelow(place.path, hostPlaces)) return { ...place, parent: undefined, node: undefined, isHost: true, problem: "EPERM" };
     let node = root;
     for (const name of names) {
       if (!node || !node.isDirectory) return { ...place, parent: undefined, node: undefined, problem: node ? "ENOTDIR" : "ENOENT" };
@@ -96,10 +107,19 @@
     if (!node) place.problem = "ENOENT";
     return { ...place, node };
   };
-  const missing = (place, call) =>
-    place.isHost ? fileError("EPERM", place.given, call, { words: HOST_PATH }) : fileError(place.problem, place.given, call);
+  const HOST_CHANGE = "files of the host can be read, listed and written as a whole, and folders can be made; nothing else is possible with them";
+  // The error for a path of the host that a program may not use so.
+  const refused = (place, call, writes = true) => {
+    const words = realm.filesHost?.refusal(place.path, writes);
+    return words === undefined ? fileError("EPERM", place.given, call, { words: HOST_PATH }) : fileError("EACCES", place.given, call, { words: words ?? HOST_CHANGE });
+  };
+  // The error for a path at which nothing is, or nothing that a program may read.
+  const missing = (place, call) => {
+    if (!place.isHost) return fileError(place.problem, place.given, call);
+    return realm.filesHost?.refusal(place.path, false) === null ? fileError("ENOENT", place.given, call) : refused(place, call, false);
+  };
   const requireChangeable = (place, call) => {
-    if (place.isHost) throw missing(place, call);
+    if (place.isHost) throw refused(place, call);
     if (!place.parent || place.parent.fixed) throw fileError(place.problem ?? "EBUSY", place.given, call);
   };
   const add = (place, node, call) => {
@@ -181,8 +201,7 @@
   const statusAt = (place) => {
     const node = place.node ?? fetched.get(place.path);
     if (node) return { isDirectory: node.isDirectory, size: node.size ?? 0, modifiedMs: node.modifiedMs, inode: node.inode };
-    const known = realm.filesHost?.stat(place.path);
-    return known && { isDirectory: known.directory, size: known.size, modifiedMs: known.mtimeMs, inode: 0 };
+    return realm.filesHost?.stat(place.path);
   };
 
   // The files below /out that the program has written since the last call: pairs of name and bytes.
@@ -207,8 +226,9 @@
     serve(list);
   };
   realm.fileError = (code, message, path) => fileError(code, path, "open", { words: message });
+  realm.isBelow = isBelow;
   realm.requireFileSpace = requireSpace;
   realm.fileSystem = {
-    add, directory, drop, fileAt, fileError, locate, missing, newFile, put, requireChangeable, resize, statusAt, take, writeAt, LEVELS_MAX,
+    add, directory, drop, fileAt, fileError, locate, missing, newFile, put, refused, requireChangeable, resize, statusAt, take, writeAt, LEVELS_MAX,
   };
 }

@@ -7,30 +7,25 @@
     denied: "EACCES", approval_declined: "EACCES", rate_limited: "EACCES", not_found: "ENOENT", unknown_tool: "ENOENT",
     result_too_large: "EFBIG", timeout: "ETIMEDOUT", invalid_arguments: "EINVAL",
   };
-  const NOTHING = { given: [], read: [], write: [], advice: null, server: null };
-  let known = NOTHING;
+  const NO_ACCESS = { roots: [], refusal: null, elsewhere: null };
+  const NOTHING = { given: [], read: NO_ACCESS, write: NO_ACCESS, server: null };
+  let known = NOTHING; // What the supervisor has described, with missing parts from NOTHING.
   let given = new Map();
 
   const reply = (path, [succeeded, value]) => {
     if (!succeeded) throw realm.fileError(CODES[value.code] ?? "EIO", value.message, path);
     return value;
   };
-  const isBelow = (path, roots) => roots.some((root) => path === root || path.startsWith(root.endsWith("/") ? root : `${root}/`));
+  const { isBelow } = realm;
+  const covers = ({ roots, refusal }, path) => refusal === null && isBelow(path, roots);
   const source = (path) => {
     if (path.startsWith(STORED)) return ["stored", path.slice(STORED.length)];
     if (path.startsWith(WORKING) && given.has(path.slice(WORKING.length))) return ["given", path.slice(WORKING.length)];
-    return isBelow(path, known.read) ? ["host", path] : undefined;
+    return covers(known.read, path) ? ["host", path] : undefined;
   };
-  const refuse = (path) => {
-    if (known.advice === null || /^\/(home\/run|out|tmp)\//.test(path)) return undefined;
-    throw realm.fileError("EACCES", known.advice, path);
-  };
-  const callTool = (tool, path) => {
-    const [succeeded, value] = native.ask("call", known.server, tool, JSON.stringify({ path }));
-    if (succeeded) return value.structured;
-    if (["not_found", "denied", "unknown_tool"].includes(value.code)) return undefined;
-    return reply(path, [succeeded, value]);
-  };
+  const { stringify } = JSON;
+  const callTool = (tool, path) => reply(path, native.ask("call", known.server, tool, stringify({ path }))).structured;
+  const factsOf = ({ kind, bytes, modified }) => ({ isDirectory: kind === "folder", size: bytes, modifiedMs: modified * 1000, inode: 0 });
   const send = (kind, name, bytes, path) => {
     const { file, piece } = reply(path, native.ask("create_file", kind, name, String(bytes.length)));
     let sent = 0;
@@ -39,12 +34,14 @@
       reply(path, native.ask("write_piece", String(file), realm.latin1(part)));
       sent += part.length;
     } while (sent < bytes.length);
+    // Decided about now that the supervisor has the whole content.
+    if (kind === "host") reply(path, native.ask("finish_file", String(file), ""));
   };
 
   realm.filesHost = {
     fetch(path) {
       const from = source(path);
-      if (!from) return refuse(path);
+      if (!from) return undefined;
       const { file, bytes: size } = reply(path, native.ask("open_file", ...from));
       realm.requireFileSpace(size);
       const content = new Uint8Array(size);
@@ -57,16 +54,29 @@
     },
     stat(path) {
       if (path.startsWith(WORKING) && given.has(path.slice(WORKING.length))) {
-        return { directory: false, size: given.get(path.slice(WORKING.length)), mtimeMs: 0 };
+        return { isDirectory: false, size: given.get(path.slice(WORKING.length)), modifiedMs: 0, inode: 0 };
       }
-      const facts = isBelow(path, known.read) ? callTool("stat", path) : undefined;
-      return facts && { directory: facts.kind === "folder", size: facts.bytes, mtimeMs: facts.modified * 1000 };
+      if (!covers(known.read, path)) return undefined;
+      return factsOf(callTool("stat", path));
     },
+    // The entries of a folder: pairs of a name and what `stat` returns; undefined if the program may not know.
     list(path) {
-      return isBelow(path, known.read) ? callTool("list", path)?.entries.map((entry) => entry.name) : undefined;
+      if (!covers(known.read, path)) return undefined;
+      const { entries, cut } = callTool("list", path);
+      if (cut) throw realm.fileError("EFBIG", `the folder has more than ${entries.length} entries, which is the limit`, path);
+      return entries.map((entry) => [entry.name, factsOf(entry)]);
     },
     maySave(path) {
-      return isBelow(path, known.write) || Boolean(refuse(path));
+      return covers(known.write, path);
+    },
+    // Makes a folder in an existing one. Whether it is new; undefined if the program may not make it.
+    makeFolder(path) {
+      return covers(known.write, path) ? callTool("mkdir", path).created : undefined;
+    },
+    // Why a program may not use a path of the host; null if it may try, undefined without the server `files`.
+    refusal(path, writes) {
+      const { roots, refusal, elsewhere } = writes ? known.write : known.read;
+      return isBelow(path, roots) ? refusal : (elsewhere ?? undefined);
     },
     save(path, bytes) {
       send("host", path, bytes, path);
@@ -74,9 +84,10 @@
   };
   // Takes over the description of the files that arrived with a program; undefined: there are none.
   realm.beginFiles = (described) => {
-    known = described ?? NOTHING;
+    known = { ...NOTHING, ...described };
     given = new Map(known.given);
     realm.ownServer = known.server;
+    realm.setHostPlaces([...known.read.roots, ...known.write.roots], known.home);
   };
   // Sends the files below /out to the supervisor, whose answer names those that it does not keep.
   realm.sendOutputs = () => {

@@ -9,6 +9,7 @@ use rquickjs::function::Opt;
 use rquickjs::{Array, Ctx, Exception, Function, Object, Result, TypedArray};
 
 use super::evaluate::evaluate;
+use super::large_integers::quote_large_integers;
 use super::shared_state::SharedState;
 use super::skill_extraction::ExtractError;
 use super::tool_requests::NativeRequest;
@@ -219,6 +220,9 @@ fn add_encodings<'js>(ctx: &Ctx<'js>, natives: &Object<'js>) -> Result<()> {
         }
     };
     natives.set("fromUtf8", Function::new(ctx.clone(), from_utf8)?)?;
+
+    natives
+        .set("quoteLargeIntegers", Function::new(ctx.clone(), |json: String| quote_large_integers(&json))?)?;
 
     let encode =
         |ctx: Ctx<'js>, latin1: String| latin1_to_bytes(&ctx, &latin1).map(|bytes| base64::encode(&bytes));

@@ -77,6 +77,10 @@ fn to_request(request: NativeRequest) -> std::result::Result<Request, String> {
             let piece: std::result::Result<Vec<u8>, _> = second.chars().map(u8::try_from).collect();
             Request::WritePiece { file, piece: piece.map_err(|_| "the piece is no bytes".to_owned())? }
         }
+        "finish_file" => {
+            let file = first.parse().map_err(|_| "the file is not a number".to_owned())?;
+            Request::FinishFile { file, line: request.line }
+        }
         "load_skill" => {
             let name = SkillName::new(first).map_err(|invalid| invalid.to_string())?;
             Request::LoadSkill { name }

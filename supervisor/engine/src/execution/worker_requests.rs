@@ -42,7 +42,7 @@ impl<'a> WorkerRequests<'a> {
     /// Submits a request of the code to the gate (the part that applies the policy to requests). The gate works on the
     /// request, and its reply arrives, only while [`Self::next`] is polled.
     pub(super) fn submit(&mut self, call: CallId, request: Request) {
-        let asked = self.gate.tool_request(&request);
+        let asked = self.gate.tool_request(&self.from, &request);
         if let Some(asked) = &asked {
             self.in_flight.insert(call, (asked.clone(), Instant::now()));
         }

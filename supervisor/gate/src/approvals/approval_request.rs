@@ -31,6 +31,8 @@ pub(super) struct ApprovalRequest {
     pub(super) hidden: Option<String>,
     /// Number of characters that the arguments need in an approval prompt for several calls.
     pub(super) chars_needed: usize,
+    /// Number of bytes of a file's content that the arguments cover only by a hash.
+    pub(super) undescribed_bytes: u64,
     /// The digest of the call with its arguments and `occasion`. An answer approves the call only if it names this
     /// digest.
     pub(super) digest: CallDigest,
@@ -46,21 +48,35 @@ impl ApprovalRequest {
     pub(super) fn new(
         (execution, call, id): (ExecutionId, CallId, Uuid),
         pending: PendingCall,
-        line: Option<u32>,
+        (line, undescribed_bytes): (Option<u32>, u64),
         claims: ToolHints,
         order: ArgumentOrder,
     ) -> Self {
         let occasion = format!("{execution}/{}", call.0);
         let digest = pending.digest(&occasion);
-        let hidden = order.hidden_required_text(pending.arguments());
-        let chars_needed = order.chars_needed(pending.arguments());
-        Self { pending, line, claims, order, hidden, chars_needed, digest, call, id, occasion }
+        let (hidden, chars_needed) = {
+            let sent = pending.everything_sent();
+            (order.hidden_required_text(&sent), order.chars_needed(&sent))
+        };
+        Self {
+            pending,
+            line,
+            claims,
+            order,
+            hidden,
+            chars_needed,
+            undescribed_bytes,
+            digest,
+            call,
+            id,
+            occasion,
+        }
     }
 
-    /// Whether the call cannot share an approval prompt with other calls, because it contains code (of a skill)
-    /// or a long name.
+    /// Whether the call cannot share an approval prompt with other calls, because it contains code (of a skill), the
+    /// content of a file that cannot be shown as a whole, or a long name.
     pub(super) fn needs_own_prompt(&self) -> bool {
-        self.order.needs_own_prompt() || has_long_name(self.pending.item())
+        self.order.needs_own_prompt() || self.undescribed_bytes > 0 || has_long_name(self.pending.item())
     }
 
     /// Returns the key under which refusals of this call are counted. The key of a tool call names the tool. The key of

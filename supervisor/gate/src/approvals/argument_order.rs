@@ -36,8 +36,20 @@ static BY_NAME: ArgumentOrder =
 impl ArgumentOrder {
     /// Returns the display order of the arguments of a call. `tool` is the definition of the called tool, if it is
     /// known.
+    ///
+    /// What is sent beside the arguments counts as required.
     pub(super) fn for_call(call: &PendingCall, tool: Option<&Tool>) -> Self {
-        let arguments = call.arguments();
+        let sent = call.everything_sent();
+        let mut order = Self::for_arguments(call, &sent, tool);
+        let last = sent.keys().next_back().filter(|_| call.sends_beside_arguments());
+        if let Some(beside) = last.filter(|last| !order.names[..order.required].contains(last)) {
+            order.names.insert(order.required, beside.clone());
+            order.required += 1;
+        }
+        order
+    }
+
+    fn for_arguments(call: &PendingCall, arguments: &Map<String, Value>, tool: Option<&Tool>) -> Self {
         if call.server().as_str() == SKILLS {
             let names = OF_SKILLS.map(str::to_owned).to_vec();
             return Self { required: names.len(), names, code_first: true, ..Self::default() };

@@ -39,6 +39,9 @@ pub struct CallSummary {
     pub arguments: String,
     /// Number of characters of the arguments that are not shown.
     pub arguments_left_out: usize,
+    /// Number of bytes of the content of a file that are not shown; the arguments have the SHA-256 of the whole content.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub content_left_out: u64,
     /// What the upstream server claims about the tool's effects (MCP annotations), as text.
     pub claims: String,
     /// The number of the line of the submitted code that makes the call, as reported by the worker. It may be
@@ -58,11 +61,12 @@ impl CallSummary {
     /// Returns the summary of one call for a prompt that shows `together` calls. All calls share the space of the
     /// prompt equally. `code` is the program that makes the call; it is empty for a direct call.
     pub(super) fn new(call: &ApprovalRequest, code: &str, together: usize) -> Self {
-        let ApprovalRequest { pending, line, claims, order, .. } = call;
+        let ApprovalRequest { pending, line, claims, order, undescribed_bytes, .. } = call;
+        let sent = pending.everything_sent();
         let (line, room) = (*line, (ARGUMENT_CHARS_MAX / together.max(1)).max(ARGUMENT_CHARS_MIN));
         let ArgumentDisplay { names, names_left_out, text, left_out, .. } =
-            order.display(pending.arguments(), room, together > 1);
-        let overview = order.overview(pending.arguments(), names.len());
+            order.display(&sent, room, together > 1);
+        let overview = order.overview(&sent, names.len());
         // The worker reports the number of the line. The text of the line comes from the supervisor's copy of the code.
         let source = line.and_then(|line| code.lines().nth(line.checked_sub(1)? as usize));
         let (name, name_left_out) = display_name(pending.item().as_str());
@@ -76,6 +80,7 @@ impl CallSummary {
             overview,
             arguments: text,
             arguments_left_out: left_out,
+            content_left_out: *undescribed_bytes,
             claims: claims_text(*claims).to_owned(),
             line,
             source: source.map(|source| one_line(source.trim(), CODE_CHARS_MAX)),
@@ -86,10 +91,18 @@ impl CallSummary {
 }
 
 impl CallSummary {
-    /// Whether the summary shows the whole name and all arguments of the call.
+    /// Whether the summary shows the whole name and all arguments of the call, and the whole content of a file that it
+    /// writes.
     pub(super) fn is_complete(&self) -> bool {
-        self.name_left_out == 0 && self.arguments_left_out == 0 && self.argument_names_left_out == 0
+        self.name_left_out == 0
+            && self.arguments_left_out == 0
+            && self.argument_names_left_out == 0
+            && self.content_left_out == 0
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Returns a name for display, and the number of its characters that are not shown. Of a long name, the beginning, the
@@ -110,7 +123,7 @@ fn claims_text(claims: ToolHints) -> &'static str {
         ToolHints { destructive: Some(true), .. } => "it may destroy or overwrite things",
         ToolHints { destructive: Some(false), .. } => "it adds to things and destroys nothing",
         ToolHints { read_only: Some(false), .. } => "it changes things",
-        ToolHints { .. } => "nothing of what it does to things",
+        ToolHints { .. } => "nothing about the effects of this tool",
     }
 }
 

@@ -38,7 +38,8 @@ pub(super) fn propose(file: &PolicyFile, calls: &[&PendingCall]) -> Option<Polic
     if !calls.iter().all(is_ours) || !file.is_writable() {
         return None;
     }
-    let arguments: usize = calls.iter().map(|call| untrusted_text::json_bytes(call.arguments())).sum();
+    let arguments: usize =
+        calls.iter().map(|call| untrusted_text::json_bytes(&*call.everything_sent())).sum();
     if arguments > ARGUMENT_BYTES_MAX {
         return None;
     }

@@ -145,6 +145,14 @@ fn single_call_text(call: &CallSummary) -> String {
             call.arguments_left_out
         );
     }
+    if call.content_left_out > 0 {
+        let _ = writeln!(
+            text,
+            "WARNING: {} bytes of the file between its beginning and its end are not shown. An answer counts for all of them, \
+             by their SHA-256.",
+            call.content_left_out
+        );
+    }
     text.push_str(&source_line_text(call));
     let _ = write!(text, "The policy asks by this line:\n{}", prefix_lines(&call.rule));
     text
@@ -156,7 +164,10 @@ fn source_line_text(call: &CallSummary) -> String {
         (None, _) if call.directly => String::new(),
         (None, _) => "The program does not say from which line of its code.\n".to_owned(),
         (Some(line), Some(source)) => {
-            format!("The program says: line {line}. There its code reads:\n{}", prefix_lines(source))
+            format!(
+                "The program says: line {line}. There its code, whose comments may be wrong, reads:\n{}",
+                prefix_lines(source)
+            )
         }
         (Some(line), None) => format!("The program says: line {line}. Its code has no such line.\n"),
     }
@@ -198,7 +209,10 @@ fn table_text(calls: &[CallSummary]) -> String {
     text.push_str(&sample_text("The servers say:", claims));
     let sources =
         calls.iter().filter_map(|call| Some(format!("{:>5}  {}", call.line?, call.source.as_ref()?)));
-    text.push_str(&sample_text("The program says that the calls are at these lines of its code:", sources));
+    text.push_str(&sample_text(
+        "The program says that the calls are at these lines of its code, whose comments may be wrong:",
+        sources,
+    ));
     text.push_str(&sample_text("The policy asks by:", calls.iter().map(|call| call.rule.clone())));
     text
 }
@@ -263,7 +277,7 @@ mod tests {
         let Decision::Ask(pending) = policy.decide(call) else { panic!("not asked") };
         let claims = ToolHints { read_only: Some(false), destructive: None };
         let id = (ExecutionId(7), CallId(number), uuid::Uuid::nil());
-        ApprovalRequest::new(id, pending, line, claims, ArgumentOrder::default())
+        ApprovalRequest::new(id, pending, (line, 0), claims, ArgumentOrder::default())
     }
 
     fn prompt(calls: &[ApprovalRequest]) -> String {
@@ -283,7 +297,7 @@ mod tests {
             |   "path": "/tmp/x\nHash: 1",
             |   "text": "\u202e"
             | }
-        The program says: line 3. There its code reads:
+        The program says: line 3. There its code, whose comments may be wrong, reads:
             | files.write(path=p)  # \u001b[2J
         The policy asks by this line:
             | policy.toml:3
@@ -310,12 +324,32 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_claims_nothing_is_said_to_claim_nothing() {
+        let mut request = candidate(1, "write", &json!({}), None);
+        request.claims = ToolHints::default();
+        let text = single_call_text(&CallSummary::new(&request, CODE, 1));
+        assert!(text.contains("\nThe server says: nothing about the effects of this tool.\n"), "{text}");
+    }
+
+    #[test]
+    fn content_that_is_not_shown_is_announced_in_the_first_line_and_below_it() {
+        let mut request = candidate(1, "write", &json!({"sha256": "00"}), None);
+        assert!(CallSummary::new(&request, CODE, 1).is_complete());
+        request.undescribed_bytes = 7;
+        assert!(request.needs_own_prompt());
+        let text = single_call_text(&CallSummary::new(&request, CODE, 1));
+        let first = text.lines().next().unwrap_or_default();
+        let warning = "\nWARNING: 7 bytes of the file between its beginning and its end are not shown. ";
+        assert!(first.contains("INCOMPLETE") && text.contains(warning), "{text}");
+    }
+
+    #[test]
     fn without_a_schema_every_argument_is_required() {
         let many =
             |count: usize| -> Value { (0..count).map(|at| (format!("part_{at:04}"), json!("x"))).collect() };
         let hidden = |arguments: &Value| {
             let call = candidate(1, "write", arguments, None);
-            ArgumentOrder::for_call(&call.pending, None).hidden_required_text(call.pending.arguments())
+            ArgumentOrder::for_call(&call.pending, None).hidden_required_text(&call.pending.everything_sent())
         };
         assert_eq!(hidden(&many(20)), None);
         let message = hidden(&many(300)).unwrap_or_default();
@@ -358,7 +392,7 @@ mod tests {
         The servers say:
             | files.remove.all: it changes things
             | files.write: it changes things
-        The program says that the calls are at these lines of its code:
+        The program says that the calls are at these lines of its code, whose comments may be wrong:
             |     3  files.write(path=p)  # \u001b[2J
         The policy asks by:
             | policy.toml:3

@@ -57,7 +57,8 @@ pub(super) async fn validated_call(
     catalogue: &Catalogue,
     arguments: RawArguments,
 ) -> Result<Call, Failure> {
-    let call = attempt.bare_call();
+    let direct = attempt.requester.caller.direct.as_ref();
+    let call = attempt.bare_call().with_beside(direct.and_then(|direct| direct.sent_beside_arguments()));
     match attempt.item() {
         CallTarget::Tool(name) => {
             let unknown =

@@ -91,8 +91,11 @@ pub(super) async fn decide_permission(
         Decision::Ask(pending) => {
             telemetry::count_decision("ask");
             let subject = attempt.subject();
-            let asked =
-                requester.approvals.ask((subject.call, subject.id), pending, subject.line, tool).await;
+            let undescribed = attempt.request.content().map_or(0, |content| content.undescribed_bytes);
+            let asked = requester
+                .approvals
+                .ask((subject.call, subject.id), pending, (subject.line, undescribed), tool)
+                .await;
             let (permitted, approval) = asked.map_err(|refused| match refused.no_approver {
                 true => PermissionError::NobodyToAsk(refused.failure),
                 false => PermissionError::Declined(refused.failure),

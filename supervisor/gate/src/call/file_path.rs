@@ -1,6 +1,7 @@
 //! The path in a call of the built-in server `files`: the call continues with the target of its symbolic links, so that
 //! the policy, the approver and the audit log see the file that is opened.
 
+use std::path::Path;
 use std::time::Duration;
 
 use lockhouse_policies::{Call, Decision, Effect};
@@ -8,7 +9,9 @@ use lockhouse_protocol::{Failure, FailureCode};
 
 use super::attempt::CallAttempt;
 use crate::failures::{failure, invalid_arguments};
-use crate::host_files::{FileCall, HostFiles, PathRefusal, ResolvedPath};
+use crate::host_files::{
+    Access, FileCall, HostFiles, PathRefusal, ResolvedPath, describe_existing, make_content_readable,
+};
 use crate::schema::run_blocking;
 use crate::symlinks;
 
@@ -16,7 +19,8 @@ use crate::symlinks;
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Returns the call with the target of its path, if the configuration of the server lets programs use the path. If the
-/// target differs from the path as written, the policy must not deny the path as written either.
+/// target differs from the path as written, the policy must not deny the path as written either. A call that writes gets
+/// the argument `replaces`, which describes the file that is there now.
 pub(super) async fn with_target_path(
     attempt: &CallAttempt<'_>,
     files: &HostFiles,
@@ -27,8 +31,14 @@ pub(super) async fn with_target_path(
         call.arguments.get("path").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
     let (server, path) = (files.clone(), written.clone());
     let slot = &attempt.requester.files.slot;
-    let resolved = run_blocking(slot, RESOLVE_TIMEOUT, move || server.resolve(access, &path)).await;
-    let ResolvedPath { written, target } = match resolved {
+    let resolve = move || {
+        let resolved = server.resolve(access, &path)?;
+        let existing = (access == Access::Write).then(|| describe_existing(Path::new(&resolved.target)));
+        Ok((resolved, existing.flatten()))
+    };
+    let (ResolvedPath { written, target }, replaces) = match run_blocking(slot, RESOLVE_TIMEOUT, resolve)
+        .await
+    {
         Some(Ok(resolved)) => resolved,
         Some(Err(refusal @ (PathRefusal::NotNormal | PathRefusal::TooLong))) => {
             return Err(invalid_arguments(refusal.to_string()));
@@ -40,6 +50,8 @@ pub(super) async fn with_target_path(
         }
         None => return Err(failure(FailureCode::Timeout, "the file system did not answer in time".into())),
     };
+    make_content_readable(&mut call.arguments);
+    call.arguments.extend(replaces.map(|replaces| ("replaces".to_owned(), replaces.into())));
     call.arguments.insert("path".into(), written.clone().into());
     if target != written {
         refuse_denied_spelling(attempt, &call).await?;

@@ -55,7 +55,10 @@ impl<'a> CheckedCall<'a> {
         check::refuse_never_permitted(&attempt, &destination)?;
         let offered = attempt.wait_for_server(destination.fetch_offer()).await?;
         let timeout = raw.timeout;
-        let call = check::validated_call(&attempt, offered.catalogue(), raw).await?;
+        let mut call = check::validated_call(&attempt, offered.catalogue(), raw).await?;
+        if let Some(content) = attempt.request.content() {
+            call.arguments.extend(content.description());
+        }
         offered.check_supported(attempt.item(), &call.arguments)?;
         let call = match offered.host_files() {
             Some(files) => file_path::with_target_path(&attempt, files, call).await?,

@@ -8,9 +8,12 @@ use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{Failure, FailureCode};
 use serde_json::{Map, Value, json};
 
-use super::file_system::{self, FileError, FileFacts, NewFile, open_file};
+use super::file_system::{self, FileError, FileFacts, open_file};
+use super::new_file::NewFile;
+use super::new_folder::make_folder;
 use super::{Access, HostFiles};
 use crate::failures::{failure, invalid_arguments};
+use crate::staged_file::StagedContent;
 
 /// Maximum number of entries in the list of one folder.
 const ENTRIES_MAX: usize = 1_000;
@@ -27,15 +30,19 @@ pub(crate) enum FileCall {
     Stat,
     Write {
         content: Content,
+        /// The file that was at the path when the call was decided, as [`describe_existing`](super::describe_existing)
+        /// describes it; `None` if there was none.
+        replaces: Option<String>,
     },
+    MakeFolder,
 }
 
 /// The content of a file that is written.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Whole(Vec<u8>),
-    /// The program sends this number of bytes in pieces.
-    Streamed(u64),
+    /// The program has sent it in pieces, and the arguments describe it.
+    Staged,
 }
 
 impl FileCall {
@@ -56,7 +63,11 @@ impl FileCall {
             },
             "list" => Self::List,
             "stat" => Self::Stat,
-            _ => Self::Write { content: Content::parse(arguments)? },
+            "mkdir" => Self::MakeFolder,
+            _ => Self::Write {
+                content: Content::parse(arguments)?,
+                replaces: arguments.get("replaces").and_then(Value::as_str).map(str::to_owned),
+            },
         })
     }
 
@@ -65,6 +76,7 @@ impl FileCall {
             Self::Read { .. } => Access::Read,
             Self::List | Self::Stat => Access::Browse,
             Self::Write { .. } => Access::Write,
+            Self::MakeFolder => Access::MakeFolder,
         }
     }
 }
@@ -72,13 +84,13 @@ impl FileCall {
 impl Content {
     fn parse(arguments: &Map<String, Value>) -> Result<Self, Failure> {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-        match (text("text"), text("base64"), arguments.get("bytes").and_then(Value::as_u64)) {
+        match (text("text"), text("base64"), text("sha256")) {
             (Some(text), None, None) => Ok(Self::Whole(text.as_bytes().to_vec())),
             (None, Some(base64), None) => match BASE64.decode(base64.as_bytes()) {
                 Ok(bytes) => Ok(Self::Whole(bytes)),
                 Err(error) => Err(invalid_arguments(format!("base64 is not valid: {error}"))),
             },
-            (None, None, Some(bytes)) => Ok(Self::Streamed(bytes)),
+            (None, None, Some(_)) => Ok(Self::Staged),
             _ => Err(invalid_arguments("give either text or base64".into())),
         }
     }
@@ -118,18 +130,46 @@ pub(crate) fn perform(
             };
             json!({"path": path, "entries": entries.iter().map(entry).collect::<Value>(), "cut": is_cut})
         }
-        FileCall::Write { content: Content::Whole(content) } => {
+        FileCall::MakeFolder => json!({"path": path, "created": make_folder(real).map_err(about)?}),
+        FileCall::Write { content: Content::Whole(content), replaces } => {
             let bytes = content.len() as u64;
             require_size(files, bytes).map_err(about)?;
-            let mut file = NewFile::create(real).map_err(about)?;
+            let mut file = NewFile::create(real, replaces.as_deref()).map_err(about)?;
             file.write(&content).and_then(|()| file.finish()).map_err(about)?;
             json!({"path": path, "bytes": bytes})
         }
-        FileCall::Write { content: Content::Streamed(_) } => {
+        FileCall::Write { content: Content::Staged, .. } => {
             return Err(invalid_arguments("give either text or base64".into()));
         }
     };
     Ok(json!({"structured": result}).to_string().into_bytes())
+}
+
+/// Writes a file whose content has arrived in pieces, and returns the result of the call as JSON. `replaces` is as in
+/// [`FileCall::Write`]. Blocks.
+pub(crate) fn write_staged(
+    content: &StagedContent,
+    path: &str,
+    replaces: Option<&str>,
+) -> Result<Vec<u8>, Failure> {
+    let write = || -> Result<(), FileError> {
+        let mut file = NewFile::create(Path::new(path), replaces)?;
+        content.each_piece(|piece| file.write(piece))?;
+        file.finish()
+    };
+    write().map_err(|error| file_failure(path, &error))?;
+    let result = json!({"path": path, "bytes": content.bytes()});
+    Ok(json!({"structured": result}).to_string().into_bytes())
+}
+
+/// Replaces the argument `base64` by the argument `text` if it is the base64 of text, which an approver can read.
+pub(crate) fn make_content_readable(arguments: &mut Map<String, Value>) {
+    let base64 = arguments.get("base64").and_then(Value::as_str);
+    let decoded = base64.and_then(|base64| BASE64.decode(base64.as_bytes()).ok());
+    if let Some(text) = decoded.and_then(|bytes| String::from_utf8(bytes).ok()) {
+        arguments.remove("base64");
+        arguments.insert("text".into(), text.into());
+    }
 }
 
 /// Fails if a file of this size may not be written.
@@ -169,7 +209,7 @@ fn facts_json(facts: &FileFacts) -> Value {
 /// it is.
 pub(crate) fn file_failure(path: &str, error: &FileError) -> Failure {
     let code = match error {
-        FileError::NotFound => FailureCode::NotFound,
+        FileError::NotFound | FileError::NoFolder => FailureCode::NotFound,
         FileError::TooLarge { .. } => FailureCode::ResultTooLarge,
         _ => FailureCode::ToolFailed,
     };

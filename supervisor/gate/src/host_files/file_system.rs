@@ -6,20 +6,21 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path};
 
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, open, openat, renameat};
-use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat};
-use nix::unistd::{UnlinkatFlags, unlinkat};
+use nix::fcntl::{AtFlags, OFlag, open, openat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 
 /// Why a file of this machine cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
     #[error("there is no such file or folder")]
     NotFound,
+    #[error("its folder does not exist: make it first, with `mkdir` of this server or with os.makedirs")]
+    NoFolder,
     #[error("it is a folder")]
     IsFolder,
     #[error("it is not a folder")]
@@ -31,6 +32,14 @@ pub(crate) enum FileError {
     TooLarge { bytes: u64, most: u64 },
     #[error("a folder or symbolic link in its path was changed at the same time")]
     Changed,
+    #[error(
+        "a file at this path was created, changed or removed after the write was decided; nothing was written"
+    )]
+    Replaced,
+    #[error("it is read-only: its mode lets nobody write to it")]
+    ReadOnly,
+    #[error("it has other names (hard links), from which a new file would be cut off")]
+    HardLinked,
     #[error("the user of Lockhouse has no permission for it")]
     NoPermission,
     #[error("there is no space left for it")]
@@ -54,6 +63,13 @@ impl From<Errno> for FileError {
     }
 }
 
+impl FileError {
+    /// The error of a file or folder that cannot be created because of this error of the folder around it.
+    pub(super) fn of_folder(self) -> Self {
+        if matches!(self, Self::NotFound) { Self::NoFolder } else { self }
+    }
+}
+
 impl From<io::Error> for FileError {
     fn from(error: io::Error) -> Self {
         match error.raw_os_error() {
@@ -74,7 +90,7 @@ pub(crate) struct FileFacts {
 }
 
 /// The kinds of files that programs may know of.
-fn facts(status: &FileStat) -> Option<FileFacts> {
+pub(super) fn facts(status: &FileStat) -> Option<FileFacts> {
     let is_folder = match SFlag::from_bits_truncate(status.st_mode & SFlag::S_IFMT.bits()) {
         SFlag::S_IFREG => false,
         SFlag::S_IFDIR => true,
@@ -85,7 +101,7 @@ fn facts(status: &FileStat) -> Option<FileFacts> {
 }
 
 /// Opens the folder that contains `path`, and returns it with the last component. `path` is absolute and has no links.
-fn open_parent(path: &Path) -> Result<(OwnedFd, &OsStr), FileError> {
+pub(super) fn open_parent(path: &Path) -> Result<(OwnedFd, &OsStr), FileError> {
     let name = path.file_name().ok_or(FileError::IsFolder)?;
     Ok((open_folder(path.parent().unwrap_or(Path::new("/")))?, name))
 }
@@ -177,59 +193,3 @@ pub(crate) fn list(
     shown.sort_by(|one, other| one.0.cmp(&other.0));
     Ok((shown, is_cut))
 }
-
-/// A file that is being written. Its content becomes visible under its name at the end, all at once. If this value is
-/// dropped before, nothing remains.
-#[derive(Debug)]
-pub(crate) struct NewFile {
-    folder: OwnedFd,
-    name: std::ffi::OsString,
-    temporary: String,
-    file: File,
-    is_finished: bool,
-}
-
-impl NewFile {
-    /// Begins to write the file at `path`, whose folder must exist. A regular file with this name is replaced at the
-    /// end, and keeps its mode.
-    pub(crate) fn create(path: &Path) -> Result<Self, FileError> {
-        let (folder, name) = open_parent(path)?;
-        let old = match fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
-            Ok(status) => regular_size(&status).map(|_| Some(status))?,
-            Err(Errno::ENOENT) => None,
-            Err(errno) => return Err(errno.into()),
-        };
-        let temporary = format!(".lockhouse-{}", uuid::Uuid::now_v7().simple());
-        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        // The umask of the process restricts the mode.
-        let file = openat(&folder, temporary.as_str(), flags, Mode::from_bits_truncate(0o666))?;
-        let new =
-            Self { folder, name: name.to_owned(), temporary, file: File::from(file), is_finished: false };
-        if let Some(old) = old {
-            fchmod(&new.file, Mode::from_bits_truncate(old.st_mode & 0o777))?;
-        }
-        Ok(new)
-    }
-
-    pub(crate) fn write(&mut self, piece: &[u8]) -> Result<(), FileError> {
-        Ok(self.file.write_all(piece)?)
-    }
-
-    /// Makes the file visible under its name.
-    pub(crate) fn finish(mut self) -> Result<(), FileError> {
-        renameat(&self.folder, self.temporary.as_str(), &self.folder, self.name.as_os_str())?;
-        self.is_finished = true;
-        Ok(())
-    }
-}
-
-impl Drop for NewFile {
-    fn drop(&mut self) {
-        if !self.is_finished {
-            let _ = unlinkat(&self.folder, self.temporary.as_str(), UnlinkatFlags::NoRemoveDir);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

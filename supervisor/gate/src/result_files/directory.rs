@@ -48,7 +48,7 @@ impl Directory {
         Self { place, own: Mutex::default() }
     }
 
-    /// Creates the file of a handle. Returns `None` if nothing is stored.
+    /// Creates the file of a handle, for reading and writing. Returns `None` if nothing is stored.
     pub(super) fn create(&self, handle: &ResultHandle) -> io::Result<Option<File>> {
         let Some(place) = &self.place else { return Ok(None) };
         let directory = match place {
@@ -66,7 +66,7 @@ impl Directory {
             }
         };
         files::open_regular_file(
-            std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600),
+            std::fs::OpenOptions::new().read(true).write(true).create_new(true).mode(0o600),
             &directory.join(format!("{handle}.{CONTENT}")),
         )
         .map(Some)

@@ -164,7 +164,7 @@ async fn check_call(supervisor: &Supervisor, name: &ServerName, call: Request, s
         gate.audit(),
     );
     let begun = Instant::now();
-    let (reply, _) = gate.handle_request(&from, CallId(1), gate.tool_request(&call), call).await;
+    let (reply, _) = gate.handle_request(&from, CallId(1), gate.tool_request(&from, &call), call).await;
     let shown = |json: Vec<u8>| String::from_utf8_lossy(&json).chars().take(SHOWN_CHARS_MAX).collect();
     steps.add("call", begun.elapsed(), reply.map(shown).map_err(StepError::Call));
 }

@@ -20,7 +20,9 @@ import lockhouse_files_store as store
 HOST_PATH = store.HOST_PATH
 begin_run = host.begin_run
 require_space = nodes.require_space
+save_all = streams.save_all
 set_host = host.set_host
+set_host_places = store.set_host_places
 
 # Classes that keep functions of `os` and `io` as attributes or default values, in some versions of Python.
 _KEEPERS = ((pathlib, "_NormalAccessor"), (glob, "_Globber"), (glob, "_StringGlobber"), (tempfile, "_TemporaryFileCloser"))
@@ -28,7 +30,7 @@ _KEEPERS = ((pathlib, "_NormalAccessor"), (glob, "_Globber"), (glob, "_StringGlo
 
 def install():
     """Replaces `open` and the functions of `os` on paths, wherever loaded modules refer to them."""
-    replaced = {io.open: streams.open}
+    replaced = {io.open: streams.open, os.path.expanduser: os_functions.expanduser}
     for functions in (os_functions.FUNCTIONS, descriptors.FUNCTIONS):
         replaced.update((getattr(os, name), function) for name, function in functions.items() if hasattr(os, name))
     if databases.sqlite3 is not None:
@@ -53,6 +55,11 @@ def _replace_in(owner, by_identity):
         function = by_identity.get(id(value.__func__ if is_static else value))
         if function is not None:
             setattr(owner, name, staticmethod(function) if isinstance(owner, type) else function)
+
+
+def is_of_host(path):
+    """Whether a path is one of the host, and the program may use some files of the host."""
+    return store.locate(path).is_host and store.reason(path) is not HOST_PATH
 
 
 def names_beside(path):

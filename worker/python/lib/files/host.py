@@ -20,7 +20,7 @@ class Host:
         """Whether the path is a directory, its size in bytes, and its time of change in seconds; None as above."""
 
     def list(self, path):
-        """The names in a directory; None as above."""
+        """The entries of a directory: pairs of a name and what `stat` returns; None as above."""
 
     def may_save(self, path):
         """Whether a file can be written. Asked when a program opens it."""
@@ -28,6 +28,12 @@ class Host:
 
     def save(self, path, data):
         """Writes the content of a file that a program has closed."""
+
+    def make_folder(self, path):
+        """Makes a folder in an existing one. Whether it is new; None if the program may not make it."""
+
+    def refusal(self, path, writes):
+        """Why a program may not read, or write, a path of the host; None if it may try."""
 
 
 def set_host(host):
@@ -64,12 +70,51 @@ def status(path):
     file = State.fetched.get(path)
     if file is not None:
         return False, len(file.data), file.modified_ns / 1e9
-    return State.host.stat(path) if State.host is not None else None
+    try:
+        return State.host.stat(path) if State.host is not None else None
+    except FileNotFoundError:
+        return None
+    except PermissionError as error:
+        State.last_refusal = path, error.strerror
+        return None
 
 
-def names(path):
-    """Names in a directory of the host; None if it is unknown."""
-    return State.host.list(path) if State.host is not None else None
+def entries(path):
+    """Entries of a directory of the host: pairs of a name and what `status` returns; None if it is unknown."""
+    try:
+        return State.host.list(path) if State.host is not None else None
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        State.on_refusal(error.strerror)  # Libraries hide it.
+        raise
+
+
+def exists(path):
+    """Whether a file of the host exists that the program may read. Raises OSError if it may not know."""
+    try:
+        known = State.host.stat(path)
+    except FileNotFoundError:
+        return False
+    if known is None:
+        raise store.refusal(path)
+    return True
+
+
+def content_of(path):
+    """The content of a file of the host that a program changes in part; None if there is no such file."""
+    try:
+        file = fetch(path)
+    except FileNotFoundError:
+        return None
+    if file is None:
+        raise store.refusal(path)
+    return file.data
+
+
+def make_folder(path):
+    """Makes a folder of the host. Whether it is new; None if the program may not make it."""
+    return State.host.make_folder(path) if State.host is not None else None
 
 
 def may_save(path):

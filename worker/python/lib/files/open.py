@@ -17,6 +17,10 @@ NO_DESCRIPTOR = ("fileno: this file is in memory and has no descriptor; pass its
 _open_files = io.open
 # Streams for writing, which are flushed at the end of the run.
 _written = weakref.WeakSet()
+# Raw streams of files of the host for writing, which are saved at the end of the run at the latest.
+_saved = weakref.WeakSet()
+# Errors of files that were discarded without close(), which Python does not report.
+_lost = []
 # Raw streams by the number that `os.open` has returned. No number is one of a descriptor of the process.
 descriptors = {}
 DESCRIPTORS_START = 1 << 20
@@ -26,10 +30,12 @@ class MemoryFile(io.RawIOBase):
     """Raw stream of a file in memory, as `io.FileIO` is one of a file on disk."""
 
     def __init__(self, node, name, flags, saved_at=None):
-        self.node, self.name, self.flags, self._saved_at = node, name, flags, saved_at
+        self.node, self.name, self.flags, self._saved_at, self._is_discarded = node, name, flags, saved_at, False
         self._appends = bool(flags & os.O_APPEND)
         self._position = len(node.content()) if self._appends else 0
         node.opened += 1
+        if saved_at is not None:
+            _saved.add(self)
 
     @property
     def mode(self):
@@ -117,9 +123,29 @@ class MemoryFile(io.RawIOBase):
             return
         super().close()
         self.node.opened -= 1
-        if self._saved_at is not None:
+        try:
+            self.save()
+        except OSError as error:
+            if self._is_discarded:
+                words = f"{error.strerror}; the program has discarded the file object without closing it"
+                _lost.append(OSError(error.errno, words, error.filename))
+            raise
+        finally:
+            self.node.release()
+
+    def _dealloc_warn(self, source):
+        """Called by the stream above this one if a program discards that stream without closing it."""
+        self._is_discarded = True
+
+    def __del__(self):
+        self._is_discarded = True
+        super().__del__()
+
+    def save(self):
+        """Writes a file of the host, if its content has changed since it was opened or saved."""
+        if self._saved_at is not None and self.node.changed:
+            self.node.changed = False
             host.save(self._saved_at, self.node.data)
-        self.node.release()
 
 
 class NullFile(io.RawIOBase):
@@ -175,15 +201,16 @@ def _create(place, path, mode):
 def _open_to_save(place, path, flags):
     """Opens a file of the host for writing: the content is passed on when the file is closed."""
     if not host.may_save(place.path):
-        raise store.refusal(path)
-    before = None if flags & os.O_TRUNC else host.fetch(place.path)
+        raise store.refusal(path, writes=True)
+    if flags & os.O_EXCL and host.exists(place.path):
+        raise failure(errno.EEXIST, path)
+    before = None if flags & (os.O_TRUNC | os.O_EXCL) else host.content_of(place.path)
     if flags & os.O_CREAT == 0 and before is None and not flags & os.O_TRUNC:
         raise failure(errno.ENOENT, path)
-    if flags & os.O_EXCL and host.status(place.path) is not None:
-        raise failure(errno.EEXIST, path)
     node = File()
     if before is not None:
-        node.write_at(0, before.data)
+        node.write_at(0, before)
+        node.changed = False
     return MemoryFile(node, path, flags, place.path)
 
 
@@ -267,6 +294,19 @@ def _wrap(raw, mode, is_binary, buffering, text_options):
     if raw.writable():
         _written.add(stream)
     return stream
+
+
+def save_all():
+    """Writes the files of the host that are still open, and raises the error of a file that was discarded and not written."""
+    if _saved:
+        flush_all()
+    for raw in list(_saved):
+        if not raw.closed:
+            raw.save()
+    if _lost:
+        error = _lost[0]
+        _lost.clear()
+        raise error
 
 
 def flush_all():

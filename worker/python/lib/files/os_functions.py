@@ -14,7 +14,8 @@ from lockhouse_streams import PREFIX
 
 LINKS = f"{PREFIX}: files in memory have no links, owners and attributes; copy the file instead"
 
-_original = {name: getattr(os, name) for name in ("truncate", "chmod", "utime", "chdir")}
+_original = {name: getattr(os, name) for name in ("truncate", "chmod", "utime", "chdir", "makedirs")}
+_expand_user = os.path.expanduser
 
 
 def lstat(path, *, dir_fd=None):
@@ -37,9 +38,35 @@ def mkdir(path, mode=0o777, *, dir_fd=None):
     """Makes a directory."""
     require_no_descriptor(dir_fd)
     place = store.locate(path)
-    if place.node is not None:
+    made = host.make_folder(place.path) if place.is_host else None
+    if made:
+        return
+    if place.node is not None or made is False:
         raise failure(errno.EEXIST, path)
     store.add(place, Directory(mode & 0o755), path)
+
+
+def makedirs(name, mode=0o777, exist_ok=False):
+    """Makes a directory and those around it."""
+    place = store.locate(name)
+    if not place.is_host:
+        return _original["makedirs"](name, mode, exist_ok)
+    try:
+        mkdir(place.path)
+    except FileNotFoundError:
+        makedirs(place.path.rpartition("/")[0] or "/", exist_ok=True)
+        mkdir(place.path)
+    except FileExistsError:
+        if not exist_ok:
+            raise
+
+
+def expanduser(path):
+    """Replaces ~ by the home directory of the host, if the program may know files of the host."""
+    text, home = os.fsdecode(path), store.State.home
+    if home is None or text != "~" and not text.startswith("~/"):
+        return _expand_user(path)
+    return home + text[1:] if isinstance(os.fspath(path), str) else os.fsencode(home + text[1:])
 
 
 def rmdir(path, *, dir_fd=None):
@@ -75,7 +102,7 @@ def rename(src, dst, *, src_dir_fd=None, dst_dir_fd=None):
     source, target = store.locate(src), store.locate(dst)
     for place, given in (source, src), (target, dst):
         if place.is_host:
-            raise store.refusal(given)
+            raise store.refusal(given, writes=True)
         if place.node is None and place.parent is None:
             raise failure(place.problem, src, dst)
     node, before = source.node, target.node
@@ -204,7 +231,7 @@ def listxattr(path=None, *, follow_symlinks=True):
 def _refuse_links(*args, **kwargs):
     path = args[0] if args and isinstance(args[0], (str, bytes, os.PathLike)) else None
     if path is not None and store.is_host_path(path):
-        raise store.refusal(path)
+        raise store.refusal(path, writes=True)
     raise PermissionError(errno.EPERM, LINKS, None if path is None else os.fspath(path))
 
 
@@ -212,6 +239,6 @@ symlink = link = chown = lchown = setxattr = removexattr = _refuse_links
 FUNCTIONS = {
     function: globals()[function]
     for function in (
-        "stat lstat access mkdir rmdir remove unlink rename replace listdir scandir truncate chmod utime getcwd getcwdb chdir "
+        "stat lstat access mkdir makedirs rmdir remove unlink rename replace listdir scandir truncate chmod utime getcwd getcwdb chdir "
         "readlink listxattr symlink link chown lchown setxattr removexattr").split()
 }

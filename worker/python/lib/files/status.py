@@ -23,10 +23,10 @@ def require_no_descriptor(*descriptors):
 
 
 def existing(path):
-    """The file or directory in memory at a path."""
+    """The file or directory in memory at a path, for an operation that is not possible on the host."""
     place = store.locate(path)
     if place.node is None:
-        raise store.missing_error(place, path)
+        raise store.refusal(path, writes=True) if place.is_host else failure(place.problem, path)
     if place.is_directory and not isinstance(place.node, Directory):
         raise failure(errno.ENOTDIR, path)
     return place.node
@@ -43,14 +43,20 @@ def stat(path, *, dir_fd=None, follow_symlinks=True):
         known = host.status(place.path)
         if known is None:
             raise store.absence(path) if place.is_host else failure(place.problem, path)
-        is_directory, size, seconds = known
-        mode = modes.S_IFDIR | 0o555 if is_directory else modes.S_IFREG | 0o444
-        return _result(mode, hash(place.path) & 0x7FFFFFFF, size, int(seconds * 1e9), int(seconds * 1e9))
+        return _host_result(place.path, known)
     return status(existing(path))
 
 
+def _host_result(path, known):
+    is_directory, size, seconds = known
+    mode = modes.S_IFDIR | 0o555 if is_directory else modes.S_IFREG | 0o444
+    return _result(mode, hash(path) & 0x7FFFFFFF, size, int(seconds * 1e9), int(seconds * 1e9))
+
+
 def status(node):
-    """The `os.stat_result` of a file or directory in memory."""
+    """The `os.stat_result` of a file or directory in memory, or of one of the host, which is that already."""
+    if isinstance(node, os.stat_result):
+        return node
     size = node.size() if isinstance(node, File) else 0
     return _result(node.mode, node.inode, size, node.accessed_ns, node.modified_ns)
 
@@ -79,14 +85,14 @@ def listdir(path="."):
 
 
 def _entries(path):
-    """Pairs of a name and its File or Directory, or None in a directory of the host."""
+    """Pairs of a name and its File or Directory, or its `os.stat_result` in a directory of the host."""
     path = "." if path is None else path
     place = store.locate(path)
     if place.node is None:
-        names = host.names(place.path)
-        if names is None:
+        entries = host.entries(place.path)
+        if entries is None:
             raise store.missing_error(place, path)
-        return [(name, None) for name in names]
+        return [(name, _host_result(f"{place.path}/{name}", known)) for name, known in entries]
     node = existing(path)
     if not isinstance(node, Directory):
         raise failure(errno.ENOTDIR, path)
@@ -123,10 +129,10 @@ class DirEntry:
         return self.stat().st_ino
 
     def stat(self, *, follow_symlinks=True):
-        return stat(self.path) if self._node is None else status(self._node)
+        return status(self._node)
 
     def _mode(self):
-        return self.stat().st_mode if self._node is None else self._node.mode
+        return self.stat().st_mode
 
 
 class _Scan:

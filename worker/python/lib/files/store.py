@@ -15,12 +15,14 @@ from lockhouse_streams import PREFIX
 HOME = "/home/run"  # The working directory at the start.
 OUT = "/out"
 TEMPORARY = "/tmp"
+MEMORY = (HOME, OUT, TEMPORARY)
 NULL = "/dev/null"
 ENTRIES_MAX = 10_000
 NAME_BYTES_MAX = 255
 PATH_BYTES_MAX = 4096
 LEVELS_MAX = 64
 HOST_PATH = f"{PREFIX}: files of the host cannot be opened; a program has files in memory: use a relative path instead"
+HOST_CHANGE = "files of the host can be read, listed and written as a whole, and folders can be made; nothing else is possible with them"
 
 # Bound here, because the program can replace them.
 _fspath, _fsdecode, _fsencode, _strerror = os.fspath, os.fsdecode, os.fsencode, os.strerror
@@ -46,6 +48,9 @@ class State:
 
     directory = HOME
     host = None  # Access to files of the host; see `Host`.
+    host_places = ()  # Paths of the host in directories that are in memory.
+    last_refusal = (None, None)  # The path of the host that was refused last, and the reason.
+    home = None  # The home directory of the host, for paths that begin with ~/.
     fetched = {}  # Files of the host by path, until the end of the run.
     on_refusal = staticmethod(lambda words: None)
 
@@ -64,16 +69,28 @@ def failure(number, path, second=None):
     return OSError(number, _strerror(number), _fspath(path), None, None if second is None else _fspath(second))
 
 
-def refusal(path):
-    """The error for a path of the host."""
-    State.on_refusal(HOST_PATH)
-    return PermissionError(errno.EPERM, HOST_PATH, _fspath(path))
+def refusal(path, writes=False):
+    """The error for a path of the host that a program may not use so."""
+    words = reason(path, writes) or HOST_CHANGE
+    State.on_refusal(words)
+    return PermissionError(errno.EPERM if words is HOST_PATH else errno.EACCES, words, _fspath(path))
 
 
 def absence(path):
     """The error for the status of a path of the host: libraries that only look for a file go on without it."""
-    State.on_refusal(HOST_PATH)
-    return FileNotFoundError(errno.ENOENT, HOST_PATH, _fspath(path))
+    words = reason(path)
+    if words is None:
+        return failure(errno.ENOENT, path)
+    State.on_refusal(words)
+    return FileNotFoundError(errno.ENOENT, words, _fspath(path))
+
+
+def reason(path, writes=False):
+    """Why a program may not read, or write, a path of the host; None if it may try."""
+    normal = locate(path).path
+    if State.last_refusal[0] == normal and not writes:
+        return State.last_refusal[1]
+    return HOST_PATH if State.host is None else State.host.refusal(normal, writes)
 
 
 def is_used():
@@ -101,6 +118,8 @@ def text_of(path):
         raise ValueError("embedded null byte")
     if not path:
         raise failure(errno.ENOENT, given)
+    if State.home is not None and path.startswith("~/"):
+        path = State.home + path[1:]
     encoded = _fsencode(path)
     if len(encoded) > PATH_BYTES_MAX or any(len(name) > NAME_BYTES_MAX for name in encoded.split(b"/")):
         raise failure(errno.ENAMETOOLONG, given)
@@ -111,6 +130,8 @@ def locate(path):
     """Finds the place of a path, without asking for files of the host."""
     path = text_of(path)
     whole = path if path[0] == "/" else f"{State.directory}/{path}"
+    if State.host_places and is_below(_normal(whole), State.host_places):
+        return Place(_normal(whole), None, None, True, errno.EPERM, path[-1] == "/")
     trail, names = [_root], []
     missing = 0
     for name in whole.split("/"):
@@ -138,6 +159,17 @@ def locate(path):
     return Place(_normal(whole), None, None, False, missing, path[-1] == "/")
 
 
+def is_below(path, roots):
+    """Whether a normal path is one of the roots, or below one."""
+    return any(path == root or path.startswith(root if root[-1] == "/" else root + "/") for root in roots)
+
+
+def set_host_places(roots, home):
+    """Sets the home directory of the host, and the paths of the host that programs may try to use."""
+    State.home, State.last_refusal = home, (None, None)
+    State.host_places = tuple(root for root in roots if is_below(root, MEMORY) and root not in MEMORY)
+
+
 def _normal(path):
     return "/" + normpath(path).lstrip("/")
 
@@ -156,14 +188,16 @@ def _locate_normal(path):
 
 
 def missing_error(place, given):
-    """The error for a path at which nothing is."""
-    return refusal(given) if place.is_host else failure(place.problem, given)
+    """The error for a path at which nothing is, or nothing that a program may use."""
+    if place.is_host:
+        return refusal(given) if reason(given) else failure(errno.ENOENT, given)
+    return failure(place.problem, given)
 
 
 def require_changeable(place, given):
     """Raises an error if nothing can be created, removed or replaced at a place."""
     if place.is_host:
-        raise refusal(given)
+        raise refusal(given, writes=True)
     if place.parent is None or place.parent.fixed:
         raise failure(place.problem or errno.EBUSY, given)
 

@@ -10,8 +10,9 @@ def first_use():
 
 
 def install():
-    from lockhouse_path_arguments import read
+    from lockhouse_path_arguments import read, write
     from lxml import etree, objectify
 
-    read(etree, "parse")
+    read(etree, "parse iterparse")
+    write(etree, "xmlfile htmlfile", 0, "output_file", closes=False)
     read(objectify, "parse", 0, "f")

@@ -2,6 +2,7 @@
 
 import io
 
+MODULES = "pandas._libs.byteswap pandas._libs.sas"
 _CSV = "a,b,t\n1,x,2020-01-01\n2,y,2020-01-02"
 
 
@@ -81,6 +82,17 @@ def _plot():
 
 def _style():
     _frame().style.to_html()
+
+
+def install():
+    from pandas.io import common
+    from pandas.io.parsers import readers
+
+    # pandas 3.1 maps a CSV file of some megabytes into memory, and reads it with several threads.
+    readers._can_parallelize_csv = lambda *args, **named: False
+    map_file = getattr(common, "_maybe_memory_map", None)
+    if map_file is not None:
+        common._maybe_memory_map = lambda handle, memory_map: map_file(handle, False)
 
 
 def rehearse():

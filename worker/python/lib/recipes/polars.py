@@ -57,5 +57,7 @@ def install():
     import polars
     from lockhouse_path_arguments import read, write
 
-    read(polars, "read_csv read_parquet read_json read_ndjson read_ipc scan_csv scan_parquet scan_ndjson scan_ipc")
-    write(polars.DataFrame, "write_csv write_parquet write_json write_ndjson write_ipc", 1, "file")
+    read(polars, "read_csv read_parquet read_ndjson read_ipc scan_csv scan_parquet scan_ndjson scan_ipc", several=True)
+    read(polars, "read_json read_avro read_ipc_stream read_parquet_schema read_parquet_metadata read_ipc_schema")
+    write(polars.DataFrame, "write_csv write_parquet write_json write_ndjson write_ipc write_ipc_stream write_avro", 1, "file")
+    write(polars.LazyFrame, "sink_csv sink_parquet sink_ndjson sink_ipc", 1, "path")

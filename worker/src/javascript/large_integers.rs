@@ -1,0 +1,97 @@
+//! Replaces large integers in JSON text by strings, because a JavaScript number would round them.
+
+/// 2^53 - 1 in decimal: numbers represent every integer up to this one exactly.
+const SAFE_MAX: &[u8] = b"9007199254740991";
+
+/// Returns the text with each JSON integer beyond ±(2^53 - 1) replaced by a string of its digits. A text that is not valid
+/// JSON does not become valid.
+pub(super) fn quote_large_integers(json: &str) -> String {
+    let bytes = json.as_bytes();
+    let (mut quoted, mut copied, mut at) = (String::with_capacity(json.len()), 0, 0);
+    while let Some(&byte) = bytes.get(at) {
+        let start = at;
+        match byte {
+            b'"' => at = end_of_string(bytes, at),
+            b'-' | b'0'..=b'9' => at = end_of_number(bytes, at),
+            _ => at += 1,
+        }
+        if byte != b'"' && is_large(&bytes[start..at]) {
+            quoted.push_str(&json[copied..start]);
+            quoted.push('"');
+            quoted.push_str(&json[start..at]);
+            quoted.push('"');
+            copied = at;
+        }
+    }
+    quoted.push_str(&json[copied..]);
+    quoted
+}
+
+/// Returns the index after the string that begins at `start`, or the length of the text if it has no end.
+fn end_of_string(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn end_of_number(bytes: &[u8], start: usize) -> usize {
+    let is_of_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+    start + bytes[start..].iter().take_while(|byte| is_of_number(byte)).count()
+}
+
+fn is_large(number: &[u8]) -> bool {
+    let digits = number.strip_prefix(b"-").unwrap_or(number);
+    let is_longer = digits.len() > SAFE_MAX.len();
+    (is_longer || digits.len() == SAFE_MAX.len() && digits > SAFE_MAX)
+        && digits.first() != Some(&b'0')
+        && digits.iter().all(u8::is_ascii_digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quote_large_integers;
+
+    #[test]
+    fn integers_beyond_2_53_become_strings() {
+        for (json, expected) in [
+            ("9007199254740991", "9007199254740991"),
+            ("9007199254740992", r#""9007199254740992""#),
+            ("-9007199254740991", "-9007199254740991"),
+            ("-9007199254740992", r#""-9007199254740992""#),
+            ("[1, 123456789012345678901234567890 ]", r#"[1, "123456789012345678901234567890" ]"#),
+            (
+                r#"{"99999999999999999999":99999999999999999999}"#,
+                r#"{"99999999999999999999":"99999999999999999999"}"#,
+            ),
+            (r#""ž \" 99999999999999999999""#, r#""ž \" 99999999999999999999""#),
+            (
+                "[0.12345678901234567,12345678901234567.5,1e300,1E+20]",
+                "[0.12345678901234567,12345678901234567.5,1e300,1E+20]",
+            ),
+        ] {
+            assert_eq!(quote_large_integers(json), expected);
+        }
+    }
+
+    #[test]
+    fn text_that_is_no_json_does_not_become_json() {
+        for text in [
+            "[00000000000000000001]",
+            "[9999999999999999x]",
+            "\"9999999999999999",
+            "\"\\",
+            "[-]",
+            "\u{17e}-",
+            "",
+        ] {
+            let quoted = quote_large_integers(text);
+            assert!(serde_json::from_str::<serde_json::Value>(&quoted).is_err(), "{text}: {quoted}");
+        }
+    }
+}
