@@ -59,24 +59,10 @@ pub(super) fn set_effect(files: &Files, arguments: &Arguments, wanted: Effect) -
     let path = config::editable_policy(files).map_err(failed)?;
     let file = PolicyFile::new(path.clone());
     let mut environment = Environment::load(&Files { policy: Some(path.clone()), ..files.clone() });
-    let note = match check_names(&mut environment, &target) {
-        Ok(note) => note,
-        Err(missing) if arguments.unknown => Some(missing),
-        Err(missing) => {
-            eprintln!(
-                "lockhouse: {} was not changed: {missing}. --unknown makes the change nevertheless",
-                printable(&path.display().to_string())
-            );
-            return Err(ExitCode::from(USAGE));
-        }
-    };
-    let before = match path.exists() {
-        true => Some(file.read().map_err(|error| failed(error.into()))?),
-        false => None,
-    };
-    if let Some(source) = &before {
-        Policy::parse(source.clone()).map_err(|faults| failed(faults.into()))?;
-    }
+    let note = check_names(&mut environment, &target).or_else(|missing| {
+        if arguments.unknown { Ok(Some(missing)) } else { Err(refuse_unknown(&path, &missing)) }
+    })?;
+    let before = read_policy(&file, &path).map_err(failed)?;
     let text = before.as_ref().map(|source| source.text.as_str());
     let edit = effect_edit::set_effect(text, &target.server, &target.pattern, wanted)
         .map_err(|error| refuse(&path, &target, wanted, &error))?;
@@ -154,6 +140,23 @@ fn parse_target(name: &str) -> Result<Target, ExitCode> {
         ExitCode::from(USAGE)
     })?;
     Ok(Target { server, pattern })
+}
+
+/// Reads the policy, which must be valid. `None` if there is no file.
+fn read_policy(file: &PolicyFile, path: &Path) -> Result<Option<Source>, ConfigError> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let source = file.read()?;
+    Policy::parse(source.clone())?;
+    Ok(Some(source))
+}
+
+/// Prints that the policy was not changed, since the change would match nothing.
+fn refuse_unknown(path: &Path, missing: &str) -> ExitCode {
+    let file = printable(&path.display().to_string());
+    eprintln!("lockhouse: {file} was not changed: {missing}. --unknown makes the change nevertheless");
+    ExitCode::from(USAGE)
 }
 
 /// Prints why the policy was not changed.
