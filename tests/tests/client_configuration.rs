@@ -3,6 +3,7 @@
 
 mod import;
 mod init;
+mod root_user;
 mod servers_files;
 mod setup;
 

@@ -4,6 +4,7 @@
 pub(crate) mod analyst;
 mod given_files;
 mod large_files;
+mod own_files;
 mod principals;
 mod reading;
 mod returned_files;

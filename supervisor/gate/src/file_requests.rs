@@ -12,9 +12,7 @@ use serde_json::{Map, Value, json};
 use super::code_server::files_tool;
 use super::denials::denial_failure;
 use super::failures::failure;
-use super::host_files::{
-    Content, FileCall, HostFiles, NewFile, file_failure, open_file, perform, require_size,
-};
+use super::host_files::{Content, FileCall, HostFiles, file_failure, perform, require_size};
 use super::result_files::media_type;
 use super::run_files::{GivenFile, RETURNED_MAX, RunFiles};
 use super::schema::run_blocking;
@@ -197,11 +195,11 @@ impl Gate {
     ) -> Reply {
         let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
         let call = FileCall::parse(&request.item, arguments)?;
-        let (run, most) = (requester.files.clone(), files.settings().file_bytes);
+        let run = requester.files.clone();
         match call {
             FileCall::Read { .. } if request.is_streamed() => {
                 let open =
-                    move || open_file(Path::new(&path), most).map_err(|error| file_failure(&path, &error));
+                    move || files.open_file(Path::new(&path)).map_err(|error| file_failure(&path, &error));
                 let (file, bytes) = on_disk(&run, timeout, open).await?;
                 request.set_streamed_bytes(bytes);
                 opened(&run, ReadContent::File(file), bytes)
@@ -209,7 +207,7 @@ impl Gate {
             FileCall::Write { content: Content::Streamed(bytes) } if request.is_streamed() => {
                 let create = move || {
                     let created =
-                        require_size(&files, bytes).and_then(|()| NewFile::create(Path::new(&path)));
+                        require_size(&files, bytes).and_then(|()| files.create_file(Path::new(&path)));
                     created.map_err(|error| file_failure(&path, &error))
                 };
                 let file = on_disk(&run, timeout, create).await?;

@@ -8,7 +8,7 @@ use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{Failure, FailureCode};
 use serde_json::{Map, Value, json};
 
-use super::file_system::{self, FileError, FileFacts, NewFile, open_file};
+use super::file_system::{self, FileError, FileFacts};
 use super::{Access, HostFiles};
 use crate::failures::{failure, invalid_arguments};
 
@@ -99,7 +99,7 @@ pub(crate) fn perform(
             read_piece(files, real, offset, length, bytes_max).map_err(about)?
         }
         FileCall::Stat => {
-            let facts = file_system::stat(real).map_err(about)?;
+            let facts = file_system::stat(real, &files.reserved_places()).map_err(about)?;
             if !files.shows(real, &facts) {
                 return Err(about(FileError::NotFound));
             }
@@ -108,8 +108,8 @@ pub(crate) fn perform(
             result
         }
         FileCall::List => {
-            let listed =
-                file_system::list(real, ENTRIES_MAX, |name, facts| files.shows(&real.join(name), facts));
+            let shows = |name: &str, facts: &FileFacts| files.shows(&real.join(name), facts);
+            let listed = file_system::list(real, ENTRIES_MAX, &files.reserved_places(), shows);
             let (entries, is_cut) = listed.map_err(about)?;
             let entry = |(name, facts): &(String, FileFacts)| {
                 let mut entry = facts_json(facts);
@@ -121,7 +121,7 @@ pub(crate) fn perform(
         FileCall::Write { content: Content::Whole(content) } => {
             let bytes = content.len() as u64;
             require_size(files, bytes).map_err(about)?;
-            let mut file = NewFile::create(real).map_err(about)?;
+            let mut file = files.create_file(real).map_err(about)?;
             file.write(&content).and_then(|()| file.finish()).map_err(about)?;
             json!({"path": path, "bytes": bytes})
         }
@@ -145,7 +145,7 @@ fn read_piece(
     length: Option<usize>,
     bytes_max: usize,
 ) -> Result<Value, FileError> {
-    let (file, total) = open_file(path, files.settings().file_bytes)?;
+    let (file, total) = files.open_file(path)?;
     // Base64 has four characters for three bytes; the rest of the result is short, apart from the path.
     let most = bytes_max.saturating_sub(8 * 1024) / 4 * 3;
     let left = usize::try_from(total.saturating_sub(offset)).unwrap_or(usize::MAX);
@@ -171,6 +171,7 @@ pub(crate) fn file_failure(path: &str, error: &FileError) -> Failure {
     let code = match error {
         FileError::NotFound => FailureCode::NotFound,
         FileError::TooLarge { .. } => FailureCode::ResultTooLarge,
+        FileError::Reserved => FailureCode::Denied,
         _ => FailureCode::ToolFailed,
     };
     failure(code, format!("{path}: {error}"))

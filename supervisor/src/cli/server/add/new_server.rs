@@ -9,7 +9,7 @@ use toml_edit::{Array, InlineTable, Table, value};
 use url::Url;
 
 use super::Arguments;
-use crate::config::{profile_table, replace_secrets};
+use crate::config::{replace_secrets, sandbox_table};
 
 /// The upstream server that `lockhouse server add` adds.
 pub(super) struct NewServer {
@@ -109,7 +109,7 @@ impl NewServer {
                     table["cwd"] = value(directory.display().to_string());
                 }
                 if let Some(profile) = sandbox {
-                    table["sandbox"] = profile_table(*profile);
+                    table["sandbox"] = sandbox_table(*profile, false);
                 }
             }
             Target::Http { url_text, headers, .. } => {
