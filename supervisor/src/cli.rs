@@ -317,7 +317,7 @@ fn default_log(command: &Command) -> &'static str {
 
 /// Prints an error to stderr and returns `status` as the exit status.
 pub(crate) fn print_error(error: &(impl std::error::Error + ?Sized), status: u8) -> ExitCode {
-    eprintln!("lockhouse: {error}");
+    eprintln!("lockhouse: {}", terminal::sanitize_lines(&error.to_string()));
     ExitCode::from(status)
 }
 

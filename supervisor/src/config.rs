@@ -22,6 +22,7 @@ mod json_edit;
 mod keys;
 mod multi_error_parser;
 mod oauth_settings;
+mod own_places;
 mod package_spec;
 mod placeholders;
 mod policy_files;
@@ -52,6 +53,7 @@ use lockhouse_audit as audit;
 use lockhouse_audit::{AuditSettings, digest};
 use lockhouse_base::directories;
 use lockhouse_base::http_checks::host_check::HostName;
+use lockhouse_base::path_trust::TrustedOwners;
 use lockhouse_base::telemetry::log;
 use lockhouse_base::text_files::read_source;
 use lockhouse_engine::supervisor::{self, MissingProgram};
@@ -63,6 +65,7 @@ use lockhouse_gate::skills::SkillSettings;
 use lockhouse_policies::Source;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{DirectExposure, Endpoint, Exposure, ServerDefinition, ServerLimits};
+use nix::unistd::Uid;
 
 use requirements::Requirements;
 
@@ -89,7 +92,7 @@ pub(crate) use secret_detection::{
     looks_secret, replace_secrets, replace_secrets_in_arguments, store_secret,
 };
 pub(crate) use server_entry::ServerEntry;
-pub(crate) use server_table::{profile_table, to_server_table};
+pub(crate) use server_table::{sandbox_table, to_server_table};
 pub(crate) use setup_digest::{Setup, SetupParts};
 pub(crate) use skip_reason::SkipReason;
 pub(crate) use skipped_server::SkippedServer;
@@ -108,9 +111,39 @@ pub(crate) struct Files {
     /// An AI client's configuration file to read servers from; may be given several times, and the first server of a name wins
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) servers: Vec<PathBuf>,
+    /// A further account that may own these files, for a process of root [default: only root]
+    #[arg(long, value_name = "USER", global = true, value_parser = file_permissions::trusted_account)]
+    pub(crate) trust_owner: Option<u32>,
     /// Who can use the servers whose configuration tables do not set this. Set by `lockhouse serve --expose`.
     #[arg(skip)]
     pub(crate) expose: ExposeMode,
+}
+
+impl Files {
+    /// Returns the accounts that may own the files, and what is on the way to them.
+    fn owners(&self) -> TrustedOwners {
+        let owners = TrustedOwners::root_and_own();
+        self.trust_owner.map(Uid::from_raw).into_iter().fold(owners, TrustedOwners::with)
+    }
+
+    /// Returns the options of the command line that name these files, each with its value.
+    pub(crate) fn options(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
+        let named = self.config.iter().map(|path| ("--config", path.clone()));
+        let named = named.chain(self.policy.iter().map(|path| ("--policy", path.clone())));
+        let named = named.chain(self.servers.iter().map(|path| ("--servers", path.clone())));
+        named.chain(self.trust_owner.map(|account| ("--trust-owner", account.to_string().into())))
+    }
+
+    /// Returns the same files with absolute paths, for a process in another directory.
+    pub(crate) fn absolute(&self) -> std::io::Result<Self> {
+        let absolute = |path: &PathBuf| std::path::absolute(path);
+        Ok(Self {
+            config: self.config.as_ref().map(absolute).transpose()?,
+            policy: self.policy.as_ref().map(absolute).transpose()?,
+            servers: self.servers.iter().map(absolute).collect::<Result<_, _>>()?,
+            ..self.clone()
+        })
+    }
 }
 
 /// Who can use an upstream server.
@@ -164,7 +197,8 @@ impl Settings {
     /// # Errors
     /// [`ConfigError`] for the first file that cannot be used, with all faults of that file.
     pub(crate) fn load(files: &Files) -> Result<Self, ConfigError> {
-        let environment = Environment::from_process();
+        let owners = files.owners();
+        let environment = Environment { owners: owners.clone(), ..Environment::from_process() };
         let (document, path) = load_document(files, &environment)?;
         let mut collector =
             servers::ServerCollector::new(&environment, document.server_limits(), files.expose.exposure());
@@ -175,12 +209,11 @@ impl Settings {
         for file in &document.servers_files {
             collector.add_configured_file(file, &path)?;
         }
-        if let Some(state) = directories::state() {
-            file_permissions::refuse_if_writable(&state)?;
-        }
-        if let Some(environment) = &document.python.environment {
-            // The code in it runs before the sandbox is entered.
-            file_permissions::refuse_if_writable(environment)?;
+        // The code of the others runs before the sandbox is entered.
+        let config_toml::ConfigToml { python, javascript, .. } = &document;
+        let code = [&python.environment, &python.interpreter, &python.extension, &javascript.worker];
+        for path in directories::state().iter().chain(code.into_iter().flatten()) {
+            file_permissions::refuse_untrusted(path, &owners)?;
         }
         let requirements = Requirements::load(document.server_limits(), &environment)?;
         let digests: Vec<String> = document.digest.iter().chain(collector.digests()).cloned().collect();
@@ -191,14 +224,12 @@ impl Settings {
         let (mut servers, refused) = requirements.apply(servers);
         tool_decoding::apply(&mut servers, &document.tools.decode);
         skipped_servers.extend(refused.iter().map(SkippedServer::from));
-        let host_files = files_table::settings(&document.files, &servers, &environment);
+        let own = own_places::own_places(files, &document, &path, &environment)?;
         let engine = supervisor::Settings {
-            servers,
-            host_files: host_files.ok_or(ConfigError::NoStateDirectory)?,
             own_policy: policy_files::own_policy(files),
             refused: refused.iter().map(ToString::to_string).collect(),
             digest: digest::combined_sha256(&digests),
-            ..engine_settings::engine_settings(&document, &path, &environment)?
+            ..engine_settings::engine_settings(&document, &path, &environment, servers, own)?
         };
         let access = client_access::access_settings(&document, &path, &environment)?;
         let http = document.http.settings(access, document.limits.code_kib, &path, &environment);
@@ -296,7 +327,7 @@ fn load_document(
 ) -> Result<(config_toml::ConfigToml, PathBuf), ConfigError> {
     match config_path(files) {
         Some(path) => {
-            file_permissions::refuse_if_writable(&path)?;
+            file_permissions::refuse_untrusted(&path, &files.owners())?;
             let source = read_source(&path)?;
             let mut document = config_toml::ConfigToml::parse(&source, environment)?;
             document.digest = Some(digest::sha256_hex(&source.text));

@@ -5,6 +5,7 @@ mod former_entries;
 mod import;
 mod init;
 mod private_servers;
+mod root_user;
 mod servers_files;
 mod setup;
 

@@ -7,6 +7,7 @@ mod causes;
 mod folders;
 mod given_files;
 mod large_files;
+mod own_files;
 mod principals;
 mod reading;
 mod returned_files;

@@ -157,7 +157,7 @@ impl Audit {
         let is_new = !directory.exists();
         let usable = files::create_private_directory(&directory).and_then(|()| {
             if is_new {
-                files::give_to_owner_of_directory(&std::fs::File::open(&directory)?, &directory)?;
+                files::give_to_owner_of_directory(&files::open_directory(&directory)?, &directory)?;
             }
             use nix::unistd::{AccessFlags, access};
             Ok(access(&directory, AccessFlags::W_OK | AccessFlags::X_OK)?)

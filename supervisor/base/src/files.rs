@@ -6,6 +6,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use crate::path_trust::{Strictness, TrustedOwners, account_name, check_path};
+
 /// Replaces the file with `content` atomically. If several processes do so at the same time, the content of one of them
 /// remains. The file may be empty after a power loss, so this function is only for data that can be fetched again.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
@@ -26,12 +28,35 @@ pub fn replace_for_service(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// Changes the owner of a file that root has created at `path` to the owner of the file's directory, who must be able
 /// to read and change the file. Does nothing if the current user is not root or root owns the directory.
+///
+/// # Errors
+/// If anybody but root could have led the path of the directory elsewhere: the file could be in any directory of the
+/// machine.
 pub fn give_to_owner_of_directory(file: &File, path: &Path) -> io::Result<()> {
-    let directory = std::fs::metadata(path.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
-    if nix::unistd::geteuid().is_root() && directory.uid() != 0 {
-        std::os::unix::fs::fchown(file, Some(directory.uid()), Some(directory.gid()))?;
+    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let found = std::fs::symlink_metadata(directory)?;
+    if !nix::unistd::geteuid().is_root() || found.uid() == 0 && !found.is_symlink() {
+        return Ok(());
     }
-    Ok(())
+    let above = std::path::absolute(directory)?;
+    let above = above.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let checked = check_path(above, &TrustedOwners::root(), Strictness::Usual);
+    if checked.is_err() || found.is_symlink() || file.metadata()?.uid() != 0 {
+        let owner = account_name(found.uid());
+        let reason = format!(
+            "root gives no files away in a directory to which {owner} can lead it: run this command as {owner}"
+        );
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    }
+    std::os::unix::fs::fchown(file, Some(found.uid()), Some(found.gid()))
+}
+
+/// Opens a directory.
+///
+/// # Errors
+/// If the path is a symbolic link or no directory.
+pub fn open_directory(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(path)
 }
 
 fn replace_with(path: &Path, content: &[u8], finish: impl Fn(&File) -> io::Result<()>) -> io::Result<()> {
@@ -177,6 +202,34 @@ mod tests {
         }
         assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read_dir(path.parent().expect("one")).expect("readable").count(), 1);
+    }
+
+    #[test]
+    fn root_gives_a_file_only_to_the_owner_of_a_directory_that_only_root_can_replace() {
+        use std::os::unix::fs::{lchown, symlink};
+        if !nix::unistd::geteuid().is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().canonicalize().expect("a path").join(name);
+        std::fs::create_dir_all(path("service/below")).expect("a directory");
+        std::fs::create_dir(path("victim")).expect("a directory");
+        symlink(path("victim"), path("link")).expect("a link");
+        for name in ["service", "service/below", "link"] {
+            lchown(path(name), Some(4_242), None).expect("an owner");
+        }
+        for (name, given) in [
+            ("service/file", true),
+            ("service/below/file", false),
+            ("link/file", false),
+            ("victim/own", true),
+        ] {
+            let file = File::create(path(name)).expect("a file");
+            assert_eq!(give_to_owner_of_directory(&file, &path(name)).is_ok(), given, "{name}");
+        }
+        let owner = |name: &str| std::fs::metadata(path(name)).expect("a file").uid();
+        let owners = ["service/file", "service/below/file", "link/file", "victim/own"].map(owner);
+        assert_eq!(owners, [4_242, 0, 0, 0]);
     }
 
     #[test]

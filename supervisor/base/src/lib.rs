@@ -3,6 +3,7 @@
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
 
+pub mod access_list;
 pub mod browser_opening;
 pub mod child_stderr;
 pub mod client_rate_limiter;
@@ -15,6 +16,8 @@ pub mod lifecycle;
 pub mod line_buffer;
 pub mod localhost_listener;
 pub mod log_throttle;
+pub mod own_places;
+pub mod path_trust;
 pub mod percent;
 pub mod principal;
 pub mod secrets;

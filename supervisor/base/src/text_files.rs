@@ -6,6 +6,9 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use lockhouse_policies::Source;
+use nix::unistd::geteuid;
+
+use crate::path_trust::{Fault, Strictness, TrustedOwners, account_name, check_path};
 
 /// Maximum size, in bytes, of a text file that [`read_source`] reads, such as the configuration or a policy.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -42,6 +45,27 @@ pub fn read_source(path: &Path) -> Result<Source, ReadError> {
         unusable(format!("it is not UTF-8: line {line} has an invalid byte"))
     })?;
     Ok(Source { path: path.display().to_string(), text })
+}
+
+/// Returns the file that is changed by writing to a path: the target of its symbolic links.
+///
+/// # Errors
+/// This process is root, and another account can change a directory or link on the way: it could lead root to any file
+/// of the machine, and would lose a file of its own to root.
+pub fn write_target(path: &Path) -> std::io::Result<PathBuf> {
+    if geteuid().is_root() {
+        check_path(&std::path::absolute(path)?, &TrustedOwners::root(), Strictness::Usual).map_err(
+            |untrusted| {
+                let advice = match &untrusted.fault {
+                    Fault::Owner(owner) => format!("run this command as {}", account_name(*owner)),
+                    _ => "change that first".to_owned(),
+                };
+                let rule = "root writes nothing that another account can redirect";
+                std::io::Error::new(ErrorKind::PermissionDenied, format!("{untrusted}, and {rule}: {advice}"))
+            },
+        )?;
+    }
+    Ok(std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
 }
 
 /// Copies a file to `FILE.lockhouse-backup-N` with mode 0600, because the file may contain secrets. Returns the path of

@@ -13,7 +13,7 @@ use super::code_server::files_tool;
 use super::denials::denial_failure;
 use super::failures::failure;
 use super::host_files::{
-    Content, FileCall, HostFiles, file_failure, open_file, perform, require_size, write_staged,
+    Content, FileCall, HostFiles, file_failure, perform, require_size, write_staged,
 };
 use super::result_files::media_type;
 use super::run_files::{GivenFile, RETURNED_MAX, RunFiles};
@@ -229,11 +229,11 @@ impl Gate {
     ) -> Reply {
         let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
         let call = FileCall::parse(&request.item, arguments)?;
-        let (run, most) = (requester.files.clone(), files.settings().file_bytes);
+        let run = requester.files.clone();
         match call {
             FileCall::Read { .. } if request.is_streamed() => {
                 let open =
-                    move || open_file(Path::new(&path), most).map_err(|error| file_failure(&path, &error));
+                    move || files.open_file(Path::new(&path)).map_err(|error| file_failure(&path, &error));
                 let (file, bytes) = on_disk(&run, timeout, open).await?;
                 request.set_streamed_bytes(bytes);
                 opened(&run, ReadContent::File(file), bytes)
@@ -242,7 +242,8 @@ impl Gate {
                 if let Some(content) = request.content() =>
             {
                 let content = content.clone();
-                on_disk(&run, timeout, move || write_staged(&content, &path, replaces.as_deref())).await
+                let write = move || write_staged(&files, &content, &path, replaces.as_deref());
+                on_disk(&run, timeout, write).await
             }
             call => {
                 let bytes_max = self.reply_bytes_max;

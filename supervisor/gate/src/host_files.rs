@@ -10,21 +10,25 @@ mod file_system;
 mod new_file;
 mod new_folder;
 mod pattern;
+mod reserved_places;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
+use lockhouse_base::own_places::OwnPlaces;
 use lockhouse_catalog::Catalogue;
 use lockhouse_protocol::ServerName;
+use parking_lot::Mutex;
 
 use crate::symlinks::resolve_paths;
 pub(super) use file_calls::{
     Content, FileCall, file_failure, make_content_readable, perform, require_size, write_staged,
 };
-use file_system::FileFacts;
-pub(super) use file_system::open_file;
-pub(super) use new_file::describe_existing;
+use file_system::{FileError, FileFacts};
+use new_file::NewFile;
 pub use pattern::{FilePattern, InvalidFilePattern};
+use reserved_places::ReservedPlaces;
 
 /// Maximum number of patterns of each list in the configuration of the server.
 pub const FILE_PATTERNS_MAX: usize = 100;
@@ -77,13 +81,18 @@ pub struct HostFileSettings {
     pub file_bytes: u64,
     /// The home directory, for paths that begin with `~/`.
     pub home: Option<PathBuf>,
-    /// Folders that no pattern opens: Lockhouse's own.
-    pub refused: Vec<PathBuf>,
+    /// The places of Lockhouse's own files, which no pattern opens.
+    pub own: OwnPlaces,
 }
 
 /// The built-in server `files` with its configuration. Clones share it.
 #[derive(Clone, Debug)]
-pub(super) struct HostFiles(Arc<HostFileSettings>);
+pub(super) struct HostFiles {
+    settings: Arc<HostFileSettings>,
+    /// Lockhouse's own places of this and all other configurations of the process: a part of an earlier one may stay in
+    /// force until a restart, and runs that began under it must not reach the places of a later one.
+    own: Arc<Mutex<Arc<OwnPlaces>>>,
+}
 
 /// The way in which a program uses a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,11 +158,44 @@ impl Access {
 
 impl HostFiles {
     pub(super) fn new(settings: HostFileSettings) -> Self {
-        Self(Arc::new(settings))
+        let own = Arc::new(Mutex::new(Arc::new(settings.own.clone())));
+        Self { settings: Arc::new(settings), own }
+    }
+
+    /// Returns the server with another configuration. From now on, both reserve the own places of both.
+    pub(super) fn reconfigured(&self, settings: HostFileSettings) -> Self {
+        Arc::make_mut(&mut self.own.lock()).extend(settings.own.clone());
+        Self { settings: Arc::new(settings), own: self.own.clone() }
     }
 
     pub(super) fn settings(&self) -> &HostFileSettings {
-        &self.0
+        &self.settings
+    }
+
+    /// Opens the file at a path without symbolic links to read it, and returns it with its size. Blocks.
+    pub(super) fn open_file(&self, path: &Path) -> Result<(File, u64), FileError> {
+        file_system::open_file(path, self.settings.file_bytes, &self.reserved_places())
+    }
+
+    /// Begins to write the file at a path without symbolic links. Blocks.
+    pub(super) fn create_file(&self, path: &Path, replaces: Option<&str>) -> Result<NewFile, FileError> {
+        NewFile::create(path, replaces, &self.reserved_places())
+    }
+
+    /// Describes the regular file at a path without links: see [`new_file::describe_existing`].
+    pub(super) fn describe_existing(&self, path: &Path) -> Option<String> {
+        new_file::describe_existing(path, &self.reserved_places())
+    }
+
+    /// Makes the folder at a path without links: see [`new_folder::make_folder`].
+    pub(super) fn make_folder(&self, path: &Path) -> Result<bool, FileError> {
+        new_folder::make_folder(path, &self.reserved_places())
+    }
+
+    /// Looks up the places that no program may use. Blocks.
+    fn reserved_places(&self) -> ReservedPlaces {
+        let own = self.own.lock().clone();
+        ReservedPlaces::look_up(own)
     }
 
     /// Returns the path of a call, and the path without symbolic links to which it leads. Blocks.
@@ -162,7 +204,7 @@ impl HostFiles {
     /// If the configuration does not let programs use the path as written, or its target.
     pub(super) fn resolve(&self, access: Access, path: &str) -> Result<ResolvedPath, PathRefusal> {
         let written = self.normal(path)?;
-        let (verb, server) = (access.verb(), self.0.name.clone());
+        let (verb, server) = (access.verb(), self.settings.name.clone());
         if !self.is_granted(access, &written, false) {
             let texts: Vec<&str> = self.patterns(access).iter().map(FilePattern::as_str).take(20).collect();
             let granted = if texts.is_empty() { "no paths".to_owned() } else { texts.join(", ") };
@@ -171,12 +213,8 @@ impl HostFiles {
         let written = written.to_string_lossy().into_owned();
         let real = resolve_paths(vec![written.clone()]).remove(&written).ok_or(PathRefusal::Unresolvable)?;
         let target = Path::new(&real);
-        let is_below = |folder: &Path| target.starts_with(folder);
-        let is_own = |folder: &PathBuf| {
-            is_below(folder) || std::fs::canonicalize(folder).is_ok_and(|folder| is_below(&folder))
-        };
-        if KERNEL_FOLDERS.iter().any(|folder| is_below(Path::new(folder)))
-            || self.0.refused.iter().any(is_own)
+        if KERNEL_FOLDERS.iter().any(|folder| target.starts_with(folder))
+            || file_system::is_reserved(target, &self.reserved_places())
         {
             return Err(PathRefusal::Reserved);
         }
@@ -188,8 +226,8 @@ impl HostFiles {
 
     fn patterns(&self, access: Access) -> &[FilePattern] {
         match access {
-            Access::Read | Access::Browse => &self.0.read,
-            Access::Write | Access::MakeFolder => &self.0.write,
+            Access::Read | Access::Browse => &self.settings.read,
+            Access::Write | Access::MakeFolder => &self.settings.write,
         }
     }
 
@@ -222,7 +260,7 @@ impl HostFiles {
         }
         let is_normal = |name: &str| !matches!(name, "" | "." | "..") && !name.chars().any(char::is_control);
         let (base, rest) = match (path.strip_prefix("~/"), path.strip_prefix('/')) {
-            (Some(rest), _) => (self.0.home.clone().ok_or(PathRefusal::NotNormal)?, rest),
+            (Some(rest), _) => (self.settings.home.clone().ok_or(PathRefusal::NotNormal)?, rest),
             (None, Some(rest)) => (PathBuf::from("/"), rest),
             (None, None) => return Err(PathRefusal::NotNormal),
         };

@@ -141,7 +141,7 @@ impl Gate {
             audit: self.audit.clone(),
             upstreams,
             skills: self.skills.clone(),
-            files: HostFiles::new(files),
+            files: self.files.reconfigured(files),
             limiter: self.limiter.clone(),
             schemas: self.schemas.clone(),
             results: self.results.clone(),

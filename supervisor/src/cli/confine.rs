@@ -22,13 +22,15 @@ pub(super) struct Arguments {
     /// Sockets of TCP and UDP
     #[arg(long, conflicts_with = "network")]
     internet: bool,
+    #[arg(long)]
+    user_namespaces: bool,
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
 
 /// Enters the sandbox and replaces this process by the upstream server's program (exec). Returns only on failure.
 pub(super) fn confine(arguments: Arguments) -> ExitCode {
-    let Arguments { read, write, network, internet, command } = arguments;
+    let Arguments { read, write, network, internet, user_namespaces, command } = arguments;
     let network = match (network, internet) {
         (true, _) => Network::All,
         (false, true) => Network::Internet,
@@ -36,5 +38,6 @@ pub(super) fn confine(arguments: Arguments) -> ExitCode {
     };
     let (program, arguments) =
         command.split_first().map_or((OsString::new(), &[][..]), |(p, a)| (p.clone(), a));
-    print_error(&exec_confined(&Grants { read, write, network }, &program, arguments), UNAVAILABLE)
+    let grants = Grants { read, write, network, user_namespaces };
+    print_error(&exec_confined(&grants, &program, arguments), UNAVAILABLE)
 }

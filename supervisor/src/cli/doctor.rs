@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::package_costs::{self, PackageCosts};
-use super::terminal::sanitize;
+use super::terminal::{sanitize, sanitize_lines};
 use super::{UNAVAILABLE, load, start_with, table};
 use crate::config::{Environment, Files, ReadableSecret, UnsuitableEntry, unsuitable_entries};
 
@@ -220,7 +220,7 @@ impl Report {
         match &self.packages {
             Some(Ok(costs)) => costs.print(),
             Some(Err(reason)) => {
-                println!("warning: programs cannot use the Python packages: {}", sanitize(reason))
+                println!("warning: programs cannot use the Python packages: {}", sanitize_lines(reason))
             }
             None => {}
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use lockhouse_base::text_files::{back_up, read_source, replace};
+use lockhouse_base::text_files::{back_up, read_source, replace, write_target};
 use lockhouse_policies::Source;
 use similar::{ChangeTag, TextDiff};
 
@@ -72,7 +72,7 @@ pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
         show(change);
     }
     if changes.is_empty() {
-        offer_codex_approval(&environment, arguments.confirmation, &mut replace);
+        offer_codex_approval(&environment, arguments.confirmation, &mut replace_target);
         return status;
     }
     if !arguments.confirmation.confirm("Write this?") {
@@ -84,7 +84,7 @@ pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
             status = print_error(&error, UNAVAILABLE);
         }
     }
-    offer_codex_approval(&environment, arguments.confirmation, &mut replace);
+    offer_codex_approval(&environment, arguments.confirmation, &mut replace_target);
     if !arguments.no_connect {
         super::server::cache_tools(files, None).await;
     }
@@ -94,23 +94,16 @@ pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
     status
 }
 
-/// Builds the command line of the new entry, which starts this program with the same `--config`, `--policy` and
-/// `--servers` options. `mode` says who can use the servers.
+/// Builds the command line of the new entry, which starts this program with the same files. `mode` says who can use the
+/// servers.
 pub(super) fn start_entry(files: &Files, mode: ExposeMode) -> std::io::Result<LaunchCommand> {
     let (program, mut arguments) = own_command()?;
     arguments.push("serve".to_owned());
     if mode != ExposeMode::Code {
         arguments.extend(["--expose", mode.as_str()].map(str::to_owned));
     }
-    let named = [
-        ("--config", files.config.as_slice()),
-        ("--policy", files.policy.as_slice()),
-        ("--servers", &files.servers),
-    ];
-    for (option, path) in
-        named.into_iter().flat_map(|(option, paths)| paths.iter().map(move |path| (option, path)))
-    {
-        arguments.extend([option.to_owned(), std::path::absolute(path)?.display().to_string()]);
+    for (option, value) in files.absolute()?.options() {
+        arguments.extend([option.to_owned(), value.display().to_string()]);
     }
     Ok(LaunchCommand { program, arguments, mode })
 }
@@ -264,9 +257,14 @@ pub(super) fn show_entry(insertion: &Insertion) {
     }
 }
 
+/// Replaces the file to which a path leads.
+fn replace_target(path: &Path, text: &str) -> std::io::Result<()> {
+    replace(&write_target(path)?, text)
+}
+
 fn write(change: &Change) -> std::io::Result<()> {
     // A symbolic link is kept: its target is changed.
-    let path = std::fs::canonicalize(&change.path).unwrap_or_else(|_| change.path.clone());
+    let path = write_target(&change.path)?;
     let backup = if path.is_file() { Some(back_up(&path)?) } else { None };
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory)?;

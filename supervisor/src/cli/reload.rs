@@ -8,7 +8,7 @@ use lockhouse_policies::printable;
 use serde_json::{Value, json};
 
 use super::control_client::{request_one, request_reachable};
-use super::terminal::sanitize;
+use super::terminal::sanitize_lines;
 use super::{UNAVAILABLE, USAGE};
 
 /// Options of `lockhouse reload`.
@@ -141,7 +141,7 @@ impl ProcessReload {
                 eprintln!(
                     "lockhouse: process {pid} keeps the previous configuration, because the files have errors:"
                 );
-                eprintln!("{}", sanitize(report.error.as_deref().unwrap_or_default()));
+                eprintln!("{}", sanitize_lines(report.error.as_deref().unwrap_or_default()));
             }
             _ => eprintln!("lockhouse: process {pid}: {}", self.failure().unwrap_or_default()),
         }

@@ -37,8 +37,7 @@ pub(super) fn describe_paths(
 ) -> Option<Vec<String>> {
     let Endpoint::Stdio(command) = &definition.endpoint else { return None };
     let home = Environment::from_process().home;
-    let folder = places.server_folder(name, definition);
-    let named = profile_paths(command, home.as_deref(), folder.as_deref());
+    let named = profile_paths(command, home.as_deref(), &places.sandbox_places(name, definition));
     let list = |paths: Vec<String>| {
         let left_out = paths.len().saturating_sub(SHOWN_MAX);
         let mut shown = paths.into_iter().take(SHOWN_MAX).collect::<Vec<_>>().join(", ");

@@ -12,12 +12,12 @@ mod undo;
 
 use std::process::ExitCode;
 
-use lockhouse_base::text_files::replace;
+use lockhouse_base::text_files::{replace, write_target};
 use lockhouse_protocol::ServerName;
 
 use super::confirmation::{Confirmation, ask_yes_no};
 use super::import::candidate::Candidate;
-use super::terminal::sanitize;
+use super::terminal::{sanitize, sanitize_lines};
 use super::{UNAVAILABLE, USAGE, doctor, import, init, print_config_error, print_error};
 use crate::config::{self, ConfigEdit, ConfigError, Environment, ExposeMode, Files, Settings, own_place};
 use client_change::ClientFile;
@@ -154,7 +154,7 @@ fn offer_codex_approval(
         return;
     }
     init::offer_codex_approval(environment, confirmation, &mut |path, text| {
-        let path = std::fs::canonicalize(path)?;
+        let path = write_target(path)?;
         let before = init::read_or_empty(&path).map_err(std::io::Error::other)?;
         let own = Some(own_place(codex, &before));
         let change = Change::Client { client: codex, own, moved: Vec::new() };
@@ -178,6 +178,6 @@ fn print_next_steps(files: &Files) {
 
 /// Prints an error of a step that cannot be completed, and returns the exit status.
 fn print_unfinished(what: &str, reason: &str) -> ExitCode {
-    eprintln!("lockhouse: {}: {}", sanitize(what), sanitize(reason));
+    eprintln!("lockhouse: {}: {}", sanitize(what), sanitize_lines(reason));
     ExitCode::from(UNAVAILABLE)
 }

@@ -11,7 +11,7 @@ use lockhouse_gate::skills::{Name, Origin, Skill, SkillEntry, Skills};
 use serde_json::{Value, json};
 
 use super::confirmation::Confirmation;
-use super::terminal::{for_stdout, sanitize};
+use super::terminal::{for_stdout, sanitize, sanitize_lines};
 use super::{UNAVAILABLE, USAGE, print_config_error, print_error, table};
 use crate::config::{self, Files};
 
@@ -187,7 +187,7 @@ fn to_json(entry: &SkillEntry) -> Value {
 
 fn parse_name(name: &str) -> Result<Name, ExitCode> {
     Name::parse(name).map_err(|wrong| {
-        eprintln!("lockhouse: {}", sanitize(&wrong.to_string()));
+        eprintln!("lockhouse: {}", sanitize_lines(&wrong.to_string()));
         ExitCode::from(USAGE)
     })
 }

@@ -117,7 +117,7 @@ pub(crate) fn project_files(environment: &Environment) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use clap::ValueEnum;
-    use lockhouse_upstream::{ServerCommand, profile_paths};
+    use lockhouse_upstream::{SandboxPlaces, ServerCommand, profile_paths};
 
     use super::*;
 
@@ -134,7 +134,7 @@ mod tests {
                 std::fs::write(&file, "{}").expect("a file");
                 let arguments = vec![directory.display().to_string(), file.display().to_string()];
                 let command = ServerCommand { program: "true".into(), arguments, ..ServerCommand::default() };
-                let granted = profile_paths(&command, Some(&home), None);
+                let granted = profile_paths(&command, Some(&home), &SandboxPlaces::default());
                 assert!(granted.write.is_empty(), "{granted:?}");
                 assert_eq!(granted.read, [file], "{granted:?}");
                 assert_eq!(granted.withheld.len(), 1, "{granted:?}");

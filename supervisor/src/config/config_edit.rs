@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use lockhouse_base::directories;
-use lockhouse_base::text_files::read_source;
+use lockhouse_base::text_files::{read_source, write_target};
 use nix::fcntl::{Flock, FlockArg};
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike};
 
@@ -28,7 +28,7 @@ impl ConfigEdit {
     pub(crate) fn open(files: &Files) -> Result<Self, ConfigError> {
         let named = target_path(files)?;
         // A symbolic link is followed, and its target replaced, so that the link itself stays.
-        let path = std::fs::canonicalize(&named).unwrap_or(named);
+        let path = write_target(&named).map_err(|source| ConfigError::Unwritable { path: named, source })?;
         let unwritable = |source| ConfigError::Unwritable { path: path.clone(), source };
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let directory = directory.unwrap_or(Path::new("."));

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_audit::AuditSettings;
 use lockhouse_base::directories;
+use lockhouse_base::own_places::OwnPlaces;
 use lockhouse_engine::execution::{DisplayLimits, ExecutionLimits};
 use lockhouse_engine::sessions::SessionSettings;
 use lockhouse_engine::supervisor::{self, BackgroundRunSettings};
@@ -14,7 +16,7 @@ use lockhouse_gate::result_files::ResultFileLimits;
 use lockhouse_gate::skills::SkillSettings;
 use lockhouse_gate::{ApprovalSettings, results};
 use lockhouse_protocol::{ConversationLimits, FRAME_OVERHEAD_BYTES, ServerName};
-use lockhouse_upstream::StoragePaths;
+use lockhouse_upstream::{ServerDefinition, StoragePaths};
 
 use super::client_access;
 use super::config_toml::ConfigToml;
@@ -24,13 +26,16 @@ use super::placeholders::Environment;
 use super::tables::{Audit, Catalogue, Limits, Results, Runs, Skills};
 use super::worker_pools;
 
-/// Builds the settings of the supervisor from the configuration, whose file is `path`. The caller adds the upstream
-/// servers, the policy and the digest of the configuration.
+/// Builds the settings of the supervisor from the configuration, whose file is `path`, with the upstream servers that are
+/// used. The caller adds the policy and the digest of the configuration.
 pub(super) fn engine_settings(
     document: &ConfigToml,
     path: &Path,
     environment: &Environment,
+    servers: BTreeMap<ServerName, ServerDefinition>,
+    own: OwnPlaces,
 ) -> Result<supervisor::Settings, ConfigError> {
+    let host_files = files_table::settings(&document.files, &servers, environment, own.clone());
     let limits = execution_limits(&document.limits);
     let packages = worker_pools::python_packages(document, &limits);
     Ok(supervisor::Settings {
@@ -45,10 +50,9 @@ pub(super) fn engine_settings(
         resource_bytes_max: u64::from(document.results.resource_mib) * 1024 * 1024,
         state_directory: directories::state(),
         audit: audit_settings(&document.audit)?,
-        servers: BTreeMap::new(),
-        host_files: files_table::settings(&document.files, &BTreeMap::<ServerName, ()>::new(), environment)
-            .ok_or(ConfigError::NoStateDirectory)?,
-        places: storage_paths(&document.catalogue),
+        servers,
+        host_files: host_files.ok_or(ConfigError::NoStateDirectory)?,
+        places: storage_paths(&document.catalogue, own.into()),
         sessions: session_settings(document),
         runs: run_settings(&document.runs),
         refused: Vec::new(),
@@ -166,11 +170,12 @@ pub(super) fn audit_settings(document: &Audit) -> Result<AuditSettings, ConfigEr
     })
 }
 
-pub(super) fn storage_paths(document: &Catalogue) -> StoragePaths {
+pub(super) fn storage_paths(document: &Catalogue, own: Arc<OwnPlaces>) -> StoragePaths {
     StoragePaths {
         cache_dir: directories::cache(),
         state_dir: directories::state(),
         tools_ttl: Duration::from_secs(u64::from(document.lifetime_hours) * 3_600),
         records_shapes: document.learn,
+        own,
     }
 }

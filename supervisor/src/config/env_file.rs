@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use lockhouse_base::path_trust::TrustedOwners;
+
+use super::file_permissions::refuse_untrusted;
+
 const BYTES_MAX: u64 = 256 * 1024;
 
 /// Why the file that an `envFile` key names cannot be used.
@@ -20,16 +24,21 @@ enum Fault {
     Unreadable(String),
     #[error("it is not a regular file of at most 256 KiB")]
     NotRegular,
+    /// Another account can change the file. The text says which, and what to do.
+    #[error("{0}")]
+    Untrusted(String),
     /// A line does not have the form `NAME=VALUE`. `line` is the line number, counted from 1.
     #[error("line {line} is not NAME=VALUE")]
     Line { line: usize },
 }
 
-pub(super) fn read(path: &Path) -> Result<BTreeMap<String, String>, EnvFileError> {
-    variables(path).map_err(|fault| EnvFileError { path: path.to_owned(), fault })
+/// Reads the variables of a file, which only `owners` may be able to change: variables can say which code a server runs.
+pub(super) fn read(path: &Path, owners: &TrustedOwners) -> Result<BTreeMap<String, String>, EnvFileError> {
+    variables(path, owners).map_err(|fault| EnvFileError { path: path.to_owned(), fault })
 }
 
-fn variables(path: &Path) -> Result<BTreeMap<String, String>, Fault> {
+fn variables(path: &Path, owners: &TrustedOwners) -> Result<BTreeMap<String, String>, Fault> {
+    refuse_untrusted(path, owners).map_err(|error| Fault::Untrusted(error.to_string()))?;
     let unreadable = |error: std::io::Error| Fault::Unreadable(error.to_string());
     let metadata = std::fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() || metadata.len() > BYTES_MAX {

@@ -1,21 +1,17 @@
 //! Checks whether other Unix users can modify the configuration and policy, or read files with secrets.
-//!
-//! As with StrictModes of OpenSSH, a file counts as writable by other users if they can write to any directory on its
-//! path.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use nix::unistd::{Gid, Group, Uid, User};
+use lockhouse_base::path_trust::{
+    Fault, Permission, Strictness, TrustedOwners, UntrustedPath, account_name, check_path, is_unmapped,
+    others_with,
+};
+use nix::unistd::{Uid, User, geteuid};
 
 use super::error::ConfigError;
 
-const GROUP_WRITES: u32 = 0o020;
-const OTHERS_WRITES: u32 = 0o002;
-const GROUP_READS: u32 = 0o040;
-const OTHERS_READS: u32 = 0o004;
-/// The sticky bit of a directory's mode: users cannot replace files of other users in such a directory.
-const STICKY: u32 = 0o1000;
+const OTHERS_READ: u32 = 0o004;
 /// The maximum number of files of one directory whose permissions are checked.
 const FILES_MAX: usize = 1_000;
 
@@ -28,7 +24,8 @@ pub(crate) struct ReadableSecret {
 }
 
 impl ReadableSecret {
-    /// Returns the shell command that corrects the file's permissions.
+    /// Returns the shell command that corrects the file's permissions. It also makes an access control list void, since
+    /// the mode of the group limits it.
     pub(crate) fn fix(&self) -> String {
         format!("chmod 600 {}", self.path.display())
     }
@@ -46,39 +43,68 @@ impl std::fmt::Display for ReadableSecret {
     }
 }
 
-/// Rejects a file if other Unix users could have written it, or can write a directory on its path and so replace it. A
-/// missing file is accepted.
+/// Parses the account of `--trust-owner`: a name or a number. Only a process of root can trust a further account.
+pub(super) fn trusted_account(text: &str) -> Result<u32, String> {
+    if !geteuid().is_root() {
+        return Err("only a process of root can trust another account's files".into());
+    }
+    let found = User::from_name(text).ok().flatten().map(|user| user.uid.as_raw());
+    found.or_else(|| text.parse().ok()).ok_or_else(|| "there is no such account".into())
+}
+
+/// Rejects a file if accounts other than `owners` could have written it, or can replace it: by its owner, its mode or its
+/// access control list, or by those of a directory or link on its path. A missing file is accepted.
 ///
 /// # Errors
-/// [`ConfigError::Unusable`], which names the writable file or directory and the command that corrects its permissions.
-pub(super) fn refuse_if_writable(path: &Path) -> Result<(), ConfigError> {
+/// [`ConfigError::Unusable`], which names the file or directory, who can change it, and the command that corrects that.
+pub(super) fn refuse_untrusted(path: &Path, owners: &TrustedOwners) -> Result<(), ConfigError> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    // Checks both the given path and the resolved one: a user who can change a symbolic link chooses the file.
-    let real = std::fs::canonicalize(&absolute).unwrap_or_else(|_| absolute.clone());
-    for part in real.ancestors().chain(absolute.ancestors()) {
-        let Ok(metadata) = std::fs::metadata(part) else { continue };
-        if metadata.is_dir() && metadata.mode() & STICKY != 0 {
-            continue;
-        }
-        let Some(writers) = describe_others(&metadata, GROUP_WRITES, OTHERS_WRITES) else { continue };
-        let (part, mode) = (part.display(), metadata.mode() & 0o7777);
-        let reason = format!(
-            "{part} can be written by others ({writers}, mode {mode:04o}), who could change what code may do: run `chmod go-w {part}`"
+    let Err(UntrustedPath { part, fault }) = check_path(&absolute, owners, Strictness::Usual) else {
+        return Ok(());
+    };
+    let file = part.display();
+    let command = match &fault {
+        Fault::Owner(owner) => correct_owner(&part, *owner),
+        Fault::Writable { .. } => format!("run `chmod go-w {file}`"),
+        Fault::Listed { entry, .. } => format!("run `setfacl -x {entry} {file}`"),
+        Fault::Link | Fault::Unknown(_) => "name another path".into(),
+    };
+    let reason = match &fault {
+        Fault::Link | Fault::Unknown(_) => format!("{file} {fault}: {command}"),
+        _ => format!("{file} {fault}, who could change what code may do: {command}"),
+    };
+    Err(ConfigError::Unusable { path: path.to_owned(), reason })
+}
+
+/// Says how to correct the owner of a file, or to accept it.
+fn correct_owner(part: &Path, owner: u32) -> String {
+    let own = geteuid();
+    if is_unmapped(owner) {
+        return format!(
+            "mount {} read-only in this user namespace, as `bwrap --ro-bind` does",
+            part.display()
         );
-        return Err(ConfigError::Unusable { path: path.to_owned(), reason });
     }
-    Ok(())
+    let (own_name, owner, file) = (account_name(own.as_raw()), account_name(owner), part.display());
+    match own.is_root() {
+        true => format!(
+            "run `chown root {file}`, or name the account with `--trust-owner {owner}` if it may decide that"
+        ),
+        false => format!("run `sudo chown {own_name} {file}`"),
+    }
 }
 
 /// Returns those of the given files that Unix users other than the owner can read. A file of another user that only its
-/// group can read is not returned: a service reads files of root in this manner. Skips directories and missing files.
+/// group, or its access control list, lets others read is not returned: a service reads files of root in this manner.
+/// Skips directories and missing files.
 pub(super) fn readable_secrets(files: impl Iterator<Item = PathBuf>) -> Vec<ReadableSecret> {
+    let owners = TrustedOwners::root_and_own();
     let readable = |path: PathBuf| {
         let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
-        let readers = describe_others(&metadata, GROUP_READS, OTHERS_READS)?;
+        let readers = others_with(&path, &metadata, Permission::Read, &owners, Strictness::Usual).ok()??.who;
         // A service reads files of root through its group.
         let is_for_service =
-            metadata.mode() & OTHERS_READS == 0 && metadata.uid() != Uid::effective().as_raw();
+            metadata.mode() & OTHERS_READ == 0 && metadata.uid() != Uid::effective().as_raw();
         (!is_for_service).then(|| ReadableSecret { path, readers, mode: metadata.mode() & 0o7777 })
     };
     files.filter_map(readable).collect()
@@ -88,34 +114,6 @@ pub(super) fn readable_secrets(files: impl Iterator<Item = PathBuf>) -> Vec<Read
 pub(super) fn files_in(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let entries = std::fs::read_dir(directory).into_iter().flatten();
     entries.filter_map(|entry| Some(entry.ok()?.path())).take(FILES_MAX)
-}
-
-/// Describes who besides the owner has a permission on a file. `group` and `others` are the mode bits of the
-/// permission. Returns `None` if only the owner has it.
-fn describe_others(metadata: &std::fs::Metadata, group: u32, others: u32) -> Option<String> {
-    if metadata.mode() & others != 0 {
-        return Some("everybody on this machine".to_owned());
-    }
-    if metadata.mode() & group == 0 || is_private(metadata.gid(), metadata.uid()) {
-        return None;
-    }
-    let name = Group::from_gid(Gid::from_raw(metadata.gid())).ok().flatten();
-    Some(format!("group {}", name.map_or_else(|| metadata.gid().to_string(), |group| group.name)))
-}
-
-/// Whether a group is the private group of the file's owner, as is usual with umask 002: it has the owner's
-/// name and no other members. If neither the group nor the owner has a name, as in some containers, their ids
-/// must be equal.
-fn is_private(group: u32, owner: u32) -> bool {
-    let (group_entry, user_entry) =
-        (Group::from_gid(Gid::from_raw(group)), User::from_uid(Uid::from_raw(owner)));
-    match (group_entry, user_entry) {
-        (Ok(Some(group)), Ok(Some(owner))) => {
-            group.name == owner.name && group.mem.iter().all(|member| *member == owner.name)
-        }
-        (Ok(None), Ok(None)) => group == owner,
-        _ => false,
-    }
 }
 
 #[cfg(test)]
@@ -138,7 +136,9 @@ mod tests {
         let (file, link) = (directory.join("policy.toml"), elsewhere.join("policy.toml"));
         std::fs::write(&file, "").expect("a file");
         std::os::unix::fs::symlink(&file, &link).expect("a link");
-        let refused = |path: &Path| refuse_if_writable(path).err().map(|error| error.to_string());
+        let refused = |path: &Path| {
+            refuse_untrusted(path, &TrustedOwners::root_and_own()).err().map(|error| error.to_string())
+        };
         assert_eq!((refused(&file), refused(&link)), (None, None), "control");
         set(&file, 0o646);
         let message = refused(&file).expect("refused");
@@ -156,17 +156,6 @@ mod tests {
         assert!(refused(&link).is_some(), "the link can be changed");
         assert_eq!(refused(&file), None);
         assert_eq!(refused(&directory.join("none")), None);
-    }
-
-    #[test]
-    fn a_group_of_ones_own_is_not_others() {
-        let owner = User::from_uid(Uid::effective()).ok().flatten().expect("a user");
-        let own = Group::from_name(&owner.name).ok().flatten();
-        if let Some(own) = own.filter(|own| own.mem.is_empty()) {
-            assert!(is_private(own.gid.as_raw(), owner.uid.as_raw()));
-        }
-        assert!(!is_private(4_000_000_000, owner.uid.as_raw()));
-        assert!(is_private(4_000_000_000, 4_000_000_000) && !is_private(4_000_000_000, 4_000_000_001));
     }
 
     #[test]

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use lockhouse_base::directories;
+use lockhouse_base::own_places::OwnPlaces;
 use lockhouse_gate::{FILES_NAMES, FilePattern, HostFileSettings};
 use lockhouse_protocol::ServerName;
 
 use super::placeholders::Environment;
-use super::secrets_directory;
 
 /// The table `[servers.files]` without a command and a URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,11 +21,13 @@ pub(super) struct FilesTable {
 pub(super) const FILE_MIB: u32 = 64;
 
 /// Returns the settings of the server `files`. Its name is `files`, or `lockhouse_files` if one of the upstream servers is
-/// called `files`; an upstream server with both names keeps its name, and the server `files` is then turned off.
+/// called `files`; an upstream server with both names keeps its name, and the server `files` is then turned off. `own` are
+/// the places that no program may use.
 pub(super) fn settings<S>(
     table: &FilesTable,
     upstreams: &BTreeMap<ServerName, S>,
     environment: &Environment,
+    own: OwnPlaces,
 ) -> Option<HostFileSettings> {
     let names = FILES_NAMES.into_iter().filter_map(|name| ServerName::new(name).ok());
     let mut names = names.collect::<Vec<_>>().into_iter();
@@ -39,13 +40,12 @@ pub(super) fn settings<S>(
         );
     }
     let table = if is_taken { FilesTable::default() } else { table.clone() };
-    let own = [directories::configuration(), directories::state(), directories::cache(), directories::logs()];
     Some(HostFileSettings {
         name,
         read: table.read,
         write: table.write,
         file_bytes: u64::from(table.file_mib) * 1024 * 1024,
         home: environment.home.clone(),
-        refused: own.into_iter().chain([secrets_directory()]).flatten().collect(),
+        own,
     })
 }

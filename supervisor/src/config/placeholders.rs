@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lockhouse_base::path_trust::TrustedOwners;
 use parking_lot::Mutex;
 
 use super::search_paths::find_program;
@@ -91,6 +92,8 @@ pub(crate) struct Environment {
     /// The working directory of Lockhouse. If an AI client started Lockhouse, it is the directory of the client's
     /// project.
     pub(crate) directory: PathBuf,
+    /// The accounts that may own files with variables and files with servers.
+    pub(crate) owners: TrustedOwners,
     /// What was looked up so far. Clones share it.
     pub(super) used: Arc<Mutex<UsedEnvironment>>,
 }
@@ -102,6 +105,8 @@ pub(crate) struct UsedEnvironment {
     pub(crate) variables: BTreeSet<String>,
     /// Whether the working directory was looked up.
     pub(crate) directory: bool,
+    /// The files whose contents are values, such as those of `${file:…}`.
+    pub(crate) files: BTreeSet<PathBuf>,
 }
 
 impl Environment {
@@ -113,7 +118,7 @@ impl Environment {
         let variables: BTreeMap<_, _> = std::env::vars_os().filter_map(text).collect();
         let home = variables.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let directory = std::env::current_dir().unwrap_or_default();
-        Self { variables, home, directory, used: Arc::default() }
+        Self { variables, home, directory, owners: TrustedOwners::root_and_own(), used: Arc::default() }
     }
 
     /// Returns the value of a variable, and remembers that it was used.
@@ -127,6 +132,11 @@ impl Environment {
     pub(crate) fn use_directory(&self) -> &Path {
         self.used.lock().directory = true;
         &self.directory
+    }
+
+    /// Remembers that a file has values of the configuration.
+    pub(crate) fn use_file(&self, path: &Path) {
+        self.used.lock().files.insert(path.to_owned());
     }
 
     /// Returns what was looked up so far.
@@ -248,7 +258,10 @@ impl Placeholder {
             Self::Input { variable: name, description } => variable(name).ok_or_else(|| {
                 PlaceholderError::Input { variable: name.clone(), description: description.clone() }
             }),
-            Self::File(path) => read_value(path, || format!("the file {}", path.display())),
+            Self::File(path) => {
+                environment.use_file(path);
+                read_value(path, || format!("the file {}", path.display()))
+            }
             Self::Credential(name) => {
                 let directory = variable(&"CREDENTIALS_DIRECTORY".to_owned());
                 let directory = directory.ok_or_else(|| PlaceholderError::NoCredentials(name.clone()))?;

@@ -17,7 +17,7 @@ use super::{ConfigError, Files, file_permissions, requirements, search_paths};
 pub(crate) fn load_policy(files: &Files) -> Result<Policy, ConfigError> {
     let own = match find_policy(files) {
         Some(path) => {
-            file_permissions::refuse_if_writable(&path)?;
+            file_permissions::refuse_untrusted(&path, &files.owners())?;
             Policy::parse(read_source(&path)?)?
         }
         None => Policy::empty(),
@@ -55,7 +55,7 @@ pub(crate) fn editable_policy(files: &Files) -> Result<PathBuf, ConfigError> {
     let path = policy_path(files)?;
     match find_policy(files) {
         Some(used) if used != path => Err(ConfigError::SystemWidePolicy { path: used }),
-        _ if path.exists() => file_permissions::refuse_if_writable(&path).map(|()| path),
+        _ if path.exists() => file_permissions::refuse_untrusted(&path, &files.owners()).map(|()| path),
         _ => Ok(path),
     }
 }

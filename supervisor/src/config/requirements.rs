@@ -12,13 +12,13 @@ mod identity;
 mod requirements_toml;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use lockhouse_base::path_trust::{TrustedOwners, is_in_user_namespace};
 use lockhouse_base::text_files::read_source;
 use lockhouse_policies::{Policy, Source, SourceLocation};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, ServerLimits};
-use nix::unistd::{Uid, geteuid};
 
 use super::error::ConfigError;
 use super::placeholders::Environment;
@@ -149,26 +149,43 @@ impl Requirements {
 /// A requirements file, and the Unix users who may own this file and the files that it names.
 struct File {
     source: Source,
-    owners: Vec<Uid>,
+    owners: TrustedOwners,
 }
 
 /// Finds the requirements files that apply. The file in `/etc` may be missing; the file that the environment variable
 /// [`FURTHER_FILE`] names must exist.
 fn files() -> Result<Vec<File>, ConfigError> {
     let mut files = Vec::new();
-    let root = Uid::from_raw(0);
+    // Whoever made a user namespace has chosen its /etc, too.
+    let owners = match is_in_user_namespace() {
+        true => TrustedOwners::root_and_own(),
+        false => TrustedOwners::root(),
+    };
     let system = Path::new(FILE);
-    if file_trust::trusted_file_exists(system, &[root])? {
-        files.push(File { source: read_source(system)?, owners: vec![root] });
+    if file_trust::trusted_file_exists(system, &owners)? {
+        files.push(File { source: read_source(system)?, owners });
     }
     if let Some(further) = std::env::var_os(FURTHER_FILE) {
         let further = std::path::absolute(&further)
             .map_err(|source| ConfigError::Unreadable { path: further.into(), source })?;
-        let owners = vec![root, geteuid()];
+        let owners = TrustedOwners::root_and_own();
         file_trust::trusted_file_exists(&further, &owners)?;
         files.push(File { source: read_source(&further)?, owners });
     }
     Ok(files)
+}
+
+/// Returns the paths of the requirements files that apply, and of the policies that they name.
+///
+/// # Errors
+/// [`ConfigError`] if a file is untrusted, unreadable or invalid.
+pub(super) fn named_files() -> Result<Vec<PathBuf>, ConfigError> {
+    let mut named = Vec::new();
+    for File { source, .. } in files()? {
+        named.extend(requirements_toml::required_policy_path(&source)?.map(toml::Spanned::into_inner));
+        named.push(source.path.into());
+    }
+    Ok(named)
 }
 
 /// Loads the policies that requirements files name. Each one is evaluated together with the user's policy, and can only

@@ -6,6 +6,8 @@ use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use lockhouse_base::text_files::write_target;
+
 /// If the name of a variable, header or option contains one of these words, the value is probably a secret.
 const SECRET_WORDS: [&str; 14] = [
     "token",
@@ -197,6 +199,7 @@ pub(crate) fn store_secret(
         let words = "a placeholder cannot contain the path of this directory: it has }, $ or characters that are not Unicode";
         return Err(std::io::Error::other(words));
     }
+    write_target(directory)?;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let name: String = name.chars().map(plain).collect();

@@ -121,6 +121,15 @@ impl ServerEntry {
         }
     }
 
+    /// Permits a server with a sandbox to create user namespaces.
+    pub(crate) fn permit_user_namespaces(&mut self) {
+        if let EntryEndpoint::Command(EntryCommand { confinement: Some(confinement), .. }) =
+            &mut self.endpoint
+        {
+            confinement.user_namespaces = true;
+        }
+    }
+
     /// Whether the server is a process that Lockhouse starts.
     pub(crate) fn is_process(&self) -> bool {
         matches!(self.endpoint, EntryEndpoint::Command(_))
@@ -267,8 +276,9 @@ fn env_file_variables(
     path: &Template,
     environment: &Environment,
 ) -> Result<BTreeMap<String, String>, SkipReason> {
-    let path = resolve_value("envFile", path, environment)?;
-    env_file::read(&environment.expand_home(&path)).map_err(SkipReason::EnvFile)
+    let path = environment.expand_home(&resolve_value("envFile", path, environment)?);
+    environment.use_file(&path);
+    env_file::read(&path, &environment.owners).map_err(SkipReason::EnvFile)
 }
 
 fn expand_home_in(confinement: Confinement, environment: &Environment) -> Confinement {

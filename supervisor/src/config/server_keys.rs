@@ -174,6 +174,11 @@ pub(super) const SANDBOX_KEYS: &[ServerKey] = &[
     ServerKey { name: "read", ..TEXTS },
     ServerKey { name: "write", ..TEXTS },
     ServerKey { name: "network", ..FLAG },
+    ServerKey {
+        name: "user_namespaces",
+        description: "whether it may create user namespaces, as browsers do for their own sandbox",
+        ..FLAG
+    },
 ];
 
 pub(super) const OAUTH_KEYS: &[ServerKey] = &[

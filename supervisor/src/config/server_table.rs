@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lockhouse_upstream::{ConfinementProfile, TextDecoding};
+use lockhouse_upstream::{Confinement, ConfinementProfile, TextDecoding};
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
 use super::placeholders::Template;
@@ -66,10 +66,13 @@ fn seconds(time: Duration) -> Item {
     Item::Value((time.as_secs_f64().ceil() as i64).into())
 }
 
-/// Returns the value of the key `sandbox` for a profile.
-pub(crate) fn profile_table(profile: ConfinementProfile) -> Item {
+/// Returns the value of the key `sandbox` for a sandbox that consists of a profile.
+pub(crate) fn sandbox_table(profile: ConfinementProfile, user_namespaces: bool) -> Item {
     let mut sandbox = InlineTable::new();
     sandbox.insert("profile", profile.as_str().into());
+    if user_namespaces {
+        sandbox.insert("user_namespaces", true.into());
+    }
     Item::Value(Value::InlineTable(sandbox))
 }
 
@@ -117,8 +120,8 @@ impl<S: FnMut(&str, &str) -> Option<String>> Writer<'_, S> {
         }
         self.map(table, "env", &command.environment);
         // Only a sandbox that consists of a profile is ever written; lists of paths are the user's own.
-        if let Some(profile) = command.confinement.as_ref().and_then(|confinement| confinement.profile) {
-            table.insert("sandbox", profile_table(profile));
+        if let Some(Confinement { profile: Some(profile), user_namespaces, .. }) = &command.confinement {
+            table.insert("sandbox", sandbox_table(*profile, *user_namespaces));
         }
     }
 

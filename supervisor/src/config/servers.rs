@@ -12,7 +12,7 @@ use lockhouse_upstream::{Exposure, ServerDefinition, ServerLimits};
 use super::dialects::{self, ListedServer};
 use super::error::ConfigError;
 use super::file_permissions;
-use super::placeholders::Environment;
+use super::placeholders::{Environment, placeholder_files};
 use super::skip_reason::SkipReason;
 use super::skipped_server::SkippedServer;
 use super::unique_servers::{UniqueServers, normalize_server_name};
@@ -47,9 +47,13 @@ impl<'s> ServerCollector<'s> {
 
     /// Adds the servers of a file that the command line names.
     pub(super) fn add_file(&mut self, path: &Path) -> Result<(), ConfigError> {
-        file_permissions::refuse_if_writable(path)?;
+        file_permissions::refuse_untrusted(path, &self.environment.owners)?;
         let source = read_source(path)?;
         self.digests.push(digest::sha256_hex(&source.text));
+        let directory = path.parent().unwrap_or(Path::new(""));
+        for written in placeholder_files(&source.text) {
+            self.environment.use_file(&directory.join(self.environment.expand_home(written)));
+        }
         let listing = dialects::read(&source, self.environment)?;
         let listing = listing.ok_or_else(|| dialects::without_servers(&source))?;
         self.add_servers(&source.path, listing.servers);

@@ -164,7 +164,9 @@ impl TokenProvider {
     pub(super) fn redact(&self, text: &str) -> String {
         let text = self.secrets.redact(text);
         match self.current() {
-            Some(token) => text.replace(&token.secret, "[redacted token]"),
+            Some(token) => {
+                Secrets::from_environment(&[("token".to_owned(), token.secret)].into()).redact(&text)
+            }
             None => text,
         }
     }

@@ -25,11 +25,13 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
+use lockhouse_base::own_places::OwnPlaces;
 use tokio::process::Command;
 
 use super::definition::{Confinement, ConfinementProfile, Network, ServerCommand};
@@ -105,14 +107,26 @@ pub struct Grants {
     /// Files and directories that the server may read and change, but not execute.
     pub write: Vec<PathBuf>,
     pub network: Network,
+    /// Whether the server may create user namespaces.
+    pub user_namespaces: bool,
 }
 
 impl Grants {
     /// Returns the configured grants, without those of the profile.
     fn configured(confinement: &Confinement) -> Self {
-        let Confinement { read, write, network, profile: _ } = confinement;
-        Self { read: read.clone(), write: write.clone(), network: *network }
+        let Confinement { read, write, network, user_namespaces, profile: _ } = confinement;
+        let (network, user_namespaces) = (*network, *user_namespaces);
+        Self { read: read.clone(), write: write.clone(), network, user_namespaces }
     }
+}
+
+/// The places on this machine that the profile of a server's sandbox depends on.
+#[derive(Clone, Debug, Default)]
+pub struct SandboxPlaces {
+    /// The server's own folder; `None` if there is no place for one.
+    pub folder: Option<PathBuf>,
+    /// The places of Lockhouse's own files, which the profile does not grant.
+    pub own: Arc<OwnPlaces>,
 }
 
 /// The command that enters the sandbox and then executes the program of a server.
@@ -123,8 +137,8 @@ pub(super) struct ConfinedCommand {
     pub(super) environment: Vec<(&'static str, PathBuf)>,
 }
 
-/// Returns the command that enters the sandbox and then executes the program of `command`. `folder` is the server's own
-/// folder, which the profile needs.
+/// Returns the command that enters the sandbox and then executes the program of `command`. The profile needs the folder
+/// of `places`.
 ///
 /// # Errors
 ///
@@ -133,7 +147,7 @@ pub(super) struct ConfinedCommand {
 pub(super) fn confined(
     command: &ServerCommand,
     confinement: &Confinement,
-    folder: Option<&Path>,
+    places: &SandboxPlaces,
 ) -> Result<ConfinedCommand, ConfineError> {
     check_kernel()?;
     let mut grants = Grants::configured(confinement);
@@ -143,9 +157,9 @@ pub(super) fn confined(
     process.arg0("lockhouse").arg("confine");
     let mut environment = Vec::new();
     if confinement.profile == Some(ConfinementProfile::Default) {
-        let folder = folder.ok_or(ConfineError::NoFolder)?;
+        let folder = places.folder.as_deref().ok_or(ConfineError::NoFolder)?;
         environment = profile::prepare_folder(folder)?;
-        profile::extend(&mut grants, command, confinement, folder)?;
+        profile::extend(&mut grants, command, confinement, places, folder)?;
     }
     for (flag, paths) in [("--read", &grants.read), ("--write", &grants.write)] {
         for path in paths {
@@ -160,6 +174,9 @@ pub(super) fn confined(
         Network::All => {
             process.arg("--network");
         }
+    }
+    if grants.user_namespaces {
+        process.arg("--user-namespaces");
     }
     process.arg("--").arg(&command.program);
     Ok(ConfinedCommand { process, environment })
@@ -216,7 +233,7 @@ fn restrict(grants: &Grants, program: &Program) -> Result<(), ConfineError> {
     enforce(rules)?;
     let seccomp = |source| ConfineError::Step { step: "seccomp", source };
     socket_filter::install(grants.network).map_err(seccomp)?;
-    process_filter::install(supervisor).map_err(seccomp)
+    process_filter::install(supervisor, grants.user_namespaces).map_err(seccomp)
 }
 
 /// A Landlock rule: a path, and the access rights to it and everything below it.

@@ -80,7 +80,7 @@ impl Connection {
         let idle_stop = definition.start.idle_stop;
         let log = paths.log_file(&name);
         let refusals = RefusalNotice::new(&name, &definition).map(Arc::new);
-        let sandbox = Sandbox { folder: paths.server_folder(&name, &definition), notice: refusals.clone() };
+        let sandbox = Sandbox { places: paths.sandbox_places(&name, &definition), notice: refusals.clone() };
         let starter = ServerStarter::new(
             &name,
             definition,

@@ -77,6 +77,9 @@ pub struct Confinement {
     /// Files and directories that the server may read and change, but not execute.
     pub write: Vec<PathBuf>,
     pub network: Network,
+    /// Whether the server may create user namespaces, as browsers do for sandboxes of their own. In such a namespace, a
+    /// process has all capabilities, and so reaches more code of the kernel.
+    pub user_namespaces: bool,
 }
 
 impl Confinement {
@@ -405,6 +408,13 @@ impl HttpEndpoint {
 
     fn secrets(&self) -> BTreeMap<String, String> {
         let mut secrets = self.headers.clone();
+        // A server may show the credentials without the scheme before them.
+        let credentials = |(name, value): (&String, &String)| {
+            let is_authorization = name.to_ascii_lowercase().ends_with("authorization");
+            let (_, credentials) = value.split_once(' ').filter(|_| is_authorization)?;
+            Some((format!("{name} credentials"), credentials.to_owned()))
+        };
+        secrets.extend(self.headers.iter().filter_map(credentials));
         let named = |name: &str, value: &Option<String>| value.clone().map(|value| (name.to_owned(), value));
         if let Proxy::Address(proxy) = &self.proxy {
             secrets.extend(named("proxy password", &proxy.password().map(str::to_owned)));

@@ -67,8 +67,8 @@ use tokio::sync::Semaphore;
 pub use call_concurrency::CallSlot;
 pub use change_notices::{ChangeNotice, ChangeNotices};
 pub use confine::{
-    Grants, LANDLOCK_LAYERS_MAX, NamedPaths, Withheld, exec_confined, has_landlock, kernel_gaps,
-    profile_paths, program_files, refused_path, use_up_landlock_room,
+    Grants, LANDLOCK_LAYERS_MAX, NamedPaths, SandboxPlaces, Withheld, exec_confined, has_landlock,
+    kernel_gaps, profile_paths, program_files, refused_path, use_up_landlock_room,
 };
 pub use connection::Connection;
 pub use connection_state::{ConnectedServer, ConnectionState};

@@ -1,6 +1,5 @@
 //! The process of an upstream server over standard input and output, and its process group.
 
-use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::confine::{self, ConfinedCommand};
+use super::confine::{self, ConfinedCommand, SandboxPlaces};
 use super::connection_status::ShutdownMethod;
 use super::definition::ServerCommand;
 use super::package_runner;
@@ -39,11 +38,11 @@ pub(super) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts a server. `folder` is the server's own folder, which a sandbox with a profile and a package runner use.
-    pub(super) fn start(command: &ServerCommand, folder: Option<&Path>) -> std::io::Result<Self> {
+    /// Starts a server. `places` are used by a sandbox with a profile, and the server's own folder by a package runner.
+    pub(super) fn start(command: &ServerCommand, places: &SandboxPlaces) -> std::io::Result<Self> {
         let ConfinedCommand { mut process, environment } = match &command.confinement {
             Some(confinement) => {
-                confine::confined(command, confinement, folder).map_err(std::io::Error::other)?
+                confine::confined(command, confinement, places).map_err(std::io::Error::other)?
             }
             None => ConfinedCommand { process: Command::new(&command.program), environment: Vec::new() },
         };
@@ -59,7 +58,7 @@ impl ServerProcess {
             .envs(environment)
             .envs(&command.environment)
             .env(super::NESTED_VARIABLE, process_guard::start()?);
-        if let Some(directory) = package_runner::directory(command, folder)? {
+        if let Some(directory) = package_runner::directory(command, places.folder.as_deref())? {
             process.current_dir(directory);
         }
         process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -150,7 +149,7 @@ mod tests {
                 arguments: ["-c", "sleep 7777 & echo $!; wait"].map(str::to_owned).into(),
                 ..ServerCommand::default()
             },
-            None,
+            &SandboxPlaces::default(),
         )
         .expect("a shell");
         let (_, stdout, _) = process.streams().expect("streams");

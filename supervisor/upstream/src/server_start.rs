@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use self::attempt::Attempt;
 use super::change_notices::ServerChangeNotices;
-use super::confine::RefusalNotice;
+use super::confine::{RefusalNotice, SandboxPlaces};
 use super::connection_failure::{ConnectionFailure, FailureSignal};
 use super::connection_status::ConnectionStatus;
 use super::definition::{Endpoint, ServerDefinition, ServerLimits};
@@ -70,8 +70,7 @@ pub(super) struct ServerStarter {
 /// What belongs to the sandbox of a server, if it has one.
 #[derive(Clone, Default)]
 pub(super) struct Sandbox {
-    /// The server's own folder; `None` if there is no place for one.
-    pub(super) folder: Option<PathBuf>,
+    pub(super) places: SandboxPlaces,
     /// `None` for a server without a sandbox.
     pub(super) notice: Option<Arc<RefusalNotice>>,
 }

@@ -1,11 +1,14 @@
 //! The paths of the files that Lockhouse stores for each upstream server.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_base::own_places::OwnPlaces;
 use lockhouse_protocol::ServerName;
 use sha2::{Digest, Sha256};
 
+use super::confine::SandboxPlaces;
 use super::definition::{DecodeRules, Endpoint, ServerDefinition};
 use data_encoding::HEXLOWER;
 
@@ -26,6 +29,8 @@ pub struct StoragePaths {
     pub tools_ttl: Duration,
     /// Whether the observed result types of tools are stored.
     pub records_shapes: bool,
+    /// The places of Lockhouse's own files, which no sandbox profile grants.
+    pub own: Arc<OwnPlaces>,
 }
 
 impl StoragePaths {
@@ -73,6 +78,11 @@ impl StoragePaths {
     pub fn server_folder(&self, name: &ServerName, definition: &ServerDefinition) -> Option<PathBuf> {
         let folder = format!("{name}-{}", &identity(definition)[..DIGEST_CHARS]);
         Some(self.state_dir.as_ref()?.join("servers").join(folder))
+    }
+
+    /// Returns the places that the profile of a server's sandbox depends on.
+    pub fn sandbox_places(&self, name: &ServerName, definition: &ServerDefinition) -> SandboxPlaces {
+        SandboxPlaces { folder: self.server_folder(name, definition), own: self.own.clone() }
     }
 }
 

@@ -14,6 +14,7 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 
 SCHEMA = {
     "type": "object",
@@ -85,12 +86,12 @@ NUMBERS = {
     "x86_64": {
         "shmget": 29, "shmctl": 31, "semget": 64, "semctl": 66, "msgget": 68, "msgctl": 71, "mq_open": 240,
         "mq_unlink": 241, "add_key": 248, "request_key": 249, "keyctl": 250, "ioprio_set": 251, "kcmp": 312,
-        "pidfd_send_signal": 424, "pidfd_open": 434,
+        "pidfd_send_signal": 424, "pidfd_open": 434, "clone": 56,
     },
     "aarch64": {
         "shmget": 194, "shmctl": 195, "semget": 190, "semctl": 191, "msgget": 186, "msgctl": 187, "mq_open": 180,
         "mq_unlink": 181, "add_key": 217, "request_key": 218, "keyctl": 219, "ioprio_set": 30, "kcmp": 272,
-        "pidfd_send_signal": 424, "pidfd_open": 434,
+        "pidfd_send_signal": 424, "pidfd_open": 434, "clone": 220,
     },
 }[os.uname().machine]
 NEW = 0o1600  # IPC_CREAT, for this user alone.
@@ -142,6 +143,32 @@ def pidfd_signal(pid):
         os.close(descriptor)
 
 
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWNS = 0x00020000
+
+
+def in_child(enters):
+    """Calls a function in a forked child, which it may change for good."""
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if enters() == 0 else ctypes.get_errno() or 1)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if code:
+        raise OSError(code, "")
+
+
+def mounts_in_user_namespace():
+    """With a user namespace, the process has the capabilities for a mount namespace."""
+    return LIBC.unshare(CLONE_NEWUSER) or LIBC.unshare(CLONE_NEWNS)
+
+
+def cloned_user_namespace(_):
+    pid = raw("clone", CLONE_NEWUSER | signal.SIGCHLD, 0, 0, 0, 0)
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
 def queue(name):
     descriptor = raw("mq_open", name.encode(), os.O_CREAT | os.O_RDWR, 0o600, 0)
     os.close(descriptor)
@@ -170,6 +197,9 @@ ATTEMPTS = {
     "shared_memory": lambda _: raw("shmctl", raw("shmget", 0, 4096, NEW), 0, 0),
     "semaphores": lambda _: raw("semctl", raw("semget", 0, 1, NEW), 0, 0, 0),
     "messages": lambda _: raw("msgctl", raw("msgget", 0, NEW), 0, 0),
+    "user_namespace": lambda _: in_child(mounts_in_user_namespace),
+    "cloned_user_namespace": cloned_user_namespace,
+    "thread": lambda _: threading.Thread(target=print, kwargs={"file": sys.stderr}).start(),
     "queue": queue,
     "add_key": lambda name: raw("add_key", b"user", name.encode(), b"x", 1, PROCESS_KEYRING),
     "keyring": lambda _: raw("keyctl", 0, PROCESS_KEYRING, 1),

@@ -241,3 +241,39 @@ fn import_skips_sse_urls_whatever_their_declared_type() {
     }
     table.finish();
 }
+
+/// A name cannot begin a line, which would look like one of Lockhouse.
+#[test]
+fn the_name_of_a_server_stays_in_its_line() {
+    const FORGED: &str = "lockhouse: all servers were checked";
+    let name = format!("notes\n{FORGED}\n\u{1b}[2J");
+    let entry = serde_json::json!({"command": "true", "env": {"API_TOKEN": TOKEN}, "cwd": "/", "disabled": false, "autoApprove": ["x"]});
+    let unusable = serde_json::json!({"command": 3});
+    let mut table = Table::new("names with line feeds");
+    for entry in [entry, unusable] {
+        let lockhouse = Lockhouse::new();
+        let text = serde_json::json!({"mcpServers": {&name: entry}}).to_string();
+        lockhouse.file("home/.cursor/mcp.json", &text);
+        let file = lockhouse.file("home/own/mcp.json", &text).display().to_string();
+        let lockhouse = lockhouse.config(&format!("servers_files = [{file:?}]\n"));
+        for arguments in [
+            &["import", "--dry-run"][..],
+            &["setup", "--dry-run"],
+            &["config", "check"],
+            &["server", "list"],
+            &["server", "get", &name],
+            &["tools", "list"],
+            &["doctor"],
+            &["init", "--dry-run"],
+            &["import", "--yes", "--no-connect"],
+        ] {
+            let finished = lockhouse.run(arguments);
+            let forged =
+                finished.stdout.lines().chain(finished.stderr.lines()).any(|line| line.starts_with(FORGED));
+            let is_shown = arguments[0] != "import" || finished.stdout.contains("all servers were checked");
+            let holds = !forged && is_shown && !finished.transcript().contains('\u{1b}');
+            table.row(format!("{entry}: {arguments:?}"), ensure(holds, &finished));
+        }
+    }
+    table.finish();
+}

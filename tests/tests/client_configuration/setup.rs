@@ -390,6 +390,45 @@ fn setup_keeps_the_sandbox_of_servers_that_list_their_tools_in_it() {
     table.finish();
 }
 
+/// A browser starts only with user namespaces, for its own sandbox.
+#[test]
+fn setup_proposes_user_namespaces_for_a_server_that_needs_them() {
+    let can = std::process::Command::new("unshare").args(["--user", "true"]).status();
+    if !can.is_ok_and(|status| status.success()) {
+        return;
+    }
+    let lockhouse = Lockhouse::new();
+    let program = lockhouse.path("home/.local/bin/fixture");
+    lockhouse.file("home/.local/bin/README", "");
+    std::fs::copy(fixture_server(), &program).unwrap();
+    let script = |name: &str, needs: &str| {
+        let text = format!("#!/bin/sh\n{needs} || exit 1\nexec {program:?}\n");
+        let path = lockhouse.file(&format!("home/servers/{name}.sh"), text);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let entries = serde_json::json!({"mcpServers": {
+        "browser": {"command": script("browser", "unshare --user true")},
+        "plain": {"command": script("plain", "true")},
+    }});
+    lockhouse.file(CURSOR, entries.to_string());
+    let finished = setup(&lockhouse, &["--yes"]);
+    let config = text(&lockhouse, "config/lockhouse/config.toml");
+    let mut table = Table::new("user namespaces in the proposed sandbox");
+    table.row("setup", ok(&finished));
+    let sandboxes: Vec<&str> = config.lines().filter(|line| line.starts_with("sandbox")).collect();
+    let expected = [
+        "sandbox = { profile = \"default\", user_namespaces = true }",
+        "sandbox = { profile = \"default\" }",
+    ];
+    table.row("only the server that needs them gets them", equal(sandboxes, expected.to_vec()));
+    let told = finished.stdout.contains("browser runs in the sandbox with user_namespaces = true");
+    table.row("which is said", ensure(told, &finished));
+    let tested = lockhouse.run(&["server", "test", "browser"]);
+    table.row("it starts as it was configured", ensure(tested.status == Some(0), &tested));
+    table.finish();
+}
+
 /// On a kernel that cannot confine a server, servers are taken over without a sandbox, and the reason is given.
 #[test]
 fn setup_says_that_a_kernel_cannot_confine_servers() {

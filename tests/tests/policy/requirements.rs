@@ -254,7 +254,7 @@ fn requirements_writable_by_others_prevent_the_start() {
         std::fs::remove_file(lockhouse.path("requirements.toml")).unwrap();
     });
     if nix::unistd::geteuid().is_root() {
-        row("another account", "belongs to user 12345", &|lockhouse| {
+        row("another account", "belongs to 12345: it must be root's", &|lockhouse| {
             std::os::unix::fs::chown(lockhouse.path("requirements.toml"), Some(12_345), None).unwrap();
         });
     }

@@ -1,8 +1,9 @@
 //! Tests of `lockhouse config check`, and of the file permissions that Lockhouse requires of its configuration files.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+use std::process::Command;
 
-use lockhouse_tests::{Lockhouse, Table, ensure, equal};
+use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
 
 const INVALID_CONFIG: &str = "\
@@ -68,7 +69,7 @@ fn a_configuration_can_be_checked_before_use_without_starting_anything() {
 #[test]
 fn a_leading_tilde_is_the_home_directory_in_each_path() {
     let lockhouse = Lockhouse::new();
-    std::os::unix::fs::symlink("/usr/bin/python3", lockhouse.path("home/my-python")).unwrap();
+    symlink("/usr/bin/python3", lockhouse.path("home/my-python")).unwrap();
     let lockhouse =
         lockhouse.config("[python]\ninterpreter = \"~/my-python\"\n[audit]\ndirectory = \"~/log\"\n");
     let finished = lockhouse.run(&["run", "-c", "6 * 7", "--language", "python"]);
@@ -113,6 +114,129 @@ fn files_that_others_can_write_are_not_used() {
             let holds = if refused { finished.status == Some(2) && told } else { finished.status == Some(0) };
             table.row(format!("{path} {mode:o}: {arguments:?}"), ensure(holds, finished));
         }
+    }
+    table.finish();
+}
+
+/// Runs a command, and says whether it was rejected with these words; `None` if it succeeded.
+fn rejected(command: &mut Command, words: &str) -> Option<Result<(), String>> {
+    let finished = CommandOutput::run(command, b"");
+    let is_told = finished.status == Some(2) && finished.stderr.contains(words);
+    (finished.status != Some(0)).then(|| ensure(is_told, finished))
+}
+
+/// Lockhouse does not use files of another account, and not those that a link of another account names.
+#[test]
+fn files_of_another_account_are_not_used() {
+    const OTHER: u32 = 64_321;
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let mut table = Table::new("files of another account");
+    for (path, is_link) in [
+        ("config/lockhouse/policy.toml", false),
+        ("config/lockhouse/config.toml", false),
+        ("config/lockhouse", false),
+        ("servers.json", false),
+        ("state/lockhouse", false),
+        ("home/link", true),
+    ] {
+        let lockhouse = Lockhouse::with_fixture().config("[pool]\nidle = 1\n");
+        std::fs::create_dir_all(lockhouse.path("state/lockhouse")).unwrap();
+        symlink(lockhouse.path("config/lockhouse/policy.toml"), lockhouse.path("home/link")).unwrap();
+        let command = |more: &[&str]| {
+            let mut command = lockhouse.command(&["tools", "list"]);
+            if is_link {
+                command.args(["--policy", "link"]);
+            }
+            command.args(more);
+            command
+        };
+        table.row(format!("{path}: control"), ensure(rejected(&mut command(&[]), "").is_none(), path));
+        lchown(lockhouse.path(path), Some(OTHER), None).unwrap();
+        let place = lockhouse.path(path).display().to_string();
+        let words = format!(
+            "{place} belongs to {OTHER}, who could change what code may do: run `chown root {place}`"
+        );
+        let outcome = rejected(&mut command(&[]), &words);
+        table.row(path, outcome.unwrap_or_else(|| Err("it was used".into())));
+        let named = ["--trust-owner", &OTHER.to_string()];
+        table.row(format!("{path}: named"), ensure(rejected(&mut command(&named), "").is_none(), path));
+        let another = ["--trust-owner", "64322"];
+        table.row(format!("{path}: another is named"), rejected(&mut command(&another), &words).unwrap());
+    }
+    table.finish();
+}
+
+#[test]
+fn files_with_an_access_control_list_for_another_account_are_not_used() {
+    let lockhouse = Lockhouse::new().policy("version = 1\n");
+    let policy = lockhouse.path("config/lockhouse/policy.toml");
+    let listed = |entry: &str| {
+        Command::new("setfacl").args(["-m", entry]).arg(&policy).status().is_ok_and(|status| status.success())
+    };
+    // Not on a host or file system without access control lists.
+    if !listed("user:64321:r") {
+        return;
+    }
+    let command = || lockhouse.command(&["tools", "list"]);
+    let mut table = Table::new("access control lists");
+    table.row("control: it can only read", ensure(rejected(&mut command(), "").is_none(), ""));
+    assert!(listed("user:64321:rw"));
+    let words = format!(
+        "(64321, by its access control list), who could change what code may do: run `setfacl -x user:64321 {}`",
+        policy.display()
+    );
+    table.row("it can write", rejected(&mut command(), &words).unwrap_or_else(|| Err("it was used".into())));
+    table.finish();
+}
+
+/// In a user namespace, such as that of bubblewrap, files of root have no owner with a name.
+#[test]
+fn lockhouse_starts_in_a_user_namespace_with_a_read_only_root() {
+    const ACCOUNT: &str = "64321";
+    let lockhouse = Lockhouse::outside_tmp().policy("version = 1\n").config("[pool]\nidle = 1\n");
+    let place = lockhouse.path("").display().to_string();
+    let bubblewrap = |arguments: &[&str]| {
+        // Root has all accounts in its user namespace.
+        let mut command = if nix::unistd::geteuid().is_root() {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid", ACCOUNT, "--regid", ACCOUNT, "--clear-groups", "bwrap"]);
+            command
+        } else {
+            Command::new("bwrap")
+        };
+        command.args(["--unshare-user", "--proc", "/proc", "--dev", "/dev"]).args(arguments);
+        command.arg("--").arg(lockhouse.program()).args(["tools", "list"]);
+        let of_lockhouse = lockhouse.command(&[]);
+        command.env_clear().envs(of_lockhouse.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command
+    };
+    if nix::unistd::geteuid().is_root() {
+        let _ = CommandOutput::run(Command::new("chown").args(["-R", ACCOUNT, &place]), b"");
+    }
+    let root = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"];
+    let started =
+        CommandOutput::run(&mut bubblewrap(&[&root[..], &["--bind", &place, &place]].concat()), b"");
+    if !started.stderr.contains("lockhouse") && started.status != Some(0) {
+        // No bubblewrap on this host, or no user namespaces for it.
+        return;
+    }
+    let mut table = Table::new("user namespaces");
+    table.row(
+        "the root and the system are mounted read-only",
+        equal(started.status, Some(0)).map_err(|e| format!("{e} {started:?}")),
+    );
+    let root = ["--bind", "/", "/", "--dev", "/dev", "--proc", "/proc"];
+    let words = "belongs to nobody, who could change what code may do: mount";
+    let outcome = rejected(&mut bubblewrap(&root), words);
+    table.row("the system is writable", outcome.unwrap_or_else(|| Err("it was used".into())));
+    if nix::unistd::geteuid().is_root() {
+        let policy = lockhouse.path("config/lockhouse/policy.toml");
+        lchown(&policy, Some(64_322), None).unwrap();
+        let root = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", &place, &place];
+        let outcome = rejected(&mut bubblewrap(&root), words);
+        table.row("a file of another account outside", outcome.unwrap_or_else(|| Err("it was used".into())));
     }
     table.finish();
 }

@@ -35,8 +35,18 @@ const ONLY_UNCONFINED: Expected = [Refused, Refused, Done];
 const WITH_NETWORK: Expected = [Refused, Done, Done];
 
 /// The names of the attempts that are repeated in a child process of the server.
-const CHILDREN_TRY: [&str; 9] =
-    ["read", "execute", "tcp", "udp", "io_uring", "limits", "priority", "shared_memory", "own_settings"];
+const CHILDREN_TRY: [&str; 10] = [
+    "read",
+    "execute",
+    "tcp",
+    "udp",
+    "io_uring",
+    "limits",
+    "priority",
+    "shared_memory",
+    "user_namespace",
+    "own_settings",
+];
 
 fn landlock_version() -> i64 {
     let nothing = std::ptr::null::<libc::c_void>();
@@ -77,7 +87,9 @@ fn configured(lockhouse: Lockhouse, sandbox: impl Fn(&str) -> Option<Value>) -> 
         config += &format!("[servers.{server}]\ncommand = {interpreter:?}\nargs = [{program:?}]\n");
         if let Some(sandbox) = sandbox(server) {
             let [read, write, network] = ["read", "write", "network"].map(|key| &sandbox[key]);
-            config += &format!("sandbox = {{read = {read}, write = {write}, network = {network}}}\n");
+            let namespaces = if sandbox["user_namespaces"] == true { ", user_namespaces = true" } else { "" };
+            config +=
+                &format!("sandbox = {{read = {read}, write = {write}, network = {network}{namespaces}}}\n");
         }
         policy += &format!("[servers.{server}]\nallow = [\"*\"]\n");
     }
@@ -115,6 +127,7 @@ fn a_confined_server_has_only_its_configured_permissions() {
     let signals = if landlock_version() >= 6 { ONLY_UNCONFINED } else { [Either, Either, Done] };
     let device = if nix::unistd::geteuid().is_root() { ONLY_UNCONFINED } else { [Refused; 3] };
     let unprivileged = [Done, Done, Either];
+    let namespaces = if has_user_namespaces() { ONLY_UNCONFINED } else { [Refused; 3] };
     // Without `sandbox` the outcome depends on the host: on Yama, and on kernel support for queues and keyrings.
     let (traced, optional) = ([Refused, Refused, Either], [Refused, Refused, Either]);
 
@@ -187,6 +200,9 @@ fn a_confined_server_has_only_its_configured_permissions() {
         ("queue", format!("lockhouse-{pid}"), optional),
         ("add_key", format!("lockhouse-{pid}"), optional),
         ("keyring", String::new(), optional),
+        ("user_namespace", String::new(), namespaces),
+        ("cloned_user_namespace", String::new(), namespaces),
+        ("thread", String::new(), ALL_SERVERS),
         ("own_settings", String::new(), ALL_SERVERS),
         ("own_child", String::new(), ALL_SERVERS),
     ];
@@ -218,6 +234,42 @@ fn a_confined_server_has_only_its_configured_permissions() {
         }
     }
     drop(sockets);
+    table.finish();
+}
+
+/// Whether this host lets this account create user namespaces.
+fn has_user_namespaces() -> bool {
+    Command::new("unshare").args(["--user", "true"]).status().is_ok_and(|status| status.success())
+}
+
+/// A browser's own sandbox needs user namespaces; nothing else is permitted with them.
+#[test]
+fn user_namespaces_are_permitted_by_their_key_only() {
+    let lockhouse = Lockhouse::new();
+    let secret = lockhouse.file("secret", "SEKRET");
+    let sandbox = |server: &str| {
+        let permits = server == "networked";
+        (server != "free").then(|| json!({"read": [python().1, program()], "write": [], "network": false, "user_namespaces": permits}))
+    };
+    let lockhouse = configured(lockhouse, sandbox);
+    let permitted = if has_user_namespaces() { WITH_NETWORK } else { [Refused; 3] };
+    let mut table = Table::new("servers with and without user_namespaces");
+    for (server, column) in SERVERS.iter().zip(0..) {
+        for (what, target, expected) in [
+            ("user_namespace", String::new(), permitted),
+            ("cloned_user_namespace", String::new(), permitted),
+            ("thread", String::new(), ALL_SERVERS),
+            ("own_child", String::new(), ALL_SERVERS),
+            ("read", secret.display().to_string(), ONLY_UNCONFINED),
+        ] {
+            let code =
+                format!("from mcp_tools.{server} import attempt\nattempt(what='{what}', target='{target}')");
+            let answer = lockhouse.answer("python", &code);
+            let outcome = if answer["value"] == "done" { Done } else { Refused };
+            let expected = expected[column];
+            table.row(format!("{server}: {what}: {expected:?}"), ensure(outcome == expected, &answer));
+        }
+    }
     table.finish();
 }
 

@@ -48,6 +48,48 @@ async fn a_secret_from_a_placeholder_in_an_argument_is_redacted() {
     drop(session);
 }
 
+/// A server that prints its environment in an encoding shows no secret, neither in its log nor in an error.
+#[test]
+fn a_secret_in_another_encoding_is_redacted() {
+    const PRINTS: &str = "\
+import base64, json, os, sys, urllib.parse
+value = os.environ['TOKEN']
+texts = [value, json.dumps(value), json.dumps(value, ensure_ascii=False), repr(value), ascii(value), repr(value.encode()),
+    urllib.parse.quote(value), urllib.parse.quote(value, safe=''), urllib.parse.quote_plus(value), value.encode().hex(),
+    value.encode().hex().upper()]
+texts += [base64.b64encode((before + value + 'tail').encode()).decode() for before in ['', 'a', 'ab', 'abc']]
+texts += [base64.urlsafe_b64encode((before + value).encode()).decode() for before in ['', 'a', 'ab', 'abc']]
+for number, text in enumerate(texts): print(f'form {number}: <{text}>', file=sys.stderr)
+print('control: <unrelated>', file=sys.stderr)
+sys.exit(1)";
+    let secret = "hunter2/ž?&+\\\"'canary~";
+    let lockhouse = Lockhouse::new();
+    let script = lockhouse.file("server.py", PRINTS);
+    lockhouse.file("token", secret);
+    let config = format!(
+        "[servers.x]\ncommand = \"python3\"\nargs = [{script:?}]\nenv = {{ TOKEN = \"${{file:{}}}\" }}\n",
+        lockhouse.path("token").display()
+    );
+    let lockhouse = lockhouse.config(&config);
+    let tried = server(&lockhouse, &["test", "x"]);
+    let log = server(&lockhouse, &["logs", "x"]);
+    let forms: Vec<&str> =
+        log.stdout.lines().filter_map(|line| line.split_once(" form ")).map(|(_, form)| form).collect();
+    // The server is started more than once.
+    assert!(forms.len() >= 19, "{log:?}");
+    assert!(log.stdout.contains("<unrelated>"), "{log:?}");
+    for form in &forms {
+        let shown = form.split_once('<').unwrap().1;
+        // What is left around the value is the text around it, which the server printed in base64.
+        let left: String = shown.replace("[redacted TOKEN]", "").replace(['\'', '"', 'b', '>', '='], "");
+        assert!(shown.contains("[redacted TOKEN]") && left.len() <= 8, "{form}");
+    }
+    assert!(
+        !tried.transcript().contains("canary") && tried.transcript().contains("[redacted TOKEN]"),
+        "{tried:?}"
+    );
+}
+
 #[test]
 fn the_last_lines_are_shown_with_control_characters_escaped() {
     let lockhouse = Lockhouse::new().server("fixture", &[]);

@@ -35,7 +35,9 @@ impl PolicyFile {
     /// Whether this process may write the policy file and its directory.
     pub fn is_writable(&self) -> bool {
         let (path, directory) = self.target();
-        access(&path, AccessFlags::W_OK).is_ok() && access(&directory, AccessFlags::W_OK).is_ok()
+        text_files::write_target(&self.0).is_ok()
+            && access(&path, AccessFlags::W_OK).is_ok()
+            && access(&directory, AccessFlags::W_OK).is_ok()
     }
 
     /// Replaces the text of the policy file. Fails if the current text is not `before`. During a replacement, a lock on
@@ -43,6 +45,7 @@ impl PolicyFile {
     pub fn replace(&self, before: &str, after: &str) -> Result<(), PolicyFileError> {
         let (path, directory) = self.target();
         let unwritable = |source| PolicyFileError::Unwritable { path: path.clone(), source };
+        text_files::write_target(&self.0).map_err(unwritable)?;
         let lock = std::fs::File::open(&directory).map_err(unwritable)?;
         let _lock =
             Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| unwritable(error.into()))?;

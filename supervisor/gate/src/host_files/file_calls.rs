@@ -8,9 +8,7 @@ use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{Failure, FailureCode};
 use serde_json::{Map, Value, json};
 
-use super::file_system::{self, FileError, FileFacts, open_file};
-use super::new_file::NewFile;
-use super::new_folder::make_folder;
+use super::file_system::{self, FileError, FileFacts};
 use super::{Access, HostFiles};
 use crate::failures::{failure, invalid_arguments};
 use crate::staged_file::StagedContent;
@@ -111,7 +109,7 @@ pub(crate) fn perform(
             read_piece(files, real, offset, length, bytes_max).map_err(about)?
         }
         FileCall::Stat => {
-            let facts = file_system::stat(real).map_err(about)?;
+            let facts = file_system::stat(real, &files.reserved_places()).map_err(about)?;
             if !files.shows(real, &facts) {
                 return Err(about(FileError::NotFound));
             }
@@ -120,8 +118,8 @@ pub(crate) fn perform(
             result
         }
         FileCall::List => {
-            let listed =
-                file_system::list(real, ENTRIES_MAX, |name, facts| files.shows(&real.join(name), facts));
+            let shows = |name: &str, facts: &FileFacts| files.shows(&real.join(name), facts);
+            let listed = file_system::list(real, ENTRIES_MAX, &files.reserved_places(), shows);
             let (entries, is_cut) = listed.map_err(about)?;
             let entry = |(name, facts): &(String, FileFacts)| {
                 let mut entry = facts_json(facts);
@@ -130,11 +128,11 @@ pub(crate) fn perform(
             };
             json!({"path": path, "entries": entries.iter().map(entry).collect::<Value>(), "cut": is_cut})
         }
-        FileCall::MakeFolder => json!({"path": path, "created": make_folder(real).map_err(about)?}),
+        FileCall::MakeFolder => json!({"path": path, "created": files.make_folder(real).map_err(about)?}),
         FileCall::Write { content: Content::Whole(content), replaces } => {
             let bytes = content.len() as u64;
             require_size(files, bytes).map_err(about)?;
-            let mut file = NewFile::create(real, replaces.as_deref()).map_err(about)?;
+            let mut file = files.create_file(real, replaces.as_deref()).map_err(about)?;
             file.write(&content).and_then(|()| file.finish()).map_err(about)?;
             json!({"path": path, "bytes": bytes})
         }
@@ -148,12 +146,13 @@ pub(crate) fn perform(
 /// Writes a file whose content has arrived in pieces, and returns the result of the call as JSON. `replaces` is as in
 /// [`FileCall::Write`]. Blocks.
 pub(crate) fn write_staged(
+    files: &HostFiles,
     content: &StagedContent,
     path: &str,
     replaces: Option<&str>,
 ) -> Result<Vec<u8>, Failure> {
     let write = || -> Result<(), FileError> {
-        let mut file = NewFile::create(Path::new(path), replaces)?;
+        let mut file = files.create_file(Path::new(path), replaces)?;
         content.each_piece(|piece| file.write(piece))?;
         file.finish()
     };
@@ -185,7 +184,7 @@ fn read_piece(
     length: Option<usize>,
     bytes_max: usize,
 ) -> Result<Value, FileError> {
-    let (file, total) = open_file(path, files.settings().file_bytes)?;
+    let (file, total) = files.open_file(path)?;
     // Base64 has four characters for three bytes; the rest of the result is short, apart from the path.
     let most = bytes_max.saturating_sub(8 * 1024) / 4 * 3;
     let left = usize::try_from(total.saturating_sub(offset)).unwrap_or(usize::MAX);
@@ -211,6 +210,7 @@ pub(crate) fn file_failure(path: &str, error: &FileError) -> Failure {
     let code = match error {
         FileError::NotFound | FileError::NoFolder => FailureCode::NotFound,
         FileError::TooLarge { .. } => FailureCode::ResultTooLarge,
+        FileError::Reserved => FailureCode::Denied,
         _ => FailureCode::ToolFailed,
     };
     failure(code, format!("{path}: {error}"))

@@ -14,6 +14,8 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, open, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 
+use super::reserved_places::ReservedPlaces;
+
 /// Why a file of this machine cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
@@ -40,6 +42,8 @@ pub(crate) enum FileError {
     ReadOnly,
     #[error("it has other names (hard links), from which a new file would be cut off")]
     HardLinked,
+    #[error("no program can use files of the kernel and of Lockhouse itself")]
+    Reserved,
     #[error("the user of Lockhouse has no permission for it")]
     NoPermission,
     #[error("there is no space left for it")]
@@ -101,15 +105,21 @@ pub(super) fn facts(status: &FileStat) -> Option<FileFacts> {
 }
 
 /// Opens the folder that contains `path`, and returns it with the last component. `path` is absolute and has no links.
-pub(super) fn open_parent(path: &Path) -> Result<(OwnedFd, &OsStr), FileError> {
+pub(super) fn open_parent<'p>(
+    path: &'p Path,
+    reserved: &ReservedPlaces,
+) -> Result<(OwnedFd, &'p OsStr), FileError> {
     let name = path.file_name().ok_or(FileError::IsFolder)?;
-    Ok((open_folder(path.parent().unwrap_or(Path::new("/")))?, name))
+    let folder = open_folder(path.parent().unwrap_or(Path::new("/")), reserved)?;
+    reserved.check_name(&folder, name)?;
+    Ok((folder, name))
 }
 
-/// Opens a folder by an absolute path without links.
-fn open_folder(path: &Path) -> Result<OwnedFd, FileError> {
+/// Opens a folder by an absolute path without links. Neither the folder nor one on the path may be reserved.
+fn open_folder(path: &Path, reserved: &ReservedPlaces) -> Result<OwnedFd, FileError> {
     let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let mut folder = open("/", flags, Mode::empty())?;
+    reserved.check_folder(&folder)?;
     for component in path.components() {
         match component {
             Component::RootDir => {}
@@ -119,6 +129,7 @@ fn open_folder(path: &Path) -> Result<OwnedFd, FileError> {
                     Errno::ENOTDIR if is_link(&folder, name) => FileError::Changed,
                     errno => errno.into(),
                 })?;
+                reserved.check_folder(&folder)?;
             }
             _ => return Err(FileError::Changed),
         }
@@ -131,15 +142,22 @@ fn is_link(folder: &OwnedFd, name: &OsStr) -> bool {
     status.is_ok_and(|status| status.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFLNK.bits())
 }
 
+/// Whether the file or folder at a path without links is reserved. It need not exist.
+pub(crate) fn is_reserved(path: &Path, reserved: &ReservedPlaces) -> bool {
+    matches!(stat(path, reserved), Err(FileError::Reserved))
+}
+
 /// Opens a regular file of at most `most` bytes, and returns it with its size. Does not wait for a pipe, and opens no
 /// device.
-pub(crate) fn open_file(path: &Path, most: u64) -> Result<(File, u64), FileError> {
-    let (parent, name) = open_parent(path)?;
+pub(crate) fn open_file(path: &Path, most: u64, reserved: &ReservedPlaces) -> Result<(File, u64), FileError> {
+    let (parent, name) = open_parent(path, reserved)?;
     // Opening a device can have effects, so the kind is checked before the file is opened, and again afterwards.
     regular_size(&fstatat(&parent, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)?;
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
     let file = openat(&parent, name, flags, Mode::empty())?;
-    let bytes = regular_size(&fstat(&file)?)?;
+    let status = fstat(&file)?;
+    let bytes = regular_size(&status)?;
+    reserved.check_file(&status)?;
     match bytes > most {
         true => Err(FileError::TooLarge { bytes, most }),
         false => Ok((File::from(file), bytes)),
@@ -155,26 +173,32 @@ fn regular_size(status: &FileStat) -> Result<u64, FileError> {
 }
 
 /// Returns what is known about the file or folder at a path.
-pub(crate) fn stat(path: &Path) -> Result<FileFacts, FileError> {
+pub(crate) fn stat(path: &Path, reserved: &ReservedPlaces) -> Result<FileFacts, FileError> {
     let status = match path.parent() {
-        None => fstat(open_folder(path)?)?,
+        None => fstat(open_folder(path, reserved)?)?,
         Some(_) => {
-            let (parent, name) = open_parent(path)?;
+            let (parent, name) = open_parent(path, reserved)?;
             fstatat(&parent, name, AtFlags::AT_SYMLINK_NOFOLLOW)?
         }
     };
-    facts(&status).ok_or(FileError::NotRegular)
+    let facts = facts(&status).ok_or(FileError::NotRegular)?;
+    match facts.is_folder {
+        true => drop(open_folder(path, reserved)?),
+        false => reserved.check_file(&status)?,
+    }
+    Ok(facts)
 }
 
 /// Returns the names in a folder for which `is_shown` returns true for the name and its facts, sorted by name, and
-/// whether names were left out because there are more than `most`. Links, devices and names that are not UTF-8 are
-/// omitted.
+/// whether names were left out because there are more than `most`. Links, devices, reserved places and names that are not
+/// UTF-8 are omitted.
 pub(crate) fn list(
     path: &Path,
     most: usize,
+    reserved: &ReservedPlaces,
     is_shown: impl Fn(&str, &FileFacts) -> bool,
 ) -> Result<(Vec<(String, FileFacts)>, bool), FileError> {
-    let folder = open_folder(path)?;
+    let folder = open_folder(path, reserved)?;
     // The magic link of the open folder leads to this folder, whatever happens to its path meanwhile.
     let entries = std::fs::read_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()))?;
     let mut shown = Vec::new();
@@ -184,6 +208,9 @@ pub(crate) fn list(
         let Some(name) = name.to_str() else { continue };
         let Ok(status) = fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) else { continue };
         let Some(facts) = facts(&status).filter(|facts| is_shown(name, facts)) else { continue };
+        if reserved.check_entry(&folder, name.as_ref(), &status).is_err() {
+            continue;
+        }
         is_cut = shown.len() == most;
         if is_cut {
             break;
@@ -193,3 +220,6 @@ pub(crate) fn list(
     shown.sort_by(|one, other| one.0.cmp(&other.0));
     Ok((shown, is_cut))
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,7 @@ use nix::sys::stat::{FileStat, Mode, fchmod, fstat, fstatat};
 use nix::unistd::{AccessFlags, Gid, Uid, UnlinkatFlags, faccessat, fchown, unlinkat};
 
 use super::file_system::{FileError, facts, open_parent};
+use super::reserved_places::ReservedPlaces;
 
 /// The end of the last year that a time can be written with, in seconds since 1970.
 const LAST_SECOND: u64 = 253_402_300_799;
@@ -32,8 +33,8 @@ pub(super) struct NewFile {
 
 /// Describes the regular file at a path without links: another text stands for another file, or for another content.
 /// `None` if there is no such file. Blocks.
-pub(crate) fn describe_existing(path: &Path) -> Option<String> {
-    let (folder, name) = open_parent(path).ok()?;
+pub(super) fn describe_existing(path: &Path, reserved: &ReservedPlaces) -> Option<String> {
+    let (folder, name) = open_parent(path, reserved).ok()?;
     describe(&existing(&folder, name).ok()??)
 }
 
@@ -83,9 +84,14 @@ impl NewFile {
     /// Begins to write the file at `path`, whose folder must exist. A regular file with this name is replaced at the
     /// end; the new one has its mode and its owner. `replaces` describes the file that is expected there, as in
     /// [`describe_existing`].
-    pub(super) fn create(path: &Path, replaces: Option<&str>) -> Result<Self, FileError> {
-        let (folder, name) = open_parent(path).map_err(FileError::of_folder)?;
+    pub(super) fn create(
+        path: &Path,
+        replaces: Option<&str>,
+        reserved: &ReservedPlaces,
+    ) -> Result<Self, FileError> {
+        let (folder, name) = open_parent(path, reserved).map_err(FileError::of_folder)?;
         let old = existing(&folder, name)?;
+        old.iter().try_for_each(|old| reserved.check_file(old))?;
         require_replaceable(&folder, name, old.as_ref(), replaces)?;
         let temporary = format!(".lockhouse-{}", uuid::Uuid::now_v7().simple());
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;

@@ -6,7 +6,7 @@ use lockhouse_gate::{Approval, ApprovalQuestion, ApproverAnswer, ApproverDecisio
 use tokio::sync::mpsc;
 
 use super::keyboard::Keyboard;
-use crate::cli::terminal::sanitize;
+use crate::cli::terminal::{sanitize, sanitize_lines};
 
 /// A message from the supervisor with the process id `supervisor`. `message` is `None` when the supervisor has
 /// disconnected.
@@ -102,7 +102,7 @@ impl TerminalPrompt {
         let Some((supervisor, ask)) = self.pending.front() else { return };
         let by = ask.client.as_ref().map(|client| format!(", for {client}")).unwrap_or_default();
         let head = format!("── Lockhouse {supervisor}{by}, run {} ──", ask.execution);
-        eprint!("{}", sanitize(&format!("\n{head}\n{}{}", ask.text, ask.scopes_text)));
+        eprint!("{}", sanitize_lines(&format!("\n{head}\n{}{}", ask.text, ask.scopes_text)));
         // Input typed before the question was shown must not count as an answer to it.
         self.keyboard.discard_input();
         eprint!("Approve? [{}] ", choices(ask));

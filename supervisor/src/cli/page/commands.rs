@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
-use crate::cli::terminal::sanitize;
+use crate::cli::terminal::sanitize_lines;
 use crate::config::Files;
 
 /// Maximum number of commands at one time. Further ones wait.
@@ -41,10 +41,8 @@ pub(super) struct CommandOutput {
 
 impl Commands {
     pub(super) fn new(files: &Files) -> std::io::Result<Self> {
-        let named = files.config.iter().map(|path| ("--config", path));
-        let named = named.chain(files.policy.iter().map(|path| ("--policy", path)));
-        let named = named.chain(files.servers.iter().map(|path| ("--servers", path)));
-        let files = named.flat_map(|(option, path)| [option.into(), path.clone().into_os_string()]).collect();
+        let files = files.options().flat_map(|(option, value)| [option.into(), value.into_os_string()]);
+        let files = files.collect();
         Ok(Self { program: std::env::current_exe()?, files, permits: Semaphore::new(COMMANDS_MAX) })
     }
 
@@ -75,7 +73,7 @@ impl Commands {
             let stdout = stdout
                 .ok_or_else(|| failed("its output is too long for the page: run it yourself".into()))?;
             let stderr = stderr.unwrap_or_default();
-            Ok(CommandOutput { status: status.code(), stdout, stderr: sanitize(stderr.trim()) })
+            Ok(CommandOutput { status: status.code(), stdout, stderr: sanitize_lines(stderr.trim()) })
         };
         let elapsed = |_| failed(format!("it did not end within {} s", timeout.as_secs()));
         tokio::time::timeout(timeout, running).await.unwrap_or_else(|error| Err(elapsed(error)))

@@ -4,8 +4,11 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use lockhouse_base::text_files::write_target;
+
 /// Writes a policy file, readable only by its owner. Replaces an existing file only with `force`.
 pub(in crate::cli) fn write(path: &Path, text: &str, force: bool) -> std::io::Result<()> {
+    write_target(path)?;
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         std::fs::create_dir_all(directory)?;
     }

@@ -4,6 +4,7 @@
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use lockhouse_base::text_files::write_target;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::config::{Settings, managed_directory};
@@ -51,6 +52,7 @@ impl ManagedDirectory {
         }
         let path = managed_directory().ok_or(EnvironmentError::NoDirectory)?;
         let failed = |source| EnvironmentError::File { path: path.clone(), source };
+        write_target(&path).map_err(failed)?;
         std::fs::DirBuilder::new().recursive(true).mode(0o755).create(&path).map_err(failed)?;
         let directory = std::fs::File::open(&path).map_err(failed)?;
         let lock = Flock::lock(directory, FlockArg::LockExclusiveNonblock);

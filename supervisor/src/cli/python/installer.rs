@@ -10,7 +10,7 @@ use tokio::process::Command;
 use super::lock_file::{self, LockError};
 use super::package_index;
 use super::uv_settings::{SOURCE_VARIABLES, source_setting};
-use crate::cli::terminal::sanitize;
+use crate::cli::terminal::sanitize_lines;
 use crate::config::{PackageSpec, find_program};
 
 /// Maximum number of characters of an installer's output that an error shows.
@@ -246,7 +246,7 @@ fn last_lines(output: &Output) -> String {
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let lines: Vec<&str> = all.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     let last = lines[lines.len().saturating_sub(OUTPUT_LINES_MAX)..].join("\n");
-    sanitize(&last.chars().take(OUTPUT_CHARS_MAX).collect::<String>())
+    sanitize_lines(&last.chars().take(OUTPUT_CHARS_MAX).collect::<String>())
 }
 
 #[cfg(test)]

@@ -117,5 +117,5 @@ fn format_names(tools: &[String]) -> String {
 }
 
 fn print_line(key: &str, value: &str) {
-    println!("  {key:23}{}", sanitize(value).replace('\n', " "));
+    println!("  {key:23}{}", sanitize(&value.replace('\n', " ")));
 }

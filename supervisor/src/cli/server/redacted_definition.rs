@@ -56,10 +56,13 @@ fn stdio(command: &ServerCommand, written: &UnresolvedServer) -> Map<String, Val
     if let Some(directory) = &command.directory {
         described.insert("cwd".into(), directory.display().to_string().into());
     }
-    if let Some(Confinement { profile, read, write, network }) = &command.confinement {
+    if let Some(Confinement { profile, read, write, network, user_namespaces }) = &command.confinement {
         let mut sandbox = json!({"read": read, "write": write, "network": *network != Network::None});
         if let Some(profile) = profile {
             sandbox["profile"] = profile.as_str().into();
+        }
+        if *user_namespaces {
+            sandbox["user_namespaces"] = true.into();
         }
         described.insert("sandbox".into(), sandbox);
     }

@@ -183,5 +183,5 @@ fn report_stop(connection: &Connection, took: Duration, steps: &mut Steps) {
 
 /// Converts untrusted text to one line without control characters.
 fn one_line(text: &str) -> String {
-    sanitize(text).replace('\n', " ")
+    sanitize(&text.replace('\n', " "))
 }

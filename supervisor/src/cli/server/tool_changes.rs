@@ -18,7 +18,7 @@ use similar::TextDiff;
 use super::{find, load};
 use crate::cli::command_audit_log::CommandAuditLog;
 use crate::cli::confirmation::ask_yes_no;
-use crate::cli::terminal::{for_stdout, sanitize};
+use crate::cli::terminal::{for_stdout, sanitize, sanitize_lines};
 use crate::cli::{DIGEST_IS_STALE, UNAVAILABLE, USAGE, print_error};
 use crate::config::Files;
 
@@ -161,7 +161,7 @@ fn print_changes(review: &ToolReview) {
             (ToolChange::NotComparable, None) => println!("{tool}: current definition:"),
             (_, None) => println!("{tool}: new since the tools were accepted:"),
         }
-        println!("{}", sanitize(&unified_diff(change)));
+        println!("{}", sanitize_lines(&unified_diff(change)));
     }
     if !review.removed.is_empty() {
         let (count, named) =
@@ -186,8 +186,7 @@ fn accept_command(files: &Files, offered: &OfferedTools) -> String {
     let mut words = vec!["lockhouse".into(), "server".into(), "accept".into(), name.to_string()];
     words.extend(only.iter().map(ToString::to_string));
     words.extend(["--digest".to_owned(), review.digest.clone()]);
-    let named = files.config.iter().map(|path| ("--config", path));
-    for (option, path) in named.chain(files.servers.iter().map(|path| ("--servers", path))) {
+    for (option, path) in files.options().filter(|(option, _)| *option != "--policy") {
         words.extend([option.to_owned(), shell_quote(&path.display().to_string())]);
     }
     words.join(" ")

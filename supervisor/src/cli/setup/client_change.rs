@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lockhouse_base::text_files::replace;
+use lockhouse_base::text_files::{replace, write_target};
 use lockhouse_policies::Source;
 
 use super::journal::{Change, Journal};
@@ -68,7 +68,8 @@ impl ClientFile {
         journal: &mut Journal,
     ) -> Result<(), ConfigError> {
         // A symbolic link is kept: its target is changed.
-        let path = std::fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let path = write_target(&self.path);
+        let path = path.map_err(|source| ConfigError::Unwritable { path: self.path.clone(), source })?;
         let source = read_or_empty(&path)?;
         let Some(changed) = self.change(&source, start, environment)? else { return Ok(()) };
         let before = path.exists().then_some(source.text.as_str());

@@ -10,6 +10,7 @@ use lockhouse_upstream::{ConfinementProfile, ServerDefinition, ServerLimits, Sto
 use super::Arguments;
 use super::client_change::ClientFile;
 use super::inventory::{Found, Inventory, counted};
+use super::server_start::Attempt;
 use crate::cli::confirmation::{NoAnswer, ask_no_yes, ask_valid, ask_yes_no, words};
 use crate::cli::import::candidate::Candidate;
 use crate::cli::init::{choose_mode, targets};
@@ -117,10 +118,13 @@ impl<'i> Decisions<'i> {
         self.servers.iter().map(|server| server.candidate).collect()
     }
 
-    /// Takes the sandbox out of the entry of a server.
-    pub(super) fn leave_sandbox_out(&mut self, name: &ServerName) {
+    /// Changes the sandbox in the entry of a server to that with which it started.
+    pub(super) fn change_sandbox(&mut self, name: &ServerName, started: Attempt) {
         let servers = self.servers.iter_mut().filter(|server| server.name == name);
-        servers.for_each(|server| server.entry.set_sandbox(None));
+        servers.for_each(|server| match started {
+            Attempt::UserNamespaces => server.entry.permit_user_namespaces(),
+            Attempt::NoSandbox => server.entry.set_sandbox(None),
+        });
     }
 
     /// Leaves servers where they are: neither adds them to the configuration, nor moves them.

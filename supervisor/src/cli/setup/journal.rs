@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use lockhouse_base::directories;
 use lockhouse_base::files::{create_private_directory, read_bounded, replace_durably};
+use lockhouse_base::text_files::write_target;
 use lockhouse_policies::Source;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
@@ -185,7 +186,9 @@ fn directory() -> Result<PathBuf, ConfigError> {
         path: "setup".into(),
         reason: "there is no state directory for it: set HOME or XDG_STATE_HOME".into(),
     };
-    Ok(state.ok_or_else(missing)?.join("setup"))
+    let directory = state.ok_or_else(missing)?.join("setup");
+    write_target(&directory).map_err(|source| unwritable(&directory, source))?;
+    Ok(directory)
 }
 
 fn unwritable(path: &Path, source: io::Error) -> ConfigError {

@@ -1,5 +1,5 @@
 //! Starts each server once for `lockhouse setup`, before it is taken over: new servers in the sandbox, and those that do
-//! not list their tools in it once more without.
+//! not list their tools in it once more: with user namespaces if they seem to need them, and finally without the sandbox.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,13 +21,16 @@ use crate::config::{self, ConfigError, Environment, Settings};
 /// of a server with npx or uvx downloads its packages into caches of its own.
 const START_MAX: Duration = Duration::from_secs(90);
 
+/// Words, in lower case, of servers that need user namespaces, such as those of Chromium and bubblewrap.
+const NAMESPACE_SIGNS: [&str; 4] = ["namespace", "unshare", "no usable sandbox", "operation not permitted"];
+
 /// How one server started.
 pub(super) struct StartResult {
     tools: usize,
     time: Option<Duration>,
     /// Whether the server was started in the sandbox. `None` for a server without a process.
     confined: Option<bool>,
-    /// Why the server did not start in the sandbox, if it was tried.
+    /// Why the server did not start in the sandbox as it was proposed, if it was tried.
     refusal: Option<String>,
     /// Why the server did not start at all.
     pub(super) error: Option<String>,
@@ -42,8 +45,8 @@ pub(super) struct StartResults {
 }
 
 impl StartResults {
-    /// Starts the configured servers and those that are taken over. Takes the sandbox out of the entries of servers
-    /// that start only without it. Returns `None` if nothing can be started, after the reason was printed.
+    /// Starts the configured servers and those that are taken over. Sets in the entries of servers what they need to start:
+    /// user namespaces in the sandbox, or no sandbox. Returns `None` if nothing can be started, after the reason was printed.
     pub(super) async fn obtain(
         settings: &Settings,
         decisions: &mut Decisions<'_>,
@@ -67,25 +70,26 @@ impl StartResults {
         if !results.start(settings, first).await {
             return Ok(None);
         }
-        let failed =
-            |name: &ServerName| results.servers.get(name).is_some_and(|result| result.error.is_some());
-        let again: BTreeMap<_, _> = definitions
-            .into_iter()
-            .filter(|(name, definition)| failed(name) && is_confined(definition) == Some(true))
-            .map(|(name, definition)| (name, without_sandbox(definition)))
-            .collect();
-        let refusals: Vec<(ServerName, Option<String>)> = again
-            .keys()
-            .map(|name| (name.clone(), results.servers.get(name).and_then(|result| result.error.clone())))
-            .collect();
-        if !again.is_empty() && !results.start(settings, again).await {
-            return Ok(None);
-        }
-        for (name, refusal) in refusals {
-            if let Some(result) = results.servers.get_mut(&name) {
-                result.refusal = refusal;
+        for attempt in [Attempt::UserNamespaces, Attempt::NoSandbox] {
+            let failed = results.servers.iter().filter_map(|(name, result)| {
+                let refusal = result.error.clone().filter(|error| attempt.may_help(error))?;
+                Some((name.clone(), result.refusal.clone().unwrap_or(refusal)))
+            });
+            let refusals: BTreeMap<ServerName, String> = failed.collect();
+            let again = definitions.iter().filter(|(name, definition)| {
+                refusals.contains_key(name) && is_confined(definition) == Some(true)
+            });
+            let again: BTreeMap<_, _> =
+                again.map(|(name, definition)| (name.clone(), attempt.changed(definition.clone()))).collect();
+            let names: Vec<ServerName> = again.keys().cloned().collect();
+            if !again.is_empty() && !results.start(settings, again).await {
+                return Ok(None);
+            }
+            for name in names {
+                let Some(result) = results.servers.get_mut(&name) else { continue };
+                result.refusal = refusals.get(&name).cloned();
                 if result.error.is_none() {
-                    decisions.leave_sandbox_out(&name);
+                    decisions.change_sandbox(&name, attempt);
                 }
             }
         }
@@ -141,9 +145,37 @@ impl StartResults {
         println!("\n{}\n", table::render(&["server", "tools", "time", "sandbox", "error"], &rows));
         for (name, result) in &self.servers {
             if let Some(refusal) = result.refusal.as_ref().filter(|_| result.error.is_none()) {
-                show_refusal(name, refusal, path);
+                show_refusal(name, refusal, result.confined == Some(true), path);
             }
         }
+    }
+}
+
+/// A further attempt to start a server that did not list its tools in the sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// In the sandbox, with user namespaces.
+    UserNamespaces,
+    NoSandbox,
+}
+
+impl Attempt {
+    /// Whether the attempt may succeed after this error. Each one may take as long as the first start.
+    fn may_help(self, error: &str) -> bool {
+        let error = error.to_lowercase();
+        self == Self::NoSandbox || NAMESPACE_SIGNS.iter().any(|sign| error.contains(sign))
+    }
+
+    fn changed(self, mut definition: ServerDefinition) -> ServerDefinition {
+        if let Endpoint::Stdio(command) = &mut definition.endpoint {
+            match self {
+                Self::UserNamespaces => {
+                    command.confinement.iter_mut().for_each(|it| it.user_namespaces = true)
+                }
+                Self::NoSandbox => command.confinement = None,
+            }
+        }
+        definition
     }
 }
 
@@ -177,9 +209,16 @@ impl StartResult {
     }
 }
 
-/// Tells why a server runs without the sandbox, and which setting may change that. The path is what the server said, so
-/// the user must judge it.
-fn show_refusal(name: &ServerName, refusal: &str, path: &Path) {
+/// Tells why a server does not run in the sandbox as it was proposed, and which setting may change that. The path is what
+/// the server said, so the user must judge it.
+fn show_refusal(name: &ServerName, refusal: &str, is_confined: bool, path: &Path) {
+    if is_confined {
+        println!(
+            "{name} runs in the sandbox with user_namespaces = true, which lets it use more of the kernel. Without that, it did not list its tools: {}",
+            sanitize(refusal)
+        );
+        return;
+    }
     println!("{name} runs without a sandbox. In it, it did not list its tools: {}", sanitize(refusal));
     let grant = match refused_path(refusal) {
         Some(refused) => format!(
@@ -201,11 +240,4 @@ fn is_confined(definition: &ServerDefinition) -> Option<bool> {
         Endpoint::Stdio(command) => Some(command.confinement.is_some()),
         Endpoint::Http(_) => None,
     }
-}
-
-fn without_sandbox(mut definition: ServerDefinition) -> ServerDefinition {
-    if let Endpoint::Stdio(command) = &mut definition.endpoint {
-        command.confinement = None;
-    }
-    definition
 }

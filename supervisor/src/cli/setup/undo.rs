@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use lockhouse_audit::digest::sha256_hex;
 use lockhouse_base::directories;
-use lockhouse_base::text_files::{read_source, replace};
+use lockhouse_base::text_files::{read_source, replace, write_target};
 use lockhouse_policies::{Diagnostics, Source};
 
 use super::journal::{Change, Journal, Secret, Step};
@@ -101,7 +101,7 @@ fn describe(step: &Step) -> String {
 /// Takes one change back. An error means that the file is as it was.
 fn take_back(journal: &Journal, step: &Step) -> Result<Outcome, String> {
     // The file may have become a symbolic link since, whose target is then changed.
-    let path = std::fs::canonicalize(&step.path).unwrap_or_else(|_| step.path.clone());
+    let path = write_target(&step.path).map_err(|error| error.to_string())?;
     let text = |name: &String| journal.copy(step, name).map_err(|error| error.to_string());
     let before = step.before.as_ref().map(text).transpose()?;
     let after = text(&step.after)?;

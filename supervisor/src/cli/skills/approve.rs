@@ -7,7 +7,7 @@ use similar::TextDiff;
 
 use super::parse_name;
 use crate::cli::confirmation::Confirmation;
-use crate::cli::terminal::sanitize;
+use crate::cli::terminal::sanitize_lines;
 use crate::cli::{UNAVAILABLE, USAGE, print_error};
 
 /// The number of unchanged lines that are shown before and after each change, when a draft is compared with
@@ -30,7 +30,7 @@ pub(super) fn approve(skills: &Skills, name: &str, confirmation: Confirmation) -
         }
         ExitCode::from(USAGE)
     })?;
-    print!("{}", sanitize(&describe_draft(skills, &draft)));
+    print!("{}", sanitize_lines(&describe_draft(skills, &draft)));
     if !confirmation.confirm(&format!("Allow code to import {name}, version {}?", draft.version)) {
         return Ok(ExitCode::SUCCESS);
     }

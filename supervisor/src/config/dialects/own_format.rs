@@ -223,7 +223,8 @@ fn confinement(fields: Fields<'_>) -> Result<Option<Confinement>, SkipReason> {
         (None, Some(ConfinementProfile::Default)) => Network::Internet,
         (Some(false), _) | (None, None) => Network::None,
     };
-    Ok(Some(Confinement { profile, read: paths("read")?, write: paths("write")?, network }))
+    let user_namespaces = sandbox.flag("user_namespaces")?.unwrap_or_default();
+    Ok(Some(Confinement { profile, read: paths("read")?, write: paths("write")?, network, user_namespaces }))
 }
 
 fn http(fields: Fields<'_>) -> Result<Option<EntryUrl>, SkipReason> {

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
 
+use super::SandboxPlaces;
 use super::program::program_files;
 use super::protected_paths::{Place, ProtectedPaths};
 use crate::definition::ServerCommand;
@@ -49,8 +50,10 @@ pub struct Withheld {
     pub reason: &'static str,
 }
 
-const CONTAINS_PROTECTED: &str = "it contains keys, credentials or settings of other programs";
-const IS_PROTECTED: &str = "it is a place of keys, credentials or settings of other programs";
+const CONTAINS_PROTECTED: &str =
+    "it contains keys, credentials or settings of other programs, or files of Lockhouse itself";
+const IS_PROTECTED: &str =
+    "it is a place of keys, credentials or settings of other programs, or of files of Lockhouse itself";
 const MISSING: &str =
     "it does not exist, and its folder is not granted as a whole; name a file in a folder of its own instead";
 const NOT_REPLACEABLE: &str = "the server may change the file, but not replace it by a new one, because its folder is not granted as a \
@@ -60,13 +63,12 @@ const SOCKET: &str = "it is a socket; `network = true` permits Unix sockets";
 const TOO_MANY: &str = "the configuration names too many paths";
 
 impl NamedPaths {
-    /// Finds the paths. `home` is the home directory, without symbolic links; `folder` is the server's own folder,
-    /// which is granted anyway.
-    pub(super) fn find(command: &ServerCommand, home: Option<&Path>, folder: Option<&Path>) -> Self {
+    /// Finds the paths. `home` is the home directory, without symbolic links. The server's own folder is granted anyway.
+    pub(super) fn find(command: &ServerCommand, home: Option<&Path>, places: &SandboxPlaces) -> Self {
         let directory = command.directory.clone().or_else(|| std::env::current_dir().ok());
         let mut finder = Finder {
-            protected: ProtectedPaths::new(home),
-            covered: folder.map(Path::to_owned).into_iter().collect(),
+            protected: ProtectedPaths::new(home, &places.own),
+            covered: places.folder.iter().cloned().collect(),
             found: Self::default(),
         };
         let mut named: Vec<Candidate> = candidates(command, home, directory.as_deref())
@@ -112,9 +114,12 @@ impl Finder {
 
     fn add_existing(&mut self, path: &Path, metadata: &Metadata, purpose: Use) {
         let Ok(resolved) = std::fs::canonicalize(path) else { return };
-        let place = self.protected.place(&resolved);
         let is_only_read =
             purpose == Use::Search || resolved.starts_with("/etc") || !is_changeable(&resolved);
+        let place = match is_only_read {
+            true => self.protected.place(&resolved),
+            false => self.protected.place_to_change(&resolved),
+        };
         if metadata.file_type().is_socket() {
             self.withhold(path, SOCKET);
         } else if metadata.is_dir() {
@@ -155,8 +160,9 @@ impl Finder {
 
     fn may_grant_parent(&self, path: &Path) -> bool {
         let parent = path.parent().and_then(|parent| std::fs::canonicalize(parent).ok());
-        parent
-            .is_some_and(|parent| self.protected.place(&parent) == Place::Elsewhere && is_changeable(&parent))
+        parent.is_some_and(|parent| {
+            self.protected.place_to_change(&parent) == Place::Elsewhere && is_changeable(&parent)
+        })
     }
 
     fn grant_parent(&mut self, path: &Path) {

@@ -8,7 +8,7 @@
 
 use std::io;
 
-use super::bpf::{self, ALLOWED, HEAD, UNKNOWN, answer, argument, equals, refused, sock_filter, when};
+use super::bpf::{self, ALLOWED, HEAD, UNKNOWN, and, answer, argument, equals, refused, sock_filter, when};
 
 const REFUSED: u32 = refused(libc::EPERM);
 
@@ -90,15 +90,40 @@ const NOT_WITH: [(libc::c_long, u32, u32); 5] = [
     (libc::SYS_ioctl, 1, SIOCSPGRP),
 ];
 
-/// Permanently installs the seccomp filter that protects other processes from this process. Requires `no_new_privs`.
-/// The filter also refuses signals to the process `supervisor`, because Landlock before ABI 6 does not restrict
-/// signals.
-pub(super) fn install(supervisor: nix::unistd::Pid) -> io::Result<()> {
-    bpf::install(&program(supervisor.as_raw()))
+/// Refuses new user namespaces, in which a process has all capabilities, and joining any namespace. `clone3` has its flags
+/// behind a pointer that no filter can read; libc falls back to clone.
+#[rustfmt::skip] // One instruction a line.
+const NO_USER_NAMESPACES: [sock_filter; 16] = [
+    when(equals(libc::SYS_clone3 as u32), 0, 1),
+    answer(UNKNOWN),
+    when(equals(libc::SYS_setns as u32), 0, 1),
+    answer(REFUSED),
+    when(equals(libc::SYS_unshare as u32), 0, 5),
+    argument(0),
+    and(libc::CLONE_NEWUSER as u32),
+    when(equals(0), 1, 0),
+    answer(REFUSED),
+    HEAD[3],
+    when(equals(libc::SYS_clone as u32), 0, 5),
+    argument(0),
+    and(libc::CLONE_NEWUSER as u32),
+    when(equals(0), 1, 0),
+    answer(REFUSED),
+    HEAD[3],
+];
+
+/// Permanently installs the seccomp filter that protects other processes, and without `user_namespaces` the kernel, from
+/// this process. Requires `no_new_privs`. The filter also refuses signals to the process `supervisor`, because Landlock
+/// before ABI 6 does not restrict signals.
+pub(super) fn install(supervisor: nix::unistd::Pid, user_namespaces: bool) -> io::Result<()> {
+    bpf::install(&program(supervisor.as_raw(), user_namespaces))
 }
 
-fn program(supervisor: i32) -> Vec<sock_filter> {
+fn program(supervisor: i32, user_namespaces: bool) -> Vec<sock_filter> {
     let mut program = HEAD.to_vec();
+    if !user_namespaces {
+        program.extend(NO_USER_NAMESPACES);
+    }
     for (calls, verdict) in [(&NEVER[..], REFUSED), (&ABSENT[..], UNKNOWN)] {
         for call in calls {
             program.extend([when(equals(*call as u32), 0, 1), answer(verdict)]);
@@ -150,7 +175,7 @@ mod tests {
     #[test]
     fn what_reaches_other_processes_is_refused_and_all_else_is_not() {
         const SUPERVISOR: i32 = 4711;
-        let program = program(SUPERVISOR);
+        let program = program(SUPERVISOR, true);
         let own = |number, arguments: [u32; 3]| own(&program, number, &arguments);
         NEVER.iter().for_each(|call| assert_eq!(own(*call, [0, 0, 0]), REFUSED, "{call}"));
         ABSENT.iter().for_each(|call| assert_eq!(own(*call, [0, 0, 0]), UNKNOWN, "{call}"));
@@ -190,5 +215,33 @@ mod tests {
             assert!(named.contains(&number) || own(number, [7, 7, 7]) == ALLOWED, "call {number}");
         }
         check_other_numbers(&program);
+    }
+
+    #[test]
+    fn user_namespaces_are_refused_by_every_way_and_other_namespaces_and_threads_are_not() {
+        let (refusing, permitting) = (program(4711, false), program(4711, true));
+        let user = libc::CLONE_NEWUSER as u32;
+        let thread = (libc::CLONE_VM | libc::CLONE_FS | libc::CLONE_THREAD) as u32;
+        for (call, flags, expected) in [
+            (libc::SYS_unshare, user, REFUSED),
+            (libc::SYS_unshare, user | libc::CLONE_NEWNET as u32, REFUSED),
+            (libc::SYS_unshare, libc::CLONE_NEWNS as u32, ALLOWED),
+            (libc::SYS_unshare, libc::CLONE_FILES as u32, ALLOWED),
+            (libc::SYS_clone, user | libc::SIGCHLD as u32, REFUSED),
+            (libc::SYS_clone, libc::SIGCHLD as u32, ALLOWED),
+            (libc::SYS_clone, thread, ALLOWED),
+            (libc::SYS_clone3, 0, UNKNOWN),
+            (libc::SYS_setns, 3, REFUSED),
+        ] {
+            assert_eq!(own(&refusing, call, &[flags, user, 0]), expected, "{call} {flags:#x}");
+            assert_eq!(own(&permitting, call, &[flags, user, 0]), ALLOWED, "{call} {flags:#x}");
+        }
+        let named = [libc::SYS_unshare, libc::SYS_clone, libc::SYS_clone3, libc::SYS_setns];
+        for number in (0..600).filter(|number| !named.contains(number)) {
+            let arguments = [u32::MAX, user, 0];
+            let expected = own(&permitting, number, &arguments);
+            assert_eq!(own(&refusing, number, &arguments), expected, "call {number}");
+        }
+        check_other_numbers(&refusing);
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use lockhouse_base::files::create_private_directory;
 
 use super::named_paths::NamedPaths;
-use super::{ConfineError, Grants, runtime_paths};
+use super::{ConfineError, Grants, SandboxPlaces, runtime_paths};
 use crate::definition::{Confinement, ServerCommand};
 
 /// The directories in the server's own folder, and the environment variables that name them. Each server has caches of
@@ -46,11 +46,12 @@ pub(super) fn extend(
     grants: &mut Grants,
     command: &ServerCommand,
     confinement: &Confinement,
+    places: &SandboxPlaces,
     folder: &Path,
 ) -> Result<(), ConfineError> {
     let home = std::env::var_os("HOME").map(PathBuf::from).as_deref().and_then(resolved_home);
     let settings = runtime_paths::runner_settings(&command.program, home.as_deref(), &confinement.read)?;
-    let NamedPaths { read, write, withheld: _ } = NamedPaths::find(command, home.as_deref(), Some(folder));
+    let NamedPaths { read, write, withheld: _ } = NamedPaths::find(command, home.as_deref(), places);
     grants.read.extend(runtime_paths::existing(home.as_deref()));
     grants.read.extend(settings);
     grants.read.extend(read);
@@ -62,9 +63,9 @@ pub(super) fn extend(
 }
 
 /// Returns the paths in the command, working directory and environment variables of a server, with the permissions that
-/// the profile `default` gives for them. `home` is the home directory, and `folder` the server's own folder.
-pub fn profile_paths(command: &ServerCommand, home: Option<&Path>, folder: Option<&Path>) -> NamedPaths {
-    NamedPaths::find(command, home.and_then(resolved_home).as_deref(), folder)
+/// the profile `default` gives for them. `home` is the home directory.
+pub fn profile_paths(command: &ServerCommand, home: Option<&Path>, places: &SandboxPlaces) -> NamedPaths {
+    NamedPaths::find(command, home.and_then(resolved_home).as_deref(), places)
 }
 
 /// Returns the home directory without symbolic links. `None` for an account without one.

@@ -60,7 +60,8 @@ impl RefusalNotice {
     /// advice has the line that grants its folder.
     pub(crate) fn advice(&self, text: &str) -> String {
         let general = format!(
-            "it is confined by `sandbox` in {}: `read` and `write` of that key grant further paths, and `network = true` all sockets",
+            "it is confined by `sandbox` in {}: `read` and `write` of that key grant further paths, `network = true` all sockets, and `user_namespaces = true` \
+             user namespaces, as for the sandbox of a browser",
             self.origin
         );
         match refused_path(text)
@@ -103,6 +104,7 @@ fn sandbox_key(confinement: &Confinement, folder: &Path) -> String {
         ("read", list(&mut confinement.read.iter().map(PathBuf::as_path))),
         ("write", list(&mut { write })),
         ("network", network),
+        ("user_namespaces", confinement.user_namespaces.then(|| "true".to_owned())),
     ];
     let parts = parts.into_iter().filter_map(|(name, value)| Some(format!("{name} = {}", value?)));
     format!("sandbox = {{ {} }}", parts.collect::<Vec<_>>().join(", "))

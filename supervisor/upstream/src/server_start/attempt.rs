@@ -67,7 +67,7 @@ impl Attempt<'_> {
             let checked = check_program(&command.program, requirement).await;
             checked.map_err(|error| StartFailure::new(error.to_string()))?;
         }
-        let mut process = ServerProcess::start(command, self.server.sandbox.folder.as_deref())
+        let mut process = ServerProcess::start(command, &self.server.sandbox.places)
             .map_err(|error| StartFailure::new(format!("cannot start {:?}: {error}", command.program)))?;
         self.server.status.send_modify(|status| status.spawn_time = Some(self.begun.elapsed()));
         let Some((stdin, stdout, stderr)) = process.streams() else {

@@ -1,8 +1,15 @@
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use super::super::new_file::NewFile;
 use super::*;
+
+/// Looks up no reserved places.
+fn none() -> ReservedPlaces {
+    ReservedPlaces::look_up(Arc::default())
+}
 
 fn folder() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a directory");
@@ -18,8 +25,8 @@ fn only_regular_files_within_the_limit_are_opened() {
     symlink("a", root.join("l")).expect("a link");
     nix::unistd::mkfifo(&root.join("p"), Mode::S_IRUSR).expect("a pipe");
     let _socket = std::os::unix::net::UnixListener::bind(root.join("s")).expect("a socket");
-    let error = |path: &Path| open_file(path, 3).expect_err("an error").to_string();
-    let (mut file, bytes) = open_file(&root.join("a"), 3).expect("a file");
+    let error = |path: &Path| open_file(path, 3, &none()).expect_err("an error").to_string();
+    let (mut file, bytes) = open_file(&root.join("a"), 3, &none()).expect("a file");
     let mut text = String::new();
     file.read_to_string(&mut text).expect("text");
     assert_eq!((text.as_str(), bytes), ("abc", 3));
@@ -40,12 +47,12 @@ fn a_link_in_the_path_is_not_followed() {
     std::fs::create_dir(root.join("d")).expect("a directory");
     std::fs::write(root.join("d/a"), "abc").expect("a file");
     symlink("d", root.join("l")).expect("a link");
-    assert!(open_file(&root.join("d/a"), 9).is_ok());
-    assert!(matches!(open_file(&root.join("l/a"), 9), Err(FileError::Changed)));
-    assert!(matches!(stat(&root.join("l/a")), Err(FileError::Changed)));
-    assert!(matches!(list(&root.join("l"), 9, |_, _| true), Err(FileError::Changed)));
-    assert!(matches!(NewFile::create(&root.join("l/b")), Err(FileError::Changed)));
-    assert!(matches!(NewFile::create(&root.join("l")), Err(FileError::NotRegular)));
+    assert!(open_file(&root.join("d/a"), 9, &none()).is_ok());
+    assert!(matches!(open_file(&root.join("l/a"), 9, &none()), Err(FileError::Changed)));
+    assert!(matches!(stat(&root.join("l/a"), &none()), Err(FileError::Changed)));
+    assert!(matches!(list(&root.join("l"), 9, &none(), |_, _| true), Err(FileError::Changed)));
+    assert!(matches!(NewFile::create(&root.join("l/b"), None, &none()), Err(FileError::Changed)));
+    assert!(matches!(NewFile::create(&root.join("l"), None, &none()), Err(FileError::NotRegular)));
 }
 
 #[test]
@@ -56,12 +63,12 @@ fn a_folder_is_listed_without_links_and_up_to_a_limit() {
     }
     symlink("a", root.join("l")).expect("a link");
     let names = |most| {
-        let (entries, is_cut) = list(&root, most, |name, _| name != "c").expect("a list");
+        let (entries, is_cut) = list(&root, most, &none(), |name, _| name != "c").expect("a list");
         (entries.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), is_cut)
     };
     assert_eq!(names(9), (vec!["a".to_owned(), "b".to_owned()], false));
     assert!(names(1).1);
-    let facts = stat(&root.join("a")).expect("facts");
+    let facts = stat(&root.join("a"), &none()).expect("facts");
     assert_eq!((facts.is_folder, facts.bytes), (false, 1));
 }
 
@@ -69,14 +76,14 @@ fn a_folder_is_listed_without_links_and_up_to_a_limit() {
 fn a_new_file_appears_whole_or_not_at_all() {
     let (_folder, root) = folder();
     let path = root.join("a");
-    let mut new = NewFile::create(&path).expect("a file");
+    let mut new = NewFile::create(&path, None, &none()).expect("a file");
     new.write(b"abc").expect("written");
     assert!(!path.exists());
     drop(new);
     assert_eq!(std::fs::read_dir(&root).expect("a directory").count(), 0);
     std::fs::write(&path, "old").expect("a file");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).expect("a mode");
-    let mut new = NewFile::create(&path).expect("a file");
+    let mut new = NewFile::create(&path, None, &none()).expect("a file");
     new.write(b"new").expect("written");
     new.finish().expect("finished");
     assert_eq!(std::fs::read(&path).expect("a file"), b"new");
@@ -103,7 +110,7 @@ fn a_link_that_is_put_in_the_place_of_a_folder_never_leads_elsewhere() {
         });
         let (mut inside, mut refused) = (0, 0);
         while (inside == 0 || refused == 0) || inside + refused < 2_000 {
-            match open_file(&root.join("in/a"), 99) {
+            match open_file(&root.join("in/a"), 99, &none()) {
                 Ok((mut file, _)) => {
                     let mut text = String::new();
                     file.read_to_string(&mut text).expect("text");

@@ -47,7 +47,7 @@ impl EngineProcess {
             true => Some(settings.setup(files, policy, &program).map_err(|error| error.to_string())?),
             false => None,
         };
-        let files = absolute_paths(files).map_err(described)?;
+        let files = files.absolute().map_err(described)?;
         Ok(Self { files, program, initial: Arc::new(Mutex::new(initial)) })
     }
 
@@ -124,15 +124,11 @@ impl EngineProcess {
 
     /// Starts the process, and returns what it reports.
     async fn start(&self, setup: &Setup) -> std::io::Result<String> {
-        let Files { config, policy, servers, expose } = &self.files;
+        let expose = self.files.expose.as_str();
         let mut command = Command::new(&self.program);
-        command.arg("engine").arg("--detach").args(["--setup", &setup.digest, "--expose", expose.as_str()]);
-        for (option, paths) in
-            [("--config", config.as_slice()), ("--policy", policy.as_slice()), ("--servers", servers)]
-        {
-            for path in paths {
-                command.arg(option).arg(path);
-            }
+        command.arg("engine").arg("--detach").args(["--setup", &setup.digest, "--expose", expose]);
+        for (option, value) in self.files.options() {
+            command.arg(option).arg(value);
         }
         command.env_clear().envs(setup.variables.iter().cloned()).current_dir(&setup.directory);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -146,17 +142,6 @@ impl EngineProcess {
         }
         Ok(report)
     }
-}
-
-/// Returns the same files with absolute paths, since the engine may run in another directory.
-fn absolute_paths(files: &Files) -> std::io::Result<Files> {
-    let absolute = |path: &PathBuf| std::path::absolute(path);
-    Ok(Files {
-        config: files.config.as_ref().map(absolute).transpose()?,
-        policy: files.policy.as_ref().map(absolute).transpose()?,
-        servers: files.servers.iter().map(absolute).collect::<Result<_, _>>()?,
-        expose: files.expose,
-    })
 }
 
 /// Waits until an engine accepts clients that another process has started. Returns `None` if it does not within half a

@@ -10,7 +10,7 @@ use toml_edit::{Array, InlineTable, Table, value};
 use url::Url;
 
 use super::Arguments;
-use crate::config::{looks_secret, profile_table, replace_secrets, replace_secrets_in_arguments};
+use crate::config::{looks_secret, replace_secrets, replace_secrets_in_arguments, sandbox_table};
 
 /// The upstream server that `lockhouse server add` adds.
 pub(super) struct NewServer {
@@ -123,7 +123,7 @@ impl NewServer {
                     table["cwd"] = value(directory.display().to_string());
                 }
                 if let Some(profile) = sandbox {
-                    table["sandbox"] = profile_table(*profile);
+                    table["sandbox"] = sandbox_table(*profile, false);
                 }
             }
             Target::Http { url_text, headers, .. } => {

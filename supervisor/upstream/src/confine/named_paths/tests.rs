@@ -1,5 +1,7 @@
 use std::os::unix::fs::symlink;
 
+use lockhouse_base::own_places::OwnPlaces;
+
 use super::*;
 
 /// Creates a home directory with these files. A name that ends with a slash is a directory.
@@ -25,7 +27,13 @@ fn find(home: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> NamedP
         environment: environment.iter().map(|(name, text)| ((*name).to_owned(), absolute(text))).collect(),
         ..ServerCommand::default()
     };
-    NamedPaths::find(&command, Some(home), Some(&home.join("own")))
+    let own = OwnPlaces {
+        files: [home.join("project/lockhouse.toml"), home.join("tool/token")].into(),
+        folders: [home.join("log/audit")].into(),
+        code: [home.join("venv")].into(),
+    };
+    let places = SandboxPlaces { folder: Some(home.join("own")), own: own.into() };
+    NamedPaths::find(&command, Some(home), &places)
 }
 
 /// The granted and withheld paths relative to the home directory, in three sorted lists.
@@ -100,6 +108,42 @@ fn each_named_path_gets_what_its_kind_needs() {
     assert_eq!(found, expected.map(|paths| paths.into_iter().map(str::to_owned).collect::<Vec<_>>()));
 }
 
+/// The files in force are protected, wherever they are: `find` names some.
+#[test]
+fn a_folder_with_files_of_lockhouse_is_not_granted() {
+    let files = [
+        "project/lockhouse.toml",
+        "project/data/a.txt",
+        "tool/token",
+        "tool/server.py",
+        "log/audit/1.jsonl",
+        "log/other/x",
+        "venv/bin/lockhouse",
+        "venv/lib/python3.11/site.py",
+    ];
+    let (_directory, home) = home_with(&files);
+    for (argument, read, write, withheld) in [
+        ("~/project", vec![], vec![], vec!["project"]),
+        ("~/project/data", vec!["project/data"], vec!["project/data"], vec![]),
+        ("~/project/lockhouse.toml", vec!["project/lockhouse.toml"], vec![], vec![]),
+        ("~/project/new.db", vec![], vec![], vec!["project/new.db"]),
+        ("~/tool/server.py", vec!["tool/server.py"], vec![], vec![]),
+        ("~/log", vec![], vec![], vec!["log"]),
+        ("~/log/audit", vec![], vec![], vec!["log/audit"]),
+        ("~/log/other", vec!["log/other"], vec!["log/other"], vec![]),
+        ("~/venv", vec![], vec![], vec!["venv"]),
+        ("~/venv/bin/lockhouse", vec!["venv/bin/lockhouse"], vec![], vec![]),
+    ] {
+        let found = relative(&home, &find(&home, &[argument], &[]));
+        let expected: [Vec<String>; 3] =
+            [read, write, withheld].map(|paths| paths.into_iter().map(str::to_owned).collect());
+        assert_eq!(found, expected, "{argument}");
+    }
+    // A server may read and execute packages beside Lockhouse's own.
+    let read = relative(&home, &find(&home, &[], &[("PYTHONPATH", "~/venv/lib")]));
+    assert_eq!(read[0], ["venv/lib"]);
+}
+
 #[test]
 fn links_and_files_that_a_server_could_have_made_grant_nothing() {
     let (_directory, home) = home_with(&["private/x.txt", "granted/", "linked/venv/bin/python"]);
@@ -124,7 +168,7 @@ fn links_and_files_that_a_server_could_have_made_grant_nothing() {
         directory,
         ..ServerCommand::default()
     };
-    let read = |directory| NamedPaths::find(&command(directory), Some(&home), None).read;
+    let read = |directory| NamedPaths::find(&command(directory), Some(&home), &SandboxPlaces::default()).read;
     assert!(read(None).contains(&home.join("private")));
     assert!(!read(Some(home.join("linked"))).contains(&home.join("private")));
 }
