@@ -12,9 +12,7 @@ use serde_json::{Map, Value, json};
 use super::code_server::files_tool;
 use super::denials::denial_failure;
 use super::failures::failure;
-use super::host_files::{
-    Content, FileCall, HostFiles, file_failure, perform, require_size, write_staged,
-};
+use super::host_files::{Content, FileCall, HostFiles, file_failure, perform, require_size, write_staged};
 use super::result_files::media_type;
 use super::run_files::{GivenFile, RETURNED_MAX, RunFiles};
 use super::schema::run_blocking;

@@ -9,9 +9,7 @@ use lockhouse_protocol::{Failure, FailureCode};
 
 use super::attempt::CallAttempt;
 use crate::failures::{failure, invalid_arguments};
-use crate::host_files::{
-    Access, FileCall, HostFiles, PathRefusal, ResolvedPath, make_content_readable,
-};
+use crate::host_files::{Access, FileCall, HostFiles, PathRefusal, ResolvedPath, make_content_readable};
 use crate::schema::run_blocking;
 use crate::symlinks;
 
@@ -33,7 +31,8 @@ pub(super) async fn with_target_path(
     let slot = &attempt.requester.files.slot;
     let resolve = move || {
         let resolved = server.resolve(access, &path)?;
-        let existing = (access == Access::Write).then(|| server.describe_existing(Path::new(&resolved.target)));
+        let existing =
+            (access == Access::Write).then(|| server.describe_existing(Path::new(&resolved.target)));
         Ok((resolved, existing.flatten()))
     };
     let (ResolvedPath { written, target }, replaces) = match run_blocking(slot, RESOLVE_TIMEOUT, resolve)

@@ -21,7 +21,7 @@ const LAST_SECOND: u64 = 253_402_300_799;
 /// A file that is being written. Its content becomes visible under its name at the end, all at once. If this value is
 /// dropped before, nothing remains.
 #[derive(Debug)]
-pub(super) struct NewFile {
+pub(crate) struct NewFile {
     folder: OwnedFd,
     name: OsString,
     temporary: String,
@@ -84,7 +84,7 @@ impl NewFile {
     /// Begins to write the file at `path`, whose folder must exist. A regular file with this name is replaced at the
     /// end; the new one has its mode and its owner. `replaces` describes the file that is expected there, as in
     /// [`describe_existing`].
-    pub(super) fn create(
+    pub(crate) fn create(
         path: &Path,
         replaces: Option<&str>,
         reserved: &ReservedPlaces,
@@ -115,12 +115,12 @@ impl NewFile {
         Ok(fchmod(&self.file, Mode::from_bits_truncate(old.st_mode & 0o777))?)
     }
 
-    pub(super) fn write(&mut self, piece: &[u8]) -> Result<(), FileError> {
+    pub(crate) fn write(&mut self, piece: &[u8]) -> Result<(), FileError> {
         Ok(self.file.write_all(piece)?)
     }
 
     /// Makes the file visible under its name.
-    pub(super) fn finish(mut self) -> Result<(), FileError> {
+    pub(crate) fn finish(mut self) -> Result<(), FileError> {
         let found = existing(&self.folder, &self.name)?;
         require_replaceable(&self.folder, &self.name, found.as_ref(), self.replaces.as_deref())?;
         renameat(&self.folder, self.temporary.as_str(), &self.folder, self.name.as_os_str())?;

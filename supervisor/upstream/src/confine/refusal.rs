@@ -105,6 +105,7 @@ fn sandbox_key(confinement: &Confinement, folder: &Path) -> String {
         ("write", list(&mut { write })),
         ("network", network),
         ("user_namespaces", confinement.user_namespaces.then(|| "true".to_owned())),
+        ("user_namespaces", confinement.user_namespaces.then(|| "true".to_owned())),
     ];
     let parts = parts.into_iter().filter_map(|(name, value)| Some(format!("{name} = {}", value?)));
     format!("sandbox = {{ {} }}", parts.collect::<Vec<_>>().join(", "))
@@ -173,9 +174,10 @@ mod tests {
                     write: vec!["/c".into()],
                     network: Network::All,
                     profile: None,
+                    user_namespaces: true,
                 },
                 refused,
-                r#"the key is sandbox = { read = ["/a b"], write = ["/c", "/srv/data"], network = true }"#,
+                r#"the key is sandbox = { read = ["/a b"], write = ["/c", "/srv/data"], network = true, user_namespaces = true }"#,
             ),
             (profile.clone(), "EACCES: permission denied, open '/x'", "`network = true` all sockets"),
             (profile, "no such file", "`network = true` all sockets"),
