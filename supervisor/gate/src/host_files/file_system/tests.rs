@@ -3,7 +3,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::super::new_file::NewFile;
+use super::super::new_file::{NewFile, describe_existing};
 use super::*;
 
 /// Looks up no reserved places.
@@ -83,7 +83,8 @@ fn a_new_file_appears_whole_or_not_at_all() {
     assert_eq!(std::fs::read_dir(&root).expect("a directory").count(), 0);
     std::fs::write(&path, "old").expect("a file");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).expect("a mode");
-    let mut new = NewFile::create(&path, None, &none()).expect("a file");
+    let old = describe_existing(&path, &none());
+    let mut new = NewFile::create(&path, old.as_deref(), &none()).expect("a file");
     new.write(b"new").expect("written");
     new.finish().expect("finished");
     assert_eq!(std::fs::read(&path).expect("a file"), b"new");
