@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on panics; tests print tables.
 
 mod citations;
+mod faults;
 mod layering;
 mod review;
 mod security;
