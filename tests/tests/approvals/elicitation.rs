@@ -18,7 +18,7 @@ async fn only_an_offered_answer_approves_and_the_error_names_the_actual_answer()
         ("execution", UserReply::Accept(json!({"scope": "execution"}))),
     ];
     let refused = [
-        ("decline", UserReply::Decline, "declined it"),
+        ("decline", UserReply::Decline, "declined at once"),
         ("cancel", UserReply::Cancel, "declined at once"),
         ("always, which is not offered", UserReply::Accept(json!({"scope": "always"})), "is not valid"),
         ("an unknown scope", UserReply::Accept(json!({"scope": "everything"})), "is not valid"),

@@ -328,7 +328,7 @@ async fn a_fence_leaves_the_positions_of_errors_as_submitted() {
         let hint = answer["error"]["hint"].as_str().unwrap_or_default();
         table.row(
             format!("{language}: {code:?}"),
-            ensure(hint.contains("without the Markdown fence"), &answer),
+            ensure(hint.contains("no ``` before and after it"), &answer),
         );
     }
     table.finish();

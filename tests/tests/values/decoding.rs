@@ -286,6 +286,11 @@ fn a_decoded_result_is_sent_as_text_only_where_the_schema_requires_it() {
             "ToolError: {tool}: {place} must be a string, and is a result that was decoded from JSON text and then changed: pass {function}"
         ))
     };
+    let refused = |by_name: &str, whole: &str| {
+        json!(format!(
+            "ToolError: note got its arguments as JSON text: pass them by name, {by_name}. If the text itself is meant: {whole}"
+        ))
+    };
     let mut table = Table::new("calls with a decoded result v");
     for (language, code, expected) in [
         ("python", "note(text=v)", written("note", json!({"text": text}))),
@@ -301,8 +306,20 @@ fn a_decoded_result_is_sent_as_text_only_where_the_schema_requires_it() {
         ("python", "v['text'] = 'y'\nnote(v)", changed("/text", "note", "json.dumps(value)")),
         (
             "python",
-            "v['text'] = 'y'\nnote(__import__('json').dumps(v))",
+            "v['text'] = 'y'\nnote(text=__import__('json').dumps(v))",
             written("note", json!({"text": "{\"urgent\": true, \"text\": \"y\"}"})),
+        ),
+        // Text does not name arguments either, whether it comes from a server or from the program.
+        ("python", "note(raw_text(v))", refused("note(urgent=...)", "note(text=text)")),
+        ("python", "note(__import__('json').dumps(v))", refused("note(urgent=...)", "note(text=text)")),
+        ("python", "note(text=raw_text(v))", written("note", json!({"text": text}))),
+        ("python", "call_tool('files.note', raw_text(v))", refused("note(urgent=...)", "note(text=text)")),
+        (
+            "python",
+            "call_tool(v)",
+            json!(
+                "ToolError: server name \"{ \\\"urgent\\\": true, \\\"text\\\": \\\"x\\\" }\" is not valid: use 1 to 128 of A-Z a-z 0-9 _ -"
+            ),
         ),
         (
             "python",
@@ -312,6 +329,8 @@ fn a_decoded_result_is_sent_as_text_only_where_the_schema_requires_it() {
         ("typescript", "files.note(v)", written("note", json!({"text": text}))),
         ("typescript", "files.note({ text: v })", written("note", json!({"text": text}))),
         ("typescript", "callTool('files', 'note', v)", written("note", json!({"text": text}))),
+        ("typescript", "files.note(rawText(v))", refused("note({ urgent: ... })", "note({ text: text })")),
+        ("typescript", "files.note({ text: rawText(v) })", written("note", json!({"text": text}))),
         (
             "typescript",
             "files.save_settings(v)",

@@ -213,7 +213,7 @@
     ["openai", "return the data, and judge it where this code was written"],
     ["@anthropic-ai", "return the data, and judge it where this code was written"],
     ["langchain", "return the data, and judge it where this code was written"],
-    ["@modelcontextprotocol", 'the servers are connected already: import from "mcp_tools/SERVER"'],
+    ...["@modelcontextprotocol", "mcp", "fastmcp"].map((name) => [name, 'the servers are connected already: import from "mcp_tools/SERVER"']),
     [".", "a program is alone: put the code into it"],
     ["..", "a program is alone: put the code into it"],
   ]);

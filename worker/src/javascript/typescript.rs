@@ -230,6 +230,8 @@ fn rewrite<'a>(
         modules::replace_dynamic_imports(program, builder);
     }
     if kind_of_code != CodeKind::Skill {
+        // In a session, a program may define a function for later ones.
+        let default_function = default_function.filter(|_| kind_of_code == CodeKind::Program);
         final_value::return_last_expression(program, default_function.as_deref(), builder);
     }
     Ok(())
