@@ -65,7 +65,7 @@ async fn a_grant_restricts_every_path_to_a_tool_and_permits_nothing_beyond_the_p
         (
             "servers outside the grant",
             json!(["files"]),
-            json!("there is no server \"files\"; there are: web"),
+            json!("there is no MCP server \"files\"; servers: web"),
         ),
     ] {
         let code = tries("[s['name'] for s in list_servers()]");

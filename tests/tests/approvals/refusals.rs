@@ -76,7 +76,7 @@ reported
     let answer = session.run_asking(code).await;
     let messages: Vec<&str> =
         answer["value"].as_array().unwrap().iter().filter_map(|message| message.as_str()).collect();
-    assert!(messages[..3].iter().all(|message| message.contains("declined it")), "{answer}");
+    assert!(messages[..3].iter().all(|message| message.contains("was declined at once")), "{answer}");
     assert!(messages[3].contains("were refused 3 times in a row in this execution"), "{answer}");
     // Three questions about each tool, and from then on only about the other tool, which the user declines and
     // approves in turn.

@@ -59,7 +59,7 @@ fn root_follows_no_link_of_another_account() {
             &["server", "add", "x", "--no-connect", "--", "/bin/true"],
             ("config/lockhouse/config.toml", "victim/config.toml"),
         ),
-        (&["policy", "allow", "x.y"], ("config/lockhouse/policy.toml", "victim/policy.toml")),
+        (&["policy", "allow", "x.y", "--unknown"], ("config/lockhouse/policy.toml", "victim/policy.toml")),
         (&["python", "add", "numpy"], ("state/lockhouse/python", "victim/environments")),
     ];
     for (arguments, (link, target)) in commands {

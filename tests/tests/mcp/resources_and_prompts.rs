@@ -102,7 +102,7 @@ async fn unknown_names_are_reported_with_suggestions() {
             "no server",
             "read_resource('fixtur', 'fixture://note')",
             "unknown_tool",
-            "there is no server fixtur",
+            "there is no MCP server 'fixtur'",
         ),
         (
             "a URI that is none",

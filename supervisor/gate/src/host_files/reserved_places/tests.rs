@@ -1,7 +1,7 @@
 use std::os::unix::fs::symlink;
 
 use super::super::file_system::{list, open_file, stat};
-use super::super::new_file::NewFile;
+use super::super::new_file::{NewFile, describe_existing};
 use super::*;
 
 /// A folder with Lockhouse's own files, and with others.
@@ -32,9 +32,11 @@ fn places(root: &Path) -> ReservedPlaces {
 fn permitted(root: &Path, name: &str) -> (bool, bool) {
     let (path, places) = (root.join(name), places(root));
     let read = open_file(&path, 99, &places);
-    let written = NewFile::create(&path, None, &places);
+    let replaces = describe_existing(&path, &places);
+    let written = NewFile::create(&path, replaces.as_deref(), &places);
     for error in [read.as_ref().err(), written.as_ref().err()].into_iter().flatten() {
-        assert!(matches!(error, FileError::Reserved | FileError::NotFound), "{name}: {error}");
+        let is_expected = matches!(error, FileError::Reserved | FileError::NotFound | FileError::HardLinked);
+        assert!(is_expected, "{name}: {error}");
     }
     (read.is_ok(), written.is_ok())
 }
@@ -87,14 +89,15 @@ fn hard_links_to_own_files_are_refused_and_other_hard_links_are_not() {
     let (_folder, root) = files();
     let link = |from: &str, to: &str| std::fs::hard_link(root.join(from), root.join(to)).expect("a link");
     link("data/a.csv", "data/free/other");
-    assert_eq!(permitted(&root, "data/free/other"), (true, true));
+    // No file with other names is replaced, whoever owns it.
+    assert_eq!(permitted(&root, "data/free/other"), (true, false));
     link("data/config.toml", "data/free/config");
     link("data/audit/day/1.jsonl", "data/free/record");
     link("data/venv/lib/x.py", "data/free/x.py");
     for name in ["data/free/config", "data/free/record"] {
         assert_eq!(permitted(&root, name), (false, false), "{name}");
     }
-    assert_eq!(permitted(&root, "data/free/x.py"), (true, true), "code is no secret");
+    assert_eq!(permitted(&root, "data/free/x.py"), (true, false), "code is no secret");
     // A replaced file has another inode, and the former one is an ordinary file.
     std::fs::write(root.join("data/draft"), "new").expect("a file");
     std::fs::rename(root.join("data/draft"), root.join("data/config.toml")).expect("renamed");
