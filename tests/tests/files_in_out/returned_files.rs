@@ -42,7 +42,7 @@ async fn files_are_content_of_the_answer() {
         let line = content
             .iter()
             .filter_map(|block| block["text"].as_str())
-            .find(|text| text.starts_with("Files: "));
+            .find(|text| text.trim_start().starts_with("Files: "));
         table.row(
             format!("{language}: line"),
             ensure(line.is_some_and(|line| line.contains("a.csv (3 bytes, handle ")), line),
