@@ -7,7 +7,7 @@
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -25,8 +25,8 @@ const SEARCH_EVERY: Duration = Duration::from_millis(20);
 /// Maximum number of bytes of an environment that are searched for the mark.
 const ENVIRONMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// The pipe to the guard of this process. `None` before the first server starts, and after [`release`].
-static PIPE: Mutex<Option<ChildStdin>> = Mutex::new(None);
+/// The guard of this process, with the pipe to it. `None` before the first server starts, and after [`release`].
+static GUARD: Mutex<Option<Child>> = Mutex::new(None);
 
 /// Returns the mark of this process: its id and its start time, which no other process since the boot has.
 fn own_mark() -> io::Result<String> {
@@ -37,28 +37,29 @@ fn own_mark() -> io::Result<String> {
     Ok(format!("{}.{start}", std::process::id()))
 }
 
-/// Starts the guard of this process, if it does not run yet. Returns the mark for the environment of a server.
+/// Starts the guard of this process, if it does not run. Returns the mark for the environment of a server.
 ///
 /// # Errors
 /// Returns an error if the guard cannot be started. The server must not be started then.
 pub(super) fn start() -> io::Result<String> {
     let mark = own_mark()?;
-    let mut pipe = PIPE.lock();
+    let mut running = GUARD.lock();
+    let is_running = running.as_mut().is_some_and(|guard| matches!(guard.try_wait(), Ok(None)));
     // The executable of unit tests has no such command.
-    if pipe.is_none() && !cfg!(test) {
+    if !is_running && !cfg!(test) {
         // Not the path of the executable: a newer version may have replaced it.
         let mut guard = Command::new("/proc/self/exe");
         guard.arg0("lockhouse").args(["guard", &mark]).env_clear().current_dir("/").process_group(0);
         guard.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        // Reaped with all other children when this process ends.
-        *pipe = guard.spawn()?.stdin.take();
+        *running = Some(guard.spawn()?);
     }
     Ok(mark)
 }
 
 /// Ends the guard, which then ends what is left of the servers. Call it when the servers have been ended.
 pub fn release() {
-    PIPE.lock().take();
+    // Closes the pipe. The process is reaped with all other children of this one.
+    GUARD.lock().take();
 }
 
 /// The process `lockhouse guard`: waits until the process that started it ends, and then ends all processes with its mark.

@@ -30,13 +30,18 @@ pub(crate) struct Remains {
     pub(crate) shared_files: BTreeSet<PathBuf>,
 }
 
-/// Returns the zygotes of a server: its child processes except upstream servers.
+/// Returns the zygotes of a server: its child processes except upstream servers and the guard, which ends these.
 pub(crate) fn zygotes(server: u32) -> Vec<Process> {
-    children(server).into_iter().filter(|child| !is_upstream(child)).collect()
+    children(server).into_iter().filter(|child| !is_upstream(child) && !is_guard(child)).collect()
 }
 
 fn is_upstream(process: &Process) -> bool {
     process.command.contains("fixture-server")
+}
+
+/// Whether a process is the guard of a server: `lockhouse guard`.
+fn is_guard(process: &Process) -> bool {
+    process.command.starts_with("lockhouse guard ")
 }
 
 /// Returns the language of a zygote or a worker.
@@ -80,8 +85,8 @@ pub(super) fn nothing_runs(server: u32) -> Result<(), String> {
 }
 
 fn only_idle(server: u32) -> Result<(), String> {
-    let below = children(server);
-    let (upstreams, zygotes): (Vec<_>, Vec<_>) = below.into_iter().partition(is_upstream);
+    let upstreams: Vec<Process> = children(server).into_iter().filter(is_upstream).collect();
+    let zygotes = zygotes(server);
     let workers: Vec<Process> = zygotes.iter().flat_map(|zygote| children(zygote.pid)).collect();
     let of = |pid: u32| workers.iter().filter(|worker| worker.parent == pid).count();
     let zombies = zombies(server, &zygotes);
