@@ -88,7 +88,7 @@ fn correct_owner(part: &Path, owner: u32) -> String {
     let (own_name, owner, file) = (account_name(own.as_raw()), account_name(owner), part.display());
     match own.is_root() {
         true => format!(
-            "run `chown root {file}`, or name the account with `--trust-owner {owner}` if it may decide that"
+            "run `chown root {file}`, run Lockhouse as {owner}, or name the account with `--trust-owner {owner}`, if it may decide that"
         ),
         false => format!("run `sudo chown {own_name} {file}`"),
     }
