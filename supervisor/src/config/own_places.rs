@@ -72,14 +72,23 @@ fn named_files(
     Ok(named)
 }
 
-/// Returns the programs and libraries that Lockhouse consists of.
+/// Returns the programs and libraries that Lockhouse consists of. Of those that it looks for in several places, returns
+/// all places: a file in an earlier one would be used from the next start on.
 fn programs(document: &ConfigToml) -> impl Iterator<Item = PathBuf> {
     let interpreter = search_paths::python_interpreter(document.python.interpreter.as_deref()).ok();
     let extension = document.python.extension.as_deref();
-    let extension = search_paths::installed_file(extension, "liblockhouse_python.so", "").ok();
+    let extensions = search_paths::installed_candidates(extension, "liblockhouse_python.so");
     let worker = document.javascript.worker.as_deref();
-    let worker = search_paths::installed_file(worker, "lockhouse-worker", "").ok();
-    [std::env::current_exe().ok(), interpreter, extension, worker].into_iter().flatten()
+    let workers = search_paths::installed_candidates(worker, "lockhouse-worker");
+    let environment = interpreter.as_deref().and_then(virtual_environment);
+    let single = [std::env::current_exe().ok(), interpreter.clone(), environment].into_iter().flatten();
+    single.chain(extensions).chain(workers)
+}
+
+/// Returns the folder of the virtual environment that an interpreter belongs to: its modules run whenever it starts.
+fn virtual_environment(interpreter: &Path) -> Option<PathBuf> {
+    let folders = interpreter.ancestors().skip(1).take(2);
+    folders.into_iter().find(|folder| folder.join("pyvenv.cfg").is_file()).map(Path::to_owned)
 }
 
 /// Returns the directories of configuration, state, caches, logs, audit log, skills, sockets and credentials.

@@ -52,19 +52,24 @@ pub(crate) fn installed_file(
     name: &str,
     what: &'static str,
 ) -> Result<PathBuf, MissingProgram> {
+    let candidates = installed_candidates(configured, name);
+    let advice = "Install Lockhouse whole, or set its path in the configuration \
+                  (extension under [python], worker under [javascript]).";
+    first_existing(candidates, what, advice)
+}
+
+/// Returns the paths at which [`installed_file`] looks, in its order.
+pub(crate) fn installed_candidates(configured: Option<&Path>, name: &str) -> Vec<PathBuf> {
     let program = std::env::current_exe().unwrap_or_default();
     let bin = program.parent().unwrap_or(Path::new("/usr/bin"));
-    let candidates = match configured {
+    match configured {
         Some(path) => vec![path.to_owned()],
         None => vec![
             bin.join(name),
             bin.join("../lib/lockhouse").join(name),
             Path::new(SYSTEM_PROGRAMS).join(name),
         ],
-    };
-    let advice = "Install Lockhouse whole, or set its path in the configuration \
-                  (extension under [python], worker under [javascript]).";
-    first_existing(candidates, what, advice)
+    }
 }
 
 fn first_existing(

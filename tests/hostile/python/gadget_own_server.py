@@ -1,5 +1,5 @@
 # attack: have Lockhouse call itself
-# outcome: error there is no server lockhouse
+# outcome: error there is no MCP server 'lockhouse'
 # control: none: there is no MCP server outside
 
 from mcp_tools import call_tool

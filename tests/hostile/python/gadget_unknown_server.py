@@ -1,5 +1,5 @@
 # attack: make the library know a server that is not there
-# outcome: error there is no server planted
+# outcome: error there is no MCP server 'planted'
 # control: none: there is no MCP server outside
 
 import lockhouse_calls

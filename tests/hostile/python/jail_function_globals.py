@@ -8,5 +8,5 @@ import posix
 makedirs = getattr(os.makedirs, "__wrapped__", os.makedirs)
 names = makedirs.__globals__
 names["mkdir"] = posix.mkdir
-names["path"].exists = lambda path: True
+names.get("path", os.path).exists = lambda path: True
 makedirs("{DIR}/below")

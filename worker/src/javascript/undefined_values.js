@@ -7,7 +7,7 @@
   const LEVELS_MAX = 4;
 
   // The keys of the first object in a value that is undefined, or an object or array of undefined members; null for a value
-  // with content. Runs no code of the program, unless it is that of a proxy.
+  // with content. Runs no code of the program, unless it is that of a proxy or of a changed built-in; if that fails, the value counts as one with content.
   realm.undefinedKeys = (value) => {
     let first = [];
     const hasContent = (part, level) => {
@@ -21,13 +21,18 @@
       if (prototype !== objectPrototype && prototype !== null) return true;
       const names = keys(part);
       if (first.length === 0) first = names;
-      for (const name of names) {
-        const { value: member, get } = getOwnPropertyDescriptor(part, name) ?? {};
-        if (get || hasContent(member, level + 1)) return true;
+      for (let at = 0; at < names.length; at++) {
+        const described = getOwnPropertyDescriptor(part, names[at]);
+        if (!described || described.get || hasContent(described.value, level + 1)) return true;
       }
       return names.length === 0;
     };
-    return hasContent(value, 0) ? null : first;
+    try {
+      return hasContent(value, 0) ? null : first;
+    } catch {
+      // A proxy that refuses, or built-ins that the program has changed.
+      return null;
+    }
   };
 
   // A name without what may differ between languages: `Name`, `name` and `NAME` are equal, as are `nextCursor` and `next_cursor`.

@@ -31,9 +31,8 @@ pub(super) fn call_error(
         return CallError::new(FailureCode::UpstreamUnavailable, message);
     }
     if HttpError::is_session_lost(error) {
-        let message = format!(
-            "server {server} does not know the MCP session any more, and no new one could be begun; the call was not made"
-        );
+        let message =
+            format!("server {server} does not know the MCP session any more, and no new one could be begun");
         return CallError::new(FailureCode::UpstreamUnavailable, message);
     }
     match error {

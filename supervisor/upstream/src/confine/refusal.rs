@@ -105,7 +105,6 @@ fn sandbox_key(confinement: &Confinement, folder: &Path) -> String {
         ("write", list(&mut { write })),
         ("network", network),
         ("user_namespaces", confinement.user_namespaces.then(|| "true".to_owned())),
-        ("user_namespaces", confinement.user_namespaces.then(|| "true".to_owned())),
     ];
     let parts = parts.into_iter().filter_map(|(name, value)| Some(format!("{name} = {}", value?)));
     format!("sandbox = {{ {} }}", parts.collect::<Vec<_>>().join(", "))

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use reqwest::RequestBuilder;
 use rmcp::model::RequestId;
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::time::timeout;
 
 use super::exchange::HttpExchange;
@@ -21,6 +22,19 @@ const DELETE_TIMEOUT: Duration = Duration::from_secs(1);
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
 /// The words, in lower case, by which the text of an error names the session.
 const SESSION_WORDS: [&str; 2] = ["session", "initializ"];
+/// How the texts begin, in lower case and after `bad request: `, with which servers refuse a request before they carry it
+/// out, because they do not know its session. Any other text may be an echo of arguments, or the words of a tool.
+const REFUSALS: [&str; 9] = [
+    "invalid session",
+    "mcp-session-id",
+    "missing session id",
+    "no valid session",
+    "server not initialized",
+    "session expired",
+    "session not found",
+    "session terminated",
+    "unknown session",
+];
 /// The codes of errors that servers use for lost sessions. Errors of other codes with the id of the request answer it.
 const SESSION_CODES: [i32; 3] = [-32_000, -32_001, -32_600];
 
@@ -55,25 +69,34 @@ pub(super) fn session_loss(
         return None;
     }
     let Ok(Refusal { error, id }) = serde_json::from_str::<Refusal>(body) else {
-        return (is_expired || names_session(body)).then_some(SessionLoss::NotRun);
+        if is_expired || refuses_session(body) {
+            return Some(SessionLoss::NotRun);
+        }
+        return (has_session && names_session(body)).then_some(SessionLoss::Unclear);
     };
-    let names_session = names_session(&error.message);
-    if id.as_ref() == Some(request) {
+    let (names_session, refuses_session) = (names_session(&error.message), refuses_session(&error.message));
+    if id.as_ref().is_some_and(|id| is_same_id(id, request)) {
         let is_possible = SESSION_CODES.contains(&error.code) && (names_session || is_expired);
-        let loss = if is_expired && names_session { SessionLoss::NotRun } else { SessionLoss::Unclear };
+        let loss = if is_expired && refuses_session { SessionLoss::NotRun } else { SessionLoss::Unclear };
         return is_possible.then_some(loss);
     }
-    if is_expired || names_session {
+    if is_expired || refuses_session && SESSION_CODES.contains(&error.code) {
         return Some(SessionLoss::NotRun);
     }
-    (has_session && id.is_none()).then_some(SessionLoss::Unclear)
+    (has_session && (id.is_none() || names_session)).then_some(SessionLoss::Unclear)
+}
+
+/// Whether an id is that of a request, also if the server has changed a number to text.
+fn is_same_id(id: &Value, request: &RequestId) -> bool {
+    let text = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
+    text == request.to_string()
 }
 
 /// A response that is a JSON-RPC error.
 #[derive(Deserialize)]
 struct Refusal {
     error: RefusalError,
-    id: Option<RequestId>,
+    id: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -81,6 +104,12 @@ struct RefusalError {
     code: i32,
     #[serde(default)]
     message: String,
+}
+
+fn refuses_session(text: &str) -> bool {
+    let text = text.trim_start().to_lowercase();
+    let text = text.strip_prefix("bad request: ").unwrap_or(&text);
+    REFUSALS.iter().any(|refusal| text.starts_with(refusal))
 }
 
 fn names_session(text: &str) -> bool {
@@ -144,6 +173,11 @@ mod tests {
             (404, error("7", -32_001, "Session not found"), Some(NotRun), Some(Unclear)),
             (404, error("7", -32_000, "gone"), Some(Unclear), None),
             (400, error("null", -32_000, "no"), Some(Unclear), None),
+            (400, error("\"7\"", -32_000, no_session), Some(Unclear), Some(Unclear)),
+            // Words of a tool, and echoes of arguments: the request may have run.
+            (400, r#"{"error":"sent, but the browser session was closed"}"#.to_owned(), Some(Unclear), None),
+            (400, error("null", -32_000, "session_id=4: paid"), Some(Unclear), None),
+            (400, error("null", -1, "Session not found"), Some(Unclear), None),
             // Answers to the request.
             (400, error("7", -32_602, "no such session"), None, None),
             (404, error("7", -32_601, "no such method"), None, None),

@@ -127,7 +127,9 @@ impl Attempt<'_> {
         let notice = self.server.sandbox.notice.clone();
         let mut log = self.server.log.as_deref().map(ServerLog::new);
         last_lines.follow_edited(self.server.name.to_string(), stderr, move |line| {
-            let line: String = secrets.redact(line).chars().filter(|c| !c.is_control()).collect();
+            // First the control characters: without them, the pieces of a secret around one are together again.
+            let visible: String = line.chars().filter(|c| !c.is_control()).collect();
+            let line = secrets.redact(&visible);
             if let Some(log) = log.as_mut().filter(|_| !line.trim().is_empty()) {
                 log.write_line(&line);
             }

@@ -298,6 +298,8 @@ def _wrap(raw, mode, is_binary, buffering, text_options):
 
 def save_all():
     """Writes the files of the host that are still open, and raises the error of a file that was discarded and not written."""
+    if not _saved and not _lost:
+        return
     if _saved:
         flush_all()
     for raw in list(_saved):
