@@ -6,6 +6,7 @@
 //! if it differs, about the path as written), approvers see it, and it is opened without following any link.
 
 mod file_calls;
+mod file_error;
 mod file_system;
 mod new_file;
 mod new_folder;
@@ -25,7 +26,8 @@ use crate::symlinks::resolve_paths;
 pub(super) use file_calls::{
     Content, FileCall, file_failure, make_content_readable, perform, require_size, write_staged,
 };
-use file_system::{FileError, FileFacts};
+use file_error::FileError;
+use file_system::FileFacts;
 use new_file::NewFile;
 pub use pattern::{FilePattern, InvalidFilePattern};
 use reserved_places::ReservedPlaces;

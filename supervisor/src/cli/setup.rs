@@ -1,6 +1,7 @@
 //! `lockhouse setup`: takes the servers of AI clients over, writes a first policy, adds Lockhouse to the clients and
 //! tests the result, with one question for each decision. `lockhouse setup --undo` takes the changes back.
 
+mod attempt;
 mod client_change;
 mod decisions;
 mod first_policy;

@@ -37,6 +37,7 @@ use super::auth::TokenProvider;
 use super::connection_failure::FailureSignal;
 use super::definition::{HttpEndpoint, Proxy, ServerLimits};
 use super::http_error::{HttpError, HttpErrorKind};
+use super::http_proxy::with_proxy;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an unused TCP connection to a server is kept open. Servers on Node.js close an unused connection after five
@@ -133,19 +134,6 @@ fn connector(endpoint: &HttpEndpoint) -> reqwest::Result<reqwest::Client> {
         .referer(false)
         .redirect(redirects::policy(endpoint));
     with_proxy(builder, endpoint)?.build()
-}
-
-/// Lets the requests of a client for this endpoint go over the configured proxy.
-pub(super) fn with_proxy(
-    builder: reqwest::ClientBuilder,
-    endpoint: &HttpEndpoint,
-) -> reqwest::Result<reqwest::ClientBuilder> {
-    Ok(match &endpoint.proxy {
-        _ if endpoint.is_on_this_host() => builder.no_proxy(),
-        Proxy::Environment => builder,
-        Proxy::None => builder.no_proxy(),
-        Proxy::Address(proxy) => builder.proxy(reqwest::Proxy::all(proxy.clone())?),
-    })
 }
 
 /// Returns `HOST:PORT` of the endpoint for error messages. If an environment variable sets a proxy for it, `(VARIABLE

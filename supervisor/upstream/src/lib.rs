@@ -27,6 +27,7 @@ mod direct_request;
 mod elicitation_conversion;
 mod http;
 mod http_error;
+mod http_proxy;
 mod in_flight_calls;
 mod inbound_message;
 mod input_required;

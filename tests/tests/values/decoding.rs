@@ -317,9 +317,7 @@ fn a_decoded_result_is_sent_as_text_only_where_the_schema_requires_it() {
         (
             "python",
             "call_tool(v)",
-            json!(
-                "ToolError: server name \"{ \\\"urgent\\\": true, \\\"text\\\": \\\"x\\\" }\" is not valid: use 1 to 128 of A-Z a-z 0-9 _ -"
-            ),
+            json!("ToolError: '{ \"urgent\": true, \"text\": \"x\" }' names no tool; write 'server.tool'"),
         ),
         (
             "python",

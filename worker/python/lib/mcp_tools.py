@@ -130,7 +130,7 @@ def _split_name(name):
     mark = "__" if name.startswith("mcp__") else "."
     server, found, tool = name.removeprefix("mcp__").partition(mark)
     if not found:
-        raise ToolError("unknown_tool", f"{name!r} names no tool; write {_full_name_of(name) or 'server.tool, as in github.list_issues'!r}")
+        raise ToolError("unknown_tool", f"{name!r} names no tool; write {_full_name_of(name) or 'server.tool'!r}")
     return server, tool
 
 

@@ -8,7 +8,8 @@ use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{Failure, FailureCode};
 use serde_json::{Map, Value, json};
 
-use super::file_system::{self, FileError, FileFacts};
+use super::file_error::FileError;
+use super::file_system::{self, FileFacts};
 use super::{Access, HostFiles};
 use crate::failures::{failure, invalid_arguments};
 use crate::staged_file::StagedContent;

@@ -6,7 +6,6 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path};
 
@@ -14,74 +13,8 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, open, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 
+use super::file_error::FileError;
 use super::reserved_places::ReservedPlaces;
-
-/// Why a file of this machine cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum FileError {
-    #[error("there is no such file or folder")]
-    NotFound,
-    #[error("its folder does not exist: make it first, with `mkdir` of this server or with os.makedirs")]
-    NoFolder,
-    #[error("it is a folder")]
-    IsFolder,
-    #[error("it is not a folder")]
-    NotFolder,
-    /// A pipe, a device, a socket or a symbolic link.
-    #[error("it is not a regular file")]
-    NotRegular,
-    #[error("it has {bytes} bytes, and the limit is {most} (file_mib of its table in the configuration)")]
-    TooLarge { bytes: u64, most: u64 },
-    #[error("a folder or symbolic link in its path was changed at the same time")]
-    Changed,
-    #[error(
-        "a file at this path was created, changed or removed after the write was decided; nothing was written"
-    )]
-    Replaced,
-    #[error("it is read-only: its mode lets nobody write to it")]
-    ReadOnly,
-    #[error("it has other names (hard links), from which a new file would be cut off")]
-    HardLinked,
-    #[error("no program can use files of the kernel and of Lockhouse itself")]
-    Reserved,
-    #[error("the user of Lockhouse has no permission for it")]
-    NoPermission,
-    #[error("there is no space left for it")]
-    NoSpace,
-    #[error("it cannot be read or written: {0}")]
-    Other(io::Error),
-}
-
-impl From<Errno> for FileError {
-    fn from(errno: Errno) -> Self {
-        match errno {
-            Errno::ENOENT => Self::NotFound,
-            Errno::EISDIR => Self::IsFolder,
-            Errno::ENOTDIR => Self::NotFolder,
-            Errno::ELOOP => Self::Changed,
-            Errno::EACCES | Errno::EPERM | Errno::EROFS => Self::NoPermission,
-            Errno::ENOSPC | Errno::EDQUOT => Self::NoSpace,
-            Errno::ENXIO => Self::NotRegular,
-            errno => Self::Other(errno.into()),
-        }
-    }
-}
-
-impl FileError {
-    /// The error of a file or folder that cannot be created because of this error of the folder around it.
-    pub(super) fn of_folder(self) -> Self {
-        if matches!(self, Self::NotFound) { Self::NoFolder } else { self }
-    }
-}
-
-impl From<io::Error> for FileError {
-    fn from(error: io::Error) -> Self {
-        match error.raw_os_error() {
-            Some(number) => Errno::from_raw(number).into(),
-            None => Self::Other(error),
-        }
-    }
-}
 
 /// The kind, size and time of a file or folder, for programs.
 #[derive(Clone, Debug, PartialEq)]

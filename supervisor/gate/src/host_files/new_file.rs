@@ -12,7 +12,8 @@ use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{FileStat, Mode, fchmod, fstat, fstatat};
 use nix::unistd::{AccessFlags, Gid, Uid, UnlinkatFlags, faccessat, fchown, unlinkat};
 
-use super::file_system::{FileError, facts, open_parent};
+use super::file_error::FileError;
+use super::file_system::{facts, open_parent};
 use super::reserved_places::ReservedPlaces;
 
 /// The end of the last year that a time can be written with, in seconds since 1970.

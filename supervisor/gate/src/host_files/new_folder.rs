@@ -5,7 +5,8 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::sys::stat::{Mode, mkdirat};
 
-use super::file_system::{FileError, open_parent, stat};
+use super::file_error::FileError;
+use super::file_system::{open_parent, stat};
 use super::reserved_places::ReservedPlaces;
 
 /// Makes the folder at a path without links, in an existing folder. Returns false if it is there already. Blocks.

@@ -16,7 +16,7 @@ use lockhouse_base::own_places::OwnPlaces;
 use nix::sys::stat::{FileStat, fstat};
 use nix::sys::statfs::{FsType, PROC_SUPER_MAGIC, SYSFS_MAGIC, fstatfs};
 
-use super::file_system::FileError;
+use super::file_error::FileError;
 
 /// File systems whose files are not data: the kernel generates them, and some contain secrets of processes.
 const KERNEL_FILE_SYSTEMS: [FsType; 2] = [PROC_SUPER_MAGIC, SYSFS_MAGIC];

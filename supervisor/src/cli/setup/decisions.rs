@@ -8,9 +8,9 @@ use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ConfinementProfile, ServerDefinition, ServerLimits, StoragePaths};
 
 use super::Arguments;
+use super::attempt::Attempt;
 use super::client_change::ClientFile;
 use super::inventory::{Found, Inventory, counted};
-use super::server_start::Attempt;
 use crate::cli::confirmation::{NoAnswer, ask_no_yes, ask_valid, ask_yes_no, words};
 use crate::cli::import::candidate::Candidate;
 use crate::cli::init::{choose_mode, targets};

@@ -9,6 +9,7 @@ use lockhouse_policies::{Policy, ServerOffer};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{Connection, Endpoint, ServerDefinition, refused_path};
 
+use super::attempt::Attempt;
 use super::decisions::Decisions;
 use crate::cli::policy::init;
 use crate::cli::server::connect_all;
@@ -20,9 +21,6 @@ use crate::config::{self, ConfigError, Environment, Settings};
 /// The maximum time for the start of one server. It is longer than the usual one, since in the sandbox the first start
 /// of a server with npx or uvx downloads its packages into caches of its own.
 const START_MAX: Duration = Duration::from_secs(90);
-
-/// Words, in lower case, of servers that need user namespaces, such as those of Chromium and bubblewrap.
-const NAMESPACE_SIGNS: [&str; 4] = ["namespace", "unshare", "no usable sandbox", "operation not permitted"];
 
 /// How one server started.
 pub(super) struct StartResult {
@@ -148,34 +146,6 @@ impl StartResults {
                 show_refusal(name, refusal, result.confined == Some(true), path);
             }
         }
-    }
-}
-
-/// A further attempt to start a server that did not list its tools in the sandbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Attempt {
-    /// In the sandbox, with user namespaces.
-    UserNamespaces,
-    NoSandbox,
-}
-
-impl Attempt {
-    /// Whether the attempt may succeed after this error. Each one may take as long as the first start.
-    fn may_help(self, error: &str) -> bool {
-        let error = error.to_lowercase();
-        self == Self::NoSandbox || NAMESPACE_SIGNS.iter().any(|sign| error.contains(sign))
-    }
-
-    fn changed(self, mut definition: ServerDefinition) -> ServerDefinition {
-        if let Endpoint::Stdio(command) = &mut definition.endpoint {
-            match self {
-                Self::UserNamespaces => {
-                    command.confinement.iter_mut().for_each(|it| it.user_namespaces = true)
-                }
-                Self::NoSandbox => command.confinement = None,
-            }
-        }
-        definition
     }
 }
 

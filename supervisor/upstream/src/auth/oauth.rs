@@ -16,7 +16,7 @@ use url::Url;
 
 use super::token_file::StoredLogin;
 use crate::definition::{HttpEndpoint, OAuthClient, Proxy};
-use crate::http;
+use crate::http_proxy::with_proxy;
 
 /// The result of discovering an authorization server: rmcp's authorization manager with the metadata of that server,
 /// and the store in which the manager puts credentials.
@@ -39,7 +39,7 @@ pub(crate) async fn discover(
     if endpoint.proxy != Proxy::Environment {
         // rmcp's own client obeys the environment, whose proxy could read what is not encrypted.
         let client = reqwest::Client::builder().timeout(REQUEST_TIMEOUT).redirect(Policy::none());
-        let client = http::with_proxy(client, endpoint).and_then(reqwest::ClientBuilder::build);
+        let client = with_proxy(client, endpoint).and_then(reqwest::ClientBuilder::build);
         manager.with_client(client.map_err(|error| AuthError::InternalError(error.to_string()))?)?;
     }
     let store = InMemoryCredentialStore::new();
