@@ -178,8 +178,8 @@ mod tests {
                 refused,
                 r#"the key is sandbox = { read = ["/a b"], write = ["/c", "/srv/data"], network = true, user_namespaces = true }"#,
             ),
-            (profile.clone(), "EACCES: permission denied, open '/x'", "`network = true` all sockets"),
-            (profile, "no such file", "`network = true` all sockets"),
+            (profile.clone(), "EACCES: permission denied, open '/x'", "as for the sandbox of a browser"),
+            (profile, "no such file", "as for the sandbox of a browser"),
         ] {
             let advice = advice(confinement, text);
             assert!(advice.starts_with("it is confined by `sandbox` in config.toml:3: "), "{advice}");

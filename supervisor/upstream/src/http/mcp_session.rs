@@ -24,7 +24,8 @@ const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
 const SESSION_WORDS: [&str; 2] = ["session", "initializ"];
 /// How the texts begin, in lower case and after `bad request: `, with which servers refuse a request before they carry it
 /// out, because they do not know its session. Any other text may be an echo of arguments, or the words of a tool.
-const REFUSALS: [&str; 9] = [
+const REFUSALS: [&str; 10] = [
+    "invalid or missing session",
     "invalid session",
     "mcp-session-id",
     "missing session id",
