@@ -372,7 +372,7 @@ pub(crate) struct PageSettings {
 /// # Errors
 /// [`ConfigError`], with every fault of the configuration file.
 pub(crate) fn load_page_settings(files: &Files) -> Result<PageSettings, ConfigError> {
-    let environment = Environment::from_process();
+    let environment = Environment { owners: files.owners(), ..Environment::from_process() };
     let (document, path) = load_document(files, &environment)?;
     let auth = client_access::access_settings(&document, &path, &environment)?;
     let tables::Page { listen, hosts, administrators } = document.page;

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use lockhouse_engine::client_quotas::ClientLimits;
-use lockhouse_front::access::{AllowedUsers, AuthMethod, AuthSettings, TokenFile};
+use lockhouse_front::access::{AllowedUsers, AuthMethod, AuthSettings, KeySource, TokenFile};
 use lockhouse_policies::Rate;
 
 use super::config_toml::ConfigToml;
 use super::error::ConfigError;
+use super::file_permissions::refuse_untrusted;
 use super::http_tables::Http;
 use super::oauth_settings;
 use super::placeholders::Environment;
@@ -30,6 +31,10 @@ pub(super) fn access_settings(
         return Err(config_error(
             "auth = \"oauth\" needs [http.oauth] with issuer, audience and scopes".into(),
         ));
+    }
+    // Who can write the keys can sign a token of any client.
+    if let Some(KeySource::File(keys)) = oauth.as_ref().map(|oauth| &oauth.keys) {
+        refuse_untrusted(keys, &environment.owners)?;
     }
     let users = AllowedUsers::resolve(http.users.as_deref());
     let users =

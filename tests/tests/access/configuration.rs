@@ -1,6 +1,8 @@
 //! Tests that `lockhouse serve` refuses to start with an authentication configuration that would accept nobody or
 //! everybody.
 
+use std::os::unix::fs::PermissionsExt;
+
 use lockhouse_tests::{Lockhouse, Table, ensure};
 
 #[tokio::test]
@@ -68,6 +70,23 @@ async fn a_configuration_that_accepts_no_client_or_any_client_is_rejected() {
         let finished = lockhouse.run(&["serve", "--listen", "127.0.0.1:0"]);
         let reported = finished.status == Some(2) && finished.stderr.contains(words);
         table.row(name, ensure(reported, format!("{finished:?}")));
+    }
+    table.finish();
+}
+
+#[test]
+fn keys_that_another_account_can_change_are_rejected() {
+    let good = "issuer = \"https://id.example.com\"\naudience = \"https://a.example.com/mcp\"\n[http.oauth.scopes]\nx = [\"*\"]\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = folder.path().join("keys.json");
+    std::fs::write(&keys, r#"{"keys": []}"#).expect("a file");
+    let mut table = Table::new("modes of the file of keys");
+    for (mode, is_rejected) in [(0o644, false), (0o666, true)] {
+        std::fs::set_permissions(&keys, std::fs::Permissions::from_mode(mode)).expect("a mode");
+        let text = format!("[http.oauth]\njwks = \"{}\"\n{good}", keys.display());
+        let finished = Lockhouse::new().config(&text).run(&["policy", "check"]);
+        let reported = finished.stderr.contains("who could change what code may do");
+        table.row(format!("{mode:o}"), ensure(reported == is_rejected, format!("{finished:?}")));
     }
     table.finish();
 }
