@@ -5,51 +5,53 @@ use std::os::unix::fs::PermissionsExt;
 
 use lockhouse_tests::{Lockhouse, Table, ensure};
 
+/// The keys of `[http.oauth]` that are required.
+const GOOD: &str = "issuer = \"https://id.example.com\"\naudience = \"https://a.example.com/mcp\"\n[http.oauth.scopes]\nx = [\"*\"]\n";
+
 #[tokio::test]
 async fn a_configuration_that_accepts_no_client_or_any_client_is_rejected() {
     let mut table = Table::new("configurations");
-    let good = "issuer = \"https://id.example.com\"\naudience = \"https://a.example.com/mcp\"\n[http.oauth.scopes]\nx = [\"*\"]\n";
     for (name, text, words) in [
         ("no table", "[http]\nauth = \"oauth\"\n".to_owned(), "needs [http.oauth]"),
         (
             "plain http",
-            format!("[http.oauth]\n{}", good.replace("https://id", "http://id")),
+            format!("[http.oauth]\n{}", GOOD.replace("https://id", "http://id")),
             "must begin with https://",
         ),
         (
             "no audience",
-            format!("[http.oauth]\n{}", good.replace("https://a.example.com/mcp", "")),
+            format!("[http.oauth]\n{}", GOOD.replace("https://a.example.com/mcp", "")),
             "audience",
         ),
         (
             "no resource",
-            format!("[http.oauth]\n{}", good.replace("https://a.example.com/mcp", "api://x")),
+            format!("[http.oauth]\n{}", GOOD.replace("https://a.example.com/mcp", "api://x")),
             "resource",
         ),
         (
             "a shared secret",
-            format!("[http.oauth]\nalgorithms = [\"HS256\"]\n{good}"),
+            format!("[http.oauth]\nalgorithms = [\"HS256\"]\n{GOOD}"),
             "is not a supported algorithm with a key pair",
         ),
         (
             "alg none",
-            format!("[http.oauth]\nalgorithms = [\"none\"]\n{good}"),
+            format!("[http.oauth]\nalgorithms = [\"none\"]\n{GOOD}"),
             "is not a supported algorithm with a key pair",
         ),
-        ("no scope", format!("[http.oauth]\n{}", good.replace("x = [\"*\"]", "")), "scopes"),
+        ("no scope", format!("[http.oauth]\n{}", GOOD.replace("x = [\"*\"]", "")), "scopes"),
         (
             "a scope in quotes",
-            format!("[http.oauth]\n{}", good.replace("x = ", "'a\"b' = ")),
+            format!("[http.oauth]\n{}", GOOD.replace("x = ", "'a\"b' = ")),
             "name of a scope",
         ),
         (
             "a grant of nothing",
-            format!("[http.oauth]\n{}", good.replace("\"*\"", "\"a b\"")),
+            format!("[http.oauth]\n{}", GOOD.replace("\"*\"", "\"a b\"")),
             "no name of a server",
         ),
         (
             "keys over plain http",
-            format!("[http.oauth]\njwks = \"http://a.example.com/jwks\"\n{good}"),
+            format!("[http.oauth]\njwks = \"http://a.example.com/jwks\"\n{GOOD}"),
             "must begin with https://",
         ),
         (
@@ -76,14 +78,13 @@ async fn a_configuration_that_accepts_no_client_or_any_client_is_rejected() {
 
 #[test]
 fn keys_that_another_account_can_change_are_rejected() {
-    let good = "issuer = \"https://id.example.com\"\naudience = \"https://a.example.com/mcp\"\n[http.oauth.scopes]\nx = [\"*\"]\n";
     let folder = tempfile::tempdir().expect("a folder");
     let keys = folder.path().join("keys.json");
     std::fs::write(&keys, r#"{"keys": []}"#).expect("a file");
     let mut table = Table::new("modes of the file of keys");
     for (mode, is_rejected) in [(0o644, false), (0o666, true)] {
         std::fs::set_permissions(&keys, std::fs::Permissions::from_mode(mode)).expect("a mode");
-        let text = format!("[http.oauth]\njwks = \"{}\"\n{good}", keys.display());
+        let text = format!("[http.oauth]\njwks = \"{}\"\n{GOOD}", keys.display());
         let finished = Lockhouse::new().config(&text).run(&["tools", "list"]);
         let reported = finished.stderr.contains("who could change what code may do");
         let is_expected = (finished.status, reported) == (Some(if is_rejected { 2 } else { 0 }), is_rejected);

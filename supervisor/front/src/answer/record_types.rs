@@ -37,24 +37,35 @@ fn longest_repeated<'a>(texts: impl Iterator<Item = &'a String>) -> Option<Strin
     repeated.max_by_key(|(record, _)| record.len()).map(|(record, _)| record.to_owned())
 }
 
+/// Returns the characters of a signature outside its quoted texts, each with its offset. The quotes are left out too.
+pub(super) fn outside_quotes(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let (mut quote, mut is_escaped) = (None, false);
+    text.char_indices().filter(move |(_, c)| {
+        match (quote, *c) {
+            (Some(_), _) if is_escaped => is_escaped = false,
+            (Some(_), '\\') => is_escaped = true,
+            (Some(end), c) if c == end => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(*c),
+            (None, _) => return true,
+        }
+        false
+    })
+}
+
 /// Returns the record types in a signature: the texts in braces, except the object of all parameters in TypeScript. If
 /// `text` is itself a record type, returns only the record types inside it.
 fn records(text: &str) -> Vec<&str> {
-    let (mut open, mut records, mut quote, mut is_escaped) = (Vec::new(), Vec::new(), None, false);
-    for (at, c) in text.char_indices() {
-        match (quote, c) {
-            (Some(_), _) if is_escaped => is_escaped = false,
-            (Some(_), '\\') => is_escaped = true,
-            (Some(end), _) if c == end => quote = None,
-            (Some(_), _) => {}
-            (None, '"' | '\'') => quote = Some(c),
-            (None, '{') => open.push(at),
-            (None, '}') => {
+    let (mut open, mut records) = (Vec::new(), Vec::new());
+    for (at, c) in outside_quotes(text) {
+        match c {
+            '{' => open.push(at),
+            '}' => {
                 if let Some(start) = open.pop().filter(|start| !text[..*start].ends_with('(')) {
                     records.push(&text[start..=at]);
                 }
             }
-            (None, _) => {}
+            _ => {}
         }
     }
     // A whole definition is no part of itself.

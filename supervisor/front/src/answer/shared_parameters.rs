@@ -1,5 +1,6 @@
 //! Shows optional parameters that all found tools of a server share, such as `context?: string`, once for the server.
 
+use super::record_types::outside_quotes;
 use std::collections::BTreeMap;
 
 /// Minimum number of found tools of one server for which shared parameters are shown once.
@@ -74,28 +75,23 @@ impl<'a> Signature<'a> {
         let bracket = text.find('(')? + 1;
         let is_positional = !text[bracket..].starts_with("{ ");
         let start = if is_positional { bracket } else { bracket + 2 };
-        let (mut depth, mut quote, mut is_escaped) = (0_usize, None, false);
+        let mut depth = 0_usize;
         let (mut parameters, mut begin) = (Vec::new(), start);
-        for (at, c) in text[start..].char_indices().map(|(at, c)| (start + at, c)) {
-            match (quote, c) {
-                (Some(_), _) if is_escaped => is_escaped = false,
-                (Some(_), '\\') => is_escaped = true,
-                (Some(end), _) if c == end => quote = None,
-                (Some(_), _) => {}
-                (None, '"' | '\'') => quote = Some(c),
-                (None, '(' | '[' | '{') => depth += 1,
-                (None, ')' | ']' | '}') if depth == 0 => {
+        for (at, c) in outside_quotes(&text[start..]).map(|(at, c)| (start + at, c)) {
+            match c {
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' if depth == 0 => {
                     let end = text[..at].trim_end().len();
                     parameters.extend(Some(&text[begin..end.max(begin)]).filter(|last| !last.is_empty()));
                     let (name, result) = (&text[..start], &text[end..]);
                     return Some(Self { name, parameters, result, is_positional });
                 }
-                (None, ')' | ']' | '}') => depth -= 1,
-                (None, ',') if depth == 0 => {
+                ')' | ']' | '}' => depth -= 1,
+                ',' if depth == 0 => {
                     parameters.push(&text[begin..at]);
                     begin = at + 2;
                 }
-                (None, _) => {}
+                _ => {}
             }
         }
         None
