@@ -93,17 +93,12 @@ const NOT_WITH: [(libc::c_long, u32, u32); 5] = [
 /// Refuses new user namespaces, in which a process has all capabilities, and joining any namespace. `clone3` has its flags
 /// behind a pointer that no filter can read; libc falls back to clone.
 #[rustfmt::skip] // One instruction a line.
-const NO_USER_NAMESPACES: [sock_filter; 16] = [
+const NO_USER_NAMESPACES: [sock_filter; 11] = [
     when(equals(libc::SYS_clone3 as u32), 0, 1),
     answer(UNKNOWN),
     when(equals(libc::SYS_setns as u32), 0, 1),
     answer(REFUSED),
-    when(equals(libc::SYS_unshare as u32), 0, 5),
-    argument(0),
-    and(libc::CLONE_NEWUSER as u32),
-    when(equals(0), 1, 0),
-    answer(REFUSED),
-    HEAD[3],
+    when(equals(libc::SYS_unshare as u32), 1, 0),
     when(equals(libc::SYS_clone as u32), 0, 5),
     argument(0),
     and(libc::CLONE_NEWUSER as u32),
