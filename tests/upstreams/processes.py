@@ -6,14 +6,15 @@ from pathlib import Path
 
 def of_servers(place: Path) -> list[int]:
     """Returns processes with LOCKHOUSE_UPSTREAM, which Lockhouse sets, and with the HOME of this test run."""
-    marks = {b"LOCKHOUSE_UPSTREAM=1", f"HOME={place}".encode()}
+    home = f"HOME={place}".encode()
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             environment = (process / "environ").read_bytes()
         except OSError:  # gone, or another user's
             continue
-        if marks <= set(environment.split(b"\0")):
+        variables = environment.split(b"\0")
+        if home in variables and any(variable.startswith(b"LOCKHOUSE_UPSTREAM=") for variable in variables):
             found.append(int(process.name))
     return found
 
