@@ -35,7 +35,7 @@ pub use hostile::{Attack, Control, Outcome};
 pub use http_server::{HttpAnswer, HttpRequest, HttpServer};
 pub use issuer::{Issuer, Signer};
 pub use lockhouse::Lockhouse;
-pub use loopback_client::{OTHER_ACCOUNT, get_as, loopback_addresses};
+pub use loopback_client::{OTHER_ACCOUNT, get_as, get_confined, loopback_addresses};
 pub use native_attacks::{NativeAttack, layers_in_words, native_attacks, native_worker};
 pub use page::{Page, PageBrowser, PageEvents, PageReply, request};
 pub use processes::{Process, children, descendants, is_alive, kill, processes, wait_until};

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::CommandOutput;
+use crate::{CommandOutput, build_products};
 
 /// The user and group id of an account without any process or file.
 pub const OTHER_ACCOUNT: &str = "61502";
@@ -41,7 +41,20 @@ pub fn get_as(account: Option<&str>, address: &str, port: &str, path: &str, mann
             command
         }
     };
-    let command = command.env_clear().current_dir("/").args(["-c", GET, address, port, path, manner]);
+    get(&mut command, address, port, path, manner)
+}
+
+/// Does the same as [`get_as`], from the sandbox of an upstream server that may use the network.
+#[must_use]
+pub fn get_confined(address: &str, port: &str, path: &str, manner: &str) -> String {
+    let mut command = Command::new(build_products::lockhouse());
+    command.args(["confine", "--network", "--read", "/usr", "--", "/usr/bin/python3"]);
+    get(&mut command, address, port, path, manner)
+}
+
+/// Sends the request with a command that runs Python.
+fn get(python: &mut Command, address: &str, port: &str, path: &str, manner: &str) -> String {
+    let command = python.env_clear().current_dir("/").args(["-c", GET, address, port, path, manner]);
     let finished = CommandOutput::run(command, b"");
     assert_eq!(finished.status, Some(0), "{finished:?}");
     finished.stdout.trim_end().to_owned()

@@ -35,7 +35,9 @@ pub enum OpeningRefusal {
     NotAwaited,
     #[error("a web page or a proxy sent this request")]
     NotOpened,
-    #[error("this request is not known to come from the account that runs Lockhouse")]
+    #[error(
+        "this request is not known to come from a program of the account that runs Lockhouse, outside of a server's sandbox"
+    )]
     OtherAccount,
 }
 

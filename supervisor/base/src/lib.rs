@@ -7,6 +7,7 @@ pub mod access_list;
 pub mod browser_opening;
 pub mod child_stderr;
 pub mod client_rate_limiter;
+pub mod confined_mark;
 pub mod directories;
 pub mod files;
 pub mod http_checks;

@@ -1,4 +1,6 @@
-//! The account at the other end of a TCP connection of this host.
+//! The account and the processes at the other end of a TCP connection of this host.
+
+mod socket_holders;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -29,6 +31,11 @@ pub struct TcpConnection {
 struct ListedSocket {
     ends: TcpConnection,
     is_established: bool,
+    socket: Socket,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Socket {
     uid: u32,
     inode: u64,
 }
@@ -40,25 +47,29 @@ impl TcpConnection {
         Ok(Self { local: stream.local_addr()?, peer: stream.peer_addr()? })
     }
 
-    /// Whether this process's account, or root, has opened the socket at the other end of this connection. `false` if
-    /// the kernel does not say so, for example if the other end is on another host or has begun to close.
+    /// Whether this process's account, or root, has opened the socket at the other end of this connection, and no
+    /// process of a sandboxed upstream server has it. `false` if this cannot be seen, for example if the other end is on
+    /// another host or has begun to close.
     pub fn is_from_own_account(&self) -> bool {
-        let uid = (0..READS_MAX).find_map(|_| SOCKET_LISTS.iter().find_map(|list| self.peer_uid(list)));
-        uid.is_some_and(|uid| uid != OVERFLOW_UID && (uid == 0 || Uid::from_raw(uid) == Uid::effective()))
+        let socket = (0..READS_MAX).find_map(|_| SOCKET_LISTS.iter().find_map(|list| self.peer_socket(list)));
+        socket.is_some_and(|Socket { uid, inode }| {
+            let is_own = uid != OVERFLOW_UID && (uid == 0 || Uid::from_raw(uid) == Uid::effective());
+            is_own && socket_holders::are_outside_of_sandbox(inode)
+        })
     }
 
-    fn peer_uid(&self, list: &str) -> Option<u32> {
-        self.peer_uid_in(BufReader::new(File::open(list).ok()?))
+    fn peer_socket(&self, list: &str) -> Option<Socket> {
+        self.peer_socket_in(BufReader::new(File::open(list).ok()?))
     }
 
-    /// Returns the user id of the socket at the other end. The kernel shows user id 0 for sockets without a process: a
+    /// Returns the socket at the other end. The kernel shows user id 0 for sockets without a process: a
     /// socket that was closed (it is no longer established), and one that was not accepted yet (it has no inode).
-    fn peer_uid_in(&self, mut list: impl BufRead) -> Option<u32> {
+    fn peer_socket_in(&self, mut list: impl BufRead) -> Option<Socket> {
         let other_end = Self { local: self.peer, peer: self.local }.canonical();
         let mut line = String::new();
         while list.read_line(&mut line).ok()? > 0 {
             if let Some(socket) = ListedSocket::parse(&line).filter(|socket| socket.ends == other_end) {
-                return (socket.is_established && socket.inode != 0).then_some(socket.uid);
+                return (socket.is_established && socket.socket.inode != 0).then_some(socket.socket);
             }
             line.clear();
         }
@@ -82,7 +93,11 @@ impl ListedSocket {
         let mut rest = fields.skip(3);
         let uid = rest.next()?.parse().ok()?;
         let inode = rest.nth(1)?.parse().ok()?;
-        Some(Self { ends: TcpConnection { local, peer }.canonical(), is_established, uid, inode })
+        Some(Self {
+            ends: TcpConnection { local, peer }.canonical(),
+            is_established,
+            socket: Socket { uid, inode },
+        })
     }
 }
 
@@ -133,7 +148,8 @@ mod tests {
             ("a row that was cut off", format!("   3: {other_end} 01"), None),
         ] {
             let list = format!("{HEADING}{another}{rows}{another}");
-            assert_eq!(connection.peer_uid_in(list.as_bytes()), expected, "{name}");
+            let socket = connection.peer_socket_in(list.as_bytes());
+            assert_eq!(socket, expected.map(|uid| Socket { uid, inode: 9 }), "{name}");
         }
     }
 

@@ -229,6 +229,8 @@ fn restrict(grants: &Grants, program: &Program) -> Result<(), ConfineError> {
     close_others()?;
     lead_session()?;
     leave_queues();
+    let marked = lockhouse_base::confined_mark::mark_this_process();
+    marked.map_err(|source| ConfineError::Step { step: "limit of message queues", source })?;
     give_up_privileges()?;
     enforce(rules)?;
     let seccomp = |source| ConfineError::Step { step: "seccomp", source };

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lockhouse_tests::{
     Desktop, HttpAnswer, HttpRequest, HttpServer, Lockhouse, OTHER_ACCOUNT, Table, ambiguous_heads, ensure,
-    equal, get_as, loopback_addresses,
+    equal, get_as, get_confined, loopback_addresses,
 };
 use serde_json::{Value, json};
 
@@ -319,6 +319,8 @@ async fn the_opened_address_has_no_secret_and_leads_only_the_own_account_to_the_
             let refused = get_as(Some(OTHER_ACCOUNT), address, port, "/open", "once");
             table.row(format!("another account at {address}"), equal(refused.as_str(), "403"));
         }
+        let confined = get_confined(address, port, "/open", "once");
+        table.row(format!("a sandboxed server at {address}"), equal(confined.as_str(), "403"));
         let guessed = get_as(None, address, port, "/callback?code=SEKRET-CODE&state=guessed", "once");
         table.row(format!("another state at {address}"), equal(guessed.as_str(), "404"));
     }

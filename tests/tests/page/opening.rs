@@ -1,7 +1,8 @@
 //! Tests of the browser that `lockhouse page` opens: its address has no secret, and only the own account gets in with it.
 
 use lockhouse_tests::{
-    Desktop, Lockhouse, OTHER_ACCOUNT, Page, Table, ensure, equal, get_as, loopback_addresses, request,
+    Desktop, Lockhouse, OTHER_ACCOUNT, Page, Table, ensure, equal, get_as, get_confined, loopback_addresses,
+    request,
 };
 
 const REFUSED: &str = "403";
@@ -24,6 +25,10 @@ async fn another_account_that_comes_first_is_refused_and_the_own_one_gets_in() {
                 table.row(format!("another account at {address}, {manner}"), ensure(is_refused, answer));
             }
         }
+    }
+    for address in loopback_addresses() {
+        let answer = get_confined(address, port, "/open", "once");
+        table.row(format!("a sandboxed server at {address}"), equal(answer.as_str(), REFUSED));
     }
     for (name, header) in [
         ("a web page", ("Sec-Fetch-Site", "cross-site")),
