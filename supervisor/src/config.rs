@@ -212,7 +212,9 @@ impl Settings {
         // The code of the others runs before the sandbox is entered.
         let config_toml::ConfigToml { python, javascript, .. } = &document;
         let code = [&python.environment, &python.interpreter, &python.extension, &javascript.worker];
-        for path in directories::state().iter().chain(code.into_iter().flatten()) {
+        let modules =
+            python_environment::code_folders(python.environment.as_deref(), python.interpreter.as_deref());
+        for path in directories::state().iter().chain(code.into_iter().flatten()).chain(&modules) {
             file_permissions::refuse_untrusted(path, &owners)?;
         }
         let requirements = Requirements::load(document.server_limits(), &environment)?;

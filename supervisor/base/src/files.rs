@@ -6,7 +6,9 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use crate::path_trust::{Strictness, TrustedOwners, account_name, check_path};
+use nix::unistd::geteuid;
+
+use crate::path_trust::{Fault, Strictness, TrustedOwners, account_name, check_path};
 
 /// Replaces the file with `content` atomically. If several processes do so at the same time, the content of one of them
 /// remains. The file may be empty after a power loss, so this function is only for data that can be fetched again.
@@ -34,21 +36,46 @@ pub fn replace_for_service(path: &Path, content: &[u8]) -> io::Result<()> {
 /// machine.
 pub fn give_to_owner_of_directory(file: &File, path: &Path) -> io::Result<()> {
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    check_way(directory)?;
     let found = std::fs::symlink_metadata(directory)?;
-    if !nix::unistd::geteuid().is_root() || found.uid() == 0 && !found.is_symlink() {
+    if !geteuid().is_root() || found.uid() == 0 {
         return Ok(());
     }
-    let above = std::path::absolute(directory)?;
-    let above = above.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    let checked = check_path(above, &TrustedOwners::root(), Strictness::Usual);
-    if checked.is_err() || found.is_symlink() || file.metadata()?.uid() != 0 {
-        let owner = account_name(found.uid());
-        let reason = format!(
-            "root gives no files away in a directory to which {owner} can lead it: run this command as {owner}"
-        );
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    if found.is_symlink() || file.metadata()?.uid() != 0 {
+        return Err(is_led_by(found.uid()));
     }
     std::os::unix::fs::fchown(file, Some(found.uid()), Some(found.gid()))
+}
+
+/// Checks that nobody else can lead root to another directory when it writes into this one. The directory itself may
+/// belong to another account, such as that of a service, which may then change what root writes in it. Checks nothing if
+/// this process is not root.
+///
+/// # Errors
+/// An error that names the account which can change a part of the path.
+pub fn check_way(directory: &Path) -> io::Result<()> {
+    let directory = std::path::absolute(directory)?;
+    let Some(above) = directory.parent().filter(|_| geteuid().is_root()) else { return Ok(()) };
+    if let Err(untrusted) = check_path(above, &TrustedOwners::root(), Strictness::Usual) {
+        return Err(match untrusted.fault {
+            Fault::Owner(owner) => is_led_by(owner),
+            _ => io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!("{untrusted}, who could lead root to another directory: change that first"),
+            ),
+        });
+    }
+    match std::fs::symlink_metadata(&directory) {
+        Ok(found) if found.is_symlink() && found.uid() != 0 => Err(is_led_by(found.uid())),
+        _ => Ok(()),
+    }
+}
+
+fn is_led_by(account: u32) -> io::Error {
+    let name = account_name(account);
+    let reason =
+        format!("root writes nothing in a directory to which {name} can lead it: run this command as {name}");
+    io::Error::new(io::ErrorKind::PermissionDenied, reason)
 }
 
 /// Opens a directory.
@@ -105,7 +132,11 @@ fn write_via_temporary(
 }
 
 /// Creates a directory and its missing parents with mode 0700.
+///
+/// # Errors
+/// If the directory cannot be created, or if this process is root and another account can lead it: see [`check_way`].
 pub fn create_private_directory(path: &Path) -> io::Result<()> {
+    check_way(path)?;
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
@@ -113,8 +144,10 @@ pub fn create_private_directory(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// If the path is a symbolic link or no regular file: see [`open_regular_file`].
+/// If the path is a symbolic link or no regular file: see [`open_regular_file`]. If this process is root and another
+/// account can lead it: see [`check_way`].
 pub fn open_to_append(path: &Path) -> io::Result<File> {
+    check_way(path.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
     open_regular_file(OpenOptions::new().create(true).read(true).append(true).mode(0o600), path)
 }
 
@@ -230,6 +263,40 @@ mod tests {
         let owner = |name: &str| std::fs::metadata(path(name)).expect("a file").uid();
         let owners = ["service/file", "service/below/file", "link/file", "victim/own"].map(owner);
         assert_eq!(owners, [4_242, 0, 0, 0]);
+    }
+
+    #[test]
+    fn root_writes_nothing_where_another_account_can_lead_it() {
+        use std::os::unix::fs::{lchown, symlink};
+        if !nix::unistd::geteuid().is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().canonicalize().expect("a path").join(name);
+        std::fs::create_dir_all(path("victim/below")).expect("a directory");
+        std::fs::create_dir_all(path("service/own")).expect("a directory");
+        symlink(path("victim"), path("service/link")).expect("a link");
+        symlink(path("victim"), path("link")).expect("a link");
+        for name in ["service", "service/link", "link"] {
+            lchown(path(name), Some(4_242), None).expect("an owner");
+        }
+        for (name, is_written) in [
+            ("service/file", true),
+            ("service/link/file", false),
+            ("service/link/below/file", false),
+            ("service/own/file", false),
+            ("link/file", false),
+            ("link/below/file", false),
+            ("victim/below/file", true),
+        ] {
+            let results = [
+                replace(&path(name), b"").is_ok(),
+                open_to_append(&path(name)).is_ok(),
+                create_durably(&path(&format!("{name}-2")), b"").is_ok(),
+            ];
+            assert_eq!(results, [is_written; 3], "{name}");
+        }
+        assert_eq!(std::fs::read_dir(path("victim")).expect("readable").count(), 1);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
+use lockhouse_base::files::check_way;
 use lockhouse_gate::result_files::{safe_name, unused_name};
 
 use super::confirmation::ask_yes_no;
@@ -41,7 +42,7 @@ impl OutputFolder {
         let name = unused_name(&safe_name(name), |name| self.written.contains(name));
         let path = self.path.join(&name);
         let failed = |source| OutputError::Failed { path: path.clone(), source };
-        std::fs::create_dir_all(&self.path).map_err(failed)?;
+        check_way(&self.path).and_then(|()| std::fs::create_dir_all(&self.path)).map_err(failed)?;
         let replaces = match path.symlink_metadata() {
             Ok(status) if !status.is_file() => return Err(OutputError::NotRegular(path)),
             Ok(_) if !self.may_replace(&path) => return Err(OutputError::Exists(path)),

@@ -60,7 +60,8 @@ fn named_files(
     named.extend(document.referenced_files.iter().map(|written| beside(written)));
     named.extend(environment.used().files);
     let http = &document.http;
-    named.extend(client_access::token_file(http, path, environment).map(|tokens| tokens.path().to_owned()));
+    let tokens = client_access::token_file(http, path, environment);
+    named.extend(tokens.iter().flat_map(|tokens| [tokens.path().to_owned(), tokens.lock_path()]));
     let tls = http.tls.iter().flat_map(|tls| [&tls.certificate, &tls.key]);
     let keys = http.oauth.iter().filter_map(|oauth| oauth.jwks.as_ref());
     named.extend(tls.chain(keys.filter(|keys| !keys.contains("://"))).map(|written| beside(written)));
@@ -80,15 +81,9 @@ fn programs(document: &ConfigToml) -> impl Iterator<Item = PathBuf> {
     let extensions = search_paths::installed_candidates(extension, "liblockhouse_python.so");
     let worker = document.javascript.worker.as_deref();
     let workers = search_paths::installed_candidates(worker, "lockhouse-worker");
-    let environment = interpreter.as_deref().and_then(virtual_environment);
+    let environment = interpreter.as_deref().and_then(python_environment::virtual_environment);
     let single = [std::env::current_exe().ok(), interpreter.clone(), environment].into_iter().flatten();
     single.chain(extensions).chain(workers)
-}
-
-/// Returns the folder of the virtual environment that an interpreter belongs to: its modules run whenever it starts.
-fn virtual_environment(interpreter: &Path) -> Option<PathBuf> {
-    let folders = interpreter.ancestors().skip(1).take(2);
-    folders.into_iter().find(|folder| folder.join("pyvenv.cfg").is_file()).map(Path::to_owned)
 }
 
 /// Returns the directories of configuration, state, caches, logs, audit log, skills, sockets and credentials.

@@ -61,6 +61,20 @@ fn expected_module(package: &PackageSpec) -> String {
     known.map_or_else(|| name.replace('-', "_"), |(_, module)| (*module).to_owned())
 }
 
+/// Returns the folders with modules of the configured environment, and of the virtual environment of the configured
+/// interpreter.
+pub(super) fn code_folders(environment: Option<&Path>, interpreter: Option<&Path>) -> Vec<PathBuf> {
+    let of_interpreter = interpreter.and_then(virtual_environment);
+    environment.into_iter().chain(of_interpreter.as_deref()).flat_map(site_packages).collect()
+}
+
+/// Returns the folder of the virtual environment that an interpreter belongs to: its modules run whenever it starts.
+pub(super) fn virtual_environment(interpreter: &Path) -> Option<PathBuf> {
+    let folders = interpreter.ancestors().skip(1).take(2);
+    folders.into_iter().find(|folder| folder.join("pyvenv.cfg").is_file()).map(Path::to_owned)
+}
+
+/// Returns the folders with the modules of a virtual environment, one for each version of Python.
 fn site_packages(environment: &Path) -> Vec<PathBuf> {
     let versions = std::fs::read_dir(environment.join("lib")).into_iter().flatten().flatten();
     versions.take(ENTRIES_MAX).map(|version| version.path().join("site-packages")).collect()
@@ -80,6 +94,19 @@ fn module_name(entry: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_modules_of_an_interpreter_are_those_of_its_environment() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let environment = parent.path().join("venv");
+        let site = environment.join("lib/python3.11/site-packages");
+        std::fs::create_dir_all(&site).expect("a folder");
+        let interpreter = environment.join("bin/python");
+        assert!(code_folders(None, Some(&interpreter)).is_empty(), "no virtual environment");
+        std::fs::write(environment.join("pyvenv.cfg"), "").expect("a file");
+        assert_eq!(code_folders(None, Some(&interpreter)), std::slice::from_ref(&site));
+        assert_eq!(code_folders(Some(&environment), None), [site]);
+    }
 
     #[test]
     fn modules_are_those_of_folders_and_files() {

@@ -21,6 +21,17 @@ const INHERITED: [&str; 9] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM"
 const REQUIRED_INHERITED: [&str; 2] = ["HOME", "LANG"];
 /// `PATH` of the process of a server that requirements fix or approve, unless its configuration sets another one.
 pub const REQUIRED_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// Environment variables of such a server, with which Python, pip, npm and uv ignore the settings and modules in `HOME`,
+/// which the user can write.
+const REQUIRED_VARIABLES: [(&str, &str); 4] = [
+    ("NPM_CONFIG_USERCONFIG", "/dev/null"),
+    ("PIP_CONFIG_FILE", "/dev/null"),
+    ("PYTHONNOUSERSITE", "1"),
+    ("UV_NO_CONFIG", "1"),
+];
+/// Directory in which such a server starts, unless its configuration names another one. Programs run code of their
+/// current directory (`python -m`, `npx`), and that of Lockhouse was chosen by the user.
+const REQUIRED_DIRECTORY: &str = "/";
 /// How long Lockhouse waits for a server's process to exit after closing the process's standard input, and once more
 /// after SIGTERM.
 const LEAVE: Duration = Duration::from_millis(500);
@@ -47,18 +58,21 @@ impl ServerProcess {
             None => ConfinedCommand { process: Command::new(&command.program), environment: Vec::new() },
         };
         process.args(&command.arguments).env_clear();
-        let (inherited, path) = match command.requirement {
-            Some(_) => (REQUIRED_INHERITED.as_slice(), Some(REQUIRED_PATH)),
-            None => (INHERITED.as_slice(), None),
-        };
+        let is_required = command.requirement.is_some();
+        let inherited = if is_required { REQUIRED_INHERITED.as_slice() } else { &INHERITED };
         let inherited = inherited.iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
         process
             .envs(inherited)
-            .envs(path.map(|path| ("PATH", path)))
+            .envs(is_required.then_some(("PATH", REQUIRED_PATH)))
+            .envs(REQUIRED_VARIABLES.into_iter().filter(|_| is_required))
             .envs(environment)
             .envs(&command.environment)
             .env(super::NESTED_VARIABLE, process_guard::start()?);
-        if let Some(directory) = package_runner::directory(command, places.folder.as_deref())? {
+        let directory = match &command.directory {
+            None if is_required => Some(REQUIRED_DIRECTORY.into()),
+            _ => package_runner::directory(command, places.folder.as_deref())?,
+        };
+        if let Some(directory) = directory {
             process.current_dir(directory);
         }
         process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -45,6 +45,8 @@ fn list(lockhouse: &Lockhouse) -> CommandOutput {
 fn the_users_environment_does_not_reach_a_required_server() {
     let mut table = Table::new("the environment of a server, and the interpreter of its script");
     let usual = ["HOME", "LANG", "LOCKHOUSE_UPSTREAM", "PATH"];
+    let ignored = ["NPM_CONFIG_USERCONFIG", "PIP_CONFIG_FILE", "PYTHONNOUSERSITE", "UV_NO_CONFIG"];
+    let required = [&usual[..], &ignored].concat();
     for (what, requirements, own, planted_runs, expected) in [
         ("control: no requirements", "", "", true, [&usual[..], &["TERM", "TZ"]].concat()),
         (
@@ -59,21 +61,21 @@ fn the_users_environment_does_not_reach_a_required_server() {
             "[[approved]]\nname = \"good\"\ncommand = COMMAND\nsha256 = SHA256\n",
             "",
             false,
-            usual.to_vec(),
+            required.clone(),
         ),
         (
             "approved, with a variable",
             "[[approved]]\nname = \"good\"\ncommand = COMMAND\nenv = [\"TZ\"]\n",
             "env = { TZ = \"UTC\" }\n",
             false,
-            [&usual[..], &["TZ"]].concat(),
+            [&required[..], &["TZ"]].concat(),
         ),
         (
             "fixed",
             "[servers.good]\ncommand = COMMAND\nenv = { KEY = \"1\" }\n",
             "env = { KEY = \"1\" }\n",
             false,
-            [&usual[..], &["KEY"]].concat(),
+            [&required[..], &["KEY"]].concat(),
         ),
     ] {
         let lockhouse = Lockhouse::new().policy(POLICY);
@@ -99,6 +101,8 @@ fn the_users_environment_does_not_reach_a_required_server() {
         table.row(format!("{what}: variables"), equal(names, expected.into_iter().collect()));
         let has_path = seen.lines().any(|line| line == "PATH=/usr/local/bin:/usr/bin:/bin");
         table.row(format!("{what}: PATH"), ensure(has_path != planted_runs, &seen));
+        let is_in_root = seen.lines().any(|line| line == "PWD=/");
+        table.row(format!("{what}: the current directory"), ensure(is_in_root != planted_runs, &seen));
     }
     table.finish();
 }

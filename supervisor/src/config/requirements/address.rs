@@ -8,6 +8,9 @@ use url::{Host, Url};
 
 /// Stands for all names and addresses of this machine's loopback device.
 const LOOPBACK: &str = "localhost";
+/// Other names that `/etc/hosts` of Linux distributions has for the loopback device.
+const LOOPBACK_NAMES: [&str; 5] =
+    ["ip6-localhost", "ip6-loopback", "localhost4", "localhost6", "localhost.localdomain"];
 
 /// Whether a URL has the origin and path of `required`. With `and_below`, its path need only begin with that of
 /// `required`, and must still do so as a server reads it that decodes it. The query and fragment are ignored.
@@ -38,10 +41,17 @@ fn host(url: &Url) -> String {
         Some(Host::Ipv6(address)) => of_address(address.into()),
         Some(Host::Domain(name)) => match name.trim_end_matches('.') {
             name if name == LOOPBACK || name.ends_with(".localhost") => LOOPBACK.to_owned(),
+            name if LOOPBACK_NAMES.contains(&name) || is_own_name(name) => LOOPBACK.to_owned(),
             name => name.to_owned(),
         },
         None => String::new(),
     }
+}
+
+/// Whether this is the name of this machine, which `/etc/hosts` usually has for the loopback device.
+fn is_own_name(name: &str) -> bool {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .is_ok_and(|own| own.trim().eq_ignore_ascii_case(name))
 }
 
 /// Returns the port. Those of http and https count as one.
@@ -141,6 +151,8 @@ mod tests {
             ("http://[::1]:9000/xy", &local, true),
             ("https://0.0.0.0:9000/%78", &local, true),
             ("http://a.localhost:9000/x", &local, true),
+            ("http://ip6-localhost:9000/x", &local, true),
+            ("http://localhost.localdomain:9000/x", &local, true),
         ] {
             assert!(may_reach(&url(spelling), denied, and_below), "{spelling} as {denied}");
         }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use lockhouse_base::files;
+use lockhouse_base::path_trust::{Strictness, TrustedOwners, UntrustedPath, check_path};
 use nix::fcntl::{Flock, FlockArg};
-use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -30,8 +30,10 @@ pub enum TokenFileError {
     Damaged { path: PathBuf },
     #[error("{path} has version {version}, which this Lockhouse does not support")]
     Version { path: PathBuf, version: u32 },
-    #[error("{path} belongs to user {owner}, who could add tokens; change its owner")]
-    ForeignOwner { path: PathBuf, owner: u32 },
+    #[error(
+        "{source}, who could add tokens to {path}: change that, or run this command as the account of the service"
+    )]
+    Untrusted { path: PathBuf, source: UntrustedPath },
     #[error("users other than its owner may write to {path}; prevent that with chmod go-w")]
     Writable { path: PathBuf },
     #[error("a token of the name {0} exists already; revoke it first: lockhouse token revoke {0}", .name.as_str())]
@@ -65,6 +67,11 @@ impl TokenFile {
         &self.0
     }
 
+    /// Returns the file with which processes lock the token file.
+    pub fn lock_path(&self) -> PathBuf {
+        self.0.with_extension("lock")
+    }
+
     /// Returns the current version of the token file, or `None` if there is no file.
     pub(super) fn file_version(&self) -> Result<Option<FileVersion>, TokenFileError> {
         match std::fs::symlink_metadata(&self.0) {
@@ -85,7 +92,7 @@ impl TokenFile {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(self.error(error)),
         };
-        self.check_ownership(&file.metadata().map_err(|error| self.error(error))?)?;
+        self.check_writers(&file.metadata().map_err(|error| self.error(error))?)?;
         let mut content = Vec::new();
         file.take(FILE_BYTES_MAX).read_to_end(&mut content).map_err(|error| self.error(error))?;
         // The parser's message could quote the file's content, so it is dropped.
@@ -150,23 +157,21 @@ impl TokenFile {
 
     /// Locks the token file against other processes that write it, until the returned lock is dropped.
     fn lock(&self) -> Result<Flock<File>, TokenFileError> {
-        let path = self.0.with_extension("lock");
+        let path = self.lock_path();
         let directory = path.parent().unwrap_or(Path::new("/"));
         let opened = files::create_private_directory(directory).and_then(|()| files::open_to_append(&path));
         let file = opened.map_err(|source| TokenFileError::Io { path, source })?;
         Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| self.error(error.into()))
     }
 
-    /// Checks that only the user who runs this process, or root, can have written the token file.
-    fn check_ownership(&self, metadata: &Metadata) -> Result<(), TokenFileError> {
-        let owner = metadata.uid();
-        if owner != geteuid().as_raw() && owner != 0 {
-            return Err(TokenFileError::ForeignOwner { path: self.0.clone(), owner });
-        }
+    /// Checks that only the user who runs this process, or root, can have written the token file or replaced it.
+    fn check_writers(&self, metadata: &Metadata) -> Result<(), TokenFileError> {
         if metadata.mode() & 0o022 != 0 {
             return Err(TokenFileError::Writable { path: self.0.clone() });
         }
-        Ok(())
+        let path = std::path::absolute(&self.0).map_err(|error| self.error(error))?;
+        check_path(&path, &TrustedOwners::root_and_own(), Strictness::Usual)
+            .map_err(|source| TokenFileError::Untrusted { path: self.0.clone(), source })
     }
 
     fn error(&self, source: io::Error) -> TokenFileError {
@@ -202,5 +207,35 @@ pub(super) mod hex {
         let bytes = HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok();
         let digest = bytes.and_then(|bytes| bytes.try_into().ok());
         digest.ok_or_else(|| de::Error::custom("a hash has 64 hexadecimal digits"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::lchown;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_another_account_can_replace_is_refused() {
+        if !nix::unistd::geteuid().is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let folder = directory.path().join("folder");
+        std::fs::create_dir(&folder).expect("a folder");
+        let file = TokenFile::at(folder.join("tokens.json"));
+        file.write(Vec::new()).expect("written");
+        assert!(file.read().expect("control: readable").is_empty());
+        for part in [&folder, &file.0] {
+            lchown(part, Some(4_242), None).expect("an owner");
+            let refused = file.read();
+            assert!(
+                matches!(refused, Err(TokenFileError::Untrusted { .. })),
+                "{}: {refused:?}",
+                part.display()
+            );
+            lchown(part, Some(0), None).expect("an owner");
+        }
     }
 }
