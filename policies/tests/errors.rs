@@ -91,7 +91,7 @@ rendered! {
     not_toml: "version = 1\n[servers.github]\nallow = [\"list_*\"\ndeny = \"x\n[servers.github]\n";
     a_key_written_twice: "version = 1\n[servers.a]\nallow = [\"x\"]\nallow = [\"y\"]\n";
     a_rule_without_effect: "version = 1\n[servers.github]\nallow = [\"list_*\"]\nask = [\"create_issue\"]\nrate = \"60/min\"\n[[servers.github.rules]]\ntool = \"create_issue\"\n";
-    unknown_keys: "version = 1\nserver = {}\nallow = [\"x\"]\n[servers.a]\nalow = [\"x\"]\n";
+    unknown_keys: "version = 1\nserver = {}\nallow = [\"x\"]\n[servers.a]\nalow = [\"x\"]\nstart_timeout_seconds = 60\n";
     values_of_the_wrong_kind: "version = 1\n[servers]\na = [\"x\"]\n[servers.b]\nallow = \"list_*\"\ndeny = [1, [\"y\"]]\n[[servers.c]]\n";
     servers_as_a_list: "version = 1\nservers = [\"github\"]\n";
     bad_patterns: "version = 1\n[servers.a]\nallow = [\n  \"\",\n  \"*_issue\",\n  \"list_**\",\n  \"list issues\",\n  \"löschen\",\n  \"get_?\",\n]\n";

@@ -117,7 +117,7 @@ def unusable(row: Row, reason_given: str) -> list[str]:
     """Checks the error of an unusable server: one that hangs must time out with that reason; all others must not fail."""
     if Trait.HANGS not in row.server.traits:
         return [reason_given]
-    reason = f"it did not finish its start within {row.server.start_timeout_s} s"
+    reason = "it did not finish its start within "
     faults = [] if row.ready_s else ["it was not given up while the others started"]
     return faults if reason in reason_given else [*faults, f"{reason!r} is not in {reason_given!r}"]
 

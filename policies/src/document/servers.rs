@@ -19,6 +19,24 @@ const SERVER_KEYS: &str = "a server's table has the keys `allow`, `ask`, `deny`,
      `pins`, `on_change`, `limits`, `rate`, `calls_per_execution`, `argument_bytes_per_execution`, \
      `result_bytes_per_execution` and `timeout_seconds`";
 
+/// Keys of a server's table in the configuration, which people also look for in the policy.
+const CONFIGURATION_KEYS: [&str; 14] = [
+    "args",
+    "call_timeout_max_seconds",
+    "call_timeout_seconds",
+    "command",
+    "cwd",
+    "env",
+    "headers",
+    "parallel_calls",
+    "queue_timeout_seconds",
+    "sandbox",
+    "start",
+    "start_timeout_seconds",
+    "tools",
+    "url",
+];
+
 /// Parses all server tables below the key `servers`. `within` is the prefix of their full names in messages:
 /// empty for `[servers.NAME]`, `clients.NAME.` for the server tables of an AI client.
 pub(super) fn servers(
@@ -68,6 +86,11 @@ fn server(
             }
             "limits" => table.tool_limits = limit_keys::tool_limits(reader, &full, key, value),
             other if LIMIT_KEYS.contains(&other) => {}
+            other if CONFIGURATION_KEYS.contains(&other) => {
+                let help =
+                    format!("put it into [servers.{}] of the configuration, `config.toml`", name.get_ref());
+                reader.unknown_key(key, "a policy", &help);
+            }
             _ => reader.unknown_key(key, "a server's table", SERVER_KEYS),
         }
     }

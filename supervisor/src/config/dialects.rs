@@ -1,7 +1,7 @@
 //! Reads the servers files of AI clients, each in the client's own format ("dialect").
 //!
 //! A dialect is detected from the content of the file, never from the file's name. Unknown keys belong to the AI client
-//! and are ignored. Permissions that an AI client's file grants (`alwaysAllow`, `trust`) are never applied.
+//! and are ignored, except Lockhouse's own keys for limits, such as `start_timeout_seconds`. Permissions that an AI client's file grants (`alwaysAllow`, `trust`) are never applied.
 
 mod codex;
 mod continue_format;
@@ -221,7 +221,7 @@ fn entry(dialect: Dialect, key: &Key, node: &Node, file: &SourceFile<'_>) -> Res
     let table = node.table();
     let table = table.ok_or_else(|| SkipReason::Unexpected { key: key.name.clone(), expected: "a table" })?;
     let fields = |syntax| Fields { table, syntax, file };
-    match dialect {
+    let mut entry = match dialect {
         Dialect::ClaudeDesktop | Dialect::Plain => mcp_servers::entry(fields(PlaceholderSyntax::None)),
         Dialect::ClaudeCode => mcp_servers::entry(fields(PlaceholderSyntax::Braces)),
         Dialect::Cursor | Dialect::VsCode => mcp_servers::entry(fields(PlaceholderSyntax::Editor)),
@@ -235,5 +235,7 @@ fn entry(dialect: Dialect, key: &Key, node: &Node, file: &SourceFile<'_>) -> Res
             let first = faults.into_iter().next().map(|fault| fault.label);
             Err(SkipReason::Invalid(first.unwrap_or_default()))
         }),
-    }
+    }?;
+    entry.limits = own_format::limits(fields(PlaceholderSyntax::Own))?.or(entry.limits);
+    Ok(entry)
 }

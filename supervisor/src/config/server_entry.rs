@@ -85,6 +85,20 @@ pub(crate) struct EntryLimits {
     pub(crate) queue_timeout: Option<Duration>,
 }
 
+impl EntryLimits {
+    /// Returns these limits, with those of `other` where these have none.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self {
+            start_timeout: self.start_timeout.or(other.start_timeout),
+            call_timeout: self.call_timeout.or(other.call_timeout),
+            call_timeout_max: self.call_timeout_max.or(other.call_timeout_max),
+            parallel_calls: self.parallel_calls.or(other.parallel_calls),
+            queue: self.queue.or(other.queue),
+            queue_timeout: self.queue_timeout.or(other.queue_timeout),
+        }
+    }
+}
+
 impl ServerEntry {
     pub(crate) fn new(endpoint: EntryEndpoint) -> Self {
         Self {

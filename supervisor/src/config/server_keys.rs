@@ -74,7 +74,7 @@ pub(super) const IDLE_STOP: ServerKey = ServerKey {
 pub(super) const START_TIMEOUT: ServerKey = ServerKey {
     name: "start_timeout_seconds",
     default: Default::Number(|limits| limits.start_timeout.as_secs()),
-    description: "time limit from the start until the server has listed its tools",
+    description: "time limit from the start until the server has listed its tools; doubled after each start that took longer, up to 8 times",
     ..SECONDS
 };
 pub(super) const CALL_TIMEOUT: ServerKey = ServerKey {

@@ -5,6 +5,8 @@ mod attempt;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use lockhouse_base::secrets::Secrets;
 use lockhouse_catalog::Catalogue;
@@ -21,6 +23,9 @@ use super::definition::{Endpoint, ServerDefinition, ServerLimits};
 use super::http::SessionRenewals;
 use super::live_connection::LiveConnection;
 
+/// How often the time limit of a start is doubled at most.
+const DOUBLINGS_MAX: u32 = 3;
+
 /// Why an upstream server could not be started.
 pub(super) struct StartFailure {
     /// Describes the failure without any text of the server; submitted code and the model may read it.
@@ -31,6 +36,8 @@ pub(super) struct StartFailure {
     may_need_legacy_handshake: bool,
     /// Whether the server exceeded a limit or broke the protocol.
     pub(super) is_violation: bool,
+    /// Whether the time limit of the start passed.
+    is_late: bool,
 }
 
 impl StartFailure {
@@ -46,7 +53,14 @@ impl StartFailure {
     }
 
     fn new(reason: String) -> Self {
-        Self { reason, server_output: String::new(), may_need_legacy_handshake: false, is_violation: false }
+        let (may_need_legacy_handshake, is_violation, is_late) = (false, false, false);
+        Self { reason, server_output: String::new(), may_need_legacy_handshake, is_violation, is_late }
+    }
+
+    fn late(limit: Duration) -> Self {
+        let reason =
+            format!("it did not finish its start within {} s (start_timeout_seconds)", limit.as_secs_f32());
+        Self { is_late: true, ..Self::new(reason) }
     }
 }
 
@@ -57,6 +71,10 @@ pub(super) struct ServerStarter {
     /// Whether the configuration requires the older MCP handshake (`initialize`) for this server.
     only_legacy: bool,
     pub(super) limits: ServerLimits,
+    /// `FILE` or `FILE:LINE` where the server is configured.
+    origin: String,
+    /// Number of starts in a row whose time limit passed.
+    late_starts: AtomicU32,
     secrets: Secrets,
     /// The log file for the server's standard error; `None` if it is not stored.
     pub(super) log: Option<PathBuf>,
@@ -96,10 +114,28 @@ impl ServerStarter {
         status: watch::Sender<ConnectionStatus>,
         notices: ServerChangeNotices,
     ) -> Self {
-        let ServerDefinition { endpoint, limits, start, .. } = definition;
-        let only_legacy = start.legacy_handshake;
-        let (name, session_renewals) = (name.clone(), SessionRenewals::default());
-        Self { name, endpoint, only_legacy, limits, secrets, log, status, notices, sandbox, session_renewals }
+        let ServerDefinition { endpoint, limits, start, origin, .. } = definition;
+        Self {
+            name: name.clone(),
+            endpoint,
+            only_legacy: start.legacy_handshake,
+            limits,
+            origin,
+            late_starts: AtomicU32::new(0),
+            secrets,
+            log,
+            status,
+            notices,
+            sandbox,
+            session_renewals: SessionRenewals::default(),
+        }
+    }
+
+    /// Returns the time limit of the next start. A server that only needs longer is not killed for ever: the configured
+    /// limit is doubled after each start that took too long.
+    fn start_limit(&self) -> Duration {
+        let late_starts = self.late_starts.load(Ordering::Relaxed);
+        self.limits.start_timeout.saturating_mul(1 << late_starts.min(DOUBLINGS_MAX))
     }
 
     /// Connects to the server and lists its tools. If `legacy_handshake` is true, uses only the older MCP handshake
@@ -107,7 +143,23 @@ impl ServerStarter {
     pub(super) async fn start(&self, legacy_handshake: bool) -> Result<StartedServer, StartFailure> {
         self.sandbox.notice.iter().for_each(|notice| notice.reset());
         let started = self.start_in_either_protocol(legacy_handshake).await;
-        started.map_err(|failure| self.with_sandbox_advice(failure))
+        match &started {
+            Err(StartFailure { is_late: true, .. }) => _ = self.late_starts.fetch_add(1, Ordering::Relaxed),
+            _ => self.late_starts.store(0, Ordering::Relaxed),
+        }
+        started.map_err(|failure| self.with_sandbox_advice(self.with_time_advice(failure)))
+    }
+
+    /// Tells users of a server that took too long which limit the next start has, and where to set it.
+    fn with_time_advice(&self, mut failure: StartFailure) -> StartFailure {
+        if failure.is_late {
+            let next = self.start_limit().as_secs_f32();
+            failure.server_output += &format!(
+                "; the next start may take {next} s. If it always takes long, set `start_timeout_seconds` of this server in {}",
+                self.origin
+            );
+        }
+        failure
     }
 
     /// Names the setting of the sandbox in the failure of a server that has one. Users get it always, since most
@@ -122,12 +174,12 @@ impl ServerStarter {
 
     async fn start_in_either_protocol(&self, legacy_handshake: bool) -> Result<StartedServer, StartFailure> {
         let begun = Instant::now();
-        let deadline = begun + self.limits.start_timeout;
+        let limit = self.start_limit();
         self.status.send_modify(|status| {
             status.attempt_began = Some(begun.into_std());
             (status.protocol_version, status.spawn_time, status.handshake_time) = (None, None, None);
         });
-        let attempt = |legacy_handshake| Attempt { server: self, begun, legacy_handshake, deadline }.run();
+        let attempt = |legacy_handshake| Attempt { server: self, begun, legacy_handshake, limit }.run();
         if !legacy_handshake && !self.only_legacy {
             match attempt(false).await {
                 // Some servers crash on the probe, or refuse the older handshake after it, so the next attempt uses a
@@ -142,8 +194,6 @@ impl ServerStarter {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::definition::ServerCommand;
 
@@ -165,6 +215,8 @@ mod tests {
             endpoint: Endpoint::Stdio(command),
             only_legacy: false,
             limits,
+            origin: "config.toml:7".into(),
+            late_starts: AtomicU32::new(0),
             secrets,
             log: None,
             status: watch::Sender::default(),

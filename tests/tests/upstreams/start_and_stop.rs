@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lockhouse_tests::{LANGUAGES, Table, ensure, equal, wait_until};
+use lockhouse_tests::{LANGUAGES, Lockhouse, Session, Table, ensure, equal, fixture_server, wait_until};
 use serde_json::{Value, json};
 
 use crate::upstreams::scripted_server::{Scripted, processes};
@@ -60,6 +60,48 @@ async fn a_server_that_hangs_at_its_start_times_out_and_is_retried() {
     table.row("it is tried again", ensure(again.is_ok(), "not in a minute"));
     let running = processes(&session).len();
     table.row("one process at a time", ensure(running <= 1, running));
+    table.finish();
+}
+
+/// The time limit is doubled after each start that took too long, and the log names the next one, and the key's place.
+#[tokio::test]
+async fn a_server_that_takes_longer_than_its_time_limit_works_after_some_starts() {
+    let command =
+        json!({"command": "sh", "args": ["-c", format!("sleep 1.4; exec {}", fixture_server().display())]});
+    let slow = "start_timeout_seconds = 1";
+    let config = format!("[servers.own]\ncommand = \"sh\"\nargs = {}\n{slow}\n", command["args"]);
+    let lockhouse = Lockhouse::new()
+        .config(&config)
+        .policy("version = 1\n[servers.own]\nallow = [\"*\"]\n[servers.listed]\nallow = [\"*\"]\n");
+    let mut listed = command.clone();
+    listed["start_timeout_seconds"] = json!(1);
+    let servers = lockhouse.file("servers.json", json!({"mcpServers": {"listed": listed}}).to_string());
+    let session = Session::connect(
+        lockhouse.command(&["serve", "--servers", servers.to_str().unwrap()]),
+        Session::latest(),
+    )
+    .await;
+    let states = "from mcp_tools import list_servers\nsorted(s['state'] for s in list_servers())";
+    wait_until("they are connected", async || {
+        (Scripted::value(&session, states).await == json!(["connected", "connected"])).then_some(())
+    })
+    .await;
+    let log = session.close().await.stderr;
+    let mut table = Table::new("servers that start slowly");
+    for (server, place) in [("own", "config.toml:1"), ("listed", "servers.json:1")] {
+        let of_server = |words: &str| {
+            log.lines()
+                .filter(|line| line.contains(words) && line.contains(&format!("server={server}")))
+                .count()
+        };
+        table.row(format!("{server}: control: its first start"), equal(of_server("within 1 s"), 1));
+        table.row(
+            format!("{server}: the next limit"),
+            ensure(of_server("the next start may take 2 s") == 1, &log),
+        );
+        table.row(format!("{server}: where to set it"), ensure(of_server(place) >= 1, &log));
+        table.row(format!("{server}: it works"), equal(of_server("connected"), 1));
+    }
     table.finish();
 }
 

@@ -153,7 +153,7 @@ fn seconds(fields: Fields<'_>, key: &ServerKey) -> Result<Option<Duration>, Skip
     Ok(whole_number(fields, key)?.map(|seconds| Duration::from_secs(seconds.into())))
 }
 
-fn limits(fields: Fields<'_>) -> Result<EntryLimits, SkipReason> {
+pub(super) fn limits(fields: Fields<'_>) -> Result<EntryLimits, SkipReason> {
     let count = |key| Ok(whole_number(fields, key)?.map(|count| count as usize));
     Ok(EntryLimits {
         start_timeout: seconds(fields, &server_keys::START_TIMEOUT)?,

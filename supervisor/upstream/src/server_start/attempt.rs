@@ -40,7 +40,8 @@ pub(super) struct Attempt<'a> {
     pub(super) begun: Instant,
     /// Whether to use the older MCP handshake (`initialize`) without probing for the newest protocol version.
     pub(super) legacy_handshake: bool,
-    pub(super) deadline: Instant,
+    /// Time limit from `begun` until the server has listed its tools.
+    pub(super) limit: Duration,
 }
 
 /// Returns rmcp's handshake mode for servers over HTTP, in which rmcp itself finds out the server's protocol version.
@@ -86,23 +87,24 @@ impl Attempt<'_> {
                 Err(Some(fault))
             }
         };
-        let (reason, said, may_need_legacy_handshake) = match conversed {
+        let failure = match conversed {
             Ok((service, catalogue)) => {
                 let ground = LiveTransport::Process { process, failure_signal, last_lines, requests };
                 let link = LiveConnection::new(service, ground, changed);
                 return Ok(StartedServer { link, catalogue, legacy_handshake: self.legacy_handshake });
             }
             Err(Some(fault)) => {
-                (fault.reason(process.end().await.1), fault.server_message(&self.server.secrets), true)
+                let server_output = fault.server_message(&self.server.secrets);
+                let failure = StartFailure::new(fault.reason(process.end().await.1));
+                StartFailure { server_output, may_need_legacy_handshake: true, ..failure }
             }
             Err(None) => {
                 drop(process);
-                (late(self.server.limits.start_timeout), String::new(), false)
+                StartFailure::late(self.limit)
             }
         };
-        let server_output = format!("{said}{}", last_lines.error_clause().await);
-        let refusal = StartFailure { reason, server_output, may_need_legacy_handshake, is_violation: false };
-        Err(refusal.or_violation(&failure_signal))
+        let server_output = format!("{}{}", failure.server_output, last_lines.error_clause().await);
+        Err(StartFailure { server_output, ..failure }.or_violation(&failure_signal))
     }
 
     /// Chooses the MCP handshake for a server over standard input and output: the older one if this attempt requires
@@ -111,7 +113,7 @@ impl Attempt<'_> {
         if self.legacy_handshake {
             return Ok(ClientLifecycleMode::Initialize);
         }
-        match probe(transport, PROBE_MAX.min(self.server.limits.start_timeout / 2)).await {
+        match probe(transport, PROBE_MAX.min(self.limit / 2)).await {
             ProbeOutcome::Newest => Ok(ClientLifecycleMode::Discover { preferred_versions: newest() }),
             ProbeOutcome::Older => Ok(ClientLifecycleMode::Initialize),
             ProbeOutcome::Closed => Err(ConnectError::Closed),
@@ -164,9 +166,7 @@ impl Attempt<'_> {
                 ..StartFailure::new(fault.reason(None))
             }
             .or_violation(&failure_signal)),
-            Err(None) => {
-                Err(StartFailure::new(late(self.server.limits.start_timeout)).or_violation(&failure_signal))
-            }
+            Err(None) => Err(StartFailure::late(self.limit).or_violation(&failure_signal)),
         }
     }
 
@@ -191,17 +191,12 @@ impl Attempt<'_> {
                 .send_modify(|status| (status.protocol_version, status.handshake_time) = (era, Some(took)));
             service.set_response_cache_config(ClientCacheConfig::disabled()).await;
             raw.store(true, Ordering::Release);
-            let catalogue =
-                list_tools(&self.server.name, service.peer(), self.server.limits.start_timeout).await?;
+            let catalogue = list_tools(&self.server.name, service.peer(), self.limit).await?;
             Ok::<_, ConnectError>((service, catalogue))
         };
-        match timeout_at(self.deadline, handshake).await {
+        match timeout_at(self.begun + self.limit, handshake).await {
             Ok(done) => done.map_err(Some),
             Err(_) => Err(None),
         }
     }
-}
-
-fn late(limit: Duration) -> String {
-    format!("it did not finish its start within {} s (start_timeout_seconds)", limit.as_secs_f32())
 }
