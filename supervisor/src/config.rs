@@ -74,7 +74,7 @@ pub(crate) use client_entry::{
     restore_code_mode_setting, unsuitable_entries,
 };
 pub(crate) use client_files::{AiClient, project_files};
-pub(crate) use config_edit::ConfigEdit;
+pub(crate) use config_edit::{ConfigEdit, PreparedEdit};
 pub(crate) use dialects::{ListedServer, Listing};
 pub(crate) use documentation::{json_schema, packaged_configuration};
 pub(crate) use entry_moves::{EntryPlace, put_back, take_out};

@@ -109,6 +109,12 @@ impl ConfigEdit {
     /// Checks that the edited configuration can be loaded, without the files of `--servers`, and then replaces the file
     /// atomically.
     pub(crate) fn save(self, files: &Files) -> Result<(), ConfigError> {
+        self.prepare(files)?.commit()
+    }
+
+    /// Checks that the edited configuration can be loaded, without the files of `--servers`, and writes it beside the
+    /// file. Nothing is changed until the result is committed.
+    pub(crate) fn prepare(self, files: &Files) -> Result<PreparedEdit, ConfigError> {
         let unwritable = |source| ConfigError::Unwritable { path: self.path.clone(), source };
         let temp = TempFile::write(&self).map_err(unwritable)?;
         let drafted = Files { config: Some(temp.0.clone()), servers: Vec::new(), ..files.clone() };
@@ -116,7 +122,22 @@ impl ConfigEdit {
             let reason = error.to_string().replace(&*temp.0.to_string_lossy(), &self.path.to_string_lossy());
             return Err(ConfigError::Refused { path: self.path.clone(), reason });
         }
-        std::fs::rename(&temp.0, &self.path).map_err(unwritable)
+        Ok(PreparedEdit { path: self.path, temp, _lock: self._lock })
+    }
+}
+
+/// A checked edit, in a file beside the configuration file.
+pub(crate) struct PreparedEdit {
+    path: PathBuf,
+    temp: TempFile,
+    _lock: Flock<std::fs::File>,
+}
+
+impl PreparedEdit {
+    /// Replaces the configuration file atomically.
+    pub(crate) fn commit(self) -> Result<(), ConfigError> {
+        let unwritable = |source| ConfigError::Unwritable { path: self.path.clone(), source };
+        std::fs::rename(&self.temp.0, &self.path).map_err(unwritable)
     }
 }
 

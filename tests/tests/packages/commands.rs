@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure};
+use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal};
 
 /// A Python program that writes a wheel: `sys.argv` has the folder, the name, the version, the source and the requirements.
 const WRITE_WHEEL: &str = r#"
@@ -119,6 +119,49 @@ fn packages_are_installed_locked_used_and_removed() {
     table.row("remove", ensure(is_removed, (&removed, site.config())));
     let answer = site.lockhouse.answer("python", "import hello_data");
     table.row("a program no longer imports it", ensure(answer["status"] == "error", &answer));
+    table.finish();
+}
+
+/// Returns a command of `lockhouse python` that runs in a mount namespace in which a folder is read-only.
+fn with_read_only_folder(site: &Site, folder: &Path, arguments: &[&str]) -> Command {
+    const MOUNT: &str = r#"mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@""#;
+    let inner = site.command(arguments);
+    let mut command = Command::new("unshare");
+    if !nix::unistd::geteuid().is_root() {
+        command.arg("--map-root-user");
+    }
+    command.args(["--mount", "sh", "-c", MOUNT]).arg(folder).arg(inner.get_program()).args(inner.get_args());
+    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command
+}
+
+/// The environment is neither built nor changed, so that programs import what the configuration says.
+#[test]
+fn a_configuration_that_cannot_be_changed_leaves_the_environment_as_it_is() {
+    let site = Site::new("");
+    assert_eq!(site.python(&["add", "base-data"]).status, Some(0));
+    let state = site.lockhouse.path("state/lockhouse/python");
+    let seen = || {
+        let mut names: Vec<_> =
+            std::fs::read_dir(&state).unwrap().map(|it| it.unwrap().file_name()).collect();
+        names.sort();
+        (names, std::fs::read_to_string(state.join("requirements.lock")).unwrap(), site.config())
+    };
+    let before = seen();
+    let mut table = Table::new("a read-only configuration");
+    for arguments in [&["add", "hello-data"], &["remove", "base-data"]] {
+        let folder = site.lockhouse.path("config/lockhouse");
+        let failed = CommandOutput::run(&mut with_read_only_folder(&site, &folder, arguments), b"");
+        let says_why = failed.status == Some(2) && failed.stderr.contains("Read-only file system");
+        table.row(format!("{arguments:?}: it fails"), ensure(says_why, &failed));
+        table.row(
+            format!("{arguments:?}: nothing is built"),
+            ensure(!failed.stderr.contains("installing"), &failed),
+        );
+        table.row(format!("{arguments:?}: nothing is changed"), equal(seen(), before.clone()));
+    }
+    let added = site.python(&["add", "hello-data"]);
+    table.row("control: it can be changed", ensure(added.status == Some(0) && seen() != before, &added));
     table.finish();
 }
 

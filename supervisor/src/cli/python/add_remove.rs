@@ -1,13 +1,15 @@
 //! `lockhouse python add` and `lockhouse python remove`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::environment::ManagedDirectory;
 use super::lock::{Versions, build, names};
 use super::unusable::refuse_unusable;
 use super::{PythonError, load, parse_packages};
+use crate::cli::package_costs::PackageCosts;
 use crate::cli::reload::reload_all_and_print;
-use crate::config::{ConfigEdit, Files, PackageSpec};
+use crate::config::{ConfigEdit, Files, PackageSpec, PreparedEdit, Settings};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
@@ -25,9 +27,7 @@ pub(super) async fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode
         settings.python_packages().iter().filter(|known| !new.iter().any(|new| new.is_same_package(known)));
     let packages: Vec<PackageSpec> = kept.chain(&new).cloned().collect();
     let directory = ManagedDirectory::open(&settings)?;
-    let costs = build(files, &settings, &directory, &packages, Versions::KeepLocked).await?;
-    save(files, &packages)?;
-    costs.print();
+    change(files, &settings, &directory, &packages).await?.print();
     println!("added {}: programs can import them now", names(&new));
     reload_all_and_print().await;
     Ok(ExitCode::SUCCESS)
@@ -47,18 +47,33 @@ pub(super) async fn remove(files: &Files, arguments: &Arguments) -> Result<ExitC
     let packages: Vec<PackageSpec> =
         configured.iter().filter(|package| !is_removed(package)).cloned().collect();
     let directory = ManagedDirectory::open(&settings)?;
-    build(files, &settings, &directory, &packages, Versions::KeepLocked).await?;
-    save(files, &packages)?;
+    change(files, &settings, &directory, &packages).await?;
     println!("removed {}", names(&removed));
     reload_all_and_print().await;
     Ok(ExitCode::SUCCESS)
 }
 
-fn save(files: &Files, packages: &[PackageSpec]) -> Result<(), PythonError> {
+/// Builds the environment with the packages, and changes the configuration with it. If one of them fails, neither is
+/// changed.
+async fn change(
+    files: &Files,
+    settings: &Settings,
+    directory: &ManagedDirectory,
+    packages: &[PackageSpec],
+) -> Result<PackageCosts, PythonError> {
+    // A configuration that cannot be changed is noticed before minutes of work.
+    prepare(files, packages)?;
+    let built = build(files, settings, directory, packages, Versions::KeepLocked).await?;
+    let (edit, path) = prepare(files, packages)?;
+    directory.replace_current(built.environment, &built.lock_text)?;
+    edit.commit()?;
+    println!("changed packages of [python] in {}", path.display());
+    Ok(built.costs)
+}
+
+fn prepare(files: &Files, packages: &[PackageSpec]) -> Result<(PreparedEdit, PathBuf), PythonError> {
     let mut edit = ConfigEdit::open(files)?;
     edit.set_python_packages(packages);
     let path = edit.path().to_owned();
-    edit.save(files)?;
-    println!("changed packages of [python] in {}", path.display());
-    Ok(())
+    Ok((edit.prepare(files)?, path))
 }

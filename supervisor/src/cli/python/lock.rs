@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::environment::{EnvironmentError, ManagedDirectory};
+use super::environment::{EnvironmentError, ManagedDirectory, NewEnvironment};
 use super::installer::{Installer, Resolution};
 use super::{PythonError, import_test, load, lock_file, print_step};
 use crate::cli::package_costs::PackageCosts;
@@ -32,21 +32,28 @@ pub(super) async fn lock(files: &Files, arguments: &Arguments) -> Result<ExitCod
     let directory = ManagedDirectory::open(&settings)?;
     let packages = settings.python_packages().to_vec();
     let versions = if arguments.upgrade { Versions::Newest } else { Versions::Locked };
-    let costs = build(files, &settings, &directory, &packages, versions).await?;
-    costs.print();
+    let built = build(files, &settings, &directory, &packages, versions).await?;
+    directory.replace_current(built.environment, &built.lock_text)?;
+    built.costs.print();
     super::super::reload::reload_all_and_print().await;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds a new environment with the packages, tests it in the sandbox, and makes it the current one. On an error, the
-/// current one stays.
+/// A new environment that works. It is deleted unless it replaces the current one.
+pub(super) struct Built {
+    pub(super) environment: NewEnvironment,
+    pub(super) lock_text: String,
+    pub(super) costs: PackageCosts,
+}
+
+/// Builds a new environment with the packages, and tests it in the sandbox.
 pub(super) async fn build(
     files: &Files,
     settings: &Settings,
     directory: &ManagedDirectory,
     packages: &[PackageSpec],
     versions: Versions,
-) -> Result<PackageCosts, PythonError> {
+) -> Result<Built, PythonError> {
     let environment = directory.new_environment();
     let interpreter = settings.python_interpreter();
     let interpreter = interpreter.map_err(|error| EnvironmentError::Interpreter(error.to_string()))?;
@@ -74,8 +81,7 @@ pub(super) async fn build(
     installer.install(&lock_text).await?;
     print_step("importing the packages in a sandboxed worker");
     let costs = import_test::test(files, packages, &environment.path).await?;
-    directory.replace_current(environment, &lock_text)?;
-    Ok(costs)
+    Ok(Built { environment, lock_text, costs })
 }
 
 pub(super) fn names(packages: &[PackageSpec]) -> String {
