@@ -40,6 +40,7 @@ mod runs;
 mod sandbox;
 mod serve;
 mod server;
+mod service_account;
 mod sessions;
 mod setup;
 mod shutdown;
@@ -83,6 +84,9 @@ struct Arguments {
     command: Command,
     #[command(flatten)]
     files: Files,
+    /// Run the command as this account, with a process of root that writes the files of --config and --policy
+    #[arg(long, value_name = "USER", global = true, hide = true)]
+    account: Option<String>,
 }
 
 const EXIT_CODES: &str = "Exit status: 0 success, 1 the code failed, 2 invalid arguments or files, 3 timeout, 4 resource limit, \
@@ -174,8 +178,15 @@ pub(crate) fn main() -> ExitCode {
     if let Ok(arguments) = version::Arguments::try_parse() {
         return version::version(&arguments);
     }
-    let Arguments { command, files } =
+    let Arguments { command, files, account } =
         Arguments::try_parse().unwrap_or_else(|error| exit_with_usage_error(error));
+    let elsewhere = match &account {
+        Some(account) => service_account::enter(account, &files),
+        None => service_account::delegate_to_service(&command, &files),
+    };
+    if let Some(status) = elsewhere {
+        return status;
+    }
     // Before the supervisor's own process settings, part of which the executed program would inherit.
     if let Command::Confine(arguments) = command {
         return confine::confine(arguments);

@@ -126,6 +126,12 @@ impl Files {
         self.trust_owner.map(Uid::from_raw).into_iter().fold(owners, TrustedOwners::with)
     }
 
+    /// Whether no file is named, and the configuration in use is that of the service of this host.
+    pub(crate) fn is_of_service(&self) -> bool {
+        let is_named = self.config.is_some() || self.policy.is_some() || !self.servers.is_empty();
+        !is_named && search_paths::is_of_system(config_path(self).as_deref())
+    }
+
     /// Returns the options of the command line that name these files, each with its value.
     pub(crate) fn options(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
         let named = self.config.iter().map(|path| ("--config", path.clone()));

@@ -1,5 +1,6 @@
 //! Tests of the lifecycle of the daemon `lockhouse serve`: readiness, draining, restart, and recovery after SIGKILL.
 
+mod account;
 mod crash_recovery;
 mod draining;
 mod health;

@@ -8,6 +8,7 @@ pub mod browser_opening;
 pub mod child_stderr;
 pub mod client_rate_limiter;
 pub mod confined_mark;
+pub mod delegated_files;
 pub mod directories;
 pub mod files;
 pub mod http_checks;

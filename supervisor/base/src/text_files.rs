@@ -2,16 +2,24 @@
 //! stored beside them.
 
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use lockhouse_policies::Source;
-use nix::unistd::geteuid;
+use nix::unistd::{Gid, geteuid};
+
+use crate::delegated_files;
 
 use crate::path_trust::{Fault, Strictness, TrustedOwners, account_name, check_path};
 
 /// Maximum size, in bytes, of a text file that [`read_source`] reads, such as the configuration or a policy.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Mode of a file that only its owner can read.
+const PRIVATE_MODE: u32 = 0o600;
+
+/// What follows the name of a file in the name of its backup, before a number.
+pub(crate) const BACKUP: &str = ".lockhouse-backup-";
 
 /// Maximum number of backups of one file. If there are that many, [`back_up`] fails.
 const BACKUPS_MAX: u32 = 1_000;
@@ -71,40 +79,92 @@ pub fn write_target(path: &Path) -> std::io::Result<PathBuf> {
 /// Copies a file to `FILE.lockhouse-backup-N` with mode 0600, because the file may contain secrets. Returns the path of
 /// the copy.
 pub fn back_up(path: &Path) -> std::io::Result<PathBuf> {
-    let content = std::fs::read(path)?;
+    let content = std::fs::read_to_string(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     for number in 1..=BACKUPS_MAX {
-        let backup = path.with_file_name(format!("{name}.lockhouse-backup-{number}"));
-        match create(&backup) {
-            Ok(mut file) => {
-                file.write_all(&content).and_then(|()| file.sync_all())?;
-                return Ok(backup);
-            }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        let backup = path.with_file_name(format!("{name}{BACKUP}{number}"));
+        match create(&backup, &content, None) {
+            Ok(()) => return Ok(backup),
+            Err(_) if backup.symlink_metadata().is_ok() => {}
             Err(error) => return Err(error),
         }
     }
     Err(std::io::Error::other(format!("there are {BACKUPS_MAX} backups of it already")))
 }
 
-/// Replaces or creates a file atomically, and syncs it to disk. An existing file keeps its mode.
+/// Replaces or creates a file atomically, and syncs it to disk. An existing file keeps its owner and mode.
 pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let written = create(&temporary).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        if let Ok(existing) = std::fs::metadata(path) {
-            file.set_permissions(std::fs::Permissions::from_mode(existing.permissions().mode() & 0o7777))?;
-        }
-        file.sync_all()
-    });
-    let result = written.and_then(|()| std::fs::rename(&temporary, path));
-    if result.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
-    result
+    Draft::write(path, text)?.publish()
 }
 
-fn create(path: &Path) -> std::io::Result<std::fs::File> {
-    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+/// A new text of a file, in a file beside it. It is deleted on drop, unless it was published.
+pub struct Draft {
+    pub path: PathBuf,
+    target: PathBuf,
+}
+
+impl Draft {
+    /// Writes the new text of a file, with the owner and mode of the existing one.
+    pub fn write(target: &Path, text: &str) -> std::io::Result<Self> {
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let path = target.with_file_name(format!(".{name}.{}", std::process::id()));
+        create(&path, text, Some(target)).map(|()| Self { path, target: target.to_owned() })
+    }
+
+    /// Replaces the file by the draft.
+    pub fn publish(self) -> std::io::Result<()> {
+        delegated_files::rename(&self.path, &self.target)
+            .unwrap_or_else(|| std::fs::rename(&self.path, &self.target))
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // After the publication there is no such file.
+        let _ = delegated_files::remove(&self.path).unwrap_or_else(|| std::fs::remove_file(&self.path));
+    }
+}
+
+/// Creates a file with the owner and mode of the file `like`, if that exists, and otherwise for the own account alone.
+/// Fails if there is a file of this name.
+pub fn create(path: &Path, text: &str, like: Option<&Path>) -> std::io::Result<()> {
+    let new = NewFile { like: like.filter(|like| like.exists()), mode: PRIVATE_MODE, group: None };
+    delegated_files::create(path, text, like).unwrap_or_else(|| new.create(path, text))
+}
+
+/// The attributes of a new file.
+pub(crate) struct NewFile<'p> {
+    /// The file that has the owner and the mode. If there is none, `mode` and `group` apply.
+    pub(crate) like: Option<&'p Path>,
+    pub(crate) mode: u32,
+    pub(crate) group: Option<Gid>,
+}
+
+impl NewFile<'_> {
+    /// Creates the file, and syncs it to disk. Removes it if that fails.
+    pub(crate) fn create(&self, path: &Path, text: &str) -> std::io::Result<()> {
+        let mut options = std::fs::OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(PRIVATE_MODE).open(path)?;
+        let written = file
+            .write_all(text.as_bytes())
+            .and_then(|()| self.apply_to(&file))
+            .and_then(|()| file.sync_all());
+        if written.is_err() {
+            let _ = std::fs::remove_file(path);
+        }
+        written
+    }
+
+    fn apply_to(&self, file: &std::fs::File) -> std::io::Result<()> {
+        let like = self.like.map(std::fs::metadata).transpose()?;
+        let (owner, group, mode) = match &like {
+            Some(like) => (Some(like.uid()), Some(like.gid()), like.mode() & 0o7777),
+            None => (None, self.group.map(Gid::as_raw), self.mode),
+        };
+        let own = file.metadata()?;
+        if owner.is_some_and(|owner| owner != own.uid()) || group.is_some_and(|group| group != own.gid()) {
+            std::os::unix::fs::fchown(file, owner, group)?;
+        }
+        file.set_permissions(std::fs::Permissions::from_mode(mode))
+    }
 }

@@ -1,12 +1,10 @@
 //! Edits `config.toml` for commands such as `lockhouse server add`. Comments and order are preserved, the file is
 //! replaced atomically, and an edit that would make the configuration invalid is rejected.
 
-use std::io::Write;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use lockhouse_base::directories;
-use lockhouse_base::text_files::{read_source, write_target};
+use lockhouse_base::text_files::{Draft, read_source, write_target};
 use nix::fcntl::{Flock, FlockArg};
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike};
 
@@ -16,8 +14,7 @@ use super::{ConfigError, Files, PackageSpec, Settings, search_paths, toml_tables
 pub(crate) struct ConfigEdit {
     path: PathBuf,
     document: DocumentMut,
-    /// The metadata of the existing file, whose mode and owner the edited file keeps. `None` for a new file.
-    existing: Option<std::fs::Metadata>,
+    is_new: bool,
     /// A lock on the file's directory, held until the edit is saved, so that no concurrent edit is lost. The file
     /// itself cannot be locked, since saving replaces it.
     _lock: Flock<std::fs::File>,
@@ -36,14 +33,14 @@ impl ConfigEdit {
         let lock = std::fs::File::open(directory).map_err(unwritable)?;
         let lock =
             Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| unwritable(error.into()))?;
-        let existing = std::fs::metadata(&path).ok();
-        let text = if existing.is_some() { read_source(&path)?.text } else { String::new() };
+        let is_new = !path.exists();
+        let text = if is_new { String::new() } else { read_source(&path)?.text };
         let document = text.parse::<DocumentMut>().map_err(|error| ConfigError::Unusable {
             path: path.clone(),
             // The message without its source line, which may hold a secret.
             reason: error.message().to_owned(),
         })?;
-        Ok(Self { path, document, existing, _lock: lock })
+        Ok(Self { path, document, is_new, _lock: lock })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -64,7 +61,7 @@ impl ConfigEdit {
         let item = if inline {
             Item::Value(server.into_inline_table().into())
         } else {
-            let first = servers.is_empty() && self.existing.is_none();
+            let first = servers.is_empty() && self.is_new;
             server.decor_mut().set_prefix(if first { "" } else { "\n" });
             Item::Table(server)
         };
@@ -74,7 +71,7 @@ impl ConfigEdit {
 
     /// Lets AI clients share an engine, if the file is new. An existing configuration keeps what it says, or its default.
     pub(crate) fn share_engine_if_new(&mut self) {
-        if self.existing.is_none() {
+        if self.is_new {
             let mut sharing = Table::new();
             sharing.insert("engine", Item::Value("shared".into()));
             sharing.decor_mut().set_prefix("\n");
@@ -116,56 +113,29 @@ impl ConfigEdit {
     /// file. Nothing is changed until the result is committed.
     pub(crate) fn prepare(self, files: &Files) -> Result<PreparedEdit, ConfigError> {
         let unwritable = |source| ConfigError::Unwritable { path: self.path.clone(), source };
-        let temp = TempFile::write(&self).map_err(unwritable)?;
-        let drafted = Files { config: Some(temp.0.clone()), servers: Vec::new(), ..files.clone() };
+        let draft = Draft::write(&self.path, &self.text()).map_err(unwritable)?;
+        let drafted = Files { config: Some(draft.path.clone()), servers: Vec::new(), ..files.clone() };
         if let Err(error) = Settings::load(&drafted) {
-            let reason = error.to_string().replace(&*temp.0.to_string_lossy(), &self.path.to_string_lossy());
+            let reason =
+                error.to_string().replace(&*draft.path.to_string_lossy(), &self.path.to_string_lossy());
             return Err(ConfigError::Refused { path: self.path.clone(), reason });
         }
-        Ok(PreparedEdit { path: self.path, temp, _lock: self._lock })
+        Ok(PreparedEdit { path: self.path, draft, _lock: self._lock })
     }
 }
 
 /// A checked edit, in a file beside the configuration file.
 pub(crate) struct PreparedEdit {
     path: PathBuf,
-    temp: TempFile,
+    draft: Draft,
     _lock: Flock<std::fs::File>,
 }
 
 impl PreparedEdit {
     /// Replaces the configuration file atomically.
     pub(crate) fn commit(self) -> Result<(), ConfigError> {
-        let unwritable = |source| ConfigError::Unwritable { path: self.path.clone(), source };
-        std::fs::rename(&self.temp.0, &self.path).map_err(unwritable)
-    }
-}
-
-/// A temporary file with the new text, in the directory of the configuration file. It is deleted on drop, unless it was
-/// renamed.
-struct TempFile(PathBuf);
-
-impl TempFile {
-    fn write(edit: &ConfigEdit) -> std::io::Result<Self> {
-        let name = edit.path.file_name().unwrap_or_default().to_string_lossy();
-        let temp = Self(edit.path.with_file_name(format!(".{name}.{}", std::process::id())));
-        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temp.0)?;
-        file.write_all(edit.text().as_bytes())?;
-        if let Some(existing) = &edit.existing {
-            file.set_permissions(std::fs::Permissions::from_mode(existing.permissions().mode() & 0o7777))?;
-            let current = file.metadata()?;
-            if (current.uid(), current.gid()) != (existing.uid(), existing.gid()) {
-                std::os::unix::fs::fchown(&file, Some(existing.uid()), Some(existing.gid()))?;
-            }
-        }
-        file.sync_all()?;
-        Ok(temp)
-    }
-}
-
-impl Drop for TempFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        let Self { path, draft, _lock } = self;
+        draft.publish().map_err(|source| ConfigError::Unwritable { path, source })
     }
 }
 

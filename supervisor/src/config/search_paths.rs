@@ -21,6 +21,11 @@ pub(super) fn config_file(named: Option<&Path>, name: &str) -> Option<PathBuf> {
     named.map(Path::to_owned).or_else(found)
 }
 
+/// Whether this file is one of the service of this host.
+pub(super) fn is_of_system(file: Option<&Path>) -> bool {
+    file.and_then(Path::parent) == Some(Path::new(SYSTEM_CONFIG))
+}
+
 /// Returns the paths that a program of this name may have in `PATH`. Directories without an absolute path are left out:
 /// they would make the current directory decide what runs.
 fn in_path(name: &str) -> impl Iterator<Item = PathBuf> {
