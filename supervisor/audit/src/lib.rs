@@ -341,7 +341,7 @@ impl Audit {
     pub fn is_writable(&self) -> bool {
         use nix::unistd::{AccessFlags, access};
         let directory = &self.settings.directory;
-        if access(directory, AccessFlags::W_OK | AccessFlags::X_OK).is_err() {
+        if access(directory, AccessFlags::W_OK | AccessFlags::X_OK).is_err() || is_full(directory) {
             return false;
         }
         !self.writer().has_gap() || probe(directory).is_ok()
@@ -413,6 +413,16 @@ impl Audit {
 
 /// Size in bytes of the file with which `probe` tests writing: about the size of the audit record of a large call.
 const PROBE_BYTES: usize = 16 * 1024;
+
+/// Whether the file system of a directory says that it has no room for a large audit record.
+fn is_full(directory: &Path) -> bool {
+    let Ok(space) = nix::sys::statvfs::statvfs(directory) else { return false };
+    let is_root = nix::unistd::geteuid().is_root();
+    // Some blocks may be reserved for root.
+    let free = if is_root { space.blocks_free() } else { space.blocks_available() };
+    // A file system without a fixed size has no number of blocks.
+    space.blocks() > 0 && free.saturating_mul(space.fragment_size()) < PROBE_BYTES as u64
+}
 
 /// Tests whether a large audit record could be written: writes a file of that size to the directory and removes it.
 fn probe(directory: &Path) -> std::io::Result<()> {

@@ -19,8 +19,8 @@ const QUEUED_MESSAGES_MAX: usize = 64;
 /// when the service drains.
 ///
 /// This task runs on the same event loop as everything else, so a blocked event loop sends no watchdog message, and
-/// systemd restarts the service. A process whose audit log cannot be written sends no watchdog message either, until it
-/// drains: it makes no calls, and a restart may fix that.
+/// systemd restarts the service. A process whose audit log cannot be written is not ready, and goes on sending watchdog
+/// messages: a restart would not make room on a full disk, and the process recovers by itself.
 pub async fn run(supervisor: Arc<Supervisor>) {
     for language in [Language::Python, Language::Typescript] {
         // A missing engine is reported when a request needs its language.
@@ -45,7 +45,7 @@ pub async fn run(supervisor: Arc<Supervisor>) {
             () = supervisor.lifecycle().draining().cancelled() => break,
         }
         let reasons = supervisor.unready_reasons();
-        if watchdog.is_some() && supervisor.gate().audit().is_writable() {
+        if watchdog.is_some() {
             notify(&[NotifyState::Watchdog]);
         }
         if !is_ready && reasons.is_empty() {

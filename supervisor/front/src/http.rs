@@ -23,6 +23,7 @@ mod listen_address;
 mod listener;
 mod mcp_sessions;
 mod rate_limiter;
+mod refused_connections;
 mod request_ids;
 mod tls;
 mod trusted_proxies;
@@ -63,6 +64,7 @@ use trusted_proxies::TrustedProxies;
 pub use health_endpoints::{HttpService, MetricsServerError, serve_metrics};
 pub use limits::HttpLimits;
 pub use listen_address::ListenAddress;
+pub use refused_connections::refuse_connections;
 pub use tls::TlsFiles;
 pub use trusted_proxies::TrustedProxy;
 

@@ -106,7 +106,12 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
     let files = &Files { expose: arguments.expose, ..files.clone() };
     let (settings, policy) = match load(files) {
         Ok(loaded) => loaded,
-        Err(status) => return status,
+        Err(status) => {
+            if front::http::has_inherited_sockets() {
+                front::http::refuse_connections().await;
+            }
+            return status;
+        }
     };
     let mut _description = None;
     if settings.wants_shared_engine() && !arguments.uses_http() {

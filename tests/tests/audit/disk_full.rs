@@ -161,6 +161,43 @@ async fn calls_fail_while_the_disk_is_full() {
     table.finish();
 }
 
+/// Before its first record, nothing has failed yet.
+#[tokio::test]
+async fn a_process_that_starts_with_a_full_disk_is_not_ready_until_there_is_room() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("root alone can mount a small disk");
+        return;
+    }
+    let lockhouse = Lockhouse::new().config("[http]\nauth = \"none\"\n");
+    let directory = lockhouse.audit_directory();
+    std::fs::create_dir_all(&directory).unwrap();
+    let size = Some("size=256k,mode=700");
+    if let Err(error) = mount(Some("tmpfs"), &directory, Some("tmpfs"), MsFlags::empty(), size) {
+        println!("a small disk cannot be mounted here ({error})");
+        return;
+    }
+    let disk = SmallDisk(&directory);
+    let filler = directory.join("filler");
+    let mut file = std::fs::File::create(&filler).unwrap();
+    while std::io::Write::write_all(&mut file, &[0; 4096]).is_ok() {}
+    let daemon = lockhouse.daemon().await;
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let ready = async || {
+        let answer = client.get(daemon.url("/ready")).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    let (status, words) = wait_until("the engines are started", async || {
+        Some(ready().await).filter(|(_, words)| !words.contains("starting"))
+    })
+    .await;
+    assert!(status == 503 && words.contains("the audit log cannot be written"), "{status} {words}");
+    drop(file);
+    std::fs::remove_file(&filler).unwrap();
+    wait_until("it is ready", async || (ready().await.0 == 200).then_some(())).await;
+    drop(daemon);
+    drop(disk);
+}
+
 #[tokio::test]
 async fn a_removed_log_is_started_anew_and_reported_as_missing() {
     let lockhouse = Lockhouse::with_fixture();

@@ -1,12 +1,13 @@
 //! Tests of daemon restarts under load. The test acts as systemd: it holds the listening socket, so the kernel queues
 //! connections while no daemon is running.
 
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lockhouse_tests::{Daemon, HttpClient, Lockhouse, Table, ensure, equal, wait_until};
+use lockhouse_tests::{CommandOutput, Daemon, HttpClient, Lockhouse, Table, ensure, equal, wait_until};
 use nix::sys::signal::Signal;
 use serde_json::json;
 
@@ -35,16 +36,20 @@ impl RequestOutcomes {
     }
 }
 
-/// Starts the daemon with systemd's socket activation: the listening socket is descriptor 3, and `LISTEN_PID` is the
-/// process id.
 async fn start(lockhouse: &Lockhouse, socket: RawFd) -> Daemon {
+    Daemon::open(activated(lockhouse, socket)).await
+}
+
+/// Returns the command of the daemon with systemd's socket activation: the listening socket is descriptor 3, and
+/// `LISTEN_PID` is the process id.
+fn activated(lockhouse: &Lockhouse, socket: RawFd) -> std::process::Command {
     let service = lockhouse.command(&["serve", "--http"]);
     let mut command = std::process::Command::new("/bin/bash");
     command.arg("-c").arg(format!("LISTEN_FDS=1 LISTEN_PID=$$ exec \"$0\" \"$@\" 3<&{socket}"));
     command.arg(service.get_program()).args(service.get_args()).env_clear();
     command.envs(service.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.current_dir(service.get_current_dir().unwrap());
-    Daemon::open(command).await
+    command
 }
 
 /// Sends `run_code` requests, one after the other, until `over` is set, and counts their outcomes in `met`. `number`
@@ -156,4 +161,41 @@ async fn connections_during_draining_wait_for_the_next_daemon() {
     let daemon = start(&lockhouse, inherited.as_raw_fd()).await;
     assert_eq!(waiting.await.unwrap()["value"], 42);
     assert_eq!(daemon.terminate().await.status, Some(0));
+}
+
+/// systemd starts the service again for a connection that the process has not accepted, and gives it up after some starts.
+#[tokio::test]
+async fn a_process_that_cannot_start_answers_the_connections_that_wait() {
+    let lockhouse = Lockhouse::new().config("[http]\nauht = \"none\"\n");
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let inherited = nix::unistd::dup(&socket).unwrap();
+    let address = socket.local_addr().unwrap();
+    let ask = move || {
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        stream.write_all(b"GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        stream
+    };
+    let mut waiting = [ask(), ask()];
+    let mut command = activated(&lockhouse, inherited.as_raw_fd());
+    let process = tokio::task::spawn_blocking(move || CommandOutput::run(&mut command, b""));
+    let mut table = Table::new("connections of a process that cannot start");
+    let later = tokio::task::spawn_blocking(move || {
+        let answer = |stream: &mut std::net::TcpStream| {
+            let mut text = String::new();
+            stream.read_to_string(&mut text).map(|_| text)
+        };
+        let mut answers: Vec<_> = waiting.iter_mut().map(answer).collect();
+        answers.push(answer(&mut ask()));
+        answers
+    });
+    for (answer, name) in later.await.unwrap().into_iter().zip(["waiting", "waiting too", "a later one"]) {
+        let is_told = answer
+            .as_ref()
+            .is_ok_and(|text| text.starts_with("HTTP/1.1 503 ") && text.contains("its log says why"));
+        table.row(name, ensure(is_told, &answer));
+    }
+    let ended = process.await.unwrap();
+    let says_where = ended.status == Some(2) && ended.stderr.contains("config.toml:2:1");
+    table.row("the log says where", ensure(says_where, &ended));
+    table.finish();
 }
