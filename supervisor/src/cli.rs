@@ -61,6 +61,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use lockhouse_audit::AuditError;
 use lockhouse_base::language::Language;
+use lockhouse_base::path_trust::trust_with_writing;
 use lockhouse_base::telemetry::{log, traces};
 use lockhouse_engine::supervisor::{self, Supervisor};
 use lockhouse_policies::Policy;
@@ -180,6 +181,9 @@ pub(crate) fn main() -> ExitCode {
     }
     let Arguments { command, files, account } =
         Arguments::try_parse().unwrap_or_else(|error| exit_with_usage_error(error));
+    if let Some(owner) = files.trust_owner {
+        trust_with_writing(owner);
+    }
     let elsewhere = match &account {
         Some(account) => service_account::enter(account, &files),
         None => service_account::delegate_to_service(&command, &files),

@@ -18,6 +18,7 @@ mod error;
 mod file_permissions;
 mod files_table;
 mod http_tables;
+mod interpreter_places;
 mod json_edit;
 mod keys;
 mod multi_error_parser;
@@ -34,6 +35,7 @@ mod search_paths;
 mod secret_detection;
 mod server_entry;
 mod server_keys;
+mod server_programs;
 mod server_table;
 mod servers;
 mod setup_digest;
@@ -220,8 +222,12 @@ impl Settings {
         let code = [&python.environment, &python.interpreter, &python.extension, &javascript.worker];
         let modules =
             python_environment::code_folders(python.environment.as_deref(), python.interpreter.as_deref());
-        for path in directories::state().iter().chain(code.into_iter().flatten()).chain(&modules) {
-            file_permissions::refuse_untrusted(path, &owners)?;
+        let interpreter = search_paths::python_interpreter(python.interpreter.as_deref()).ok();
+        let startup = interpreter.filter(|path| *path != Path::new(search_paths::SYSTEM_PYTHON));
+        let startup = startup.iter().flat_map(|path| interpreter_places::startup_code(path));
+        let own = [directories::state(), directories::cache()].into_iter().flatten();
+        for path in own.chain(code.into_iter().flatten().cloned()).chain(modules).chain(startup) {
+            file_permissions::refuse_untrusted(&path, &owners)?;
         }
         let requirements = Requirements::load(document.server_limits(), &environment)?;
         let digests: Vec<String> = document.digest.iter().chain(collector.digests()).cloned().collect();
@@ -232,7 +238,7 @@ impl Settings {
         let (mut servers, refused) = requirements.apply(servers);
         tool_decoding::apply(&mut servers, &document.tools.decode);
         skipped_servers.extend(refused.iter().map(SkippedServer::from));
-        let own = own_places::own_places(files, &document, &path, &environment)?;
+        let own = own_places::own_places(files, &document, &path, &environment, &servers)?;
         let engine = supervisor::Settings {
             own_policy: policy_files::own_policy(files),
             refused: refused.iter().map(ToString::to_string).collect(),

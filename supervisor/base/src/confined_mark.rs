@@ -20,6 +20,14 @@ pub fn mark_this_process() -> io::Result<()> {
     Ok(setrlimit(Resource::RLIMIT_MSGQUEUE, 0, 0)?)
 }
 
+/// Whether a process that has connected to a socket has the mark, so that it is refused. A process that has ended is
+/// refused as well; one of another PID namespace has the id 0 and cannot be one of a server of this process.
+pub fn refuses_peer(id: Option<u32>) -> bool {
+    let Some(id) = id.filter(|id| *id != 0) else { return false };
+    let limits = std::fs::read_to_string(format!("/proc/{id}/limits"));
+    limits.and_then(|limits| is_in(&limits)).unwrap_or(true)
+}
+
 /// Whether the process has the mark whose `/proc/PID/limits` has this text.
 pub(crate) fn is_in(limits: &str) -> io::Result<bool> {
     hard_limit(limits).map(|limit| limit == "0").ok_or_else(|| io::Error::other("no limit of message queues"))
@@ -48,5 +56,9 @@ mod tests {
     fn this_process_is_not_marked() {
         let limits = std::fs::read_to_string("/proc/self/limits").expect("limits");
         assert!(!is_in(&limits).expect("a limit of message queues"));
+        assert!(!refuses_peer(Some(std::process::id())));
+        assert!(!refuses_peer(None) && !refuses_peer(Some(0)));
+        // No process has an id above the limit of the kernel.
+        assert!(refuses_peer(Some(1 << 30)));
     }
 }

@@ -14,8 +14,8 @@ use nix::unistd::Gid;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use crate::new_file::{BACKUP, NewFile};
 use crate::path_trust::{Strictness, TrustedOwners, check_path};
-use crate::text_files::{self, NewFile};
 
 /// Maximum size of a request. A text file has at most 4 MiB, which JSON can make six times as long.
 const REQUEST_BYTES_MAX: u64 = 32 * 1024 * 1024;
@@ -146,7 +146,7 @@ impl Delegation {
 fn is_beside(name: &str, known: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let of_draft = name.strip_prefix('.').and_then(|name| name.strip_prefix(known)?.strip_prefix('.'));
-    let of_backup = name.strip_prefix(known).and_then(|name| name.strip_prefix(text_files::BACKUP));
+    let of_backup = name.strip_prefix(known).and_then(|name| name.strip_prefix(BACKUP));
     of_draft.or(of_backup).is_some_and(is_number)
 }
 

@@ -56,7 +56,7 @@ pub fn give_to_owner_of_directory(file: &File, path: &Path) -> io::Result<()> {
 pub fn check_way(directory: &Path) -> io::Result<()> {
     let directory = std::path::absolute(directory)?;
     let Some(above) = directory.parent().filter(|_| geteuid().is_root()) else { return Ok(()) };
-    if let Err(untrusted) = check_path(above, &TrustedOwners::root(), Strictness::Usual) {
+    if let Err(untrusted) = check_path(above, &TrustedOwners::of_written_files(), Strictness::Usual) {
         return Err(match untrusted.fault {
             Fault::Owner(owner) => is_led_by(owner),
             _ => io::Error::new(

@@ -18,6 +18,7 @@ pub mod lifecycle;
 pub mod line_buffer;
 pub mod localhost_listener;
 pub mod log_throttle;
+mod new_file;
 pub mod own_places;
 pub mod path_trust;
 pub mod percent;

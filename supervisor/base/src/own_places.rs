@@ -14,6 +14,9 @@ pub struct OwnPlaces {
     /// Programs, libraries, and folders with code: Python packages, and the caches of upstream servers. They are no
     /// secrets, and package managers make hard links to many of them.
     pub code: BTreeSet<PathBuf>,
+    /// Programs and scripts of upstream servers. The profile of a sandbox does not withhold the folders that contain
+    /// them, since a server may work on the folder in which others are developed.
+    pub server_programs: BTreeSet<PathBuf>,
 }
 
 impl OwnPlaces {
@@ -22,10 +25,12 @@ impl OwnPlaces {
         self.files.extend(other.files);
         self.folders.extend(other.folders);
         self.code.extend(other.code);
+        self.server_programs.extend(other.server_programs);
     }
 
     /// Returns the paths of all files and folders.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.files.iter().chain(&self.folders).chain(&self.code).map(PathBuf::as_path)
+        let own = self.files.iter().chain(&self.folders).chain(&self.code);
+        own.chain(&self.server_programs).map(PathBuf::as_path)
     }
 }

@@ -9,6 +9,7 @@ use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
 
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{Gid, Group, Uid, User, geteuid};
@@ -33,6 +34,15 @@ pub struct TrustedOwners(Vec<u32>);
 pub enum Permission {
     Read,
     Write,
+}
+
+/// The account of `--trust-owner`, which a process of root trusts with the files that it writes.
+static TRUSTED_BY_ROOT: OnceLock<u32> = OnceLock::new();
+
+/// Lets this process of root write files in directories that this account can change.
+pub fn trust_with_writing(account: u32) {
+    // Set once, when the command line is parsed.
+    let _ = TRUSTED_BY_ROOT.set(account);
 }
 
 /// What else than the accounts themselves is trusted.
@@ -74,6 +84,15 @@ impl TrustedOwners {
     /// Only root.
     pub fn root() -> Self {
         Self(vec![0])
+    }
+
+    /// Root, and the account that it trusts with the files that it writes.
+    pub fn of_written_files() -> Self {
+        TRUSTED_BY_ROOT
+            .get()
+            .map(|account| Uid::from_raw(*account))
+            .into_iter()
+            .fold(Self::root(), Self::with)
     }
 
     /// Root, and the account of this process.
@@ -128,7 +147,9 @@ pub fn check_path(path: &Path, owners: &TrustedOwners, strictness: Strictness) -
         let untrusted = |fault| UntrustedPath { part: part.clone(), fault };
         let found = match std::fs::symlink_metadata(&part) {
             Ok(found) => found,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(());
+            }
             Err(error) => return Err(untrusted(Fault::Unknown(error))),
         };
         if !found.is_symlink() {

@@ -1,25 +1,19 @@
 //! Reads and replaces text files that users write, such as the configuration. Their size is limited, and backups can be
 //! stored beside them.
 
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use lockhouse_policies::Source;
-use nix::unistd::{Gid, geteuid};
+use nix::unistd::geteuid;
 
 use crate::delegated_files;
+use crate::new_file::{BACKUP, NewFile, PRIVATE_MODE};
 
 use crate::path_trust::{Fault, Strictness, TrustedOwners, account_name, check_path};
 
 /// Maximum size, in bytes, of a text file that [`read_source`] reads, such as the configuration or a policy.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-
-/// Mode of a file that only its owner can read.
-const PRIVATE_MODE: u32 = 0o600;
-
-/// What follows the name of a file in the name of its backup, before a number.
-pub(crate) const BACKUP: &str = ".lockhouse-backup-";
 
 /// Maximum number of backups of one file. If there are that many, [`back_up`] fails.
 const BACKUPS_MAX: u32 = 1_000;
@@ -62,16 +56,15 @@ pub fn read_source(path: &Path) -> Result<Source, ReadError> {
 /// of the machine, and would lose a file of its own to root.
 pub fn write_target(path: &Path) -> std::io::Result<PathBuf> {
     if geteuid().is_root() {
-        check_path(&std::path::absolute(path)?, &TrustedOwners::root(), Strictness::Usual).map_err(
-            |untrusted| {
+        check_path(&std::path::absolute(path)?, &TrustedOwners::of_written_files(), Strictness::Usual)
+            .map_err(|untrusted| {
                 let advice = match &untrusted.fault {
                     Fault::Owner(owner) => format!("run this command as {}", account_name(*owner)),
                     _ => "change that first".to_owned(),
                 };
                 let rule = "root writes nothing that another account can redirect";
                 std::io::Error::new(ErrorKind::PermissionDenied, format!("{untrusted}, and {rule}: {advice}"))
-            },
-        )?;
+            })?;
     }
     Ok(std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
 }
@@ -130,41 +123,4 @@ impl Drop for Draft {
 pub fn create(path: &Path, text: &str, like: Option<&Path>) -> std::io::Result<()> {
     let new = NewFile { like: like.filter(|like| like.exists()), mode: PRIVATE_MODE, group: None };
     delegated_files::create(path, text, like).unwrap_or_else(|| new.create(path, text))
-}
-
-/// The attributes of a new file.
-pub(crate) struct NewFile<'p> {
-    /// The file that has the owner and the mode. If there is none, `mode` and `group` apply.
-    pub(crate) like: Option<&'p Path>,
-    pub(crate) mode: u32,
-    pub(crate) group: Option<Gid>,
-}
-
-impl NewFile<'_> {
-    /// Creates the file, and syncs it to disk. Removes it if that fails.
-    pub(crate) fn create(&self, path: &Path, text: &str) -> std::io::Result<()> {
-        let mut options = std::fs::OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(PRIVATE_MODE).open(path)?;
-        let written = file
-            .write_all(text.as_bytes())
-            .and_then(|()| self.apply_to(&file))
-            .and_then(|()| file.sync_all());
-        if written.is_err() {
-            let _ = std::fs::remove_file(path);
-        }
-        written
-    }
-
-    fn apply_to(&self, file: &std::fs::File) -> std::io::Result<()> {
-        let like = self.like.map(std::fs::metadata).transpose()?;
-        let (owner, group, mode) = match &like {
-            Some(like) => (Some(like.uid()), Some(like.gid()), like.mode() & 0o7777),
-            None => (None, self.group.map(Gid::as_raw), self.mode),
-        };
-        let own = file.metadata()?;
-        if owner.is_some_and(|owner| owner != own.uid()) || group.is_some_and(|group| group != own.gid()) {
-            std::os::unix::fs::fchown(file, owner, group)?;
-        }
-        file.set_permissions(std::fs::Permissions::from_mode(mode))
-    }
 }

@@ -24,6 +24,7 @@ use interprocess::local_socket::traits::tokio::Listener as _;
 use interprocess::local_socket::{GenericFilePath, ListenerOptions, ToFsName};
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use lockhouse_audit::LocalUser;
+use lockhouse_base::confined_mark::refuses_peer;
 use nix::unistd::geteuid;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -110,7 +111,9 @@ async fn accept(listener: Listener, supervisor: Weak<Supervisor>) {
             }
         };
         if !is_trusted(&stream) {
-            tracing::warn!("rejected a connection of another user to the control socket");
+            tracing::warn!(
+                "rejected a connection of another user, or of a sandboxed server, to the control socket"
+            );
             continue;
         }
         let Ok(permit) = permits.clone().try_acquire_owned() else {
@@ -135,8 +138,9 @@ fn peer_user(stream: &Stream) -> Option<LocalUser> {
 }
 
 /// Whether the process at the other end of the connection belongs to this process's user or to root, as the kernel
-/// reports it.
+/// reports it, and is no sandboxed upstream server, which could approve its own calls.
 pub fn is_trusted(stream: &Stream) -> bool {
-    let peer = stream.peer_creds().ok().and_then(|peer| peer.euid());
-    peer.is_some_and(|uid| uid == 0 || uid == geteuid().as_raw())
+    let Ok(peer) = stream.peer_creds() else { return false };
+    let is_own = peer.euid().is_some_and(|uid| uid == 0 || uid == geteuid().as_raw());
+    is_own && !refuses_peer(peer.pid().and_then(|id| u32::try_from(id).ok()))
 }

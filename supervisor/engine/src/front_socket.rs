@@ -8,6 +8,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_base::principal::Principal;
 use lockhouse_messages::frames::{self, FrameSender};
 use lockhouse_messages::{EngineEndpoint, FrontEndpoint, Repetition, Response, ToEngine, ToFront};
@@ -196,11 +197,16 @@ async fn receive(
     Ok(())
 }
 
-/// Returns the process id of the peer. Fails if the peer belongs to another user, as the kernel reports it.
+/// Returns the process id of the peer. Fails if the peer belongs to another user, as the kernel reports it, or is a
+/// sandboxed upstream server.
 fn trusted_peer(stream: &UnixStream) -> Result<u32> {
     let peer = stream.peer_cred()?;
     if peer.uid() != nix::unistd::geteuid().as_raw() {
         return Err(Error::new(ErrorKind::PermissionDenied, "the client belongs to another user"));
     }
-    Ok(peer.pid().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default())
+    let id = peer.pid().and_then(|pid| u32::try_from(pid).ok());
+    if refuses_peer(id) {
+        return Err(Error::new(ErrorKind::PermissionDenied, "the client is a sandboxed upstream server"));
+    }
+    Ok(id.unwrap_or_default())
 }

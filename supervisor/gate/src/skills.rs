@@ -20,6 +20,7 @@ pub use skill_folder::{FileFault, FolderFault, LoadError};
 pub use skill_name::{InvalidSkillName, Name, NameFault};
 pub use store::{DraftOutcome, StoreError};
 
+use lockhouse_base::files::check_way;
 use lockhouse_policies::{SKILLS, most_similar_name};
 use lockhouse_protocol::ServerName;
 use store::{Store, folder_names};
@@ -241,6 +242,7 @@ impl Skills {
     /// # Errors
     /// Fails if the folder cannot be written or exists already.
     pub fn export(skill: &Skill, directory: &Path) -> std::io::Result<PathBuf> {
+        check_way(directory)?;
         std::fs::create_dir_all(directory)?;
         let path = directory.join(skill.name.as_str());
         skill_folder::write(&path, skill).map(|()| path)

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_base::http_checks::host_check::HostName;
 use lockhouse_base::localhost_listener::LocalhostListener;
+use lockhouse_base::path_trust::{Strictness, TrustedOwners, check_path};
 use lockhouse_base::tcp_connection::TcpConnection;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
@@ -158,11 +160,12 @@ impl Listener {
             Socket::Tcp(listener, _) => Connection::of_tcp(listener.accept().await?.0),
             Socket::Unix(listener, _) => loop {
                 let (stream, _) = listener.accept().await?;
-                let uid = stream.peer_cred()?.uid();
-                if uid == 0 || uid == nix::unistd::geteuid().as_raw() {
+                let peer = stream.peer_cred()?;
+                let (uid, id) = (peer.uid(), peer.pid().and_then(|id| u32::try_from(id).ok()));
+                if (uid == 0 || uid == nix::unistd::geteuid().as_raw()) && !refuses_peer(id) {
                     return Ok(Connection { stream: Box::new(stream), ends: None });
                 }
-                tracing::warn!("rejected a connection of user {uid} to the page");
+                tracing::warn!("rejected a connection of user {uid}, or of a sandboxed server, to the page");
             },
         }
     }
@@ -179,12 +182,13 @@ impl Drop for Listener {
 /// Creates the Unix domain socket. A directory to which other users can write is rejected, since they could replace the
 /// socket.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    let metadata = std::fs::metadata(directory)?;
-    if metadata.mode() & 0o022 != 0 {
-        let reason = "other users may write to its directory: use one of your own, such as $XDG_RUNTIME_DIR";
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
-    }
+    let directory = std::path::absolute(path.parent().unwrap_or(Path::new("/")))?;
+    check_path(&directory, &TrustedOwners::root_and_own(), Strictness::Usual).map_err(|untrusted| {
+        let reason = format!(
+            "{untrusted}, who could replace the socket: use a directory of your own, such as $XDG_RUNTIME_DIR"
+        );
+        io::Error::new(io::ErrorKind::PermissionDenied, reason)
+    })?;
     if std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
         && std::os::unix::net::UnixStream::connect(path)
             .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)

@@ -1,17 +1,21 @@
 //! Lists the places of Lockhouse's own files that are in force: those that the command line, the configuration and the
 //! environment name, and the directories that are used without being named.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use lockhouse_base::directories;
 use lockhouse_base::own_places::OwnPlaces;
 use lockhouse_engine::control_socket::socket_path::candidate_directories;
 use lockhouse_front::http::ListenAddress;
+use lockhouse_protocol::ServerName;
+use lockhouse_upstream::ServerDefinition;
 
 use super::config_toml::ConfigToml;
 use super::error::ConfigError;
+use super::interpreter_places::interpreter_places;
 use super::placeholders::Environment;
+use super::server_programs::server_programs;
 use super::{Files, client_access, engine_settings, policy_files, python_environment, requirements};
 use super::{search_paths, secrets_directory};
 
@@ -25,15 +29,17 @@ pub(super) fn own_places(
     document: &ConfigToml,
     path: &Path,
     environment: &Environment,
+    servers: &BTreeMap<ServerName, ServerDefinition>,
 ) -> Result<OwnPlaces, ConfigError> {
     let mut places = OwnPlaces::default();
     places.files.extend(absolute(named_files(files, document, path, environment)?));
     places.folders.extend(absolute(folders(document, path, environment)?));
     let environment = python_environment::environment_in_use(document.python.environment.as_deref());
     let managed = python_environment::managed_directory();
-    let servers = directories::state().map(|state| state.join("servers"));
-    places.code.extend(absolute(environment.into_iter().chain(managed).chain(servers)));
+    let caches = directories::state().map(|state| state.join("servers"));
+    places.code.extend(absolute(environment.into_iter().chain(managed).chain(caches)));
     places.code.extend(absolute(programs(document)));
+    places.server_programs.extend(absolute(servers.values().flat_map(server_programs)));
     Ok(places)
 }
 
@@ -82,8 +88,9 @@ fn programs(document: &ConfigToml) -> impl Iterator<Item = PathBuf> {
     let worker = document.javascript.worker.as_deref();
     let workers = search_paths::installed_candidates(worker, "lockhouse-worker");
     let environment = interpreter.as_deref().and_then(python_environment::virtual_environment);
-    let single = [std::env::current_exe().ok(), interpreter.clone(), environment].into_iter().flatten();
-    single.chain(extensions).chain(workers)
+    let python: Vec<PathBuf> = interpreter.iter().flat_map(|path| interpreter_places(path)).collect();
+    let single = [std::env::current_exe().ok(), environment].into_iter().flatten();
+    single.chain(python).chain(extensions).chain(workers)
 }
 
 /// Returns the directories of configuration, state, caches, logs, audit log, skills, sockets and credentials.

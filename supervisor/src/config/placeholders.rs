@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lockhouse_base::path_trust::TrustedOwners;
+use lockhouse_base::path_trust::{Strictness, TrustedOwners, check_path};
 use parking_lot::Mutex;
 
 use super::search_paths::find_program;
@@ -260,6 +260,11 @@ impl Placeholder {
             }),
             Self::File(path) => {
                 environment.use_file(path);
+                // The value can be a part of a server's command.
+                check_path(path, &environment.owners, Strictness::Usual).map_err(|untrusted| {
+                    let reason = format!("{untrusted}, who could change what code may do");
+                    PlaceholderError::File { what: format!("the file {}", path.display()), reason }
+                })?;
                 read_value(path, || format!("the file {}", path.display()))
             }
             Self::Credential(name) => {

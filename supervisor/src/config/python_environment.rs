@@ -77,7 +77,8 @@ pub(super) fn virtual_environment(interpreter: &Path) -> Option<PathBuf> {
 /// Returns the folders with the modules of a virtual environment, one for each version of Python.
 fn site_packages(environment: &Path) -> Vec<PathBuf> {
     let versions = std::fs::read_dir(environment.join("lib")).into_iter().flatten().flatten();
-    versions.take(ENTRIES_MAX).map(|version| version.path().join("site-packages")).collect()
+    let folders = versions.take(ENTRIES_MAX).map(|version| version.path().join("site-packages"));
+    folders.filter(|folder| folder.is_dir()).collect()
 }
 
 /// Returns the name of the module that a file or folder in `site-packages` contains. `None` if it contains none that

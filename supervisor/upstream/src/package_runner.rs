@@ -1,6 +1,7 @@
-//! Programs such as `npx`, which download a package and run it. They obey settings (`.npmrc`) and run programs
-//! (`node_modules/.bin`) of the directory in which they start, and of those above it. That directory is the one of the AI
-//! client, and may hold files of strangers, such as a repository that somebody looks at.
+//! Programs that run code of the directory in which they start. Package runners such as `npx` obey settings (`.npmrc`) and
+//! run programs (`node_modules/.bin`) of it, and of those above it; `python -m` and `uv run` take modules and projects from
+//! it. That directory is the one of the AI client, and may hold files of strangers, such as a repository that somebody
+//! looks at.
 
 use std::path::{Path, PathBuf};
 
@@ -8,26 +9,30 @@ use lockhouse_base::files::create_private_directory;
 
 use super::definition::ServerCommand;
 
-/// The package runners that obey the current directory, each with the arguments with which it is one; none if it always
-/// is. `uvx` is not among them: it ignores the settings of the current directory.
-const RUNNERS: [(&str, &[&str]); 11] = [
+/// The programs that run code of the current directory, each with the arguments with which it does; none if it always
+/// does. `uvx` is not among them: it ignores the settings of the current directory.
+const RUNNERS: [(&str, &[&str]); 15] = [
     ("bun", &["x"]),
     ("bunx", &[]),
     ("deno", &["run"]),
     ("npm", &["exec", "x"]),
+    ("npm-cli.js", &["exec", "x"]),
     ("npx", &[]),
+    ("npx-cli.js", &[]),
     ("pipx", &["run"]),
     ("pn", &["dlx"]),
     ("pnpm", &["dlx"]),
     ("pnpx", &[]),
     ("pnx", &[]),
+    ("uv", &["run"]),
     ("yarn", &["dlx"]),
+    ("yarnpkg", &["dlx"]),
 ];
-/// Programs that run the program in their arguments.
-const WRAPPERS: [&str; 6] = ["bash", "corepack", "dash", "env", "mise", "sh"];
+/// What separates words of a command line, such as that of `sh -c`.
+const SEPARATORS: &str = "'\"`;&|()<>{}$=";
 
-/// Returns the directory in which a server starts; `None` for the current one. A package runner without a configured
-/// directory starts in `folder`, the server's own folder, which is created, or in `/` if there is none.
+/// Returns the directory in which a server starts; `None` for the current one. A program that runs code of the
+/// current directory, without a configured directory, starts in `folder`, the server's own folder, which is created, or in `/` if there is none.
 pub(super) fn directory(command: &ServerCommand, folder: Option<&Path>) -> std::io::Result<Option<PathBuf>> {
     if command.directory.is_some() || !is_runner(command) {
         return Ok(command.directory.clone());
@@ -38,18 +43,38 @@ pub(super) fn directory(command: &ServerCommand, folder: Option<&Path>) -> std::
     }
 }
 
-/// Whether a command runs a package, itself or in the arguments of a wrapper such as `sh -c`. Options may precede the
-/// argument that makes a program a runner.
+/// Whether a command runs code of the current directory, itself or through any other program, such as `sh -c` or
+/// `timeout`. Options may precede the argument that makes a program a runner.
 fn is_runner(command: &ServerCommand) -> bool {
-    let arguments = command.arguments.iter().map(String::as_str);
-    let words: Vec<&str> = arguments.flat_map(str::split_whitespace).collect();
-    let runs = |program: &str, arguments: &[&str]| {
-        let runner = RUNNERS.iter().find(|(runner, _)| file_name(program) == *runner);
+    let separates = |letter: char| letter.is_whitespace() || SEPARATORS.contains(letter);
+    let arguments = command.arguments.iter().flat_map(|argument| argument.split(separates));
+    let words: Vec<&str> = std::iter::once(&*command.program).chain(arguments).collect();
+    words.iter().enumerate().any(|(at, word)| {
+        let (name, arguments) = (file_name(word), &words[at + 1..]);
+        let runner = RUNNERS.iter().find(|(runner, _)| *runner == name);
         let is_it = |known: &[&str]| known.is_empty() || arguments.iter().any(|word| known.contains(word));
-        runner.is_some_and(|(_, known)| is_it(known))
-    };
-    let is_wrapped = || words.iter().enumerate().any(|(at, word)| runs(word, &words[at + 1..]));
-    runs(&command.program, &words) || WRAPPERS.contains(&file_name(&command.program)) && is_wrapped()
+        runner.is_some_and(|(_, known)| is_it(known)) || is_python(name) && runs_module(arguments)
+    })
+}
+
+/// Whether this is the name of a Python interpreter, such as `python3.11`.
+fn is_python(name: &str) -> bool {
+    let without_version = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    ["python", "pypy"].contains(&without_version)
+}
+
+/// Whether Python takes a module (`-m`), or runs an expression (`-c`) that can import one, from the current directory.
+fn runs_module(arguments: &[&str]) -> bool {
+    let mut arguments = arguments.iter();
+    while let Some(options) = arguments.next().and_then(|word| word.strip_prefix('-')) {
+        match options {
+            "W" | "X" => _ = arguments.next(),
+            // Options without a value can precede it in the same word.
+            _ if !options.starts_with('-') && options.ends_with(['m', 'c']) => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 fn file_name(program: &str) -> &str {
@@ -61,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_package_runners_without_a_directory_start_in_a_folder_of_their_own() {
+    fn only_runners_without_a_directory_start_in_a_folder_of_their_own() {
         let parent = tempfile::tempdir().expect("a directory");
         let folder = parent.path().join("own");
         let start = |program: &str, arguments: &[&str], directory: Option<&str>| {
@@ -84,13 +109,25 @@ mod tests {
             ("deno", &["run", "-A", "npm:x"]),
             ("sh", &["-c", "npx -y x"]),
             ("env", &["A=b", "/usr/bin/npm", "exec", "x"]),
+            ("timeout", &["60", "npx", "-y", "x"]),
+            ("node", &["/usr/lib/node_modules/npm/bin/npx-cli.js", "x"]),
+            ("sh", &["-c", "exec 'npx' x"]),
+            ("bash", &["-c", "X=1;npx x"]),
+            ("bash", &["-c", "$(which npx) x"]),
+            ("python3", &["-m", "server"]),
+            ("python", &["-X", "utf8", "-um", "server"]),
+            ("python3", &["-c", "import server"]),
+            ("/usr/bin/python3.11", &["-u", "-m", "server"]),
+            ("uv", &["run", "server.py"]),
         ] {
             assert_eq!(start(program, arguments, None).as_ref(), Some(&folder), "{program}");
             assert_eq!(start(program, arguments, Some(".")), Some(PathBuf::from(".")), "{program}");
         }
         assert!(folder.is_dir());
         for (program, arguments) in [
-            ("node", &["npx"][..]),
+            ("node", &["server.js"][..]),
+            ("python3", &["server.py"]),
+            ("python3", &["server.py", "-c", "settings.toml"]),
             ("npm", &["start"]),
             ("pnpm", &["exec", "x"]),
             ("uvx", &["x"]),

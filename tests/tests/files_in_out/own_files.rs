@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 /// What stands in the own files, so that it is found in answers.
 const MARK: &str = "own-file-of-lockhouse";
 
-/// The own files below the home directory, and the programs of a Python environment, which cannot be changed.
-const OWN: [&str; 14] = [
+/// The own files below the home directory, the modules of a Python environment, and the script of a server.
+const OWN: [&str; 15] = [
     "work/lockhouse.toml",
     "work/lockhouse.toml.lockhouse-backup-1",
     "work/rules.toml",
@@ -26,6 +26,7 @@ const OWN: [&str; 14] = [
     "work/requirements.toml",
     "work/required.toml",
     "work/env/lib/module.py",
+    "work/server.py",
 ];
 
 /// Returns Lockhouse with its own files below `home/work`, which programs may read and write.
@@ -53,8 +54,7 @@ fn lockhouse() -> Lockhouse {
     lockhouse.file("home/work/requirements.toml", required);
     lockhouse.file("home/work/editor.env", format!("# {MARK}\nA=b\n"));
     for name in ["servers", "more"] {
-        let entry =
-            json!({"type": "stdio", "command": "true", "args": [MARK], "envFile": work.join("editor.env")});
+        let entry = json!({"type": "stdio", "command": "true", "args": [MARK, work.join("server.py")], "envFile": work.join("editor.env")});
         lockhouse.file(&format!("home/work/{name}.json"), json!({"servers": {name: entry}}).to_string());
     }
     for name in ["data.csv", "deep/notes.txt"] {
@@ -150,6 +150,52 @@ fn own_files_in_a_granted_folder_are_refused_and_the_rest_of_it_is_not() {
     let listing = format!("import os\nsorted(os.listdir({:?}))", work.display().to_string());
     let expected = json!(["data.csv", "deep", "linked-data", "lockhouse.toml.txt", "tls"]);
     table.row("they are not listed", equal(&answer(&lockhouse, &listing)["value"], &expected));
+    table.finish();
+}
+
+/// Python imports these before a worker is sandboxed, and looks for them beside each link to the interpreter.
+#[test]
+fn the_code_of_the_interpreter_cannot_be_changed() {
+    let lockhouse = Lockhouse::outside_tmp();
+    let home = lockhouse.path("home");
+    std::fs::create_dir_all(home.join("conda/bin")).unwrap();
+    std::fs::create_dir_all(home.join("conda/lib/python3.11/site-packages")).unwrap();
+    symlink("/usr/bin/python3", home.join("conda/bin/python3")).unwrap();
+    let interpreter = home.join("conda/bin/python3");
+    let lockhouse = lockhouse
+        .config(&format!(
+            "[servers.files]\nread = [\"~\"]\nwrite = [\"~\"]\n[python]\ninterpreter = {interpreter:?}\n"
+        ))
+        .policy("version = 1\n[servers.files]\nallow = [\"*\"]\n");
+    let names = [
+        "conda/pyvenv.cfg",
+        "conda/bin/pyvenv.cfg",
+        "conda/bin/pybuilddir.txt",
+        "conda/bin/python3._pth",
+        "conda/bin/lib",
+        "conda/lib/python3.11/sitecustomize.py",
+        "conda/lib/python3.11/site-packages/x.pth",
+        "conda/lib/python3.12",
+        "conda/lib/python311.zip",
+        "conda/share/notes.txt",
+        "notes.txt",
+    ];
+    std::fs::create_dir(home.join("conda/share")).unwrap();
+    let code = attempts(&names.map(|name| home.join(name).display().to_string()));
+    let answer = lockhouse.answer("python", &code);
+    let mut table = Table::new("code of an interpreter in a granted folder");
+    for (name, found) in names.iter().zip(answer["value"].as_array().into_iter().flatten()) {
+        let written = found[1].as_str().unwrap_or_default();
+        let is_right = match name.ends_with("notes.txt") {
+            true => written == "written",
+            false => written.starts_with("PermissionError") && !home.join(name).is_file(),
+        };
+        table.row(*name, ensure(is_right, written));
+    }
+    table.row(
+        "all were tried",
+        ensure(answer["value"].as_array().is_some_and(|rows| rows.len() == names.len()), &answer),
+    );
     table.finish();
 }
 

@@ -126,6 +126,29 @@ fn rejected(command: &mut Command, words: &str) -> Option<Result<(), String>> {
 }
 
 /// Lockhouse does not use files of another account, and not those that a link of another account names.
+/// The value can be a part of a server's command.
+#[test]
+fn a_value_from_a_file_of_another_account_is_not_used() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let lockhouse = Lockhouse::new();
+    let value = lockhouse.file("value", "1");
+    let entry = format!("[servers.x]\ncommand = \"/bin/true\"\nargs = [\"${{file:{}}}\"]\n", value.display());
+    let lockhouse = lockhouse.config(&entry);
+    let mut table = Table::new("a value from a file");
+    for (name, owner, words) in [
+        ("control", 0, "1 server can be used"),
+        ("of another account", 64_321, "belongs to 64321, who could change what code may do"),
+    ] {
+        lchown(&value, Some(owner), None).unwrap();
+        let checked = lockhouse.run(&["config", "check"]);
+        let all = format!("{}{}", checked.stdout, checked.stderr);
+        table.row(name, ensure(all.contains(words), &checked));
+    }
+    table.finish();
+}
+
 #[test]
 fn files_of_another_account_are_not_used() {
     const OTHER: u32 = 64_321;
@@ -139,10 +162,13 @@ fn files_of_another_account_are_not_used() {
         ("config/lockhouse", false),
         ("servers.json", false),
         ("state/lockhouse", false),
+        ("cache/lockhouse", false),
         ("home/link", true),
     ] {
         let lockhouse = Lockhouse::with_fixture().config("[pool]\nidle = 1\n");
-        std::fs::create_dir_all(lockhouse.path("state/lockhouse")).unwrap();
+        for name in ["state/lockhouse", "cache/lockhouse"] {
+            std::fs::create_dir_all(lockhouse.path(name)).unwrap();
+        }
         symlink(lockhouse.path("config/lockhouse/policy.toml"), lockhouse.path("home/link")).unwrap();
         let command = |more: &[&str]| {
             let mut command = lockhouse.command(&["tools", "list"]);

@@ -8,7 +8,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use lockhouse_tests::{Lockhouse, Table, ensure};
+use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure};
 use serde_json::{Value, json};
 
 use crate::sandbox::missing_protections::run_without;
@@ -343,5 +343,32 @@ fn a_server_that_cannot_be_confined_is_not_started_and_the_reason_is_reported() 
             ensure(listed.stdout.matches("attempt").count() == 3, &listed),
         );
     }
+    table.finish();
+}
+
+/// With `network = true`, a sandboxed server can connect to Unix domain sockets. It could answer the questions about its own
+/// calls.
+#[tokio::test]
+async fn a_confined_process_cannot_use_the_control_socket() {
+    let lockhouse = Lockhouse::with_fixture();
+    let session = lockhouse.serve().await;
+    session.run_code("python", "1").await;
+    let status = |confined: bool| {
+        let own = lockhouse.command(&["status"]);
+        let mut command = Command::new(own.get_program());
+        if confined {
+            command.args(["confine", "--network", "--read", "/", "--"]).arg(own.get_program());
+        }
+        command.args(own.get_args()).env_clear();
+        command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        CommandOutput::run(&mut command, b"")
+    };
+    let mut table = Table::new("the control socket");
+    let shown = status(false);
+    table.row("control: outside of a sandbox", ensure(shown.stdout.contains("(process "), &shown));
+    let shown = status(true);
+    table.row("in a sandbox", ensure(shown.stdout.contains("No Lockhouse is running."), &shown));
+    let log = session.close().await.stderr;
+    table.row("the log has it", ensure(log.contains("of a sandboxed server, to the control socket"), &log));
     table.finish();
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_base::http_checks::host_check::ConnectionInfo;
 use lockhouse_base::log_throttle::LogThrottle;
 use lockhouse_base::telemetry;
@@ -227,6 +228,10 @@ async fn accept(socket: &Socket) -> io::Result<(AcceptedSocket, Peer)> {
         Socket::Unix(listener) => {
             let (stream, _) = listener.accept().await?;
             let who = stream.peer_cred()?;
+            if refuses_peer(who.pid().and_then(|id| u32::try_from(id).ok())) {
+                tracing::warn!("rejected a connection of a sandboxed upstream server");
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
             Ok((AcceptedSocket::Unix(stream), Peer::Unix { uid: who.uid(), gid: who.gid(), pid: who.pid() }))
         }
     }

@@ -72,8 +72,8 @@ impl ReservedPlaces {
                 link = link.parent().unwrap_or(Path::new("/")).join(target);
                 reserved.add_name(link.parent().and_then(Identity::of), &link);
             }
-            let found = Identity::of(path);
-            if own.files.contains(path) { &mut reserved.files } else { &mut reserved.folders }.extend(found);
+            let is_file = own.files.contains(path) || own.server_programs.contains(path);
+            if is_file { &mut reserved.files } else { &mut reserved.folders }.extend(Identity::of(path));
         }
         reserved
     }

@@ -186,9 +186,9 @@ fn write(file: &PolicyFile, path: &Path, before: Option<&str>, edit: &EditedPoli
         }
         None => {
             let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-            let created = directory.map_or(Ok(()), std::fs::create_dir_all);
-            let written = text_files::write_target(path).and(created);
-            written.and_then(|()| text_files::replace(path, &edit.text)).map_err(|error| {
+            let create = |_| directory.map_or(Ok(()), std::fs::create_dir_all);
+            let created = text_files::write_target(path).and_then(create);
+            created.and_then(|()| text_files::replace(path, &edit.text)).map_err(|error| {
                 eprintln!("lockhouse: cannot write {}: {error}", path.display());
                 ExitCode::from(UNAVAILABLE)
             })?;

@@ -25,7 +25,12 @@ pub(super) fn is_at(url: &Url, required: &Url, and_below: bool) -> bool {
 /// Whether a URL may reach what `denied` denies: the same host and path, however they are written, with either scheme.
 /// With `and_below`, its path need only begin with that of `denied`. The query and fragment are ignored.
 pub(super) fn may_reach(url: &Url, denied: &Url, and_below: bool) -> bool {
-    host(url) == host(denied) && port(url) == port(denied) && has_path(url, denied, and_below)
+    is_same_host(url, denied) && has_path(url, denied, and_below)
+}
+
+/// Whether two URLs have the same host and port, however they are written.
+pub(super) fn is_same_host(url: &Url, other: &Url) -> bool {
+    host(url) == host(other) && port(url) == port(other)
 }
 
 /// Returns the host without what differs between spellings: a final dot, an IPv4 address as an IPv6 one, and the names

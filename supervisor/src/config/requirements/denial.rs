@@ -4,13 +4,16 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use lockhouse_upstream::{Endpoint, ServerCommand, ServerDefinition, program_digest};
+use lockhouse_upstream::{Endpoint, Proxy, ServerCommand, ServerDefinition, program_digest};
+use url::Url;
 
-use super::address::may_reach;
+use super::address::{is_same_host, may_reach};
 use super::identity::{Identity, ServerMatcher};
 
 /// Prefixes of package names, each of which names a registry.
-const REGISTRIES: [&str; 3] = ["jsr", "npm", "pypi"];
+const REGISTRIES: [&str; 3] = ["jsr:", "npm:", "pypi:"];
+/// The beginning of variables that are settings of npm.
+const NPM: &str = "npm_config_";
 
 impl ServerMatcher {
     /// Whether a server is a denied one: all keys of this pattern match it.
@@ -26,8 +29,25 @@ impl ServerMatcher {
             }
             (Self::Address { url, and_below, .. }, Endpoint::Http(endpoint)) => {
                 may_reach(&endpoint.url, url, *and_below)
+                    || proxies(&endpoint.proxy).iter().any(|proxy| is_same_host(proxy, url))
             }
             _ => false,
+        }
+    }
+}
+
+/// Returns the proxies through which a server may be reached: a denied host could answer as one.
+fn proxies(proxy: &Proxy) -> Vec<Url> {
+    match proxy {
+        Proxy::None => Vec::new(),
+        Proxy::Address(address) => vec![address.clone()],
+        Proxy::Environment => {
+            let is_proxy = |name: &str| name.to_ascii_lowercase().ends_with("_proxy");
+            let set = std::env::vars().filter(|(name, _)| is_proxy(name));
+            set.filter_map(|(_, value)| {
+                Url::parse(&value).or_else(|_| Url::parse(&format!("http://{value}"))).ok()
+            })
+            .collect()
         }
     }
 }
@@ -45,11 +65,14 @@ fn may_be_program(denied: &Path, identity: &Identity) -> bool {
 }
 
 /// Whether a server has this argument, in any place, also as a word of a command line such as that of `sh -c`. A package
-/// counts in every version and from every registry; `--name=value` counts as both `--name` and `value`.
+/// counts in every version, from every registry, under another name (`x@npm:NAME`), and in an address; `--name=value`
+/// counts as both `--name` and `value`.
 fn has_argument(command: &ServerCommand, denied: &str) -> bool {
     let denied_package = package(denied);
-    let is_denied =
-        |part: &str| part == denied || !denied_package.is_empty() && package(part) == denied_package;
+    let is_denied = |part: &str| {
+        part == denied
+            || !denied_package.is_empty() && packages(part).any(|package| package == denied_package)
+    };
     let is_it = |word: &str| {
         let parts = word.split_once('=').filter(|_| word.starts_with('-'));
         is_denied(word) || parts.is_some_and(|(name, value)| is_denied(name) || is_denied(value))
@@ -57,30 +80,54 @@ fn has_argument(command: &ServerCommand, denied: &str) -> bool {
     command.arguments.iter().any(|argument| is_it(argument) || shell_words(argument).any(is_it))
 }
 
-/// Whether a server sets this variable: in its `env`, or in an argument such as `NAME=value` of `env` or `sh -c`.
+/// Whether a server sets this variable: in its `env`, or in an argument such as `NAME=value` of `env` or `-eNAME=value`.
+/// npm ignores the case of its variables.
 fn sets_variable(command: &ServerCommand, name: &str) -> bool {
-    let sets = |word: &str| word.strip_prefix(name).is_some_and(|rest| rest.starts_with('='));
-    command.environment.contains_key(name)
+    let is_name = |found: &str| found == name || is_of_npm(name) && found.eq_ignore_ascii_case(name);
+    let sets = |word: &str| {
+        let names = word.match_indices('=').map(|(end, _)| word[..end].trim_end_matches('+'));
+        names.into_iter().any(|before| {
+            let start = before.len().checked_sub(name.len()).filter(|start| before.is_char_boundary(*start));
+            // What precedes the name is an option, such as `--env=` and `-e`.
+            start.is_some_and(|start| is_name(&before[start..]) && (start == 0 || before.starts_with('-')))
+        })
+    };
+    command.environment.keys().any(|found| is_name(found))
         || command.arguments.iter().any(|argument| shell_words(argument).any(sets))
+}
+
+fn is_of_npm(name: &str) -> bool {
+    name.get(..NPM.len()).is_some_and(|start| start.eq_ignore_ascii_case(NPM))
 }
 
 /// Returns the words of a command line, without the quotes and operators of a shell.
 fn shell_words(text: &str) -> impl Iterator<Item = &str> {
-    let separates = |letter: char| letter.is_whitespace() || "'\"`;&|()<>{}".contains(letter);
+    let separates = |letter: char| letter.is_whitespace() || "'\"`;&|()<>{},".contains(letter);
     text.split(separates).filter(|word| !word.is_empty())
 }
 
-/// Returns the name of a package without what differs between spellings: the registry (`npm:`), the version, extras, the
-/// case, and `-`, `_` and `.`.
+/// Returns the names of the packages that a text may mean: as it is, what follows a registry in it, and each part of an
+/// address.
+fn packages(text: &str) -> impl Iterator<Item = String> {
+    let of_registry = REGISTRIES.iter().filter_map(move |registry| Some(text.split_once(registry)?.1));
+    let is_address = text.contains("://");
+    let parts = text.split(['/', '#', '?']).filter(move |_| is_address);
+    let in_scope = text.split("/@").skip(1).filter(move |_| is_address);
+    let scoped = in_scope.map(|rest| format!("@{}", rest.split('/').take(2).collect::<Vec<_>>().join("/")));
+    let plain =
+        std::iter::once(text).chain(of_registry.map(|name| name.trim_start_matches('/'))).chain(parts);
+    plain.map(package).chain(scoped.map(|name| package(&name)))
+}
+
+/// Returns the name of a package without what differs between spellings: the version, extras, the case, and runs of `-`,
+/// `_` and `.`.
 fn package(text: &str) -> String {
-    let text = text
-        .split_once(':')
-        .filter(|(registry, _)| REGISTRIES.contains(registry))
-        .map_or(text, |(_, name)| name);
     // The first `@` of an npm package is that of its scope.
     let (scope, name) = if let Some(scoped) = text.strip_prefix('@') { ("@", scoped) } else { ("", text) };
     let name = name.split(['@', '=', '<', '>', '~', '!', '[', ';']).next().unwrap_or_default();
-    format!("{scope}{}", name.to_ascii_lowercase().replace(['_', '.'], "-"))
+    let name = name.strip_suffix(".git").unwrap_or(name).to_ascii_lowercase();
+    let words: Vec<&str> = name.split(['-', '_', '.']).filter(|word| !word.is_empty()).collect();
+    if words.is_empty() { String::new() } else { format!("{scope}{}", words.join("-")) }
 }
 
 /// Whether a server runs in this directory. Without `cwd`, it runs in the current one.
@@ -121,6 +168,13 @@ mod tests {
             (&["-c", "exec npx -y 'evil-mcp@2'"], "evil-mcp", true),
             (&["-c", "A=b; docker run x"], "run", true),
             (&["--mode=write"], "write", true),
+            (&["evil--mcp"], "evil-mcp", true),
+            (&["-y", "good@npm:evil-mcp@1"], "evil-mcp", true),
+            (&["run", "npm:/evil-mcp@1"], "evil-mcp", true),
+            (&["--with", "safe,evil-mcp"], "evil-mcp", true),
+            (&["https://registry.npmjs.org/evil-mcp/-/evil-mcp-1.0.tgz"], "evil-mcp", true),
+            (&["https://registry.npmjs.org/@evil/mcp/-/mcp-1.0.tgz"], "@evil/mcp", true),
+            (&["git+https://github.com/x/evil-mcp.git#main"], "evil-mcp", true),
             (&["-y", "evil-mcp-2"], "evil-mcp", false),
             (&["-y", "@other/mcp"], "@evil/mcp", false),
             (&["-y", "mcp"], "@evil/mcp", false),
@@ -137,9 +191,35 @@ mod tests {
             (&["LD_PRELOAD=/x.so", "node"][..], true),
             (&["-c", "LD_PRELOAD='/x.so' node"], true),
             (&["-S", "A=b LD_PRELOAD=/x.so node"], true),
+            (&["run", "--env=LD_PRELOAD=/x.so"], true),
+            (&["run", "-eLD_PRELOAD=/x.so"], true),
+            (&["-c", "LD_PRELOAD+=/x.so node"], true),
             (&["LD_PRELOAD", "XLD_PRELOAD=/x.so"], false),
         ] {
             assert_eq!(sets_variable(&command(arguments), "LD_PRELOAD"), expected, "{arguments:?}");
         }
+    }
+
+    #[test]
+    fn the_case_of_variables_matters_except_for_npm() {
+        let command = |name: &str| {
+            let environment = [(name.to_owned(), "x".to_owned())].into();
+            ServerCommand { environment, ..ServerCommand::default() }
+        };
+        assert!(sets_variable(&command("npm_config_registry"), "NPM_CONFIG_REGISTRY"));
+        assert!(sets_variable(&command("A"), "A"));
+        assert!(!sets_variable(&command("a"), "A"));
+    }
+
+    #[test]
+    fn a_denied_host_is_no_proxy() {
+        let url = |text: &str| Url::parse(text).expect("a URL");
+        let denied = url("http://127.0.0.1:18931/");
+        let through = |proxy: &str| {
+            proxies(&Proxy::Address(url(proxy))).iter().any(|proxy| is_same_host(proxy, &denied))
+        };
+        assert!(through("http://localhost:18931"));
+        assert!(!through("http://localhost:18932"));
+        assert!(proxies(&Proxy::None).is_empty());
     }
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use lockhouse_base::path_trust::{Strictness, TrustedOwners, UntrustedPath, check_path};
 use nix::sys::socket::{self, AddressFamily, Backlog, SockFlag, SockType};
 use thiserror::Error;
 use tokio::net::UnixListener;
@@ -28,6 +29,8 @@ pub(super) enum UnixSocketError {
     NotSocket,
     #[error("another process listens there already")]
     InUse,
+    #[error("{directory} cannot be used: {source}, who could replace the directory of the socket")]
+    Way { directory: PathBuf, source: UntrustedPath },
     #[error("cannot remove the socket of a process that has ended: {0}")]
     Stale(#[source] io::Error),
     #[error("cannot check the existing socket: {0}")]
@@ -55,7 +58,11 @@ fn check_directory(directory: &Path) -> Result<(), UnixSocketError> {
     }
     let us = nix::unistd::geteuid().as_raw();
     match found.uid() {
-        owner if owner == 0 || owner == us => Ok(()),
+        owner if owner == 0 || owner == us => {
+            let absolute = std::path::absolute(directory)?;
+            let checked = check_path(&absolute, &TrustedOwners::root_and_own(), Strictness::Usual);
+            checked.map_err(|source| UnixSocketError::Way { directory: shown, source })
+        }
         owner => Err(UnixSocketError::ForeignDirectory { directory: shown, owner }),
     }
 }

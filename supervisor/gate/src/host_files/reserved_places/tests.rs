@@ -24,6 +24,7 @@ fn places(root: &Path) -> ReservedPlaces {
             .into(),
         folders: [root.join("data/audit")].into(),
         code: [root.join("data/venv")].into(),
+        server_programs: [root.join("data/server.py")].into(),
     };
     ReservedPlaces::look_up(own.into())
 }
@@ -53,6 +54,7 @@ fn own_files_are_refused_and_the_files_beside_them_are_not() {
         ("data/audit/day/1.jsonl", (false, false)),
         ("data/audit/new", (false, false)),
         ("data/venv/lib/x.py", (false, false)),
+        ("data/server.py", (false, false)),
         // The target of a link that is named.
         ("data/a.csv", (false, false)),
         ("data/config.toml.txt", (false, true)),

@@ -31,6 +31,7 @@ fn find(home: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> NamedP
         files: [home.join("project/lockhouse.toml"), home.join("tool/token")].into(),
         folders: [home.join("log/audit")].into(),
         code: [home.join("venv")].into(),
+        ..OwnPlaces::default()
     };
     let places = SandboxPlaces { folder: Some(home.join("own")), own: own.into() };
     NamedPaths::find(&command, Some(home), &places)
