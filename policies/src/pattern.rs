@@ -61,7 +61,7 @@ impl InvalidPattern {
         match self {
             Self::Empty => r#"write a name, or remove the entry; "*" matches every name of the server"#,
             Self::StarBeforeEnd => r#"list the names, or a prefix of them such as "list_*""#,
-            Self::Character(_) => "use A-Z a-z 0-9 _ - . / and, at the end, `*`",
+            Self::Character(_) => "use letters, digits, _ - . / and spaces, and `*` at the end",
             Self::Control(_) => "remove the character: no valid name contains it",
             Self::TooLong(_) => "a longer pattern can match nothing: use the name as its server spells it",
         }
@@ -91,7 +91,7 @@ impl Pattern {
             let bad = stem.chars().find(|c| PromptName::new(*c).is_err());
             (PROMPT_BYTES_MAX, bad.map(InvalidPattern::Control))
         } else {
-            let bad = stem.chars().find(|c| ToolName::new(*c).is_err());
+            let bad = stem.chars().find(|c| !ToolName::can_have(*c));
             (NAME_BYTES_MAX, bad.map(InvalidPattern::Character))
         };
         if let Some(bad) = bad {

@@ -50,7 +50,7 @@ pub struct InvalidName {
 }
 
 macro_rules! name_type {
-    ($(#[$doc:meta])* $type:ident, $what:literal, $extra:literal, $allowed:literal) => {
+    ($(#[$doc:meta])* $type:ident, $what:literal, $is_valid:expr, $allowed:literal) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
@@ -63,8 +63,8 @@ macro_rules! name_type {
             /// [`InvalidName`] if the name is empty, too long or contains a character that is not allowed.
             pub fn new(name: impl Into<String>) -> Result<Self, InvalidName> {
                 let name = name.into();
-                let allowed = |c: char| c.is_ascii_alphanumeric() || $extra.contains(c);
-                if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(allowed) {
+                let is_valid: fn(&str) -> bool = $is_valid;
+                if name.is_empty() || name.len() > NAME_BYTES_MAX || !is_valid(&name) {
                     // A hostile name can be long, so the error repeats a bounded part of it.
                     let name = name.chars().take(NAME_BYTES_MAX).collect();
                     return Err(InvalidName { what: $what, name, allowed: $allowed });
@@ -102,20 +102,46 @@ macro_rules! name_type {
 
 name_type!(
     /// The name of an upstream server, as in the configuration.
-    ServerName, "server", "_-", "A-Z a-z 0-9 _ -"
+    ServerName, "server", is_plain, "A-Z a-z 0-9 _ -"
 );
 name_type!(
     /// The name of a tool, as its upstream server defines it.
-    ToolName, "tool", "_-./", "A-Z a-z 0-9 _ - . /"
+    ToolName, "tool", is_tool_name, "letters, digits, _ - . / and single spaces between them"
 );
+
+impl ToolName {
+    /// Whether names of tools can have this character.
+    #[must_use]
+    pub fn can_have(c: char) -> bool {
+        is_visible_letter(c) || "_-./ ".contains(c)
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+}
+
+/// MCP recommends A-Z, a-z, 0-9, `_`, `-`, `.` and `/`; servers also use letters of other languages, and spaces. Names
+/// that people cannot tell apart by their spaces are not valid.
+fn is_tool_name(name: &str) -> bool {
+    let has_odd_spaces = name.starts_with(' ') || name.ends_with(' ') || name.contains("  ");
+    name.chars().all(ToolName::can_have) && !has_odd_spaces
+}
+
+/// Whether a character is a letter or digit of any language that is visible by itself.
+fn is_visible_letter(c: char) -> bool {
+    // Letters of Korean that stand for an absent one.
+    const FILLERS: [char; 4] = ['\u{115f}', '\u{1160}', '\u{3164}', '\u{ffa0}'];
+    c.is_alphanumeric() && !FILLERS.contains(&c)
+}
 
 name_type!(
     /// The handle of a stored result or of a background run. The supervisor generates handles that cannot be guessed.
-    ResultHandle, "result handle", "_-", "A-Z a-z 0-9 _ -"
+    ResultHandle, "result handle", is_plain, "A-Z a-z 0-9 _ -"
 );
 name_type!(
     /// The name of a saved skill, which is also the name of its folder.
-    SkillName, "skill", "_-", "A-Z a-z 0-9 _ -"
+    SkillName, "skill", is_plain, "A-Z a-z 0-9 _ -"
 );
 
 /// The error for a resource URI or a prompt name that is not valid: it is empty, too long, or contains a control
@@ -206,9 +232,15 @@ mod tests {
 
     #[test]
     fn names_with_other_characters_are_rejected() {
-        for bad in ["", "a b", "a\n", "é", "a*", &"x".repeat(129)] {
+        for bad in
+            ["", "a  b", " a", "a ", "a\n", "a\u{200b}", "\u{3164}", "e\u{301}", "a*", &"x".repeat(129)]
+        {
             assert!(ServerName::new(bad).is_err(), "{bad:?}");
             assert!(ToolName::new(bad).is_err(), "{bad:?}");
+        }
+        for other in ["a b", "é", "найти"] {
+            assert!(ServerName::new(other).is_err(), "{other:?}");
+            assert!(ToolName::new(other).is_ok(), "{other:?}");
         }
         assert!(ServerName::new("my-server_2").is_ok());
         assert!(ServerName::new("a.b").is_err());

@@ -223,14 +223,14 @@ mod tests {
 
     #[test]
     fn skipped_tools_are_reported_without_control_characters() {
-        let names = ["a", "a", "\\u001b]0;x\\u202e", "b c", "", "d"];
+        let names = ["a", "a", "\\u001b]0;x\\u202e", "b  c", "", "d"];
         let definitions = names.map(|name| format!("{{\"name\": \"{name}\"}}"));
         let (catalogue, skipped) = Catalogue::from_definitions(definitions.iter().map(String::as_str));
         assert_eq!(catalogue.tools.len(), 2);
         assert!(!skipped.is_full);
         let message = skipped.message().expect("words");
         assert!(message.contains("skipped 4 tools"), "{message}");
-        assert!(message.ends_with(r#""a", "\u{1b}]0;x\u{202e}", "b c", …"#), "{message}");
+        assert!(message.ends_with(r#""a", "\u{1b}]0;x\u{202e}", "b  c", …"#), "{message}");
         assert_eq!(SkippedTools::default().message(), None);
     }
 

@@ -35,6 +35,7 @@ use lockhouse_base::own_places::OwnPlaces;
 use tokio::process::Command;
 
 use super::definition::{Confinement, ConfinementProfile, Network, ServerCommand};
+use super::start_fault::explain;
 use program::Program;
 
 pub use landlock_room::{LANDLOCK_LAYERS_MAX, has_landlock, use_up_landlock_room};
@@ -86,10 +87,8 @@ pub enum ConfineError {
          sandbox.read if the server may read them"
     )]
     Credentials { program: String, path: PathBuf },
-    #[error("cannot find the program {0:?} in PATH")]
-    NoProgram(OsString),
-    #[error("cannot start {path:?}: {source}")]
-    NotStarted { path: PathBuf, source: io::Error },
+    #[error("{0}")]
+    NotStarted(String),
     #[error("cannot confine the server: {step}: {source}")]
     Step { step: &'static str, source: io::Error },
     #[error("cannot confine the server: Landlock: {0}")]
@@ -210,15 +209,16 @@ pub fn kernel_gaps() -> Result<Vec<String>, ConfineError> {
 /// Puts this process into the sandbox and executes the program `name`. Returns only if one of these steps fails, with
 /// the error.
 pub fn exec_confined(grants: &Grants, name: &OsStr, arguments: &[OsString]) -> ConfineError {
+    let named = ServerCommand { program: name.to_string_lossy().into_owned(), ..ServerCommand::default() };
+    let not_started = |error: &io::Error| ConfineError::NotStarted(explain(&named, error));
     let program = match Program::find(name) {
         Some(program) => program,
-        None => return ConfineError::NoProgram(name.to_owned()),
+        None => return not_started(&io::ErrorKind::NotFound.into()),
     };
     if let Err(error) = restrict(grants, &program) {
         return error;
     }
-    let source = std::process::Command::new(&program.path).arg0(name).args(arguments).exec();
-    ConfineError::NotStarted { path: program.path, source }
+    not_started(&std::process::Command::new(&program.path).arg0(name).args(arguments).exec())
 }
 
 fn restrict(grants: &Grants, program: &Program) -> Result<(), ConfineError> {

@@ -22,6 +22,7 @@ use super::inbound_message::{self, InboundMessage, TOO_LARGE, TYPED_BYTES_MAX, e
 use super::line_writer::LineWriter;
 use super::response_id_scan::find_ids_at_ends;
 use super::stdio_requests::StdioRequests;
+use super::stdout_noise::StdoutNoise;
 use super::traffic_limits::TrafficLimiter;
 
 /// Maximum number of bytes of a line or event over the size limit that are skipped. Up to this number, a result that is
@@ -51,6 +52,7 @@ pub(super) struct LineTransport {
     requests: StdioRequests,
     raw: RawResults,
     traffic: TrafficLimiter,
+    noise: StdoutNoise,
 }
 
 impl LineTransport {
@@ -74,7 +76,13 @@ impl LineTransport {
             writer,
             raw,
             traffic,
+            noise: StdoutNoise::default(),
         }
+    }
+
+    /// Keeps lines that are no messages in `noise`.
+    pub(super) fn report_noise(&mut self, noise: StdoutNoise) {
+        self.noise = noise;
     }
 
     /// Returns the sender of requests that bypass rmcp. Such requests can be sent after the handshake.
@@ -91,6 +99,7 @@ impl LineTransport {
             }
             match self.line.take() {
                 CompleteLine::Within(line) => {
+                    self.noise.examine(&line);
                     return self.traffic.charge_unsolicited(line.len()).then_some(line);
                 }
                 CompleteLine::TooLong(..) if self.traffic.charge_unsolicited(TYPED_BYTES_MAX) => {}
@@ -148,7 +157,10 @@ impl LineTransport {
                 self.reading = Some(spawn_blocking(move || read(&line, raw)));
                 Some(None)
             }
-            CompleteLine::Within(line) => self.admitted(read(&line, raw)),
+            CompleteLine::Within(line) => {
+                self.noise.examine(&line);
+                self.admitted(read(&line, raw))
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Tests of the list of an upstream server's tools: how it is cached and refreshed, and its use while the server is
 //! unavailable.
 
-use lockhouse_tests::{Lockhouse, Session, Table, ensure, wait_until};
+use lockhouse_tests::{Lockhouse, Session, Table, ensure, equal, wait_until};
 use serde_json::{Value, json};
 
 use crate::upstreams::scripted_server::{ALLOW_ALL, Scripted, tool};
@@ -102,6 +102,34 @@ async fn faulty_cursors_neither_repeat_nor_lose_entries() {
             && answer.get("stderr").is_none();
         table.row(fault, ensure(is_whole, answer));
     }
+    table.finish();
+}
+
+/// MCP recommends fewer characters; servers use more. In code, each other character is `_`.
+#[tokio::test]
+async fn tools_with_spaces_and_letters_of_other_languages_can_be_used() {
+    let scripted = Scripted::new("", &[], &["echo text", "эхо", "echo  twice", " echo", "echo\u{3164}"]);
+    let policy = "version = 1\n[servers.scripted]\nallow = [\"echo text\", \"эхо\"]\n";
+    scripted.lockhouse.file("config/lockhouse/policy.toml", policy);
+    let session = scripted.lockhouse.serve().await;
+    let mut table = Table::new("names of tools");
+    for (language, code) in [
+        ("python", "from mcp_tools.scripted import echo_text\necho_text(text='well')"),
+        ("python", "from mcp_tools import call_tool\ncall_tool('scripted', 'эхо', {'text': 'well'})"),
+        ("typescript", "return await scripted.echo_text({ text: 'well' })"),
+        ("typescript", "return await callTool('scripted', 'эхо', { text: 'well' })"),
+    ] {
+        let answer = session.run_code(language, code).await;
+        table.row(code, ensure(answer["value"] == "well", &answer));
+    }
+    let listed = "from mcp_tools import scripted\n[t['name'] for t in scripted.list_tools()]";
+    let listed = Scripted::value(&session, listed).await;
+    table.row("others are skipped", equal(&listed, &json!(["echo text", "эхо"])));
+    let log = session.close().await.stderr;
+    table.row(
+        "the log names them",
+        ensure(log.contains("skipped 3 tools") && log.contains("echo  twice"), &log),
+    );
     table.finish();
 }
 

@@ -27,6 +27,8 @@ use crate::process::ServerProcess;
 use crate::program_digest::check_program;
 use crate::protocol_probe::{ProbeOutcome, probe};
 use crate::server_log::ServerLog;
+use crate::start_fault::explain;
+use crate::stdout_noise::StdoutNoise;
 use crate::tool_list::list_tools;
 use crate::transport::{LineTransport, RawResults};
 
@@ -69,7 +71,7 @@ impl Attempt<'_> {
             checked.map_err(|error| StartFailure::new(error.to_string()))?;
         }
         let mut process = ServerProcess::start(command, &self.server.sandbox.places)
-            .map_err(|error| StartFailure::new(format!("cannot start {:?}: {error}", command.program)))?;
+            .map_err(|error| StartFailure::new(explain(command, &error)))?;
         self.server.status.send_modify(|status| status.spawn_time = Some(self.begun.elapsed()));
         let Some((stdin, stdout, stderr)) = process.streams() else {
             return Err(StartFailure::new("its standard streams are missing".into()));
@@ -78,6 +80,8 @@ impl Attempt<'_> {
         let raw = RawResults::default();
         let (bytes_max, failure_signal) = (self.server.limits.message_bytes_max, FailureSignal::default());
         let mut transport = LineTransport::new(stdout, stdin, bytes_max, raw.clone(), failure_signal.clone());
+        let noise = StdoutNoise::new(&self.server.name, self.server.secrets.clone());
+        transport.report_noise(noise.clone());
         let requests = transport.requests();
         let changed = Arc::new(Notify::new());
         let conversed = match self.era(&mut transport).await {
@@ -103,7 +107,8 @@ impl Attempt<'_> {
                 StartFailure::late(self.limit)
             }
         };
-        let server_output = format!("{}{}", failure.server_output, last_lines.error_clause().await);
+        let server_output = last_lines.error_clause().await + &noise.clause();
+        let server_output = failure.server_output.clone() + &server_output;
         Err(StartFailure { server_output, ..failure }.or_violation(&failure_signal))
     }
 
