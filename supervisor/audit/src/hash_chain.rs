@@ -6,6 +6,8 @@
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
+use lockhouse_base::representable_time::representable;
+
 use sha2::{Digest as _, Sha256};
 
 use super::signing::SigningKeys;
@@ -25,9 +27,10 @@ pub(super) fn hash(line: &[u8]) -> Hash {
     Sha256::digest(line).into()
 }
 
-/// Formats a time as RFC 3339 with microseconds. The alphabetical order of these texts is the order of their times.
+/// Formats a time as RFC 3339 with microseconds. The alphabetical order of these texts is the order of their times. A time
+/// before 1970 or after the year 9999, which has no such text, becomes the nearest one that has.
 pub(super) fn timestamp(time: SystemTime) -> String {
-    humantime::format_rfc3339_micros(time).to_string()
+    humantime::format_rfc3339_micros(representable(time)).to_string()
 }
 
 /// The JSON members of an audit record that follow its sequence number, the hash of the previous line, and its time:

@@ -23,6 +23,7 @@ pub mod own_places;
 pub mod path_trust;
 pub mod percent;
 pub mod principal;
+pub mod representable_time;
 pub mod secrets;
 pub mod tcp_connection;
 pub mod telemetry;

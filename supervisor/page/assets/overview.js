@@ -33,6 +33,8 @@ function savedTokens() {
 
 function serverFigure() {
   const servers = state.servers?.servers ?? [];
+  // Without a process, nobody knows whether a server is available.
+  if (!state.processes?.processes.length) return figure("#/servers", "Servers", number(servers.length), "configured; no Lockhouse process runs");
   const isIn = (server, wanted) => server.states.some((one) => wanted.includes(one.state));
   const failed = servers.filter((server) => isIn(server, ["failed"])).length;
   const changed = servers.filter((server) => server.states.some((one) => one.changed_tools > 0)).length;
@@ -102,7 +104,7 @@ function processes() {
       ),
       health.reasons?.map((reason) => h("span", { class: "small-text" }, untrusted(reason))),
     );
-  return listPanel("Lockhouse processes", "#/host", (state.processes?.processes ?? []).map(row), "No Lockhouse process is running.");
+  return listPanel("Lockhouse processes", "#/host", (state.processes?.processes ?? []).map(row), "No Lockhouse process serves AI clients or runs code.");
 }
 
 async function leave() {

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use lockhouse_base::representable_time::representable;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -159,7 +160,7 @@ impl State {
 
 /// Formats a time as RFC 3339 with milliseconds, in UTC.
 pub(super) fn rfc3339(time: SystemTime) -> String {
-    humantime::format_rfc3339_millis(time).to_string()
+    humantime::format_rfc3339_millis(representable(time)).to_string()
 }
 
 /// Returns the error of a task on a blocking thread that did not finish.

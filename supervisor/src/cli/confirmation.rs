@@ -1,6 +1,9 @@
 //! Asks the user of a command to confirm a change that the command has shown.
 
 use std::io::{BufRead, IsTerminal, Write};
+use std::process::ExitCode;
+
+use super::UNAVAILABLE;
 
 /// The options `--dry-run` and `--yes` of commands that show a change before they make it.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -34,6 +37,13 @@ impl Confirmation {
     /// Whether `--yes` was given.
     pub(super) fn is_yes(self) -> bool {
         self.yes
+    }
+
+    /// Returns the exit status of a command whose change was not confirmed: success after `--dry-run` and a no, and
+    /// otherwise [`UNAVAILABLE`], because nobody could be asked and nobody wanted a preview alone.
+    pub(super) fn unconfirmed(self) -> ExitCode {
+        let could_answer = self.dry_run || std::io::stdin().is_terminal();
+        if could_answer { ExitCode::SUCCESS } else { ExitCode::from(UNAVAILABLE) }
     }
 
     /// Returns whether the user confirms the change. Asks `question` on the terminal. With `--yes` the answer is true

@@ -15,6 +15,7 @@ use lockhouse_protocol::{Finding, Verdict};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::line_width;
 use super::package_costs::{self, PackageCosts};
 use super::terminal::{sanitize, sanitize_lines};
 use super::{UNAVAILABLE, load, start_with, table};
@@ -26,6 +27,9 @@ pub(super) struct Arguments {
     /// Print as JSON
     #[arg(long)]
     json: bool,
+    /// Show every protection, also those that hold
+    #[arg(long)]
+    all: bool,
     /// Fail unless the sandbox level is at least LEVEL
     #[arg(long, value_name = "LEVEL", value_parser = ["full"])]
     require: Option<String>,
@@ -61,7 +65,7 @@ pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
     if arguments.json {
         println!("{:#}", report.to_json())
     } else {
-        report.print()
+        report.print(arguments.all)
     }
     let fatal = report.level() == "none" || (arguments.require.is_some() && report.level() != "full");
     if fatal { ExitCode::from(UNAVAILABLE) } else { ExitCode::SUCCESS }
@@ -204,36 +208,57 @@ impl Report {
         })
     }
 
-    fn print(&self) {
+    /// Prints the report for people: of the protections, those that do not hold, or `all`.
+    fn print(&self, all: bool) {
         let engine = |engine: &Engine| {
             let verdict = if engine.works { "ok" } else { "FAIL" };
             vec![engine.language.as_str().to_owned(), verdict.into(), engine.found.clone()]
         };
         let engines: Vec<Vec<String>> = self.engines.iter().map(engine).collect();
         println!("{}\n", table::render(&["engine", "", "found"], &engines));
-        let row = |finding: &Finding| {
-            let described = describe(finding.protection);
-            let cells = [described.title, required_for(described.required), verdict_name(finding)];
-            let texts = [finding.found.as_str(), described.second_layer, described.gain, fix(finding)];
-            cells.iter().chain(&texts).map(|cell| (*cell).to_owned()).collect()
-        };
         match &self.packages {
             Some(Ok(costs)) => costs.print(),
             Some(Err(reason)) => {
-                println!("warning: programs cannot use the Python packages: {}", sanitize_lines(reason))
+                print_warning(&format!("programs cannot use the Python packages: {}", sanitize_lines(reason)))
             }
             None => {}
         }
-        for secret in &self.secrets {
-            println!("warning: {}", sanitize(&secret.to_string()));
+        self.secrets.iter().for_each(|secret| print_warning(&sanitize(&secret.to_string())));
+        self.entries.iter().for_each(|entry| print_warning(&printable(&entry.to_string())));
+        let is_shown = |finding: &&Finding| all || finding.verdict != Verdict::Holds;
+        let rows: Vec<Vec<String>> = self.findings.iter().filter(is_shown).map(row).collect();
+        if !rows.is_empty() {
+            let head =
+                ["protection", "required for", "verdict", "found", "second layer", "without it", "fix"];
+            println!("{}\n", table::render(&head, &rows));
         }
-        for entry in &self.entries {
-            println!("warning: {}", printable(&entry.to_string()));
+        let held: Vec<&str> = self
+            .findings
+            .iter()
+            .filter(|finding| !is_shown(finding))
+            .map(|finding| describe(finding.protection).title)
+            .collect();
+        if !held.is_empty() {
+            let words = format!(
+                "{} protections hold: {}. `lockhouse doctor --all` shows each.",
+                held.len(),
+                held.join("; ")
+            );
+            println!("{}\n", line_width::wrap_lines(&words));
         }
-        let rows: Vec<Vec<String>> = self.findings.iter().map(row).collect();
-        let head = ["protection", "required for", "verdict", "found", "second layer", "without it", "fix"];
-        println!("{}\n\nsandbox level: {}", table::render(&head, &rows), self.level());
+        println!("sandbox level: {}", self.level());
     }
+}
+
+fn row(finding: &Finding) -> Vec<String> {
+    let described = describe(finding.protection);
+    let cells = [described.title, required_for(described.required), verdict_name(finding)];
+    let texts = [finding.found.as_str(), described.second_layer, described.gain, fix(finding)];
+    cells.iter().chain(&texts).map(|cell| (*cell).to_owned()).collect()
+}
+
+fn print_warning(words: &str) {
+    println!("{}", line_width::wrap_lines(&format!("warning: {words}")));
 }
 
 fn required_for(required: bool) -> &'static str {

@@ -85,7 +85,7 @@ async fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, Co
         if imported.len() == 1 { "1 server".to_owned() } else { format!("{} servers", imported.len()) };
     let question = format!("Write {servers} into {}?", edit.path().display());
     if !arguments.confirmation.confirm(&question) {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(arguments.confirmation.unconfirmed());
     }
     let path = edit.path().to_owned();
     let written: Vec<_> = entries.iter().map(|(name, entry)| (*name, entry)).collect();

@@ -76,7 +76,7 @@ pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
         return status;
     }
     if !arguments.confirmation.confirm("Write this?") {
-        return status;
+        return if status == ExitCode::SUCCESS { arguments.confirmation.unconfirmed() } else { status };
     }
     for change in &changes {
         if let Err(source) = write(change) {

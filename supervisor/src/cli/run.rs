@@ -2,6 +2,7 @@
 
 mod file_options;
 mod live_output;
+mod reduced_notice;
 
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -266,8 +267,8 @@ fn print_end_for_people(answer: &Answer) {
     if let Some(advice) = &answer.missing_value_advice {
         eprintln!("lockhouse: no value: {}", for_stderr(advice));
     }
-    for missing in answer.sandbox.iter().flat_map(|sandbox| &sandbox.reduced) {
-        eprintln!("lockhouse: reduced sandbox: {missing}");
+    if let Some(sandbox) = &answer.sandbox {
+        reduced_notice::print(&sandbox.reduced);
     }
     if let Some(error) = &answer.error {
         eprintln!("{}", for_stderr(&format_error(answer, error)));

@@ -265,7 +265,7 @@ fn remove(skills: &Skills, name: &str, confirmation: Confirmation) -> Result<Exi
         return Err(ExitCode::from(USAGE));
     }
     if !confirmation.confirm(&format!("Remove the skill {name} with all its versions?")) {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(confirmation.unconfirmed());
     }
     skills.remove(&name).map_err(|error| print_error(&error, UNAVAILABLE))?;
     println!("removed {name}");

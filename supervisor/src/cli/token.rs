@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use lockhouse_audit::TokenChange;
+use lockhouse_base::representable_time::representable;
 use lockhouse_front::access::{TokenFile, TokenFileError, TokenName, TokenRecord};
 use lockhouse_gate::grant_error;
 use serde_json::json;
@@ -123,7 +124,9 @@ fn create(
 fn list(file: &TokenFile, as_json: bool) -> CommandResult {
     let tokens = file.read().map_err(|error| (error.to_string(), UNAVAILABLE))?;
     let (now, time) = (SystemTime::now(), |seconds: u64| {
-        humantime::format_rfc3339_seconds(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).to_string()
+        let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
+        let time = representable(time.unwrap_or_else(SystemTime::now));
+        humantime::format_rfc3339_seconds(time).to_string()
     });
     if as_json {
         let row = |issued: &TokenRecord| {

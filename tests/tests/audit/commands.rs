@@ -1,6 +1,6 @@
 //! Tests of the commands that read the audit log: `lockhouse audit show`, `query`, `tail` and `key`.
 
-use lockhouse_tests::{Lockhouse, Table, ensure};
+use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::Value;
 
 use crate::audit::{ADD, POLICY, assert_verified};
@@ -121,6 +121,17 @@ fn impossible_query_filters_are_rejected_with_the_nearest_valid_value() {
                 && finished.stdout.is_empty();
             table.row(format!("{} {}", command[1], options.join(" ")), ensure(is_refused, &finished));
         }
+    }
+    for far in ["99999999999y", "9999999999999d", "1970-01-01", "9999-12-31"] {
+        for option in ["--since", "--until"] {
+            let finished = lockhouse.run(&["audit", "query", option, far]);
+            table.row(format!("{option} {far}"), equal(finished.status, Some(0)));
+        }
+        let suggested = lockhouse.run(&["policy", "suggest", "--from-audit", "--since", far]);
+        table.row(
+            format!("policy suggest --since {far}"),
+            ensure(!suggested.stderr.contains("panicked"), &suggested),
+        );
     }
     for (options, reported) in [
         (&["--server", "fixtur"][..], "the log has no server \"fixtur\"; did you mean \"fixture\"?"),

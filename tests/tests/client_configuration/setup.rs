@@ -168,7 +168,8 @@ fn undo_keeps_what_was_changed_since() {
                 && now.contains(TOKEN)
                 && now.contains("\"db\""));
         table.row(format!("{name}: the servers are back"), ensure(is_back, &now));
-        let imported = lockhouse.run(&["import", "--from", lockhouse.path(name).to_str().unwrap()]);
+        let imported =
+            lockhouse.run(&["import", "--dry-run", "--from", lockhouse.path(name).to_str().unwrap()]);
         let again = imported.stdout.contains("imported");
         table.row(
             format!("{name}: the file can be read"),

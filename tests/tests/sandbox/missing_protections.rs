@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, native_worker, target_directory};
+use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal, native_worker, target_directory};
 use lockhouse_worker::sandbox::{Layer, Layers};
 use serde_json::{Value, json};
 
@@ -90,6 +90,42 @@ fn a_host_without_a_protection_is_refused_or_reported_as_reduced() {
             table.row(format!("{language}: without {lack}"), ensure(told, &finished));
         }
     }
+    table.finish();
+}
+
+#[test]
+fn a_reduced_sandbox_is_mentioned_once_a_day_and_when_it_changes() {
+    let lockhouse = Lockhouse::new();
+    let said = |lack: &str| {
+        let finished = run_without(&lockhouse, lack, &["run", "-c", "1 + 1", "--language", "python"]);
+        assert_eq!((finished.status, finished.stdout.as_str()), (Some(0), "2\n"), "{finished:?}");
+        finished.stderr.contains("reduced sandbox:")
+    };
+    let mut table = Table::new("what `lockhouse run` mentions");
+    table.row("the first time", equal(said("namespaces"), true));
+    table.row("the second time", equal(said("namespaces"), false));
+    table.row("another protection", equal(said("landlock=3"), true));
+    let file = lockhouse.path("cache/lockhouse/reduced-sandbox");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let yesterday = text.replacen(|letter: char| letter.is_ascii_digit(), "1", 1);
+    std::fs::write(&file, yesterday).unwrap();
+    table.row("another day", equal(said("landlock=3"), true));
+    table.finish();
+}
+
+#[test]
+fn doctor_shows_what_is_missing_and_only_the_names_of_the_rest() {
+    let lockhouse = Lockhouse::new();
+    let mut table = Table::new("doctor");
+    let has = |text: &str, title: &str| text.lines().any(|line| line.starts_with(title));
+    let short = run_without(&lockhouse, "landlock=3", &["doctor"]).stdout;
+    table.row("what is missing", ensure(has(&short, "Landlock: TCP "), &short));
+    table.row("not what holds", ensure(!has(&short, "system-call filter "), &short));
+    table.row("its name", ensure(short.contains("protections hold: system-call filter; "), &short));
+    table.row("a short report", ensure(short.lines().count() <= 20, &short));
+    let all = run_without(&lockhouse, "landlock=3", &["doctor", "--all"]).stdout;
+    let has_both = has(&all, "Landlock: TCP ") && has(&all, "system-call filter ");
+    table.row("--all: everything", ensure(has_both && !all.contains("protections hold"), &all));
     table.finish();
 }
 

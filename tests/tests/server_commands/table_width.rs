@@ -133,7 +133,7 @@ async fn the_tables_of_all_commands_fit_eighty_columns() {
         (&["audit", "show", &id], &id),
         (&["policy", "diff", "old.toml", "new.toml"], "servers.customer-relationship-management-production"),
         (&["policy", "dry-run", "new.toml"], SERVER),
-        (&["doctor"], "Landlock"),
+        (&["doctor", "--all"], "Landlock"),
     ];
     for (arguments, whole) in
         commands.into_iter().chain([(&["import", "--dry-run"][..], "orders-of-the-northern-region")])

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lockhouse_audit::Event;
 use lockhouse_audit::reader::{Filter, LocatedRecord, ReadError, records};
+use lockhouse_base::representable_time::ago;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -193,8 +194,8 @@ fn parse_cursor(text: &str) -> Option<Position> {
 }
 
 fn parse_time(text: &str) -> Option<SystemTime> {
-    if let Ok(ago) = humantime::parse_duration(text) {
-        return SystemTime::now().checked_sub(ago);
+    if let Ok(age) = humantime::parse_duration(text) {
+        return Some(ago(age));
     }
     let moment = if text.contains('T') { text.to_owned() } else { format!("{text}T00:00:00Z") };
     humantime::parse_rfc3339(&moment).ok()

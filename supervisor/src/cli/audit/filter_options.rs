@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use lockhouse_audit::reader::{Filter, ReadError};
+use lockhouse_base::representable_time::ago;
 use lockhouse_policies::printable;
 
 use super::matching_records::matching_records;
@@ -265,6 +266,5 @@ fn parse_time(text: &str) -> Result<SystemTime, InvalidOption> {
     if let Ok(time) = humantime::parse_rfc3339_weak(text).or_else(|_| humantime::parse_rfc3339(&midnight)) {
         return Ok(time);
     }
-    let ago = humantime::parse_duration(text).ok().and_then(|ago| SystemTime::now().checked_sub(ago));
-    ago.ok_or(InvalidOption::Time)
+    humantime::parse_duration(text).map(ago).map_err(|_| InvalidOption::Time)
 }

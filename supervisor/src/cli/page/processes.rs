@@ -73,13 +73,14 @@ fn active_run(supervisor: u32, run: RunListing, times: &mut StableTimes) -> Acti
     }
 }
 
-/// Returns the health reports of the processes that serve AI clients, with the time of their start instead of their age,
-/// and without other ages.
+/// Returns the health reports of the processes that serve AI clients or run code, with the time of their start instead of
+/// their age, and without other ages.
 async fn processes(times: &mut StableTimes) -> Vec<Value> {
     let mut processes = Vec::new();
     for (pid, response) in request_all(&OperatorRequest::Health(VERSION)).await {
         let OperatorResponse::Health(mut health) = response else { continue };
-        if health["serving"] != true {
+        let runs_code = health["running"].as_u64().is_some_and(|running| running > 0);
+        if health["serving"] != true && !runs_code {
             continue;
         }
         if let Some(age) = health.as_object_mut().and_then(|members| members.remove("uptime_s")) {

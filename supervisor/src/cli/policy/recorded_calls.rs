@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lockhouse_audit::reader::{Filter, ReadError, records};
 use lockhouse_audit::{AuditSettings, CallIdentity, Event};
+use lockhouse_base::representable_time::ago;
 use lockhouse_policies::{Call, CallTarget, ClientName, Effect, Listing};
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 use serde_json::{Map, Value};
@@ -114,8 +115,8 @@ pub(super) struct InvalidTime;
 
 /// Parses an age (`7d`, `12h`), a date (`2026-01-31`) or a time (`2026-01-31T12:00:00Z`).
 pub(super) fn parse_since(text: &str) -> Result<SystemTime, InvalidTime> {
-    if let Ok(ago) = humantime::parse_duration(text) {
-        return Ok(SystemTime::now().checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH));
+    if let Ok(age) = humantime::parse_duration(text) {
+        return Ok(ago(age));
     }
     let moment = if text.contains('T') { text.to_owned() } else { format!("{text}T00:00:00Z") };
     humantime::parse_rfc3339(&moment).map_err(|_| InvalidTime)

@@ -42,7 +42,7 @@ pub(super) fn undo(confirmation: Confirmation) -> Result<ExitCode, ConfigError> 
         println!("{}: {}", shown(&step.path), describe(step));
     }
     if !confirmation.confirm("Take these changes back?") {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(confirmation.unconfirmed());
     }
     let mut failed: Vec<PathBuf> = Vec::new();
     for index in (0..journal.steps().len()).rev() {

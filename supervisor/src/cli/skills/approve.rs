@@ -32,7 +32,7 @@ pub(super) fn approve(skills: &Skills, name: &str, confirmation: Confirmation) -
     })?;
     print!("{}", sanitize_lines(&describe_draft(skills, &draft)));
     if !confirmation.confirm(&format!("Allow code to import {name}, version {}?", draft.version)) {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(confirmation.unconfirmed());
     }
     let saved = skills.approve(&draft).map_err(|error| print_error(&error, UNAVAILABLE))?;
     println!("saved {name} as version {}", saved.version);
