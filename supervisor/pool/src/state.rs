@@ -352,20 +352,24 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         if self.zygote.is_none() && self.bounds.unused_max.is_some() { 0 } else { self.idle_target.count() }
     }
 
-    /// Returns when the zygote must be retired if no request arrives; `None` if it may stay, or if none runs.
+    /// Returns when the zygote must be retired, and the idle workers ended, if no request arrives; `None` if they may stay,
+    /// or if there are none. Workers of a retired zygote can be idle while no zygote runs.
     fn unused_at(&self) -> Option<Instant> {
         let in_use = self.waiting.running() > 0 || !self.waiting.is_empty() || !self.sessions.is_empty();
         let unused_max = self.bounds.unused_max.filter(|_| !in_use)?;
-        let started = self.zygote.as_ref()?.started;
-        Some(self.last_request.max(self.last_release).max(started) + unused_max)
+        let started = self.zygote.as_ref().map(|zygote| zygote.started);
+        let used = self.last_request.max(self.last_release);
+        (started.is_some() || !self.idle.is_empty())
+            .then(|| started.map_or(used, |at| at.max(used)) + unused_max)
     }
 
     /// Retires the zygote, and kills the idle workers, if the pool was unused for too long. Waits for pending forks, since
     /// their workers would otherwise stay.
     fn retire_unused(&mut self, now: Instant, effects: &mut Effects<W, L, S>) {
-        let is_due = self.unused_at().is_some_and(|at| now >= at) && !self.starting;
-        if let Some(zygote) = self.zygote.take_if(|zygote| is_due && zygote.pending_forks() == 0) {
-            effects.push(Effect::Retire { generation: zygote.number });
+        let has_pending_forks = self.zygote.as_ref().is_some_and(|zygote| zygote.pending_forks() > 0);
+        let is_due = self.unused_at().is_some_and(|at| now >= at);
+        if is_due && !self.starting && !has_pending_forks {
+            effects.extend(self.zygote.take().map(|zygote| Effect::Retire { generation: zygote.number }));
             self.remove_idle(|_| true, effects);
         }
     }

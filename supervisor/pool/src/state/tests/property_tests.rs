@@ -245,6 +245,30 @@ impl Model {
     }
 }
 
+/// The zygote that replaced another one ends, and leaves a worker of the first.
+#[test]
+fn a_worker_of_a_retired_zygote_ends_when_the_pool_is_unused() {
+    let unused_max = Some(Duration::from_secs(50));
+    let limits = PoolLimits { idle_min: 1, idle: 3, running_max: 2, recycle_after: 1, unused_max, ..LIMITS };
+    let mut world = Model::new(limits);
+    for action in [
+        Action::Lease(0),
+        Action::Lease(0),
+        Action::Started(true),
+        Action::Forked(0, true),
+        Action::Later(50),
+        Action::Forked(0, true),
+        Action::Forked(0, true),
+        Action::Started(true),
+        Action::Gone,
+    ] {
+        world.act(action);
+    }
+    assert_eq!(world.state.stats().idle, 1, "control: the worker is there");
+    world.settle();
+    assert_eq!(world.state.stats().idle, 0);
+}
+
 proptest! {
     #[test]
     fn no_worker_or_request_is_lost_or_used_twice(
