@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -63,6 +63,10 @@ test-default-features: tools
 # Tests 32 public upstream servers; the first run installs 1.5 GB. The subset has 9 servers, of 320 MB.
 test-upstreams: build-for-tests prepare-upstreams
 	tests/upstreams/run.sh
+
+# Boots an overlay of this machine with systemd, and operates the service in it: tokens, changes, a typo, a full disk, an upgrade.
+test-service: build-for-tests
+	packaging/systemd/overlay-boot
 
 # Runs eight AI clients without a person against a scripted model, and seven SDK clients; the first run installs 1.5 GB. CLIENTS="codex gemini" selects; CLIENTS=setup runs only
 # `lockhouse setup` and its undo, on files that seven clients wrote.

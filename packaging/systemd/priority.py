@@ -33,7 +33,7 @@ yielding = set()
 while running.is_alive():
     yielding |= idle() - before
     time.sleep(0.02)
-if not results or results[0].get("value") != "computed":
+if not results or results[0] != "computed":
     sys.exit(f"the run failed: {json.dumps(results)}")
 seen = "yields" if yielding else "shares"
 if seen != expected:
