@@ -292,17 +292,31 @@ pub fn others_with(
 
 /// Whether a group is the private group of the file's owner, as is usual with umask 002: it has the owner's
 /// name and no other members. If neither the group nor the owner has a name, as in some containers, their ids
-/// must be equal.
+/// must be equal. The group of root is not private: containers run other accounts in it.
 fn is_private(group: u32, owner: u32) -> bool {
+    if owner == 0 || group == 0 {
+        return false;
+    }
     let (group_entry, user_entry) =
         (Group::from_gid(Gid::from_raw(group)), User::from_uid(Uid::from_raw(owner)));
     match (group_entry, user_entry) {
         (Ok(Some(group)), Ok(Some(owner))) => {
-            group.name == owner.name && group.mem.iter().all(|member| *member == owner.name)
+            let has_other_members = group.mem.iter().any(|member| *member != owner.name);
+            group.name == owner.name && !has_other_members && !is_group_of_others(group.gid, &owner.name)
         }
         (Ok(None), Ok(None)) => group == owner,
         _ => false,
     }
+}
+
+/// Whether a local account other than `owner` is in a group from its login on, which the list of members does not show.
+fn is_group_of_others(group: Gid, owner: &str) -> bool {
+    let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    accounts.lines().any(|line| {
+        let mut fields = line.split(':');
+        let (name, gid) = (fields.next(), fields.nth(2));
+        name != Some(owner) && gid == Some(&*group.to_string())
+    })
 }
 
 /// Returns the name of an account, or its number if it has no name.

@@ -153,7 +153,7 @@ mod tests {
     }
 
     /// The texts are those that Python prints (`json`, `repr`, `ascii`, `urllib.parse`) and Node.js (`encodeURI`,
-    /// `encodeURIComponent`, `URLSearchParams`), and two further ways to escape JSON.
+    /// `encodeURIComponent`, `URLSearchParams`), two further ways to escape JSON, JSON within JSON, and HTML.
     #[test]
     fn encodings_of_a_value_are_found() {
         let environment = [("TOKEN", "s3cr/t+\u{e9} &'\"\\x"), ("KEY", "sk-0123456789")];
@@ -174,6 +174,10 @@ mod tests {
             "s3cr%2Ft%2B%C3%A9+%26%27%22%5Cx",
             "s3cr%2Ft%2B%C3%A9%20%26'%22%5Cx",
             "s3cr/t+%C3%A9%20&'%22%5Cx",
+            r#"s3cr/t+é &'\\\"\\\\x"#,
+            r#"s3cr/t+\\u00e9 &'\\\"\\\\x"#,
+            r#"s3cr/t+é &amp;&#x27;&quot;\x"#,
+            r#"s3cr/t+é &amp;&#39;&#34;\x"#,
             "733363722f742bc3a9202627225c78",
             "733363722F742BC3A9202627225C78",
         ] {

@@ -107,9 +107,22 @@ fn an_entry_of_an_access_control_list_counts() {
 fn a_group_of_ones_own_is_not_others() {
     let owner = User::from_uid(Uid::effective()).ok().flatten().expect("a user");
     let own = Group::from_name(&owner.name).ok().flatten();
+    // Containers run other accounts in the group of root.
     if let Some(own) = own.filter(|own| own.mem.is_empty()) {
-        assert!(is_private(own.gid.as_raw(), owner.uid.as_raw()));
+        assert_eq!(is_private(own.gid.as_raw(), owner.uid.as_raw()), !owner.uid.is_root());
     }
+    let private = std::fs::read_to_string("/etc/passwd").expect("accounts");
+    let other = private.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, uid, gid) = (fields.next()?, fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?);
+        let group = Group::from_gid(Gid::from_raw(gid)).ok().flatten()?;
+        (uid != 0 && gid != 0 && group.name == name && group.mem.is_empty()).then_some((uid, gid, name))
+    });
+    if let Some((uid, gid, name)) = other {
+        let is_shared = is_group_of_others(Gid::from_raw(gid), name);
+        assert_eq!(is_private(gid, uid), !is_shared, "{name}");
+    }
+    assert!(is_group_of_others(Gid::from_raw(0), "nobody"), "root is in it");
     assert!(!is_private(4_000_000_000, owner.uid.as_raw()));
     assert!(is_private(4_000_000_000, 4_000_000_000) && !is_private(4_000_000_000, 4_000_000_001));
 }

@@ -1,4 +1,4 @@
-//! The forms in which programs print a value: as it is, escaped as in JSON, JavaScript and Python, percent-encoded, in
+//! The forms in which programs print a value: as it is, escaped as in JSON, JavaScript, Python and HTML, percent-encoded, in
 //! hexadecimal, and in base64 as a part of a longer text.
 
 use std::collections::BTreeSet;
@@ -34,7 +34,13 @@ pub(super) fn forms(value: &str) -> BTreeSet<Form> {
     // Members of some encoders: `/` is escaped in PHP, and markup in Go.
     texts.push(json.replace('/', "\\/"));
     texts.push(['<', '>', '&'].iter().fold(json.to_owned(), |text, c| text.replace(*c, &unicode_escape(*c))));
-    texts.push(json.chars().map(|c| if c.is_ascii() { c.to_string() } else { unicode_escape(c) }).collect());
+    let ascii: String =
+        json.chars().map(|c| if c.is_ascii() { c.to_string() } else { unicode_escape(c) }).collect();
+    // A JSON text as a string of another one.
+    texts.extend([json, &ascii].map(|json| json.replace('\\', "\\\\").replace('"', "\\\"")));
+    texts.push(ascii);
+    texts.extend(["&#39;", "&#x27;", "&#039;", "&apos;"].map(|quote| html(value, "&quot;", quote)));
+    texts.push(html(value, "&#34;", "&#39;"));
     for quote in ['\0', '\'', '"'] {
         texts.push(value.chars().map(|c| escaped(c, quote, &|c| c.to_string())).collect());
         texts.push(value.chars().map(|c| escaped(c, quote, &hex_escape)).collect());
@@ -50,6 +56,12 @@ pub(super) fn forms(value: &str) -> BTreeSet<Form> {
     texts.extend([lower_hexadecimal(&encoded), encoded, HEXLOWER.encode(bytes), HEXUPPER.encode(bytes)]);
     let base64 = (0..3).flat_map(|offset| base64(bytes, offset));
     texts.into_iter().map(Form::from).chain(base64).collect()
+}
+
+/// Returns a text as in HTML and XML, with these forms of quotes.
+fn html(value: &str, double: &str, single: &str) -> String {
+    let markup = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    markup.replace('"', double).replace('\'', single)
 }
 
 /// Returns a character as Python's `repr` and JavaScript's `inspect` write it within quotes of this kind.
