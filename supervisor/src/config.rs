@@ -4,6 +4,7 @@
 mod client_access;
 mod client_entry;
 mod client_files;
+mod code_trust;
 mod config_diagnostics;
 mod config_edit;
 mod config_toml;
@@ -16,6 +17,7 @@ mod entry_moves;
 mod env_file;
 mod error;
 mod file_permissions;
+mod files;
 mod files_table;
 mod http_tables;
 mod interpreter_places;
@@ -39,6 +41,7 @@ mod server_programs;
 mod server_table;
 mod servers;
 mod setup_digest;
+mod single_tables;
 mod skip_reason;
 mod skipped_server;
 mod tables;
@@ -52,22 +55,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use lockhouse_audit as audit;
-use lockhouse_audit::{AuditSettings, digest};
+use lockhouse_audit::digest;
 use lockhouse_base::directories;
-use lockhouse_base::http_checks::host_check::HostName;
-use lockhouse_base::path_trust::TrustedOwners;
-use lockhouse_base::telemetry::log;
 use lockhouse_base::text_files::read_source;
 use lockhouse_engine::supervisor::{self, MissingProgram};
-use lockhouse_front::access::{AuthSettings, TokenFile};
 use lockhouse_front::http::{HttpSettings, ListenAddress};
-use lockhouse_gate::result_files::ResultFileLimits;
-use lockhouse_gate::results;
-use lockhouse_gate::skills::SkillSettings;
 use lockhouse_policies::Source;
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{DirectExposure, Endpoint, Exposure, ServerDefinition, ServerLimits};
-use nix::unistd::Uid;
+use lockhouse_upstream::{Endpoint, ServerDefinition, ServerLimits};
 
 use requirements::Requirements;
 
@@ -82,6 +77,7 @@ pub(crate) use documentation::{json_schema, packaged_configuration};
 pub(crate) use entry_moves::{EntryPlace, put_back, take_out};
 pub(crate) use error::ConfigError;
 pub(crate) use file_permissions::ReadableSecret;
+pub(crate) use files::{ExposeMode, Files};
 pub(crate) use package_spec::{InvalidPackage, PackageSpec};
 use placeholders::UsedEnvironment;
 pub(crate) use placeholders::{Environment, PlaceholderError};
@@ -96,91 +92,14 @@ pub(crate) use secret_detection::{
 pub(crate) use server_entry::ServerEntry;
 pub(crate) use server_table::{sandbox_table, to_server_table};
 pub(crate) use setup_digest::{Setup, SetupParts};
+pub(crate) use single_tables::{
+    PageSettings, ResultBounds, load_audit_settings, load_page_settings, load_result_bounds,
+    load_skill_settings, load_token_file, log_format,
+};
 pub(crate) use skip_reason::SkipReason;
 pub(crate) use skipped_server::SkippedServer;
 pub(crate) use unique_servers::normalize_server_name;
 pub(crate) use unresolved_server::UnresolvedServer;
-
-/// Configuration, policy and servers files named on the command line.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Files {
-    /// Configuration file [default: ~/.config/lockhouse/config.toml, then /etc/lockhouse/config.toml]
-    #[arg(long, value_name = "FILE", global = true)]
-    pub(crate) config: Option<PathBuf>,
-    /// Policy file [default: policy.toml in the same directories]
-    #[arg(long, value_name = "FILE", global = true)]
-    pub(crate) policy: Option<PathBuf>,
-    /// An AI client's configuration file to read servers from; may be given several times, and the first server of a name wins
-    #[arg(long, value_name = "FILE", global = true)]
-    pub(crate) servers: Vec<PathBuf>,
-    /// A further account that may own these files, for a process of root [default: only root]
-    #[arg(long, value_name = "USER", global = true, value_parser = file_permissions::trusted_account)]
-    pub(crate) trust_owner: Option<u32>,
-    /// Who can use the servers whose configuration tables do not set this. Set by `lockhouse serve --expose`.
-    #[arg(skip)]
-    pub(crate) expose: ExposeMode,
-}
-
-impl Files {
-    /// Returns the accounts that may own the files, and what is on the way to them.
-    fn owners(&self) -> TrustedOwners {
-        let owners = TrustedOwners::root_and_own();
-        self.trust_owner.map(Uid::from_raw).into_iter().fold(owners, TrustedOwners::with)
-    }
-
-    /// Whether no file is named, and the configuration in use is that of the service of this host.
-    pub(crate) fn is_of_service(&self) -> bool {
-        let is_named = self.config.is_some() || self.policy.is_some() || !self.servers.is_empty();
-        !is_named && search_paths::is_of_system(config_path(self).as_deref())
-    }
-
-    /// Returns the options of the command line that name these files, each with its value.
-    pub(crate) fn options(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
-        let named = self.config.iter().map(|path| ("--config", path.clone()));
-        let named = named.chain(self.policy.iter().map(|path| ("--policy", path.clone())));
-        let named = named.chain(self.servers.iter().map(|path| ("--servers", path.clone())));
-        named.chain(self.trust_owner.map(|account| ("--trust-owner", account.to_string().into())))
-    }
-
-    /// Returns the same files with absolute paths, for a process in another directory.
-    pub(crate) fn absolute(&self) -> std::io::Result<Self> {
-        let absolute = |path: &PathBuf| std::path::absolute(path);
-        Ok(Self {
-            config: self.config.as_ref().map(absolute).transpose()?,
-            policy: self.policy.as_ref().map(absolute).transpose()?,
-            servers: self.servers.iter().map(absolute).collect::<Result<_, _>>()?,
-            ..self.clone()
-        })
-    }
-}
-
-/// Who can use an upstream server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ExposeMode {
-    /// Programs that run_code runs
-    #[default]
-    Code,
-    /// The AI client, as tools of its own
-    Direct,
-    /// Both
-    Both,
-}
-
-impl ExposeMode {
-    /// Returns the name of the mode on the command line.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Code => "code",
-            Self::Direct => "direct",
-            Self::Both => "both",
-        }
-    }
-
-    fn exposure(self) -> Exposure {
-        let direct = (self != Self::Code).then(DirectExposure::default);
-        Exposure { to_code: self != Self::Direct, direct }
-    }
-}
 
 /// The complete, validated configuration.
 #[derive(Clone, Debug)]
@@ -217,18 +136,7 @@ impl Settings {
         for file in &document.servers_files {
             collector.add_configured_file(file, &path)?;
         }
-        // The code of the others runs before the sandbox is entered.
-        let config_toml::ConfigToml { python, javascript, .. } = &document;
-        let code = [&python.environment, &python.interpreter, &python.extension, &javascript.worker];
-        let modules =
-            python_environment::code_folders(python.environment.as_deref(), python.interpreter.as_deref());
-        let interpreter = search_paths::python_interpreter(python.interpreter.as_deref()).ok();
-        let startup = interpreter.filter(|path| *path != Path::new(search_paths::SYSTEM_PYTHON));
-        let startup = startup.iter().flat_map(|path| interpreter_places::startup_code(path));
-        let own = [directories::state(), directories::cache()].into_iter().flatten();
-        for path in own.chain(code.into_iter().flatten().cloned()).chain(modules).chain(startup) {
-            file_permissions::refuse_untrusted(&path, &owners)?;
-        }
+        code_trust::refuse_untrusted_code(&document, &owners)?;
         let requirements = Requirements::load(document.server_limits(), &environment)?;
         let digests: Vec<String> = document.digest.iter().chain(collector.digests()).cloned().collect();
         let (mut servers, mut skipped_servers) = collector.into_servers();
@@ -357,76 +265,6 @@ pub(crate) fn config_path(files: &Files) -> Option<PathBuf> {
     search_paths::config_file(files.config.as_deref(), "config.toml")
 }
 
-/// Reads the log format from the configuration file. Returns the default if the file cannot be read; that error is
-/// reported later.
-pub(crate) fn log_format(files: &Files) -> log::Format {
-    let document = load_document(files, &Environment::from_process());
-    document.map(|(document, _)| document.log.format).unwrap_or_default()
-}
-
-/// Reads the audit log settings from the configuration file. Does not read the servers files (AI clients' files that
-/// list MCP servers), so faults of these files do not matter.
-///
-/// # Errors
-/// [`ConfigError`], with every fault of the configuration file.
-pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, ConfigError> {
-    engine_settings::audit_settings(&load_document(files, &Environment::from_process())?.0.audit)
-}
-
-/// The settings of a service's live page: the table `[page]`, and how people authenticate.
-pub(crate) struct PageSettings {
-    pub(crate) listen: Option<ListenAddress>,
-    pub(crate) hosts: Vec<HostName>,
-    pub(crate) administrators: Vec<String>,
-    pub(crate) auth: AuthSettings,
-}
-
-/// Reads the settings of a service's live page from the configuration file. Resolves no secret of upstream servers.
-///
-/// # Errors
-/// [`ConfigError`], with every fault of the configuration file.
-pub(crate) fn load_page_settings(files: &Files) -> Result<PageSettings, ConfigError> {
-    let environment = Environment { owners: files.owners(), ..Environment::from_process() };
-    let (document, path) = load_document(files, &environment)?;
-    let auth = client_access::access_settings(&document, &path, &environment)?;
-    let tables::Page { listen, hosts, administrators } = document.page;
-    Ok(PageSettings { listen, hosts, administrators, auth })
-}
-
-/// Reads the limits for stored results, and the maximum size in bytes of the part of a result that an answer shows.
-/// Does not read the servers files (AI clients' files that list MCP servers).
-///
-/// # Errors
-/// [`ConfigError`], with every fault of the configuration file.
-pub(crate) fn load_result_bounds(files: &Files) -> Result<ResultBounds, ConfigError> {
-    let (document, _) = load_document(files, &Environment::from_process())?;
-    Ok(ResultBounds {
-        results: engine_settings::result_bounds(&document.results),
-        files: engine_settings::result_file_bounds(&document.results),
-        part_bytes: engine_settings::display_limits(&document.limits).part_bytes,
-    })
-}
-
-/// The limits of stored results and files.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ResultBounds {
-    pub(crate) results: results::ResultLimits,
-    pub(crate) files: ResultFileLimits,
-    /// Maximum size in bytes of the part of a result that an answer shows.
-    pub(crate) part_bytes: usize,
-}
-
-/// Reads the skill settings from the configuration file. Does not read the servers files (AI clients' files that list
-/// MCP servers).
-///
-/// # Errors
-/// [`ConfigError`], with every fault of the configuration file.
-pub(crate) fn load_skill_settings(files: &Files) -> Result<SkillSettings, ConfigError> {
-    let environment = Environment::from_process();
-    let (document, path) = load_document(files, &environment)?;
-    Ok(engine_settings::skill_settings(&document.skills, &path, &environment))
-}
-
 /// The servers that may be used, by name, and the names of the others with the reasons.
 pub(crate) type AdmittedServers = (BTreeMap<ServerName, ServerDefinition>, Vec<(ServerName, String)>);
 
@@ -460,17 +298,6 @@ pub(crate) fn lists_lockhouse(source: &Source, environment: &Environment) -> boo
         let resolved = entry.resolve(environment, ServerLimits::default(), String::new());
         resolved == Err(SkipReason::LockhouseItself)
     })
-}
-
-/// Reads from the configuration file where the tokens of AI clients are stored. Does not read the servers files (AI
-/// clients' files that list MCP servers).
-///
-/// # Errors
-/// [`ConfigError`], with every fault of the configuration file.
-pub(crate) fn load_token_file(files: &Files) -> Result<TokenFile, ConfigError> {
-    let environment = Environment::from_process();
-    let (document, path) = load_document(files, &environment)?;
-    client_access::token_file(&document.http, &path, &environment).ok_or(ConfigError::NoStateDirectory)
 }
 
 /// Returns the directory in which Lockhouse stores secrets as files. Placeholders in the configuration name these

@@ -1,0 +1,97 @@
+//! Reads single tables of the configuration file, for commands that need nothing else of it. The servers files (AI clients'
+//! files that list MCP servers) are not read, so faults of these files do not matter.
+
+use lockhouse_audit::AuditSettings;
+use lockhouse_base::http_checks::host_check::HostName;
+use lockhouse_base::telemetry::log;
+use lockhouse_front::access::{AuthSettings, TokenFile};
+use lockhouse_front::http::ListenAddress;
+use lockhouse_gate::result_files::ResultFileLimits;
+use lockhouse_gate::results;
+use lockhouse_gate::skills::SkillSettings;
+
+use super::error::ConfigError;
+use super::files::Files;
+use super::placeholders::Environment;
+use super::{client_access, engine_settings, load_document, tables};
+
+/// Reads the log format from the configuration file. Returns the default if the file cannot be read; that error is
+/// reported later.
+pub(crate) fn log_format(files: &Files) -> log::Format {
+    let document = load_document(files, &Environment::from_process());
+    document.map(|(document, _)| document.log.format).unwrap_or_default()
+}
+
+/// Reads the audit log settings from the configuration file. Does not read the servers files (AI clients' files that
+/// list MCP servers), so faults of these files do not matter.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the configuration file.
+pub(crate) fn load_audit_settings(files: &Files) -> Result<AuditSettings, ConfigError> {
+    engine_settings::audit_settings(&load_document(files, &Environment::from_process())?.0.audit)
+}
+
+/// The settings of a service's live page: the table `[page]`, and how people authenticate.
+pub(crate) struct PageSettings {
+    pub(crate) listen: Option<ListenAddress>,
+    pub(crate) hosts: Vec<HostName>,
+    pub(crate) administrators: Vec<String>,
+    pub(crate) auth: AuthSettings,
+}
+
+/// Reads the settings of a service's live page from the configuration file. Resolves no secret of upstream servers.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the configuration file.
+pub(crate) fn load_page_settings(files: &Files) -> Result<PageSettings, ConfigError> {
+    let environment = Environment { owners: files.owners(), ..Environment::from_process() };
+    let (document, path) = load_document(files, &environment)?;
+    let auth = client_access::access_settings(&document, &path, &environment)?;
+    let tables::Page { listen, hosts, administrators } = document.page;
+    Ok(PageSettings { listen, hosts, administrators, auth })
+}
+
+/// Reads the limits for stored results, and the maximum size in bytes of the part of a result that an answer shows.
+/// Does not read the servers files (AI clients' files that list MCP servers).
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the configuration file.
+pub(crate) fn load_result_bounds(files: &Files) -> Result<ResultBounds, ConfigError> {
+    let (document, _) = load_document(files, &Environment::from_process())?;
+    Ok(ResultBounds {
+        results: engine_settings::result_bounds(&document.results),
+        files: engine_settings::result_file_bounds(&document.results),
+        part_bytes: engine_settings::display_limits(&document.limits).part_bytes,
+    })
+}
+
+/// The limits of stored results and files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ResultBounds {
+    pub(crate) results: results::ResultLimits,
+    pub(crate) files: ResultFileLimits,
+    /// Maximum size in bytes of the part of a result that an answer shows.
+    pub(crate) part_bytes: usize,
+}
+
+/// Reads the skill settings from the configuration file. Does not read the servers files (AI clients' files that list
+/// MCP servers).
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the configuration file.
+pub(crate) fn load_skill_settings(files: &Files) -> Result<SkillSettings, ConfigError> {
+    let environment = Environment::from_process();
+    let (document, path) = load_document(files, &environment)?;
+    Ok(engine_settings::skill_settings(&document.skills, &path, &environment))
+}
+
+/// Reads from the configuration file where the tokens of AI clients are stored. Does not read the servers files (AI
+/// clients' files that list MCP servers).
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the configuration file.
+pub(crate) fn load_token_file(files: &Files) -> Result<TokenFile, ConfigError> {
+    let environment = Environment::from_process();
+    let (document, path) = load_document(files, &environment)?;
+    client_access::token_file(&document.http, &path, &environment).ok_or(ConfigError::NoStateDirectory)
+}
