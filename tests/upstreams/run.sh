@@ -2,6 +2,7 @@
 # Runs every case of tests/upstreams, the programs of examples, then every server of servers.py, or with --subset those that
 # prepare.sh --subset installs. LOCKHOUSE names another binary than target/debug/lockhouse. One part alone, or less of it:
 #   run.sh cases files typescript        run.sh examples operator        run.sh servers chroma redis
+# `run.sh restarts` is a test of its own, of ten servers that setup takes over, and needs the full set.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,7 +26,7 @@ check() {
 }
 
 case "${1:-}" in
-cases | servers | examples) check "$@" ;;
+cases | servers | examples | restarts) check "$@" ;;
 "" | --subset)
     status=0
     check cases || status=1
@@ -34,7 +35,7 @@ cases | servers | examples) check "$@" ;;
     exit $status
     ;;
 *)
-    echo "usage: run.sh [--subset] | run.sh cases [CASE | LANGUAGE | ERA]... | run.sh examples [EXAMPLE]... | run.sh servers [--subset] [NAME]..." >&2
+    echo "usage: run.sh [--subset] | run.sh cases [CASE | LANGUAGE | ERA]... | run.sh examples [EXAMPLE]... | run.sh servers [--subset] [NAME]... | run.sh restarts [--without-sandbox]" >&2
     exit 2
     ;;
 esac
