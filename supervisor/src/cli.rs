@@ -185,7 +185,7 @@ pub(crate) fn main() -> ExitCode {
         trust_with_writing(owner);
     }
     let elsewhere = match &account {
-        Some(account) => service_account::enter(account, &files),
+        Some(account) => service_account::enter(account, &command, &files),
         None => service_account::delegate_to_service(&command, &files),
     };
     if let Some(status) = elsewhere {

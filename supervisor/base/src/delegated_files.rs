@@ -14,7 +14,7 @@ use nix::unistd::Gid;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use crate::new_file::{BACKUP, NewFile};
+use crate::new_file::{BACKUP, NewFile, PRIVATE_MODE};
 use crate::path_trust::{Strictness, TrustedOwners, check_path};
 
 /// Maximum size of a request. A text file has at most 4 MiB, which JSON can make six times as long.
@@ -100,7 +100,19 @@ impl Delegation {
     /// If anybody but root can change the directory, or the connection fails.
     pub fn serve(&self, connection: UnixStream) -> io::Result<()> {
         check_path(&self.directory, &TrustedOwners::root(), Strictness::Strict).map_err(io::Error::other)?;
+        if !self.directory.is_dir() {
+            return Err(io::Error::other(format!("{} is no directory", self.directory.display())));
+        }
         let mut created = BTreeSet::new();
+        let served = self.answer_all(connection, &mut created);
+        // Drafts of a command that was killed.
+        for name in created.iter().filter(|name| name.starts_with('.')) {
+            let _ = std::fs::remove_file(self.directory.join(name));
+        }
+        served
+    }
+
+    fn answer_all(&self, connection: UnixStream, created: &mut BTreeSet<String>) -> io::Result<()> {
         let mut requests = BufReader::new(connection);
         loop {
             let mut line = Vec::new();
@@ -109,7 +121,7 @@ impl Delegation {
                 return Ok(());
             }
             let done = serde_json::from_slice(&line).map_err(io::Error::from);
-            let done = done.and_then(|request| self.carry_out(request, &mut created));
+            let done = done.and_then(|request| self.carry_out(request, created));
             let mut answer = serde_json::to_vec(&done.map_err(|error| error.to_string()))?;
             answer.push(b'\n');
             requests.get_mut().write_all(&answer)?;
@@ -126,7 +138,10 @@ impl Delegation {
                     return refused();
                 }
                 let like = like.map(|like| path(&like)).filter(|like| like.exists());
-                let new = NewFile { like: like.as_deref(), mode: NEW_FILE_MODE, group: Some(self.readers) };
+                // A backup may hold what nobody but root should read any more.
+                let readers = Some(self.readers).filter(|_| !name.contains(BACKUP));
+                let mode = if readers.is_some() { NEW_FILE_MODE } else { PRIVATE_MODE };
+                let new = NewFile { like: like.as_deref(), mode, group: readers };
                 new.create(&path(&name), &text)?;
                 created.insert(name);
                 Ok(())

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use lockhouse_base::delegated_files::is_delegated;
 use lockhouse_base::text_files::back_up;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ConfinementProfile, ServerLimits};
@@ -258,7 +259,9 @@ fn write(
         }
     }
     let backup = written?;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(unwritable)?;
+    if !is_delegated(&path) {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(unwritable)?;
+    }
     Ok(backup)
 }
 

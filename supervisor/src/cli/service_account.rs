@@ -5,23 +5,28 @@
 //! policy for it. As root, `lockhouse status` and other commands without `--config` are carried out by `lockhouse-service`.
 
 use std::ffi::CString;
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use lockhouse_base::delegated_files::{Delegation, delegate};
 use nix::sys::prctl;
-use nix::sys::signal::{SigHandler, Signal, signal};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sigaction};
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, User, fork, geteuid, initgroups, setresgid, setresuid};
+use nix::unistd::{ForkResult, Pid, User, fork, geteuid, initgroups, setresgid, setresuid, setsid};
 
 use super::{Command, USAGE, print_error};
 use crate::config::Files;
 
 /// The name of the program for commands about the service. It is beside this program.
 const SERVICE_PROGRAM: &str = "lockhouse-service";
+const CONTROLLING_TERMINAL: &str = "/dev/tty";
 /// What is added to the number of a signal for the exit status, as in a shell.
 const SIGNALLED: u8 = 128;
 
@@ -62,11 +67,26 @@ fn is_about_service(command: &Command) -> bool {
 
 /// Makes this process one of the account `account`, for which another process writes the configuration and the policy.
 /// Returns an exit status in that other process, when the command has ended, and if this fails.
-pub(super) fn enter(account: &str, files: &Files) -> Option<ExitCode> {
+pub(super) fn enter(account: &str, command: &Command, files: &Files) -> Option<ExitCode> {
+    if matches!(command, Command::Setup(_) | Command::Init(_)) {
+        let reason = "setup and init change files of a person's AI clients, and a service has none: configure it with `import`, `server add` and `policy`";
+        return Some(print_error(&io::Error::other(reason), USAGE));
+    }
     match try_enter(account, files) {
         Ok(status) => status,
         Err(error) => Some(print_error(&error, USAGE)),
     }
+}
+
+/// The terminal of root, which the command reads answers from. It is opened before root is given up, and it is not the
+/// terminal of the command's session, so that no process that the command starts can use it.
+static TERMINAL: OnceLock<File> = OnceLock::new();
+/// The process that runs the command, for the handler of signals. 0 before it is started.
+static COMMAND: AtomicI32 = AtomicI32::new(0);
+
+/// Returns the terminal of root in a process that runs a command as another account.
+pub(super) fn terminal() -> Option<io::Result<File>> {
+    TERMINAL.get().map(File::try_clone)
 }
 
 fn try_enter(account: &str, files: &Files) -> io::Result<Option<ExitCode>> {
@@ -75,7 +95,9 @@ fn try_enter(account: &str, files: &Files) -> io::Result<Option<ExitCode>> {
         return Err(io::Error::other("only root can run a command as another account"));
     }
     let user = User::from_name(account)?.ok_or_else(missing)?;
-    let delegation = delegation(files, &user)?;
+    let delegation = delegation(&files.absolute()?, &user)?;
+    // Servers of the account must not get what the caller of root's command has open.
+    close_others_at_exec()?;
     let (own, other) = UnixStream::pair()?;
     match fork_process()? {
         ForkResult::Parent { child } => {
@@ -108,9 +130,26 @@ fn fork_process() -> io::Result<ForkResult> {
     Ok(unsafe { fork() }?)
 }
 
-/// Gives up root for good. The kernel then lets no other process of the account trace this one, because it was not
-/// executed anew.
+#[allow(unsafe_code, reason = "close_range has no safe wrapper in nix")]
+fn close_others_at_exec() -> io::Result<()> {
+    // SAFETY: sets a flag of file descriptors and takes no pointers.
+    match unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Leaves the session of root's terminal, since a process in it can type commands for root, and gives up root for good.
+/// The kernel then lets no other process of the account trace this one, because it was not executed anew.
 fn become_account(user: &User) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    if let Ok(terminal) =
+        options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(CONTROLLING_TERMINAL)
+    {
+        // Set once: this process is entered once.
+        let _ = TERMINAL.set(terminal);
+    }
+    setsid()?;
     let name = CString::new(user.name.as_str())?;
     initgroups(&name, user.gid)?;
     setresgid(user.gid, user.gid, user.gid)?;
@@ -121,12 +160,14 @@ fn become_account(user: &User) -> io::Result<()> {
 }
 
 /// Writes files for the child until it ends. Returns the child's exit status.
-#[allow(unsafe_code, reason = "Signal dispositions")]
+#[allow(unsafe_code, reason = "Signal handlers")]
 fn serve(delegation: &Delegation, connection: UnixStream, child: Pid) -> io::Result<ExitCode> {
-    for ignored in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTSTP] {
-        // The terminal sends these to the child as well, which decides.
-        // SAFETY: ignoring a signal installs no code.
-        unsafe { signal(ignored, SigHandler::SigIgn) }?;
+    COMMAND.store(child.as_raw(), Ordering::Relaxed);
+    // The command is in another session, so the terminal's signals reach this process only.
+    let forwarding = SigAction::new(SigHandler::Handler(forward), SaFlags::SA_RESTART, SigSet::empty());
+    for forwarded in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP] {
+        // SAFETY: the handler calls kill(2) alone, which a handler may.
+        unsafe { sigaction(forwarded, &forwarding) }?;
     }
     let served = delegation.serve(connection);
     let status = match waitpid(child, None)? {
@@ -135,6 +176,14 @@ fn serve(delegation: &Delegation, connection: UnixStream, child: Pid) -> io::Res
         _ => ExitCode::from(USAGE),
     };
     served.map(|()| status)
+}
+
+extern "C" fn forward(signal: libc::c_int) {
+    let command = COMMAND.load(Ordering::Relaxed);
+    if let Ok(signal) = Signal::try_from(signal) {
+        // The command may have ended.
+        let _ = kill(Pid::from_raw(command), signal);
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Checks that only trusted accounts can change the code that runs before the sandbox of a worker is entered.
 
-use std::path::Path;
-
 use lockhouse_base::directories;
 use lockhouse_base::path_trust::TrustedOwners;
 
@@ -11,7 +9,7 @@ use super::file_permissions::refuse_untrusted;
 use super::{interpreter_places, python_environment, search_paths};
 
 /// Rejects directories of Lockhouse, and programs, libraries and modules of the language engines, that accounts other than
-/// `owners` can change. The interpreter of the system, and what it imports, are as trusted as the system.
+/// `owners` can change.
 ///
 /// # Errors
 /// [`ConfigError::Unusable`], as for a configuration file.
@@ -25,7 +23,6 @@ pub(super) fn refuse_untrusted_code(
     let modules =
         python_environment::code_folders(python.environment.as_deref(), python.interpreter.as_deref());
     let interpreter = search_paths::python_interpreter(python.interpreter.as_deref()).ok();
-    let interpreter = interpreter.filter(|path| *path != Path::new(search_paths::SYSTEM_PYTHON));
     let startup = interpreter.iter().flat_map(|path| interpreter_places::startup_code(path));
     let mut all = own.chain(code.into_iter().flatten().cloned()).chain(modules).chain(startup);
     all.try_for_each(|path| refuse_untrusted(&path, owners))

@@ -1,10 +1,15 @@
 //! The files from which a Python interpreter takes code when it starts, before any program runs: its standard library, the
 //! modules of its environment, and the files that decide where it looks for them.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of symbolic links to an interpreter, as in Linux.
+/// Maximum number of links to an interpreter, and of interpreters that environments name, that are followed.
 const LINKS_MAX: usize = 40;
+/// The prefix of the system's interpreter, and the folder with further modules that Debian's looks into.
+const SYSTEM_PREFIX: &str = "/usr";
+const LOCAL_LIBRARIES: &str = "/usr/local/lib";
 /// Maximum number of entries of a folder that are read.
 const ENTRIES_MAX: usize = 20_000;
 /// Versions of Python 3 whose standard library could be put beside an interpreter.
@@ -15,23 +20,42 @@ const LIBRARIES: [&str; 2] = ["lib", "lib64"];
 const STARTUP_MODULES: [&str; 2] = ["sitecustomize.py", "usercustomize.py"];
 
 /// Returns the files and folders from which an interpreter takes code, also those that do not exist: it would use them
-/// from its next start on. It looks for them beside each link that leads to it.
+/// from its next start on. It looks for them beside each link that leads to it, and beside the interpreter that a virtual
+/// environment names as its base.
 pub(super) fn interpreter_places(interpreter: &Path) -> Vec<PathBuf> {
-    let mut places = Vec::new();
-    let mut link = interpreter.to_owned();
-    for _ in 0..LINKS_MAX {
-        let Some(folder) = link.parent().map(Path::to_owned) else { break };
+    let (mut places, mut waiting) = (Vec::new(), vec![interpreter.to_owned()]);
+    let mut seen = BTreeSet::new();
+    while let Some(link) = waiting.pop().filter(|_| seen.len() < LINKS_MAX) {
+        let Some(folder) = link.parent().map(Path::to_owned) else { continue };
+        if !seen.insert(link.clone()) {
+            continue;
+        }
         places.extend([link.clone(), folder.join("pybuilddir.txt"), with_ending(&link, "._pth")]);
         for prefix in [Some(folder.as_path()), folder.parent()].into_iter().flatten() {
-            places.push(prefix.join("pyvenv.cfg"));
+            let settings = prefix.join("pyvenv.cfg");
+            waiting.extend(base_interpreters(&settings, &link));
+            places.push(settings);
             LIBRARIES.iter().for_each(|library| places.extend(libraries(&prefix.join(library))));
+            if prefix == Path::new(SYSTEM_PREFIX) {
+                places.extend(libraries(Path::new(LOCAL_LIBRARIES)));
+            }
         }
-        match std::fs::read_link(&link) {
-            Ok(target) => link = folder.join(target),
-            Err(_) => break,
-        }
+        waiting.extend(std::fs::read_link(&link).map(|target| folder.join(target)));
     }
     places
+}
+
+/// Returns the interpreters that the settings of a virtual environment may name as its base: those of `home` with the name
+/// of the environment's interpreter, and with the usual ones.
+fn base_interpreters(settings: &Path, link: &Path) -> Vec<PathBuf> {
+    let text = std::fs::read_to_string(settings).unwrap_or_default();
+    let home = text.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim().eq_ignore_ascii_case("home")).then(|| PathBuf::from(value.trim()))
+    });
+    let Some(home) = home else { return Vec::new() };
+    let names = link.file_name().into_iter().chain(["python3", "python"].map(OsStr::new));
+    names.map(|name| home.join(name)).collect()
 }
 
 /// Returns those of the places that exist, with the modules that the interpreter imports by itself.
@@ -116,6 +140,13 @@ mod tests {
         ] {
             assert!(places.contains(&expected), "{}: {places:?}", expected.display());
         }
+        // A copied interpreter, whose environment names the other one as its base.
+        std::fs::create_dir_all(path("copied/bin")).expect("a folder");
+        std::fs::write(path("copied/bin/python3"), "").expect("a file");
+        let base = path("conda/bin").display().to_string();
+        std::fs::write(path("copied/pyvenv.cfg"), format!("home = {base}\nversion = 3\n")).expect("a file");
+        let copied = interpreter_places(&path("copied/bin/python3"));
+        assert!(copied.contains(&path("conda/lib/python3.11")), "{copied:?}");
         let names = |places: &[PathBuf]| -> Vec<String> {
             places
                 .iter()

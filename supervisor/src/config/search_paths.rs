@@ -9,7 +9,7 @@ const SYSTEM_CONFIG: &str = "/etc/lockhouse";
 const SYSTEM_PROGRAMS: &str = "/usr/lib/lockhouse";
 /// The path of the system's Python interpreter. It is preferred over others, since Linux distributions' builds of
 /// Python are usually the fastest.
-pub(super) const SYSTEM_PYTHON: &str = "/usr/bin/python3";
+const SYSTEM_PYTHON: &str = "/usr/bin/python3";
 
 /// Returns the path of a configuration file: `named` if it is given, else the file `name` in the user's configuration
 /// directory, else the file `name` in `/etc/lockhouse`. `None` if no file is given and neither of the two exists.

@@ -1,17 +1,25 @@
 //! The files that the command of an upstream server executes: who changes them decides what runs at the next start,
 //! outside of the worker's sandbox.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use lockhouse_upstream::{Endpoint, ServerCommand, ServerDefinition, program_files};
 
-/// Endings of the names of files that interpreters execute.
-const SCRIPTS: [&str; 14] =
-    ["bash", "cjs", "cts", "jar", "js", "lua", "mjs", "mts", "php", "pl", "py", "rb", "sh", "ts"];
+/// Endings of names that an interpreter adds to that of a script, or looks for.
+const SCRIPTS: [&str; 9] = ["cjs", "js", "json", "mjs", "mts", "py", "sh", "ts", "tsx"];
+/// Endings of the names of files that are data. Other files in arguments may be scripts.
+const DATA: [&str; 20] = [
+    "csv", "db", "db3", "duckdb", "gif", "gz", "jpeg", "jpg", "jsonl", "log", "md", "parquet", "pdf", "png",
+    "sqlite", "sqlite3", "tsv", "txt", "xlsx", "zip",
+];
+/// Files of a folder that an interpreter runs, or that say which one it runs, if it gets the folder.
+const OF_FOLDERS: [&str; 7] =
+    ["__main__.py", "index.cjs", "index.js", "index.mjs", "index.ts", "package.json", "pyproject.toml"];
 
-/// Returns the program of a server, its interpreters, and the scripts in its arguments. Modules that these import are not
-/// known.
+/// Returns the program of a server, its interpreters, and the files in its arguments and variables that may be scripts,
+/// also those that do not exist yet. Modules that these import are not known.
 pub(super) fn server_programs(definition: &ServerDefinition) -> Vec<PathBuf> {
     let Endpoint::Stdio(command) = &definition.endpoint else { return Vec::new() };
     let mut programs = program_files(command, std::env::var_os("PATH").as_deref());
@@ -19,29 +27,66 @@ pub(super) fn server_programs(definition: &ServerDefinition) -> Vec<PathBuf> {
     programs
 }
 
-/// Returns the scripts in the arguments. A path may be relative to the server's directory, or to one in the arguments, as
+/// Returns the files that may be scripts. A path may be relative to the server's directory, or to one in the arguments, as
 /// for `uv --directory DIR run SCRIPT`.
-fn scripts(command: &ServerCommand) -> Vec<PathBuf> {
+fn scripts(command: &ServerCommand) -> BTreeSet<PathBuf> {
     let own = command.directory.clone().unwrap_or_default();
-    let values = || {
-        command
-            .arguments
-            .iter()
-            .map(|argument| argument.split_once('=').map_or(&**argument, |(_, value)| value))
-    };
-    let folders: Vec<PathBuf> = values().map(|value| own.join(value)).filter(|path| path.is_dir()).collect();
-    let bases = std::iter::once(&own).chain(&folders);
-    bases
-        .flat_map(|base| values().map(move |value| base.join(value)))
-        .filter(|path| is_script(path))
-        .collect()
+    let texts = command.arguments.iter().chain(command.environment.values());
+    let words: BTreeSet<&str> = texts.flat_map(|text| words(text)).collect();
+    let folders: Vec<PathBuf> =
+        words.iter().map(|word| own.join(word)).filter(|path| path.is_dir()).collect();
+    let mut found = BTreeSet::new();
+    for base in std::iter::once(&own).chain(&folders) {
+        for word in &words {
+            let path = base.join(word);
+            if path.is_dir() {
+                found.extend(OF_FOLDERS.map(|name| path.join(name)));
+            } else if is_script(word, &path) {
+                found.insert(path.clone());
+                found.extend(SCRIPTS.map(|ending| with_ending(&path, ending)));
+            }
+        }
+        found.extend(modules(command).flat_map(|module| {
+            let path = base.join(module.replace('.', "/"));
+            [with_ending(&path, "py"), path.join("__main__.py"), path.join("__init__.py")]
+        }));
+    }
+    found
 }
 
-fn is_script(path: &Path) -> bool {
-    let has_ending =
-        path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| SCRIPTS.contains(&ending));
-    let found = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
-    found.is_some_and(|found| has_ending || found.permissions().mode() & 0o111 != 0)
+/// Returns the parts of an argument or variable that may be paths: values of options, and words of command lines.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let separates = |letter: char| letter.is_whitespace() || "'\"`;&|()<>=,".contains(letter);
+    let whole = text.split_once('=').map_or(text, |(_, value)| value);
+    let parts = text.split(separates);
+    let paths = std::iter::once(whole).chain(parts).map(|part| part.strip_prefix("file://").unwrap_or(part));
+    paths.filter(|part| !part.is_empty() && !part.starts_with('-'))
+}
+
+/// Returns the modules that Python runs (`-m`).
+fn modules(command: &ServerCommand) -> impl Iterator<Item = &str> {
+    let after =
+        command.arguments.windows(2).filter(|pair| pair[0].starts_with('-') && pair[0].ends_with('m'));
+    let attached = command.arguments.iter().filter_map(|argument| argument.strip_prefix("-m"));
+    after.map(|pair| pair[1].as_str()).chain(attached).filter(|module| !module.is_empty())
+}
+
+/// Whether a file may be a script: it is executable, or its ending is not that of data. A file that does not exist is one
+/// if the word looks like a path.
+fn is_script(word: &str, path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let is_data = DATA.contains(&&*ending.to_ascii_lowercase());
+    match std::fs::metadata(path) {
+        Ok(found) => found.is_file() && (!is_data || found.permissions().mode() & 0o111 != 0),
+        Err(_) => !is_data && (word.contains('/') || SCRIPTS.contains(&ending)),
+    }
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(".");
+    path.push(ending);
+    path.into()
 }
 
 #[cfg(test)]
@@ -67,21 +112,34 @@ mod tests {
                 ServerDefinition::new(Endpoint::Stdio(command), ServerLimits::default(), String::new());
             server_programs(&definition)
         };
-        for (arguments, directory, script) in [
-            (&[path("server.py").to_str().expect("text")][..], None, Some("server.py")),
+        std::fs::write(path("noext"), "").expect("a file");
+        let of = |name: &str| format!("{folder}/{name}");
+        for (arguments, directory, script, is_reserved) in [
+            (vec![of("server.py")], None, "server.py", true),
+            (vec!["server.py".into()], Some(directory.path().into()), "server.py", true),
             (
-                &["server.py", "--db", path("data.db").to_str().expect("text")],
-                Some(directory.path().into()),
-                Some("server.py"),
+                vec!["--directory".into(), folder.clone(), "run".into(), "src/main.ts".into()],
+                None,
+                "src/main.ts",
+                true,
             ),
-            (&["--directory", &folder, "run", "src/main.ts"], None, Some("src/main.ts")),
-            (&[&format!("--script={folder}/server.py")], None, Some("server.py")),
-            (&[path("data.db").to_str().expect("text")], None, None),
+            (vec![format!("--script={folder}/server.py")], None, "server.py", true),
+            (vec![of("noext")], None, "noext", true),
+            (vec![of("late.py")], None, "late.py", true),
+            (vec![of("server")], None, "server.js", true),
+            (vec![of("src")], None, "src/index.js", true),
+            (vec!["-c".into(), format!("exec node {folder}/text.js")], None, "text.js", true),
+            (vec![format!("--import=file://{folder}/pre.mjs")], None, "pre.mjs", true),
+            (vec!["-m".into(), "mod.sub".into()], Some(directory.path().into()), "mod/sub.py", true),
+            (vec!["-m".into(), "mod".into()], Some(directory.path().into()), "mod/__main__.py", true),
+            (vec![of("data.db")], None, "data.db", false),
+            (vec![folder.clone()], None, "notes.txt", false),
+            (vec!["-y".into(), "server-name".into()], None, "server-name", false),
         ] {
-            let found = found(arguments, directory);
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let found = found(&arguments, directory);
             assert!(found.contains(&"/bin/sh".into()), "{arguments:?}: {found:?}");
-            let scripts: Vec<_> = found.iter().filter(|path| path.starts_with(&folder)).cloned().collect();
-            assert_eq!(scripts, script.map(path).into_iter().collect::<Vec<_>>(), "{arguments:?}");
+            assert_eq!(found.contains(&path(script)), is_reserved, "{arguments:?}: {script}: {found:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::process::Command;
 
-use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal, fixture_server};
+use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal, fixture_server, on_terminal};
 use nix::unistd::{User, geteuid};
 
 /// An account that every host has.
@@ -104,6 +104,45 @@ fn commands_run_as_the_account_and_change_the_configuration_of_root() {
     table.finish();
 }
 
+/// A process in the session of root's terminal can type commands for root, and read what root types.
+#[test]
+fn servers_of_the_account_get_nothing_that_the_caller_has_open() {
+    let Some(service) = Service::new() else { return };
+    let mut table = Table::new("what a server gets of root's command");
+    let (terminal, kept) = (service.lockhouse.path("state/terminal"), service.lockhouse.path("kept"));
+    for (name, options, has_terminal) in
+        [("control: as root", &[][..], "yes\n"), ("as the account", &["--account", ACCOUNT], "no\n")]
+    {
+        let server = format!(
+            "if (: </dev/tty) 2>/dev/null; then echo yes; else echo no; fi >{0}; chmod 666 {0}; (echo written >&9) 2>/dev/null; exec {1}",
+            terminal.display(),
+            fixture_server().display()
+        );
+        let config = format!("[servers.t]\ncommand = \"sh\"\nargs = {}\n", serde_json::json!(["-c", server]));
+        service.lockhouse.file("etc/config.toml", config);
+        let _ = std::fs::remove_file(&terminal);
+        let mut inner = service.command(options, &["tools", "list"]);
+        if options.is_empty() {
+            // The state directory belongs to the account.
+            inner.args(["--trust-owner", ACCOUNT]);
+        }
+        let inherited = std::fs::File::create(&kept).unwrap();
+        let mut with_descriptor = Command::new("bash");
+        let open = format!("exec \"$0\" \"$@\" 9>>{}", kept.display());
+        with_descriptor.args(["-c", &open]).arg(inner.get_program()).args(inner.get_args());
+        with_descriptor.env_clear().current_dir("/");
+        with_descriptor.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let listed = CommandOutput::run(&mut on_terminal(&with_descriptor), b"");
+        table.row(format!("{name}: it runs"), ensure(listed.stdout.contains("echo"), &listed));
+        let found = std::fs::read_to_string(&terminal).unwrap_or_default();
+        table.row(format!("{name}: the terminal"), equal(found.as_str(), has_terminal));
+        let written = std::fs::read_to_string(&kept).unwrap();
+        table.row(format!("{name}: an open file"), equal(written.is_empty(), !options.is_empty()));
+        drop(inherited);
+    }
+    table.finish();
+}
+
 #[test]
 fn the_account_itself_can_change_nothing_of_root() {
     let Some(service) = Service::new() else { return };
@@ -124,6 +163,11 @@ fn the_account_itself_can_change_nothing_of_root() {
     let unknown =
         CommandOutput::run(&mut service.command(&["--account", "no-such"], &["token", "list"]), b"");
     table.row("an unknown account", ensure(unknown.stderr.contains("there is no account no-such"), &unknown));
+    for arguments in [&["setup", "--yes"][..], &["setup", "--undo", "--yes"], &["init", "--yes"]] {
+        let refused = service.run(arguments);
+        let says_why = refused.status == Some(2) && refused.stderr.contains("a service has none");
+        table.row(format!("{arguments:?}"), ensure(says_why, &refused));
+    }
     let into = service.lockhouse.path("etc/requirements.toml").display().to_string();
     let refused = service.run(&["policy", "suggest", "--from-audit", "--force", "-o", &into]);
     table.row("another file of root", ensure(refused.status != Some(0), &refused));

@@ -42,6 +42,9 @@ async fn refuse(listener: Listener) {
     let mut answers = JoinSet::new();
     while let Ok(Ok(stream)) = timeout_at(until, accept(&listener.socket)).await {
         until = begun + STAY;
+        if Instant::now() >= until {
+            break;
+        }
         if answers.len() == CONNECTIONS_MAX {
             answers.join_next().await;
         }

@@ -88,10 +88,13 @@ impl Prompt {
     }
 }
 
-/// Returns the name of the called item with that of its server, such as `github.create_issue`.
+/// Returns the name of the called item with that of its server, such as `github.create_issue`. A name with spaces or
+/// letters of other languages is quoted, so that it cannot go on as a sentence of Lockhouse.
 fn call_title(call: &CallSummary) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
     match call.kind.as_str() {
-        "tool" => format!("{}.{}", call.server, call.name),
+        "tool" if call.name.bytes().all(is_plain) => format!("{}.{}", call.server, call.name),
+        "tool" => format!("{}.{:?}", call.server, call.name),
         kind => format!("{}: {kind} {}", call.server, call.name),
     }
 }
@@ -222,8 +225,8 @@ fn table_text(calls: &[CallSummary]) -> String {
 const TOOLS_MAX: usize = 3;
 
 /// Returns text for the first line of a prompt for several calls: the name of each called tool, and for other
-/// items only the kind and the server, each with the number of its calls. The text is safe to display, since names
-/// of tools and servers contain only letters, digits and `_-./`.
+/// items only the kind and the server, each with the number of its calls. The text is safe to display:
+/// other names than those of letters, digits and `_-./` are quoted.
 fn tool_counts_text(calls: &[CallSummary]) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for call in calls {

@@ -12,6 +12,8 @@ use nix::sys::termios::{FlushArg, tcflush};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use crate::cli::service_account;
+
 /// The maximum length of a typed line in bytes. A longer line is split, and none of its pieces is a valid answer.
 const LINE_BYTES_MAX: usize = 4 * 1024;
 const STDIN: &str = "/proc/self/fd/0";
@@ -79,7 +81,8 @@ impl Keyboard {
 fn open_terminal() -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(O_NONBLOCK | O_NOCTTY);
-    options.open(STDIN).or_else(|_| options.open(CONTROLLING_TERMINAL))
+    let own = || options.open(STDIN).or_else(|_| options.open(CONTROLLING_TERMINAL));
+    service_account::terminal().unwrap_or_else(own)
 }
 
 #[allow(unsafe_code, reason = "AsyncFd requires that the descriptor stays the same")]

@@ -4,6 +4,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use lockhouse_base::percent::percent_decoded;
 use lockhouse_upstream::{Endpoint, Proxy, ServerCommand, ServerDefinition, program_digest};
 use url::Url;
 
@@ -75,9 +76,16 @@ fn has_argument(command: &ServerCommand, denied: &str) -> bool {
     };
     let is_it = |word: &str| {
         let parts = word.split_once('=').filter(|_| word.starts_with('-'));
-        is_denied(word) || parts.is_some_and(|(name, value)| is_denied(name) || is_denied(value))
+        // An option of one letter may have its value in the same word, such as `-wNAME` of uvx.
+        let attached =
+            word.strip_prefix('-').and_then(|rest| rest.get(1..)).filter(|_| !word.starts_with("--"));
+        is_denied(word)
+            || parts.is_some_and(|(name, value)| is_denied(name) || is_denied(value))
+            || attached.is_some_and(is_denied)
     };
-    command.arguments.iter().any(|argument| is_it(argument) || shell_words(argument).any(is_it))
+    // Variables are arguments too: `npm_config_package`.
+    let mut texts = command.arguments.iter().chain(command.environment.values());
+    texts.any(|text| is_it(text) || shell_words(text).any(is_it))
 }
 
 /// Whether a server sets this variable: in its `env`, or in an argument such as `NAME=value` of `env` or `-eNAME=value`.
@@ -110,13 +118,20 @@ fn shell_words(text: &str) -> impl Iterator<Item = &str> {
 /// address.
 fn packages(text: &str) -> impl Iterator<Item = String> {
     let of_registry = REGISTRIES.iter().filter_map(move |registry| Some(text.split_once(registry)?.1));
-    let is_address = text.contains("://");
-    let parts = text.split(['/', '#', '?']).filter(move |_| is_address);
-    let in_scope = text.split("/@").skip(1).filter(move |_| is_address);
-    let scoped = in_scope.map(|rest| format!("@{}", rest.split('/').take(2).collect::<Vec<_>>().join("/")));
-    let plain =
-        std::iter::once(text).chain(of_registry.map(|name| name.trim_start_matches('/'))).chain(parts);
-    plain.map(package).chain(scoped.map(|name| package(&name)))
+    let plain = std::iter::once(text).chain(of_registry.map(|name| name.trim_start_matches('/')));
+    plain.map(package).chain(packages_of_address(text))
+}
+
+/// Returns the names of packages that an address may have in its path: each part, and a scope with the part after it.
+fn packages_of_address(text: &str) -> Vec<String> {
+    if !text.contains("://") {
+        return Vec::new();
+    }
+    let decoded = percent_decoded(text);
+    let parts: Vec<&str> = decoded.split(['/', '#', '?']).collect();
+    let scoped = parts.windows(2).filter(|pair| pair[0].starts_with('@'));
+    let scoped = scoped.map(|pair| package(&pair.join("/")));
+    parts.iter().map(|part| package(part)).chain(scoped).collect()
 }
 
 /// Returns the name of a package without what differs between spellings: the version, extras, the case, and runs of `-`,
@@ -175,6 +190,9 @@ mod tests {
             (&["https://registry.npmjs.org/evil-mcp/-/evil-mcp-1.0.tgz"], "evil-mcp", true),
             (&["https://registry.npmjs.org/@evil/mcp/-/mcp-1.0.tgz"], "@evil/mcp", true),
             (&["git+https://github.com/x/evil-mcp.git#main"], "evil-mcp", true),
+            (&["--package=https://registry.npmjs.org/evil%2Dmcp/-/evil%2Dmcp-1.tgz"], "evil-mcp", true),
+            (&["https://registry.npmjs.org/@evil%2Fmcp/-/mcp-1.0.tgz"], "@evil/mcp", true),
+            (&["-wevil-mcp"], "evil-mcp", true),
             (&["-y", "evil-mcp-2"], "evil-mcp", false),
             (&["-y", "@other/mcp"], "@evil/mcp", false),
             (&["-y", "mcp"], "@evil/mcp", false),
@@ -198,6 +216,14 @@ mod tests {
         ] {
             assert_eq!(sets_variable(&command(arguments), "LD_PRELOAD"), expected, "{arguments:?}");
         }
+    }
+
+    #[test]
+    fn a_denied_package_is_denied_in_a_variable() {
+        let environment = [("npm_config_package".to_owned(), "evil-mcp@1".to_owned())].into();
+        let command = ServerCommand { environment, ..command(&["exec", "-y"]) };
+        assert!(has_argument(&command, "evil-mcp"));
+        assert!(!has_argument(&command, "other-mcp"));
     }
 
     #[test]
