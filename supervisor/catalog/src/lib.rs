@@ -490,7 +490,7 @@ mod tests {
 
     #[test]
     fn tools_without_a_valid_name_are_skipped() {
-        assert!(Tool::from_json(r#"{"name": "a b"}"#).is_none());
+        assert!(Tool::from_json(r#"{"name": "a  b"}"#).is_none());
         assert!(Tool::from_json(r#"{"inputSchema": {}}"#).is_none());
         assert_eq!(
             Tool::from_json(r#"{"name": "list-issues/v2"}"#).map(|tool| tool.identifier),
