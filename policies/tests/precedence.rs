@@ -308,8 +308,9 @@ proptest! {
             [servers.s]
             allow = ["t"]
             rules = [{ tool = "t", when = { path = { under = "/srv/docs" } }, effect = "deny" }]"#;
-        // The policy compares resolved paths with the resolved folder.
-        prop_assume!(path != "/srv/docs");
+        // The policy compares resolved paths with the resolved folder. In the path that the kernel has resolved, a combining
+        // character makes the name of another folder.
+        prop_assume!(path != "/srv/docs" && !end.contains('\u{301}'));
         if allows_path(text, &path, &end) {
             for path in [path, end] {
                 prop_assert!(!normal(&path).starts_with(&["srv".to_owned(), "docs".to_owned()]), "{path}");

@@ -29,6 +29,8 @@ enum Request {
     Create { name: String, text: String, like: Option<String> },
     /// Renames a file that was created before.
     Rename { from: String, to: String },
+    /// Gives a file that was created before another name, which no file has.
+    Link { from: String, to: String },
     /// Removes a file that was created before.
     Remove { name: String },
 }
@@ -64,6 +66,10 @@ pub(crate) fn create(path: &Path, text: &str, like: Option<&Path>) -> Option<io:
 
 pub(crate) fn rename(from: &Path, to: &Path) -> Option<io::Result<()>> {
     ask(from, |from| Request::Rename { from, to: name(to) })
+}
+
+pub(crate) fn link(from: &Path, to: &Path) -> Option<io::Result<()>> {
+    ask(from, |from| Request::Link { from, to: name(to) })
 }
 
 pub(crate) fn remove(path: &Path) -> Option<io::Result<()>> {
@@ -151,8 +157,11 @@ impl Delegation {
                 created.remove(&from);
                 Ok(())
             }
+            Request::Link { from, to } if created.contains(&from) && self.names.contains(&to) => {
+                std::fs::hard_link(path(&from), path(&to))
+            }
             Request::Remove { name } if created.remove(&name) => std::fs::remove_file(path(&name)),
-            Request::Rename { .. } | Request::Remove { .. } => refused(),
+            Request::Rename { .. } | Request::Link { .. } | Request::Remove { .. } => refused(),
         }
     }
 }

@@ -104,6 +104,13 @@ impl Draft {
         create(&path, text, Some(target)).map(|()| Self { path, target: target.to_owned() })
     }
 
+    /// Gives the draft the name of the file. Fails if there is a file of this name.
+    pub fn publish_new(self) -> std::io::Result<()> {
+        // Unlike a rename, a hard link never replaces a file.
+        delegated_files::link(&self.path, &self.target)
+            .unwrap_or_else(|| std::fs::hard_link(&self.path, &self.target))
+    }
+
     /// Replaces the file by the draft.
     pub fn publish(self) -> std::io::Result<()> {
         delegated_files::rename(&self.path, &self.target)

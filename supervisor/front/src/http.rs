@@ -64,7 +64,7 @@ use trusted_proxies::TrustedProxies;
 pub use health_endpoints::{HttpService, MetricsServerError, serve_metrics};
 pub use limits::HttpLimits;
 pub use listen_address::ListenAddress;
-pub use refused_connections::refuse_connections;
+pub use refused_connections::SpareSockets;
 pub use tls::TlsFiles;
 pub use trusted_proxies::TrustedProxy;
 

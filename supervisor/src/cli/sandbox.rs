@@ -28,6 +28,25 @@ pub(super) fn describe_profile() -> Result<String, String> {
     Ok(text)
 }
 
+/// Returns the files that the configuration of a server names, and that it cannot change in the sandbox, because they are
+/// not in a folder of their own. There are none for a server without the profile.
+pub(super) fn unchangeable_files(
+    name: &ServerName,
+    definition: &ServerDefinition,
+    places: &StoragePaths,
+) -> Vec<PathBuf> {
+    let Endpoint::Stdio(command) = &definition.endpoint else { return Vec::new() };
+    if command.confinement.as_ref().is_none_or(|confinement| confinement.profile.is_none()) {
+        return Vec::new();
+    }
+    let home = Environment::from_process().home;
+    let named = profile_paths(command, home.as_deref(), &places.sandbox_places(name, definition));
+    let granted = &command.confinement.as_ref().map(|it| it.write.clone()).unwrap_or_default();
+    let is_granted = |path: &PathBuf| granted.iter().any(|folder| path.starts_with(folder));
+    let withheld = named.withheld.into_iter().filter(|withheld| withheld.needs_folder());
+    withheld.map(|withheld| withheld.path).filter(|path| !is_granted(path)).collect()
+}
+
 /// Describes which paths the profile grants a server because its configuration names them, one line for each
 /// permission. Returns `None` for a server that is not a process.
 pub(super) fn describe_paths(

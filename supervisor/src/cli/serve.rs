@@ -12,7 +12,9 @@ use lockhouse_base::telemetry;
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_engine::systemd_notify;
-use lockhouse_front::http::{HttpServer, HttpService, HttpSettings, HttpStartError, ListenAddress};
+use lockhouse_front::http::{
+    HttpServer, HttpService, HttpSettings, HttpStartError, ListenAddress, SpareSockets,
+};
 use lockhouse_front::{self as front, AnswerForm, AnswerSettings};
 use lockhouse_policies::Policy;
 use lockhouse_upstream::NESTED_VARIABLE;
@@ -97,6 +99,15 @@ struct Instance {
 /// Runs `lockhouse serve` until the AI client on standard input disconnects or a signal stops the process. SIGHUP
 /// and `lockhouse reload` reload the configuration.
 pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
+    let spare = SpareSockets::of_this_process();
+    let status = serve_clients_of(files, arguments).await;
+    if status != ExitCode::SUCCESS {
+        spare.refuse_connections().await;
+    }
+    status
+}
+
+async fn serve_clients_of(files: &Files, arguments: Arguments) -> ExitCode {
     if std::env::var_os(NESTED_VARIABLE).is_some() {
         eprintln!(
             "lockhouse: this process was started as an upstream server of another Lockhouse; remove it from that Lockhouse's servers"
@@ -106,12 +117,7 @@ pub(super) async fn serve(files: &Files, arguments: Arguments) -> ExitCode {
     let files = &Files { expose: arguments.expose, ..files.clone() };
     let (settings, policy) = match load(files) {
         Ok(loaded) => loaded,
-        Err(status) => {
-            if front::http::has_inherited_sockets() {
-                front::http::refuse_connections().await;
-            }
-            return status;
-        }
+        Err(status) => return status,
     };
     let mut _description = None;
     if settings.wants_shared_engine() && !arguments.uses_http() {

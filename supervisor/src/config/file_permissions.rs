@@ -59,6 +59,10 @@ pub(super) fn trusted_account(text: &str) -> Result<u32, String> {
 /// [`ConfigError::Unusable`], which names the file or directory, who can change it, and the command that corrects that.
 pub(super) fn refuse_untrusted(path: &Path, owners: &TrustedOwners) -> Result<(), ConfigError> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if std::fs::metadata(&absolute).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let reason = "it is neither a regular file nor a directory".to_owned();
+        return Err(ConfigError::Unusable { path: path.to_owned(), reason });
+    }
     let Err(UntrustedPath { part, fault }) = check_path(&absolute, owners, Strictness::Usual) else {
         return Ok(());
     };

@@ -43,7 +43,7 @@ pub use named_paths::{NamedPaths, Withheld};
 pub use profile::profile_paths;
 pub use program::program_files;
 pub(super) use refusal::RefusalNotice;
-pub use refusal::refused_path;
+pub use refusal::{refused_path, without_sandbox_advice};
 
 /// The oldest Landlock ABI that is accepted: the ABI, its number, and the kernel version that introduced it. Older ABIs
 /// do not restrict truncation, so a sandboxed server could empty every file of its user.

@@ -79,7 +79,7 @@ impl Connection {
             PublishedTools::new(name.clone(), definition.tools.clone(), cache, pins, notices.clone());
         let idle_stop = definition.start.idle_stop;
         let log = paths.log_file(&name);
-        let refusals = RefusalNotice::new(&name, &definition).map(Arc::new);
+        let refusals = RefusalNotice::new(&name, &definition, &paths.own).map(Arc::new);
         let sandbox = Sandbox { places: paths.sandbox_places(&name, &definition), notice: refusals.clone() };
         let starter = ServerStarter::new(
             &name,

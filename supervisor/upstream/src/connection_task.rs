@@ -117,7 +117,7 @@ impl ConnectionTask {
                 Wait::Connection(connected)
             }
             (Effect::Ping, Wait::Connection(mut connected)) => {
-                connected.ping();
+                connected.ping(self.signals.answers());
                 Wait::Connection(connected)
             }
             (Effect::PublishUnresponsive, waiting_for) => {

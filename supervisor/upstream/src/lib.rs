@@ -71,7 +71,7 @@ pub use call_concurrency::CallSlot;
 pub use change_notices::{ChangeNotice, ChangeNotices};
 pub use confine::{
     Grants, LANDLOCK_LAYERS_MAX, NamedPaths, SandboxPlaces, Withheld, exec_confined, has_landlock,
-    kernel_gaps, profile_paths, program_files, refused_path, use_up_landlock_room,
+    kernel_gaps, profile_paths, program_files, refused_path, use_up_landlock_room, without_sandbox_advice,
 };
 pub use connection::Connection;
 pub use connection_state::{ConnectedServer, ConnectionState};
@@ -87,6 +87,7 @@ use instances::{Instances, Opener};
 pub use login::{Login, LoginError, log_out};
 pub use process::REQUIRED_PATH;
 pub use program_digest::program_digest;
+pub use start_fault::find_program;
 pub use storage_paths::StoragePaths;
 pub use tool_cache::cached_tools;
 pub use tool_pins::{ChangedTool, Pins, ToolReview};

@@ -4,11 +4,22 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use nix::unistd::{AccessFlags, access};
+
 use crate::confine::program_files;
 use crate::definition::ServerCommand;
 
 /// Number of bytes of a script's first line that the kernel reads.
 const FIRST_LINE_BYTES_MAX: usize = 256;
+
+/// Returns the file that a server's command executes, or why it cannot be executed, with what to do.
+pub fn find_program(command: &ServerCommand) -> Result<PathBuf, String> {
+    let file = missing(command).map_or_else(|| Ok(found(command)), Err)?;
+    let is_executable = |file: &PathBuf| file.is_file() && access(file, AccessFlags::X_OK).is_ok();
+    file.filter(is_executable).ok_or_else(|| {
+        refused(command).unwrap_or_else(|| format!("{:?} is not an executable file", command.program))
+    })
+}
 
 /// Returns why a command could not be executed, with what to do, if `error` says that something is missing; otherwise the
 /// error.
@@ -31,8 +42,10 @@ fn missing(command: &ServerCommand) -> Option<String> {
                 "there is no program of this name. `command` is the program alone: command = {first:?}, args = {:?}",
                 rest.split_whitespace().collect::<Vec<_>>()
             ),
-            None if command.program.contains('/') => "there is no such file".to_owned(),
-            None => "there is no program of this name in PATH".to_owned(),
+            None if command.program.contains('/') => format!("there is no file {}", command.program),
+            None => "there is no program of this name in PATH: install it, or write its absolute path. A service and an AI \
+                     client may have a different PATH than your shell"
+                .to_owned(),
         });
     };
     let line = first_line(&program)?;
@@ -93,18 +106,23 @@ mod tests {
         let windows = script("windows", "#!/bin/sh\r\nexit\r\n", 0o755);
         let orphan = script("orphan", "#!/no/such/python -u\n", 0o755);
         let plain = script("plain", "#!/bin/sh\n", 0o644);
+        let good = script("good", "#!/bin/sh\n", 0o755);
+        let command =
+            |program: &str| ServerCommand { program: program.to_owned(), ..ServerCommand::default() };
+        assert_eq!(find_program(&command(&good)), Ok(PathBuf::from(&good)));
+        let folder = folder.path().display().to_string();
+        assert_eq!(find_program(&command(&folder)), Err(format!("{folder:?} is not an executable file")));
         for (program, directory, words) in [
             ("/bin/true", Some("/no/such/folder"), "its cwd /no/such/folder is no directory"),
             ("npx-x -y @x/server", None, "command = \"npx-x\", args = [\"-y\", \"@x/server\"]"),
             ("no-such-program", None, "there is no program of this name in PATH"),
-            ("/no/such/program", None, "there is no such file"),
+            ("/no/such/program", None, "there is no file /no/such/program"),
             (&windows, None, "ends with a carriage return"),
             (&orphan, None, "the interpreter \"/no/such/python\" in the first line of"),
             (&plain, None, "is not executable: run `chmod +x` on it"),
         ] {
             let directory = directory.map(PathBuf::from);
-            let command =
-                ServerCommand { program: program.to_owned(), directory, ..ServerCommand::default() };
+            let command = ServerCommand { directory, ..command(program) };
             let mut process = std::process::Command::new(program);
             if let Some(directory) = &command.directory {
                 process.current_dir(directory);
@@ -112,6 +130,8 @@ mod tests {
             let error = process.spawn().expect_err(program);
             let explained = explain(&command, &error);
             assert!(explained.contains(words), "{program}: {explained}");
+            let found = find_program(&command).expect_err(program);
+            assert!(found.contains(words), "{program}: {found}");
         }
     }
 }

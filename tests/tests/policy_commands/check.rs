@@ -3,7 +3,7 @@
 use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
 
-const INVALID_POLICY: &str = "version = 1\n\n[servers.fixture]\nalow = [\"add\"]\nask = [\"a dd\"]\n";
+const INVALID_POLICY: &str = "version = 1\n\n[servers.fixture]\nalow = [\"add\"]\nask = [\"a+dd\"]\n";
 
 fn broken() -> Lockhouse {
     let lockhouse = Lockhouse::new().server("fixture", &[]);

@@ -28,7 +28,7 @@ fn wrong_usage_is_reported_with_the_correct_usage() {
         (&["allow"], "SERVER.TOOL"),
         (&["ask", "fixture"], "SERVER.PREFIX*"),
         (&["deny", "fixture.*_all"], "only at the end"),
-        (&["allow", "fixture.a dd"], "cannot contain"),
+        (&["allow", "fixture.a+dd"], "cannot contain"),
         (&["allow", "fixture.add", "--policy", "broken.toml"], "broken.toml:1"),
     ];
     for (arguments, words) in rows {

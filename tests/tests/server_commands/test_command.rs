@@ -1,5 +1,7 @@
 //! Tests of `lockhouse server test`, which checks whether an upstream server works.
 
+use std::os::unix::fs::PermissionsExt;
+
 use lockhouse_tests::{HttpAnswer, HttpServer, Lockhouse, Table, ensure};
 use serde_json::{Value, json};
 
@@ -54,10 +56,26 @@ fn a_call_is_sent_only_if_the_policy_permits_it() {
 
 #[test]
 fn a_failed_step_is_reported_with_the_servers_stderr_and_help() {
-    let rows: [(&str, Value, &str, &[&str]); 6] = [
+    let scripts = Lockhouse::new();
+    let script = |name: &str, text: &str| {
+        let path = scripts.file(name, text);
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        path.display().to_string()
+    };
+    let orphan = script("orphan", "#!/no/such/python -u\n");
+    let windows = script("windows", "#!/bin/sh\r\nexit\r\n");
+    let rows: [(&str, Value, &str, &[&str]); 9] = [
         ("no program", json!({"command": "no-such-program"}), "program", &["PATH", "servers.json"]),
         ("no file", json!({"command": "/no/such/file"}), "program", &["/no/such/file"]),
         ("no directory", json!({"command": "sh", "cwd": "/nowhere"}), "program", &["/nowhere", "cwd"]),
+        ("no interpreter", json!({"command": orphan}), "program", &["the interpreter", "/no/such/python"]),
+        ("lines of Windows", json!({"command": windows}), "program", &["carriage return", "sed -i"]),
+        (
+            "arguments in it",
+            json!({"command": "npx-x -y @x/y"}),
+            "program",
+            &["is the program alone", "npx-x"],
+        ),
         (
             "it ends",
             json!({"command": "sh", "args": ["-c", "echo no API key given >&2; exit 3"]}),

@@ -164,38 +164,57 @@ async fn connections_during_draining_wait_for_the_next_daemon() {
 }
 
 /// systemd starts the service again for a connection that the process has not accepted, and gives it up after some starts.
-#[tokio::test]
-async fn a_process_that_cannot_start_answers_the_connections_that_wait() {
-    let lockhouse = Lockhouse::new().config("[http]\nauht = \"none\"\n");
+/// So each cause of a failed start is tried: settings that cannot be read, and those that fail after the socket was adopted.
+#[test]
+fn a_process_that_cannot_start_answers_the_connections_that_wait() {
+    let mut table = Table::new("connections of a process that cannot start");
+    let rows = [
+        ("settings", "[http]\nauht = \"none\"\n", "config.toml:2:1"),
+        ("audit log", "[http]\nauth = \"none\"\n[audit]\ndirectory = \"/proc/audit\"\n", "/proc/audit"),
+        (
+            "certificate",
+            "[http]\nauth = \"none\"\n[http.tls]\ncertificate = \"no.pem\"\nkey = \"no.key\"\n",
+            "no.pem",
+        ),
+    ];
+    std::thread::scope(|scope| {
+        let started = rows.map(|(name, config, cause)| (name, cause, scope.spawn(|| fail_to_start(config))));
+        for (name, cause, started) in started {
+            let (answers, ended) = started.join().unwrap();
+            for (answer, client) in answers.into_iter().zip(["waiting", "waiting too", "a later one"]) {
+                let is_told = answer.as_ref().is_ok_and(|text| {
+                    text.starts_with("HTTP/1.1 503 ") && text.ends_with("its log says why\n")
+                });
+                table.row(format!("{name}: {client}"), ensure(is_told, &answer));
+            }
+            let says_why = ended.status.is_some_and(|status| status != 0) && ended.stderr.contains(cause);
+            table.row(format!("{name}: the log says why"), ensure(says_why, &ended));
+        }
+    });
+    table.finish();
+}
+
+/// Starts the service with a configuration that it cannot use. Returns the answers to two connections that were there
+/// before it, and to one that came later, and how the process ended.
+fn fail_to_start(config: &str) -> (Vec<std::io::Result<String>>, CommandOutput) {
+    let lockhouse = Lockhouse::new().config(config);
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
     let inherited = nix::unistd::dup(&socket).unwrap();
-    let address = socket.local_addr().unwrap();
-    let ask = move || {
-        let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let ask = || {
+        let mut stream = std::net::TcpStream::connect(socket.local_addr().unwrap()).unwrap();
         stream.write_all(b"GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
         stream
     };
     let mut waiting = [ask(), ask()];
     let mut command = activated(&lockhouse, inherited.as_raw_fd());
-    let process = tokio::task::spawn_blocking(move || CommandOutput::run(&mut command, b""));
-    let mut table = Table::new("connections of a process that cannot start");
-    let later = tokio::task::spawn_blocking(move || {
+    std::thread::scope(|scope| {
+        let process = scope.spawn(move || CommandOutput::run(&mut command, b""));
         let answer = |stream: &mut std::net::TcpStream| {
             let mut text = String::new();
             stream.read_to_string(&mut text).map(|_| text)
         };
         let mut answers: Vec<_> = waiting.iter_mut().map(answer).collect();
         answers.push(answer(&mut ask()));
-        answers
-    });
-    for (answer, name) in later.await.unwrap().into_iter().zip(["waiting", "waiting too", "a later one"]) {
-        let is_told = answer
-            .as_ref()
-            .is_ok_and(|text| text.starts_with("HTTP/1.1 503 ") && text.contains("its log says why"));
-        table.row(name, ensure(is_told, &answer));
-    }
-    let ended = process.await.unwrap();
-    let says_where = ended.status == Some(2) && ended.stderr.contains("config.toml:2:1");
-    table.row("the log says where", ensure(says_where, &ended));
-    table.finish();
+        (answers, process.join().unwrap())
+    })
 }

@@ -14,7 +14,9 @@ use super::listen_address::ListenAddress;
 use unix_socket::{SocketFile, UnixSocketError};
 
 pub use socket_activation::SocketActivationError;
-pub(super) use socket_activation::{inherited_listeners, inherited_unix_listeners};
+pub(super) use socket_activation::{
+    adopt, inherited_duplicates, inherited_listeners, inherited_unix_listeners,
+};
 
 /// A listening socket and its listen address.
 #[derive(Debug)]

@@ -1,16 +1,18 @@
-//! Answers connections for a process that cannot start.
+//! Answers connections for a process that cannot start, or that has failed.
 //!
 //! systemd starts the service for a connection that waits in a socket. If the process ends without accepting it, systemd
 //! starts the service again at once, and after some starts closes the sockets for good: then not even a correct
 //! configuration helps. So the process answers these connections before it ends, and stays for some seconds.
 
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::listener::{Listener, Socket, inherited_listeners};
+use super::has_inherited_sockets;
+use super::listener::{Listener, Socket, adopt, inherited_duplicates};
 
 /// How long connections are answered. With five starts in this time, systemd gives a service up by default
 /// (`StartLimitIntervalSec=`, `StartLimitBurst=`).
@@ -24,16 +26,26 @@ const REQUEST_BYTES_MAX: u64 = 64 * 1024;
 const CONNECTIONS_MAX: usize = 64;
 
 const ANSWER: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nRetry-After: 30\r\nConnection: close\r\n\
-                      Content-Length: 72\r\n\r\nLockhouse cannot start: its configuration is invalid; its log says why.\n";
+                      Content-Length: 44\r\n\r\nLockhouse cannot start, and its log says why\n";
 
-/// Answers the connections to the sockets that systemd passed with the status 503. Returns at once if there is none.
-pub async fn refuse_connections() {
-    let Ok(listeners) = inherited_listeners() else { return };
-    let mut waiting = JoinSet::new();
-    for listener in listeners {
-        waiting.spawn(refuse(listener));
+/// The sockets that systemd passed, kept for a process that fails after it has begun to use them.
+pub struct SpareSockets(Vec<OwnedFd>);
+
+impl SpareSockets {
+    /// Duplicates the sockets that systemd passed to this process; none if there are none.
+    #[must_use]
+    pub fn of_this_process() -> Self {
+        Self(if has_inherited_sockets() { inherited_duplicates() } else { Vec::new() })
     }
-    while waiting.join_next().await.is_some() {}
+
+    /// Answers the connections to these sockets with the status 503. Returns at once if none waits.
+    pub async fn refuse_connections(self) {
+        let mut waiting = JoinSet::new();
+        for listener in self.0.into_iter().filter_map(|socket| adopt(socket).ok()) {
+            waiting.spawn(refuse(listener));
+        }
+        while waiting.join_next().await.is_some() {}
+    }
 }
 
 async fn refuse(listener: Listener) {

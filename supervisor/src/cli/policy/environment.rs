@@ -35,9 +35,9 @@ impl Environment {
         call.with_resolved_paths(links)
     }
 
-    /// Whether the configuration could be loaded, so that the servers are known.
-    pub(super) fn is_known(&self) -> bool {
-        self.settings.is_some()
+    /// Whether the configuration cannot be loaded, so that the servers are not known.
+    pub(super) fn has_fault(&self) -> bool {
+        self.settings.is_none()
     }
 
     /// Returns the names of the configured servers. There are none if the configuration cannot be loaded.

@@ -125,6 +125,10 @@ pub(super) fn notes(environment: &mut Environment, call: &Call) -> Vec<String> {
 
 /// Returns a text that says that no server of this name is configured, with the most similar name. `None` if one is.
 pub(super) fn missing_server(environment: &Environment, server: &ServerName) -> Option<String> {
+    if environment.has_fault() {
+        let words = "the configuration cannot be used, so its servers are not known: `lockhouse config check` says why";
+        return Some(words.to_owned());
+    }
     if environment.servers().any(|name| name == server) {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lockhouse_base::text_files::{create, replace, write_target};
+use lockhouse_base::text_files::{Draft, write_target};
 
 /// Writes a policy file. A new one is readable only by its owner. Replaces an existing file only with `force`.
 pub(in crate::cli) fn write(path: &Path, text: &str, force: bool) -> std::io::Result<()> {
@@ -10,5 +10,6 @@ pub(in crate::cli) fn write(path: &Path, text: &str, force: bool) -> std::io::Re
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         std::fs::create_dir_all(directory)?;
     }
-    if force { replace(&path, text) } else { create(&path, text, None) }
+    let draft = Draft::write(&path, text)?;
+    if force { draft.publish() } else { draft.publish_new() }
 }

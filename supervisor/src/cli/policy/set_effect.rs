@@ -216,7 +216,7 @@ fn examine(environment: &mut Environment, policy: &Policy, target: &Target) -> V
 /// is no such server, or that none of its tools matches.
 fn check_names(environment: &mut Environment, target: &Target) -> Result<Option<String>, String> {
     let Target { server, pattern } = target;
-    if server.as_str() == SKILLS || !environment.is_known() {
+    if server.as_str() == SKILLS {
         return Ok(None);
     }
     if let Some(missing) = explain::missing_server(environment, server) {

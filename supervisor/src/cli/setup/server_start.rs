@@ -2,16 +2,17 @@
 //! not list their tools in it once more: with user namespaces if they seem to need them, and finally without the sandbox.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lockhouse_policies::{Policy, ServerOffer};
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{Connection, Endpoint, ServerDefinition, refused_path};
+use lockhouse_upstream::{Connection, Endpoint, ServerDefinition, refused_path, without_sandbox_advice};
 
 use super::attempt::Attempt;
 use super::decisions::Decisions;
 use crate::cli::policy::init;
+use crate::cli::sandbox::unchangeable_files;
 use crate::cli::server::connect_all;
 use crate::cli::terminal::sanitize;
 use crate::cli::unavailable_servers::unavailable_reason;
@@ -23,6 +24,7 @@ use crate::config::{self, ConfigError, Environment, Settings};
 const START_MAX: Duration = Duration::from_secs(90);
 
 /// How one server started.
+#[derive(Default)]
 pub(super) struct StartResult {
     tools: usize,
     time: Option<Duration>,
@@ -30,6 +32,8 @@ pub(super) struct StartResult {
     confined: Option<bool>,
     /// Why the server did not start in the sandbox as it was proposed, if it was tried.
     refusal: Option<String>,
+    /// The files that the server's configuration names and that it cannot change in the sandbox.
+    unchangeable: Vec<PathBuf>,
     /// Why the server did not start at all.
     pub(super) error: Option<String>,
 }
@@ -95,7 +99,7 @@ impl StartResults {
     }
 
     fn fail(&mut self, name: &ServerName, reason: String) {
-        let result = StartResult { tools: 0, time: None, confined: None, refusal: None, error: Some(reason) };
+        let result = StartResult { error: Some(reason), ..StartResult::default() };
         self.servers.insert(name.clone(), result);
     }
 
@@ -115,7 +119,9 @@ impl StartResults {
         connect_all(gate.upstreams()).await;
         for (name, definition) in &servers {
             if let Some(connection) = gate.upstreams().get(name) {
-                self.servers.insert(name.clone(), StartResult::new(connection, definition));
+                let mut result = StartResult::new(connection, definition);
+                result.unchangeable = unchangeable_files(name, definition, &settings.engine.places);
+                self.servers.insert(name.clone(), result);
             }
         }
         let started = |offer: &ServerOffer| {
@@ -145,13 +151,18 @@ impl StartResults {
             if let Some(refusal) = result.refusal.as_ref().filter(|_| result.error.is_none()) {
                 show_refusal(name, refusal, result.confined == Some(true), path);
             }
+            result
+                .unchangeable
+                .iter()
+                .filter(|_| result.error.is_none())
+                .for_each(|file| show_unchangeable(name, file));
         }
     }
 }
 
 impl StartResult {
     fn new(connection: &Connection, definition: &ServerDefinition) -> Self {
-        let error = unavailable_reason(connection);
+        let error = unavailable_reason(connection).map(|error| without_sandbox_advice(&error).to_owned());
         let is_started = error.is_none();
         let tools = connection.known_catalogue().filter(|_| is_started);
         Self {
@@ -159,12 +170,14 @@ impl StartResult {
             time: connection.status().start_time.filter(|_| is_started),
             confined: is_confined(definition),
             refusal: None,
+            unchangeable: Vec::new(),
             error,
         }
     }
 
     fn row(&self, name: &ServerName) -> Vec<String> {
         let sandbox = match self.confined {
+            Some(true) if !self.unchangeable.is_empty() => "yes, see below",
             Some(true) => "yes",
             Some(false) => "no",
             None => "",
@@ -177,6 +190,15 @@ impl StartResult {
             self.error.clone().unwrap_or_default().replace('\n', " "),
         ]
     }
+}
+
+/// Tells that a server lists its tools in the sandbox, and cannot use a file there that its configuration names.
+fn show_unchangeable(name: &ServerName, file: &Path) {
+    println!(
+        "{name} cannot change {} in the sandbox, so calls that write it will fail. Put the file into a folder of its own, and name that in \
+         the configuration of {name}",
+        sanitize(&file.display().to_string())
+    );
 }
 
 /// Tells why a server does not run in the sandbox as it was proposed, and which setting may change that. The path is what

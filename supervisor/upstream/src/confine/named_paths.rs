@@ -50,6 +50,14 @@ pub struct Withheld {
     pub reason: &'static str,
 }
 
+impl Withheld {
+    /// Whether the path is that of a file which the server can change only in a folder of its own.
+    #[must_use]
+    pub fn needs_folder(&self) -> bool {
+        [MISSING, NOT_REPLACEABLE].contains(&self.reason)
+    }
+}
+
 const CONTAINS_PROTECTED: &str =
     "it contains keys, credentials or settings of other programs, or files of Lockhouse itself";
 const IS_PROTECTED: &str =

@@ -2,18 +2,37 @@
 //! tell. The texts are the server's, and so prove nothing.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lockhouse_base::own_places::OwnPlaces;
 use lockhouse_protocol::ServerName;
 use serde_json::json;
 
+use super::protected_paths::{Place, ProtectedPaths};
 use crate::definition::{Confinement, Endpoint, Network, ServerDefinition};
 
 /// How programs report the errors EACCES and EPERM, in lower case.
-const SIGNS: [&str; 5] =
-    ["eacces", "permission denied", "permissionerror", "permissiondenied", "operation not permitted"];
+const SIGNS: [&str; 7] = [
+    "attempt to write a readonly database",
+    "eacces",
+    "operation not permitted",
+    "permission denied",
+    "permissiondenied",
+    "permissionerror",
+    "unable to open database file",
+];
 /// The maximum number of bytes of a text that are searched.
 const TEXT_BYTES_MAX: usize = 16 * 1024;
+
+/// How the advice begins.
+const ADVICE: &str = "it is confined by `sandbox` in ";
+
+/// Returns the text of an error of a sandboxed server without the advice that follows it.
+#[must_use]
+pub fn without_sandbox_advice(error: &str) -> &str {
+    error.split_once(ADVICE).map_or(error, |(error, _)| error.trim_end_matches([';', ' ']))
+}
 
 /// Tells users that a sandboxed server may have been refused an access, and which setting permits it.
 #[derive(Debug)]
@@ -23,18 +42,25 @@ pub(crate) struct RefusalNotice {
     origin: String,
     /// The configured sandbox.
     confinement: Confinement,
+    /// The places of Lockhouse's own files.
+    own: Arc<OwnPlaces>,
     /// Whether the current process of the server has caused a log message.
     is_logged: AtomicBool,
 }
 
 impl RefusalNotice {
     /// Creates the notice for a server; `None` if the server has no sandbox.
-    pub(crate) fn new(server: &ServerName, definition: &ServerDefinition) -> Option<Self> {
+    pub(crate) fn new(
+        server: &ServerName,
+        definition: &ServerDefinition,
+        own: &Arc<OwnPlaces>,
+    ) -> Option<Self> {
         match &definition.endpoint {
             Endpoint::Stdio(command) => {
                 let (server, origin) = (server.clone(), definition.origin.clone());
                 let confinement = command.confinement.clone()?;
-                Some(Self { server, origin, confinement, is_logged: AtomicBool::new(false) })
+                let own = own.clone();
+                Some(Self { server, origin, confinement, own, is_logged: AtomicBool::new(false) })
             }
             Endpoint::Http(_) => None,
         }
@@ -57,10 +83,10 @@ impl RefusalNotice {
     }
 
     /// Returns the advice for users, with the place of the setting. If `text`, which the server wrote, names a path, the
-    /// advice has the line that grants its folder.
+    /// advice has the line that grants its folder, unless that would also grant a protected place.
     pub(crate) fn advice(&self, text: &str) -> String {
         let general = format!(
-            "it is confined by `sandbox` in {}: `read` and `write` of that key grant further paths, `network = true` all sockets, and `user_namespaces = true` \
+            "{ADVICE}{}: `read` and `write` of that key grant further paths, `network = true` all sockets, and `user_namespaces = true` \
              user namespaces, as for the sandbox of a browser",
             self.origin
         );
@@ -69,12 +95,23 @@ impl RefusalNotice {
             .and_then(Path::parent)
             .filter(|folder| *folder != Path::new("/"))
         {
+            Some(folder) if !self.is_grantable(folder) => format!(
+                "{general}. What it says that it was refused is in a folder that also holds keys, settings or files of other \
+                 programs: give it a folder of its own"
+            ),
             Some(folder) => format!(
                 "{general}. If it may change what it says that it was refused, the key is {}",
                 sandbox_key(&self.confinement, folder)
             ),
             None => general,
         }
+    }
+
+    /// Whether a server may be granted changes of the folder: no protected place is in it or above it.
+    fn is_grantable(&self, folder: &Path) -> bool {
+        let resolved = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let home = std::env::home_dir().map(|home| resolved(&home));
+        ProtectedPaths::new(home.as_deref(), &self.own).place_to_change(&resolved(folder)) == Place::Elsewhere
     }
 
     /// Returns the advice for submitted code and the model, who cannot change the setting.
@@ -156,7 +193,11 @@ mod tests {
         let advice = |confinement: Confinement, text: &str| {
             let endpoint = Endpoint::Stdio(command(confinement));
             let definition = ServerDefinition::new(endpoint, ServerLimits::default(), "config.toml:3".into());
-            let notice = RefusalNotice::new(&ServerName::new("s").expect("a name"), &definition);
+            let notice = RefusalNotice::new(
+                &ServerName::new("s").expect("a name"),
+                &definition,
+                &Arc::new(OwnPlaces::default()),
+            );
             notice.expect("a sandbox").advice(text)
         };
         let refused = "EACCES: permission denied, rename '/srv/data/x.tmp'";
@@ -179,6 +220,12 @@ mod tests {
                 r#"the key is sandbox = { read = ["/a b"], write = ["/c", "/srv/data"], network = true, user_namespaces = true }"#,
             ),
             (profile.clone(), "EACCES: permission denied, open '/x'", "as for the sandbox of a browser"),
+            (profile.clone(), "EACCES: permission denied, open '/var/lib/x'", "give it a folder of its own"),
+            (
+                profile.clone(),
+                "EACCES: permission denied, open '/etc/lockhouse/x'",
+                "give it a folder of its own",
+            ),
             (profile, "no such file", "as for the sandbox of a browser"),
         ] {
             let advice = advice(confinement, text);

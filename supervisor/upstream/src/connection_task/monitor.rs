@@ -10,12 +10,12 @@ use lockhouse_catalog::Catalogue;
 use lockhouse_protocol::ServerName;
 use rmcp::RoleClient;
 use rmcp::service::Peer;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::recovery::{PING_TIMEOUT, recovered};
 use super::state_machine::Event;
-use crate::caller_signals::CallerSignals;
+use crate::caller_signals::{CallStats, CallerSignals};
 use crate::connect_error::ConnectError;
 use crate::connection_failure::{ConnectionFailure, FailureSignal};
 use crate::in_flight_calls::InFlightCalls;
@@ -42,6 +42,8 @@ pub(super) struct ConnectionMonitor {
     failure_signal: FailureSignal,
     /// The current ping. Terminated if no ping is in progress.
     ping: Fuse<BoxFuture<'static, Result<(), ConnectionFailure>>>,
+    /// The answers to calls since the last ping.
+    answers: Option<watch::Receiver<CallStats>>,
     /// The wait for a server that has missed a ping. Terminated if it has missed none.
     recovery: Fuse<BoxFuture<'static, Result<(), ConnectionFailure>>>,
 }
@@ -60,8 +62,8 @@ impl ConnectionMonitor {
     pub(super) fn new(link: LiveConnection, idle: BoxFuture<'static, ()>) -> Self {
         let (peer, callers, changed) = (link.peer(), link.callers(), link.changed());
         let (listing, ping, recovery) = (Fuse::terminated(), Fuse::terminated(), Fuse::terminated());
-        let failure_signal = link.failure_signal();
-        Self { link, peer, callers, changed, idle, listing, failure_signal, ping, recovery }
+        let (failure_signal, answers) = (link.failure_signal(), None);
+        Self { link, peer, callers, changed, idle, listing, failure_signal, ping, answers, recovery }
     }
 
     /// Begins to list the server's tools again after the delay `after`. `limit` is the timeout for each page of the
@@ -75,8 +77,14 @@ impl ConnectionMonitor {
         self.listing = listing.boxed().fuse();
     }
 
-    pub(super) fn ping(&mut self) {
+    /// Pings the server. `answers` are those to calls from now on.
+    pub(super) fn ping(&mut self, answers: watch::Receiver<CallStats>) {
         self.ping = ping(self.peer.clone(), PING_TIMEOUT).boxed().fuse();
+        self.answers = Some(answers);
+    }
+
+    fn has_answered_since_ping(&self) -> bool {
+        self.answers.as_ref().is_some_and(|answers| answers.has_changed().unwrap_or(false))
     }
 
     /// Waits for the next event of the connection. If `waits_for_acceptance` is true, [`MonitorEvent::AcceptanceDue`]
@@ -102,6 +110,8 @@ impl ConnectionMonitor {
                 () = self.failure_signal.suspected(), if !is_pinged => Event::Suspected,
                 answered = &mut self.ping => match answered {
                     Ok(()) => continue,
+                    // An answer to a call shows as well as one to a ping that the server works.
+                    Err(_) if self.has_answered_since_ping() => continue,
                     Err(missed) => {
                         let (slots, answers) = (signals.slots.clone(), signals.answers());
                         let recovery = recovered(self.peer.clone(), slots, answers, missed);

@@ -46,6 +46,8 @@ pub(super) async fn recovered(
             () = &mut drained => break,
             answered = answered => match answered {
                 Ok(()) => return Ok(()),
+                // It answers calls, so it is only busy.
+                Err(_) if answers.has_changed().unwrap_or(false) => return Ok(()),
                 Err(reason) => missed = reason,
             },
         }

@@ -24,7 +24,7 @@ const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
 const SESSION_WORDS: [&str; 2] = ["session", "initializ"];
 /// How the texts begin, in lower case and after `bad request: `, with which servers refuse a request before they carry it
 /// out, because they do not know its session. Any other text may be an echo of arguments, or the words of a tool.
-const REFUSALS: [&str; 10] = [
+const REFUSALS: [&str; 12] = [
     "invalid or missing session",
     "invalid session",
     "mcp-session-id",
@@ -34,7 +34,9 @@ const REFUSALS: [&str; 10] = [
     "session expired",
     "session not found",
     "session terminated",
+    "unexpected message, expect initialize",
     "unknown session",
+    "received request before initialization",
 ];
 /// The codes of errors that servers use for lost sessions. Errors of other codes with the id of the request answer it.
 const SESSION_CODES: [i32; 3] = [-32_000, -32_001, -32_600];
@@ -65,15 +67,17 @@ pub(super) fn session_loss(
     request: &RequestId,
     has_session: bool,
 ) -> Option<SessionLoss> {
-    let is_expired = status == StatusCode::NOT_FOUND && has_session;
-    if !is_expired && !matches!(status.as_u16(), 400 | 404 | 410) {
+    let is_expired = matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) && has_session;
+    // Servers use other statuses for other refusals too, so only the text of one about the session counts.
+    let is_usual = matches!(status.as_u16(), 400 | 404 | 410);
+    if !(is_usual || status.is_client_error() && has_session) {
         return None;
     }
     let Ok(Refusal { error, id }) = serde_json::from_str::<Refusal>(body) else {
         if is_expired || refuses_session(body) {
             return Some(SessionLoss::NotRun);
         }
-        return (has_session && names_session(body)).then_some(SessionLoss::Unclear);
+        return (has_session && is_usual && names_session(body)).then_some(SessionLoss::Unclear);
     };
     let (names_session, refuses_session) = (names_session(&error.message), refuses_session(&error.message));
     if id.as_ref().is_some_and(|id| is_same_id(id, request)) {
@@ -84,7 +88,7 @@ pub(super) fn session_loss(
     if is_expired || refuses_session && SESSION_CODES.contains(&error.code) {
         return Some(SessionLoss::NotRun);
     }
-    (has_session && (id.is_none() || names_session)).then_some(SessionLoss::Unclear)
+    (has_session && is_usual && (id.is_none() || names_session)).then_some(SessionLoss::Unclear)
 }
 
 /// Whether an id is that of a request, also if the server has changed a number to text.
@@ -109,7 +113,8 @@ struct RefusalError {
 
 fn refuses_session(text: &str) -> bool {
     let text = text.trim_start().to_lowercase();
-    let text = text.strip_prefix("bad request: ").unwrap_or(&text);
+    let prefixes = ["bad request: ", "unauthorized: ", "forbidden: "];
+    let text = prefixes.iter().find_map(|prefix| text.strip_prefix(prefix)).unwrap_or(&text);
     REFUSALS.iter().any(|refusal| text.starts_with(refusal))
 }
 
@@ -169,6 +174,12 @@ mod tests {
             (400, error("null", -32_000, "Bad Request: Server not initialized"), Some(NotRun), Some(NotRun)),
             (400, no_session.to_owned(), Some(NotRun), Some(NotRun)),
             (410, "session terminated".to_owned(), Some(NotRun), Some(NotRun)),
+            (410, "Gone".to_owned(), Some(NotRun), None),
+            (401, "Unauthorized: Session not found".to_owned(), Some(NotRun), None),
+            (403, "Session not found or expired".to_owned(), Some(NotRun), None),
+            (422, "Unexpected message, expect initialize request".to_owned(), Some(NotRun), None),
+            (409, error("null", -32_000, "Session not found"), Some(NotRun), None),
+            (403, error("null", -32_000, "forbidden"), None, None),
             // The server has read the id, so the request may have run.
             (400, error("7", -32_000, no_session), Some(Unclear), Some(Unclear)),
             (404, error("7", -32_001, "Session not found"), Some(NotRun), Some(Unclear)),

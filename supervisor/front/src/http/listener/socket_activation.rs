@@ -1,7 +1,7 @@
 //! Listening sockets that systemd passes to this process (socket activation).
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
 use nix::sys::socket::{self, AddressFamily, SockType, SockaddrLike, SockaddrStorage, sockopt};
@@ -10,6 +10,10 @@ use tokio::net::{TcpListener, UnixListener};
 
 use super::{Listener, Socket};
 use crate::http::listen_address::ListenAddress;
+
+/// The first descriptor that systemd passes (sd_listen_fds(3)), and the maximum number of them that are kept.
+const FIRST_DESCRIPTOR: i32 = 3;
+const SOCKETS_MAX: i32 = 64;
 
 /// Why the sockets that systemd passed cannot be used.
 #[derive(Debug, Error)]
@@ -59,7 +63,23 @@ fn take_descriptor(number: i32) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(number) }
 }
 
-fn adopt(socket: OwnedFd) -> Result<Listener, DescriptorFault> {
+/// Returns duplicates of the sockets that systemd passed to this process, which are taken later.
+pub(in crate::http) fn inherited_duplicates() -> Vec<OwnedFd> {
+    let count =
+        std::env::var("LISTEN_FDS").ok().and_then(|count| count.parse().ok()).unwrap_or(0).min(SOCKETS_MAX);
+    // systemd passes them from this descriptor on.
+    let numbers = (0..count).map(|index| FIRST_DESCRIPTOR + index);
+    numbers.filter_map(|number| duplicate(number).ok()).collect()
+}
+
+#[allow(unsafe_code, reason = "A file descriptor that the environment names")]
+fn duplicate(number: i32) -> io::Result<OwnedFd> {
+    // SAFETY: the descriptor is borrowed for this call only, which fails if it is not open.
+    let socket = unsafe { BorrowedFd::borrow_raw(number) };
+    socket.try_clone_to_owned()
+}
+
+pub(in crate::http) fn adopt(socket: OwnedFd) -> Result<Listener, DescriptorFault> {
     let waits = socket::getsockopt(&socket, sockopt::AcceptConn).map_err(|_| DescriptorFault::NotSocket)?;
     if !waits || socket::getsockopt(&socket, sockopt::SockType) != Ok(SockType::Stream) {
         return Err(DescriptorFault::NotListener);

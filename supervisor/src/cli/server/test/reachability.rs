@@ -2,9 +2,6 @@
 //! program and an unknown host name are the most common reasons why a server does not work.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 
 use lockhouse_upstream::{Endpoint, ServerCommand};
 
@@ -13,16 +10,8 @@ use crate::cli::server::redacted_definition::redact_arguments;
 /// Why an upstream server cannot be started or connected to, and how to fix that.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unreachable {
-    #[error("the working directory {directory} does not exist; correct cwd in {origin}")]
-    NoDirectory { directory: PathBuf, origin: String },
-    #[error("{path} is not an executable file; correct command in {origin}")]
-    NotExecutable { path: PathBuf, origin: String },
-    #[error(
-        "there is no program {program:?} in PATH ({}); install it, or write its absolute path in {origin}. \
-         An AI client may start Lockhouse with a different PATH than your shell's",
-        path.to_string_lossy()
-    )]
-    NotInPath { program: String, path: OsString, origin: String },
+    #[error("{reason}. The command is in {origin}")]
+    NotExecutable { reason: String, origin: String },
     #[error("its URL has no host")]
     NoHost,
     #[error("the host name {host} cannot be resolved: {source}; correct the URL or the DNS configuration")]
@@ -32,32 +21,10 @@ pub(super) enum Unreachable {
 /// Returns the path of the executable file that a server's command starts. `origin` says where the server is
 /// configured, for the error messages.
 pub(super) fn find_program(command: &ServerCommand, origin: &str) -> Result<String, Unreachable> {
-    let origin = origin.to_owned();
-    if let Some(directory) = command.directory.as_deref().filter(|directory| !directory.is_dir()) {
-        return Err(Unreachable::NoDirectory { directory: directory.to_owned(), origin });
+    match lockhouse_upstream::find_program(command) {
+        Ok(file) => Ok(file.display().to_string()),
+        Err(reason) => Err(Unreachable::NotExecutable { reason, origin: origin.to_owned() }),
     }
-    if command.program.contains('/') {
-        let path = command.directory.as_deref().unwrap_or(Path::new("")).join(&command.program);
-        return match is_executable(&path) {
-            true => Ok(path.display().to_string()),
-            false => Err(Unreachable::NotExecutable { path, origin }),
-        };
-    }
-    // A PATH in the server's own environment takes precedence.
-    let own = || std::env::var_os("PATH").unwrap_or_default();
-    let path = command.environment.get("PATH").map_or_else(own, |path| path.into());
-    let found =
-        std::env::split_paths(&path).map(|directory| directory.join(&command.program)).find(is_executable);
-    let program = || command.program.clone();
-    found.map(|path| path.display().to_string()).ok_or_else(|| Unreachable::NotInPath {
-        program: program(),
-        path,
-        origin,
-    })
-}
-
-fn is_executable(path: &PathBuf) -> bool {
-    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 /// Resolves the host name of a server's URL and returns a description of the addresses. If a proxy is configured, a
