@@ -8,7 +8,8 @@ DIRECTORY/calls       a line is added for each call, with its tool and time
 DIRECTORY/errors      a line is added for each error response to a request of the server
 DIRECTORY/open        with --waits the server answers nothing until this file exists, and the tool `wait` does not return
 
-With --single it handles one message at a time, so that it answers nothing during a call.
+With --single it handles one message at a time, so that it answers nothing during a call. With --no-pong it answers no
+ping, and adds a line to DIRECTORY/pings for each.
 
 With --cursor=KIND it lists 120 tools, prompts, resources and templates in pages of 40, with a fault in its cursors:
 `empty` (the last page has an empty one), `same` (the last page has its own), `circle` (the last page has that of the
@@ -223,7 +224,8 @@ def answer(message):
             token = (parameters.get("_meta") or {}).get("progressToken")
             return call(identity, parameters["name"], parameters.get("arguments") or {}, token)
         case "ping":
-            return {}
+            note("pings", "")
+            return None if "--no-pong" in FLAGS else {}
     return None
 
 

@@ -320,7 +320,7 @@ fn home_with_starting_servers(lockhouse: &Lockhouse) -> String {
 /// Returns the line about a server in the table of started servers.
 fn started_row<'o>(finished: &'o CommandOutput, name: &str) -> &'o str {
     let mut rows = finished.stdout.lines().filter(|line| line.starts_with(&format!("{name} ")));
-    rows.rfind(|line| !line.contains("stdio")).unwrap_or_default()
+    rows.rfind(|line| !line.contains("stdio") && !line.contains(" cannot change ")).unwrap_or_default()
 }
 
 #[test]
@@ -388,6 +388,36 @@ fn setup_keeps_the_sandbox_of_servers_that_list_their_tools_in_it() {
     table.row("which is said", ensure(told, &finished));
     let again = setup(&lockhouse, &["--undo", "--yes"]);
     table.row("undo", ok(&again));
+    table.finish();
+}
+
+/// Such a server lists its tools, and only its calls would fail.
+#[test]
+fn setup_names_the_files_that_a_server_cannot_change_in_the_sandbox() {
+    let lockhouse = Lockhouse::new();
+    let program = lockhouse.path("home/.local/bin/fixture");
+    lockhouse.file("home/.local/bin/README", "");
+    std::fs::copy(fixture_server(), &program).unwrap();
+    let script = lockhouse.file("home/servers/notes.sh", format!("#!/bin/sh\nexec {program:?}\n"));
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let beside_keys = lockhouse.path("home/notes.json").display().to_string();
+    let own_folder = lockhouse.file("home/notes/notes.json", "{}").display().to_string();
+    let entry = |file: &str| serde_json::json!({"command": script, "args": [file]});
+    let servers =
+        serde_json::json!({"mcpServers": {"home": entry(&beside_keys), "folder": entry(&own_folder)}});
+    lockhouse.file(CURSOR, servers.to_string());
+    let finished = setup(&lockhouse, &["--yes"]);
+    let mut table = Table::new("files that servers change");
+    table.row("setup", ok(&finished));
+    for (name, sandbox) in [("home", " yes, see below"), ("folder", " yes")] {
+        let row = started_row(&finished, name);
+        table.row(name, ensure(row.contains(sandbox) && row.contains("see below") == (name == "home"), row));
+    }
+    let lines: Vec<&str> =
+        finished.stdout.lines().filter(|line| line.contains("in the sandbox, so calls")).collect();
+    let expected =
+        format!("home cannot change {beside_keys} in the sandbox, so calls that write it will fail. ");
+    table.row("the file is named", ensure(lines.len() == 1 && lines[0].starts_with(&expected), &finished));
     table.finish();
 }
 

@@ -65,3 +65,20 @@ async fn a_hung_server_is_restarted_once_its_calls_have_used_up_their_time() {
     table.row("starts", equal(scripted.count("starts"), 2));
     table.finish();
 }
+
+/// The second ping is sent once the first one has expired.
+#[tokio::test]
+async fn a_server_that_answers_calls_but_no_ping_is_used_on() {
+    let scripted = Scripted::new("", &["--no-pong"], &["echo", "never"]);
+    let session = scripted.lockhouse.serve().await;
+    let mut answers = std::collections::BTreeSet::new();
+    wait_until("the first ping has expired", async || {
+        let outcome = Scripted::outcome(&session, "'never', {}, timeout=0.3").await;
+        answers.insert(outcome[0].to_string());
+        answers.insert(Scripted::outcome(&session, "'echo', {'text': 'well'}").await.to_string());
+        (scripted.count("pings") > 1).then_some(())
+    })
+    .await;
+    let expected = [json!("timeout"), json!("well")].map(|answer| answer.to_string());
+    assert_eq!((answers.into_iter().collect::<Vec<_>>(), scripted.count("starts")), (expected.to_vec(), 1));
+}
