@@ -5,6 +5,7 @@ The supervisor decides about each file. What arrives with the program only saves
 
 import errno
 import json
+import re
 
 import _lockhouse
 import lockhouse_files as files
@@ -15,6 +16,8 @@ _WORKING = "/home/run/"
 _STORED = "/home/run/lockhouse:/result/"  # What `open` makes of lockhouse://result/HANDLE.
 _ERRNO = {"denied": errno.EACCES, "approval_declined": errno.EACCES, "rate_limited": errno.EACCES, "not_found": errno.ENOENT,
           "unknown_tool": errno.ENOENT, "result_too_large": errno.EFBIG, "timeout": errno.ETIMEDOUT, "invalid_arguments": errno.EINVAL}
+# The name of the error at the end of a message, where the code does not say what it is.
+_NAMED = re.compile(r" \((E[A-Z]+)\)$")
 
 
 class _Access:
@@ -63,6 +66,9 @@ def send_outputs():
 
 def _failure(path, failure):
     code, message, *_ = failure
+    named = _NAMED.search(message) if code == "tool_failed" else None
+    if named is not None:
+        return OSError(getattr(errno, named[1], errno.EIO), message[:named.start()], path)
     return OSError(_ERRNO.get(code, errno.EIO), message, path)
 
 

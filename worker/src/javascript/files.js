@@ -33,6 +33,7 @@
 
   // An error as Node's functions throw it. `call` is the name of the failed operation, and `dest` its second path.
   const fileError = (code, path, call, { words, dest } = {}) => {
+    if (!Object.hasOwn(FAILURES, code)) code = "EIO";
     const [number, text] = FAILURES[code];
     const at = (path === undefined ? "" : ` '${path}'`) + (dest === undefined ? "" : ` -> '${dest}'`);
     const error = new Error(`${code}: ${words ?? text}, ${call}${at}`);

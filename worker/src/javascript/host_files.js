@@ -13,8 +13,11 @@
   let given = new Map();
 
   const reply = (path, [succeeded, value]) => {
-    if (!succeeded) throw realm.fileError(CODES[value.code] ?? "EIO", value.message, path);
-    return value;
+    if (succeeded) return value;
+    // The name of the error at the end of a message, where the code does not say what it is.
+    const named = value.code === "tool_failed" ? /^([^]*) \((E[A-Z]+)\)$/.exec(value.message) : null;
+    if (named) throw realm.fileError(named[2], named[1], path);
+    throw realm.fileError(CODES[value.code] ?? "EIO", value.message, path);
   };
   const { isBelow } = realm;
   const covers = ({ roots, refusal }, path) => refusal === null && isBelow(path, roots);

@@ -206,7 +206,7 @@ fn facts_json(facts: &FileFacts) -> Value {
 }
 
 /// Converts an error of the file system to the failure of a call. The code tells programs which error of their language
-/// it is.
+/// it is; where several errors have one code, the name of the error at the end of the message does.
 pub(crate) fn file_failure(path: &str, error: &FileError) -> Failure {
     let code = match error {
         FileError::NotFound | FileError::NoFolder => FailureCode::NotFound,
@@ -214,5 +214,6 @@ pub(crate) fn file_failure(path: &str, error: &FileError) -> Failure {
         FileError::Reserved => FailureCode::Denied,
         _ => FailureCode::ToolFailed,
     };
-    failure(code, format!("{path}: {error}"))
+    let name = error.errno_name().map(|name| format!(" ({name})")).unwrap_or_default();
+    failure(code, format!("{path}: {error}{name}"))
 }

@@ -15,6 +15,8 @@ pub(crate) enum FileError {
     IsFolder,
     #[error("it is not a folder")]
     NotFolder,
+    #[error("it exists already, and it is not a folder")]
+    Exists,
     /// A pipe, a device, a socket or a symbolic link.
     #[error("it is not a regular file")]
     NotRegular,
@@ -56,6 +58,22 @@ impl From<Errno> for FileError {
 }
 
 impl FileError {
+    /// The name of the error in Linux, for failures whose code does not say what it is: from it, programs get the error
+    /// type of their language.
+    pub(super) fn errno_name(&self) -> Option<&'static str> {
+        match self {
+            Self::NotFound | Self::NoFolder | Self::TooLarge { .. } | Self::Reserved => None,
+            Self::IsFolder => Some("EISDIR"),
+            Self::NotFolder => Some("ENOTDIR"),
+            Self::Exists => Some("EEXIST"),
+            Self::NotRegular => Some("EINVAL"),
+            Self::Changed | Self::Replaced => Some("EBUSY"),
+            Self::ReadOnly | Self::HardLinked | Self::NoPermission => Some("EACCES"),
+            Self::NoSpace => Some("ENOSPC"),
+            Self::Other(_) => Some("EIO"),
+        }
+    }
+
     /// The error of a file or folder that cannot be created because of this error of the folder around it.
     pub(super) fn of_folder(self) -> Self {
         if matches!(self, Self::NotFound) { Self::NoFolder } else { self }

@@ -16,7 +16,7 @@ pub(super) fn make_folder(path: &Path, reserved: &ReservedPlaces) -> Result<bool
     match mkdirat(&parent, name, Mode::from_bits_truncate(0o777)) {
         Ok(()) => Ok(true),
         Err(Errno::EEXIST) if stat(path, reserved)?.is_folder => Ok(false),
-        Err(Errno::EEXIST) => Err(FileError::NotFolder),
+        Err(Errno::EEXIST) => Err(FileError::Exists),
         Err(errno) => Err(errno.into()),
     }
 }

@@ -52,13 +52,14 @@ def makedirs(name, mode=0o777, exist_ok=False):
     if not place.is_host:
         return _original["makedirs"](name, mode, exist_ok)
     try:
-        mkdir(place.path)
+        made = host.make_folder(place.path)  # Raises FileExistsError if a file has this name, which exist_ok does not excuse.
     except FileNotFoundError:
         makedirs(place.path.rpartition("/")[0] or "/", exist_ok=True)
-        mkdir(place.path)
-    except FileExistsError:
-        if not exist_ok:
-            raise
+        made = host.make_folder(place.path)
+    if made is None:
+        raise store.refusal(name, writes=True)
+    if not made and not exist_ok:
+        raise failure(errno.EEXIST, name)
 
 
 def expanduser(path):
