@@ -27,7 +27,7 @@ pub(super) use file_calls::{
     Content, FileCall, file_failure, make_content_readable, perform, require_size, write_staged,
 };
 use file_error::FileError;
-use file_system::FileFacts;
+use file_system::{FileFacts, FolderEntry};
 use new_file::NewFile;
 pub use pattern::{FilePattern, InvalidFilePattern};
 use reserved_places::ReservedPlaces;
@@ -194,6 +194,25 @@ impl HostFiles {
         new_folder::make_folder(path, &self.reserved_places())
     }
 
+    /// Lists the folder at a path without links: see [`file_system::list`]. A symbolic link is listed if programs could open
+    /// it: its path and its target are granted, and the target is found without following any link. Blocks.
+    pub(super) fn list(&self, path: &Path, most: usize) -> Result<(Vec<FolderEntry>, bool), FileError> {
+        let reserved = self.reserved_places();
+        let is_shown = |name: &str, facts: &FileFacts| self.shows(&path.join(name), facts);
+        let follow = |name: &str| {
+            let link = path.join(name);
+            // A folder is granted for browsing only, so this is the wider question; `shows` asks by kind.
+            let resolved = self.resolve_with(Access::Browse, link.to_str()?, &reserved).ok()?;
+            let target = Path::new(&resolved.target);
+            let facts = file_system::stat(target, &reserved).ok()?;
+            // A program that enters each folder would enter one above the link again and again.
+            let is_loop = facts.is_folder && path.starts_with(target);
+            let is_shown = self.shows(&link, &facts) && self.shows(target, &facts) && !is_loop;
+            is_shown.then_some((resolved.target, facts))
+        };
+        file_system::list(path, most, &reserved, is_shown, follow)
+    }
+
     /// Looks up the places that no program may use. Blocks.
     fn reserved_places(&self) -> ReservedPlaces {
         let own = self.own.lock().clone();
@@ -205,6 +224,15 @@ impl HostFiles {
     /// # Errors
     /// If the configuration does not let programs use the path as written, or its target.
     pub(super) fn resolve(&self, access: Access, path: &str) -> Result<ResolvedPath, PathRefusal> {
+        self.resolve_with(access, path, &self.reserved_places())
+    }
+
+    fn resolve_with(
+        &self,
+        access: Access,
+        path: &str,
+        reserved: &ReservedPlaces,
+    ) -> Result<ResolvedPath, PathRefusal> {
         let written = self.normal(path)?;
         let (verb, server) = (access.verb(), self.settings.name.clone());
         if !self.is_granted(access, &written, false) {
@@ -216,7 +244,7 @@ impl HostFiles {
         let real = resolve_paths(vec![written.clone()]).remove(&written).ok_or(PathRefusal::Unresolvable)?;
         let target = Path::new(&real);
         if KERNEL_FOLDERS.iter().any(|folder| target.starts_with(folder))
-            || file_system::is_reserved(target, &self.reserved_places())
+            || file_system::is_reserved(target, reserved)
         {
             return Err(PathRefusal::Reserved);
         }

@@ -148,7 +148,7 @@ class _Host:
         listed = _call("list", path)
         if listed["cut"]:
             raise OSError(errno.EFBIG, f"the folder has more than {len(listed['entries']):,} entries, which is the limit", path)
-        return [(entry["name"], _facts(entry)) for entry in listed["entries"]]
+        return [(entry["name"], _facts(entry), entry.get("target")) for entry in listed["entries"]]
 
     def may_save(self, path):
         return _Files.write.covers(path)

@@ -66,18 +66,20 @@
   }
   class Dirent {
     #isDirectory;
-    constructor(name, parentPath, isDirectory) {
+    #isLink;
+    constructor(name, parentPath, { isDirectory, isLink = false }) {
       Object.assign(this, { name, parentPath, path: parentPath });
       this.#isDirectory = isDirectory;
+      this.#isLink = isLink;
     }
     isDirectory() {
-      return this.#isDirectory;
+      return this.#isDirectory && !this.#isLink;
     }
     isFile() {
-      return !this.#isDirectory;
+      return !this.#isDirectory && !this.#isLink;
     }
     isSymbolicLink() {
-      return false;
+      return this.#isLink;
     }
   }
 
@@ -172,10 +174,11 @@
     const place = locate(path, "scandir");
     const found = [];
     const collect = (place, prefix) => {
-      for (const [name, { isDirectory }] of entriesOf(place, "scandir")) {
+      for (const [name, facts] of entriesOf(place, "scandir")) {
         const parent = prefix ? `${place.given}` : String(path);
-        found.push(withFileTypes ? new Dirent(name, parent, isDirectory) : prefix + name);
-        if (recursive && isDirectory) collect(locate(`${place.given}/${name}`, "scandir"), `${prefix}${name}/`);
+        found.push(withFileTypes ? new Dirent(name, parent, facts) : prefix + name);
+        // As in Node, a link to a folder is not entered: it may lead to a folder above it.
+        if (recursive && facts.isDirectory && !facts.isLink) collect(locate(`${place.given}/${name}`, "scandir"), `${prefix}${name}/`);
       }
     };
     collect(place, "");

@@ -67,7 +67,7 @@
       if (!covers(known.read, path)) return undefined;
       const { entries, cut } = callTool("list", path);
       if (cut) throw realm.fileError("EFBIG", `the folder has more than ${entries.length} entries, which is the limit`, path);
-      return entries.map((entry) => [entry.name, factsOf(entry)]);
+      return entries.map((entry) => [entry.name, { ...factsOf(entry), isLink: entry.target !== undefined }]);
     },
     maySave(path) {
       return covers(known.write, path);

@@ -9,7 +9,7 @@ use lockhouse_protocol::{Failure, FailureCode};
 use serde_json::{Map, Value, json};
 
 use super::file_error::FileError;
-use super::file_system::{self, FileFacts};
+use super::file_system::{self, FileFacts, FolderEntry};
 use super::{Access, HostFiles};
 use crate::failures::{failure, invalid_arguments};
 use crate::staged_file::StagedContent;
@@ -119,15 +119,8 @@ pub(crate) fn perform(
             result
         }
         FileCall::List => {
-            let shows = |name: &str, facts: &FileFacts| files.shows(&real.join(name), facts);
-            let listed = file_system::list(real, ENTRIES_MAX, &files.reserved_places(), shows);
-            let (entries, is_cut) = listed.map_err(about)?;
-            let entry = |(name, facts): &(String, FileFacts)| {
-                let mut entry = facts_json(facts);
-                entry["name"] = name.as_str().into();
-                entry
-            };
-            json!({"path": path, "entries": entries.iter().map(entry).collect::<Value>(), "cut": is_cut})
+            let (entries, is_cut) = files.list(real, ENTRIES_MAX).map_err(about)?;
+            json!({"path": path, "entries": entries.iter().map(entry_json).collect::<Value>(), "cut": is_cut})
         }
         FileCall::MakeFolder => json!({"path": path, "created": files.make_folder(real).map_err(about)?}),
         FileCall::Write { content: Content::Whole(content), replaces } => {
@@ -198,6 +191,15 @@ fn read_piece(
     }
     result["base64"] = BASE64.encode(&piece).into();
     Ok(result)
+}
+
+fn entry_json(entry: &FolderEntry) -> Value {
+    let mut json = facts_json(&entry.facts);
+    json["name"] = entry.name.as_str().into();
+    if let Some(target) = &entry.target {
+        json["target"] = target.as_str().into();
+    }
+    json
 }
 
 fn facts_json(facts: &FileFacts) -> Value {

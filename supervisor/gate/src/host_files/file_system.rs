@@ -26,6 +26,16 @@ pub(crate) struct FileFacts {
     pub(crate) modified: f64,
 }
 
+/// An entry of a folder, for programs.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FolderEntry {
+    pub(crate) name: String,
+    /// What is known about the entry; of a symbolic link, about its target.
+    pub(crate) facts: FileFacts,
+    /// The path without links to which a symbolic link leads.
+    pub(crate) target: Option<String>,
+}
+
 /// The kinds of files that programs may know of.
 pub(super) fn facts(status: &FileStat) -> Option<FileFacts> {
     let is_folder = match SFlag::from_bits_truncate(status.st_mode & SFlag::S_IFMT.bits()) {
@@ -71,8 +81,11 @@ fn open_folder(path: &Path, reserved: &ReservedPlaces) -> Result<OwnedFd, FileEr
 }
 
 fn is_link(folder: &OwnedFd, name: &OsStr) -> bool {
-    let status = fstatat(folder, name, AtFlags::AT_SYMLINK_NOFOLLOW);
-    status.is_ok_and(|status| status.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFLNK.bits())
+    fstatat(folder, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok_and(|status| is_link_status(&status))
+}
+
+fn is_link_status(status: &FileStat) -> bool {
+    status.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFLNK.bits()
 }
 
 /// Whether the file or folder at a path without links is reserved. It need not exist.
@@ -122,15 +135,17 @@ pub(crate) fn stat(path: &Path, reserved: &ReservedPlaces) -> Result<FileFacts, 
     Ok(facts)
 }
 
-/// Returns the names in a folder for which `is_shown` returns true for the name and its facts, sorted by name, and
-/// whether names were left out because there are more than `most`. Links, devices, reserved places and names that are not
-/// UTF-8 are omitted.
+/// Returns the entries of a folder for which `is_shown` returns true for the name and its facts, sorted by name, and
+/// whether entries were left out because there are more than `most`. `follow` returns the target of the symbolic link of
+/// a name and the facts of the target; `None` if programs may not know it, and the link is omitted. Devices, reserved
+/// places and names that are not UTF-8 are omitted.
 pub(crate) fn list(
     path: &Path,
     most: usize,
     reserved: &ReservedPlaces,
     is_shown: impl Fn(&str, &FileFacts) -> bool,
-) -> Result<(Vec<(String, FileFacts)>, bool), FileError> {
+    follow: impl Fn(&str) -> Option<(String, FileFacts)>,
+) -> Result<(Vec<FolderEntry>, bool), FileError> {
     let folder = open_folder(path, reserved)?;
     // The magic link of the open folder leads to this folder, whatever happens to its path meanwhile.
     let entries = std::fs::read_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()))?;
@@ -140,7 +155,13 @@ pub(crate) fn list(
         let name = entry?.file_name();
         let Some(name) = name.to_str() else { continue };
         let Ok(status) = fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) else { continue };
-        let Some(facts) = facts(&status).filter(|facts| is_shown(name, facts)) else { continue };
+        let (facts, target) = if is_link_status(&status) {
+            let Some((target, facts)) = follow(name) else { continue };
+            (facts, Some(target))
+        } else {
+            let Some(facts) = facts(&status).filter(|facts| is_shown(name, facts)) else { continue };
+            (facts, None)
+        };
         if reserved.check_entry(&folder, name.as_ref(), &status).is_err() {
             continue;
         }
@@ -148,9 +169,9 @@ pub(crate) fn list(
         if is_cut {
             break;
         }
-        shown.push((name.to_owned(), facts));
+        shown.push(FolderEntry { name: name.to_owned(), facts, target });
     }
-    shown.sort_by(|one, other| one.0.cmp(&other.0));
+    shown.sort_by(|one, other| one.name.cmp(&other.name));
     Ok((shown, is_cut))
 }
 

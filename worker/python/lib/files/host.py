@@ -20,7 +20,7 @@ class Host:
         """Whether the path is a directory, its size in bytes, and its time of change in seconds; None as above."""
 
     def list(self, path):
-        """The entries of a directory: pairs of a name and what `stat` returns; None as above."""
+        """The entries of a directory: a name, what `stat` returns, and the target of a link or None. None as above."""
 
     def may_save(self, path):
         """Whether a file can be written. Asked when a program opens it."""
@@ -42,7 +42,8 @@ def set_host(host):
 
 
 def begin_run():
-    """Forgets the files that the previous run of the session has fetched."""
+    """Forgets what the previous run of the session knew of files of the host."""
+    State.links, State.saved = {}, set()
     if State.fetched:
         for file in State.fetched.values():
             file.linked = False
@@ -82,12 +83,20 @@ def status(path):
 def entries(path):
     """Entries of a directory of the host: pairs of a name and what `status` returns; None if it is unknown."""
     try:
-        return State.host.list(path) if State.host is not None else None
+        listed = State.host.list(path) if State.host is not None else None
     except FileNotFoundError:
         return None
     except OSError as error:
         State.on_refusal(error.strerror)  # Libraries hide it.
         raise
+    if listed is None:
+        return None
+    prefix = path.rstrip("/")
+    for name, _, target in listed:
+        State.links.pop(f"{prefix}/{name}", None)
+        if target is not None:
+            State.links[f"{prefix}/{name}"] = target
+    return [(name, known) for name, known, _ in listed]
 
 
 def exists(path):

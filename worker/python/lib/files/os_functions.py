@@ -9,18 +9,13 @@ import lockhouse_files_open as streams
 import lockhouse_files_store as store
 from lockhouse_files_nodes import Directory, File, NullDevice, now
 from lockhouse_files_store import State, failure
-from lockhouse_files_status import existing, listdir, require_no_descriptor, scandir, stat
+from lockhouse_files_status import existing, link_target, listdir, lstat, readable, require_no_descriptor, scandir, stat
 from lockhouse_streams import PREFIX
 
 LINKS = f"{PREFIX}: files in memory have no links, owners and attributes; copy the file instead"
 
 _original = {name: getattr(os, name) for name in ("truncate", "chmod", "utime", "chdir", "makedirs")}
 _expand_user = os.path.expanduser
-
-
-def lstat(path, *, dir_fd=None):
-    """Status of a file in memory."""
-    return stat(path, dir_fd=dir_fd)
 
 
 def access(path, mode, *, dir_fd=None, effective_ids=False, follow_symlinks=True):
@@ -218,7 +213,10 @@ def chdir(path):
 def readlink(path, *, dir_fd=None):
     """Raises the error for a path that is no link."""
     require_no_descriptor(dir_fd)
-    existing(path)
+    target = link_target(path)
+    if target is not None:
+        return os.fsencode(target) if isinstance(path, bytes) else target
+    readable(path)  # Raises the error of a path at which nothing is.
     raise failure(errno.EINVAL, path)
 
 

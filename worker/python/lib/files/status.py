@@ -33,7 +33,7 @@ def existing(path):
 
 
 def stat(path, *, dir_fd=None, follow_symlinks=True):
-    """Status of a file in memory; there are no links, so `lstat` is the same."""
+    """Status of a file in memory or of the host. Links are followed; for those of the host, see `lstat`."""
     if isinstance(path, int):
         raw = streams.stream_of(path)
         return _original["stat"](path) if raw is None else status_of(raw)
@@ -45,6 +45,34 @@ def stat(path, *, dir_fd=None, follow_symlinks=True):
             raise store.absence(path) if place.is_host else failure(place.problem, path)
         return _host_result(place.path, known)
     return status(existing(path))
+
+
+def readable(path):
+    """Status of a file in memory, or of one of the host that the program may read. Raises the refusal of another path."""
+    if store.is_host_path(path) and store.reason(path) is not None:
+        raise store.refusal(path)
+    return stat(path)
+
+
+def lstat(path, *, dir_fd=None):
+    """Status of a file; of a link itself if it is one of the host in a folder that the program has listed.
+
+    So os.walk and others that do not follow links do not walk through a link to a folder above it again and again.
+    """
+    return stat(path, dir_fd=dir_fd) if link_target(path) is None else _link_result(path)
+
+
+def link_target(path):
+    """Where a link of the host leads that is in a folder that the program has listed; None for other paths."""
+    if not store.State.links or isinstance(path, int):
+        return None
+    place = store.locate(path)
+    return store.State.links.get(place.path) if place.is_host and not place.is_directory else None
+
+
+def _link_result(path):
+    path = store.locate(path).path
+    return _result(modes.S_IFLNK | 0o777, hash(path) & 0x7FFFFFFF, len(os.fsencode(store.State.links[path])), 0, 0)
 
 
 def _host_result(path, known):
@@ -114,13 +142,13 @@ class DirEntry:
         return f"<DirEntry {self.name!r}>"
 
     def is_dir(self, *, follow_symlinks=True):
-        return modes.S_ISDIR(self._mode())
+        return modes.S_ISDIR(self.stat(follow_symlinks=follow_symlinks).st_mode)
 
     def is_file(self, *, follow_symlinks=True):
-        return modes.S_ISREG(self._mode())
+        return modes.S_ISREG(self.stat(follow_symlinks=follow_symlinks).st_mode)
 
     def is_symlink(self):
-        return False
+        return link_target(self.path) is not None
 
     def is_junction(self):
         return False
@@ -129,10 +157,7 @@ class DirEntry:
         return self.stat().st_ino
 
     def stat(self, *, follow_symlinks=True):
-        return status(self._node)
-
-    def _mode(self):
-        return self.stat().st_mode
+        return status(self._node) if follow_symlinks or not self.is_symlink() else _link_result(self.path)
 
 
 class _Scan:

@@ -52,6 +52,8 @@ class State:
     last_refusal = (None, None)  # The path of the host that was refused last, and the reason.
     home = None  # The home directory of the host, for paths that begin with ~/.
     fetched = {}  # Files of the host by path, until the end of the run.
+    links = {}  # The targets of links of the host in the folders that the program has listed in this run, by path.
+    saved = set()  # Paths of the files of the host that the program has written in this run.
     on_refusal = staticmethod(lambda words: None)
 
 

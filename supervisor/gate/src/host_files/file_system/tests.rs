@@ -50,23 +50,30 @@ fn a_link_in_the_path_is_not_followed() {
     assert!(open_file(&root.join("d/a"), 9, &none()).is_ok());
     assert!(matches!(open_file(&root.join("l/a"), 9, &none()), Err(FileError::Changed)));
     assert!(matches!(stat(&root.join("l/a"), &none()), Err(FileError::Changed)));
-    assert!(matches!(list(&root.join("l"), 9, &none(), |_, _| true), Err(FileError::Changed)));
+    assert!(matches!(list(&root.join("l"), 9, &none(), |_, _| true, |_| None), Err(FileError::Changed)));
     assert!(matches!(NewFile::create(&root.join("l/b"), None, &none()), Err(FileError::Changed)));
     assert!(matches!(NewFile::create(&root.join("l"), None, &none()), Err(FileError::NotRegular)));
 }
 
 #[test]
-fn a_folder_is_listed_without_links_and_up_to_a_limit() {
+fn a_folder_is_listed_with_the_links_that_may_be_followed_and_up_to_a_limit() {
     let (_folder, root) = folder();
     for name in ["b", "a", "c"] {
         std::fs::write(root.join(name), name).expect("a file");
     }
     symlink("a", root.join("l")).expect("a link");
-    let names = |most| {
-        let (entries, is_cut) = list(&root, most, &none(), |name, _| name != "c").expect("a list");
-        (entries.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), is_cut)
+    symlink("b", root.join("m")).expect("a link");
+    let follow = |name: &str| {
+        let facts = stat(&root.join("a"), &none()).expect("facts");
+        (name == "l").then(|| ("/target".to_owned(), facts))
     };
-    assert_eq!(names(9), (vec!["a".to_owned(), "b".to_owned()], false));
+    let names = |most| {
+        let (entries, is_cut) = list(&root, most, &none(), |name, _| name != "c", follow).expect("a list");
+        (entries.into_iter().map(|entry| (entry.name, entry.target)).collect::<Vec<_>>(), is_cut)
+    };
+    let target = Some("/target".to_owned());
+    let all = vec![("a".to_owned(), None), ("b".to_owned(), None), ("l".to_owned(), target)];
+    assert_eq!(names(9), (all, false));
     assert!(names(1).1);
     let facts = stat(&root.join("a"), &none()).expect("facts");
     assert_eq!((facts.is_folder, facts.bytes), (false, 1));

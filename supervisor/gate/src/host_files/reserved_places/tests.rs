@@ -112,11 +112,11 @@ fn own_files_are_neither_listed_nor_described() {
     let (_folder, root) = files();
     std::fs::hard_link(root.join("data/config.toml"), root.join("data/linked")).expect("a link");
     let places = places(&root);
-    let (entries, _) = list(&root.join("data"), 99, &places, |_, _| true).expect("a list");
-    assert_eq!(entries.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), ["a.csv", "free"]);
+    let (entries, _) = list(&root.join("data"), 99, &places, |_, _| true, |_| None).expect("a list");
+    assert_eq!(entries.into_iter().map(|entry| entry.name).collect::<Vec<_>>(), ["a.csv", "free"]);
     for name in ["data/audit", "data/audit/day", "data/config.toml", "data/linked"] {
         assert!(matches!(stat(&root.join(name), &places), Err(FileError::Reserved)), "{name}");
-        let listed = list(&root.join(name), 99, &places, |_, _| true);
+        let listed = list(&root.join(name), 99, &places, |_, _| true, |_| None);
         assert!(matches!(listed, Err(FileError::Reserved | FileError::NotFolder)), "{name}");
     }
     assert!(stat(&root.join("data/a.csv"), &places).is_ok());
