@@ -299,7 +299,11 @@
     if (optionsOf(options).throwIfNoEntry === false && !isThere(path)) return undefined;
     return new Stats(status(path, "stat"));
   };
-  const access = (path) => void status(path, "access");
+  const access = (path, mode = 0) => {
+    status(path, "access");
+    const place = locate(path, "access");
+    if (mode & constants.W_OK && place.isHost && !realm.filesHost?.maySave(place.path)) throw refused(place, "access");
+  };
   const truncate = (path, length = 0) => {
     const place = locate(path, "open");
     if (place.isHost) throw refused(place, "open");

@@ -131,6 +131,14 @@ def may_save(path):
     return State.host is not None and State.host.may_save(path)
 
 
+def keeps_attributes(path):
+    """Whether a file or folder of the host exists that the program may write. The host keeps its mode and its times.
+
+    A file that the program has written exists, also if the program may not ask for it.
+    """
+    return may_save(path) and (path in State.saved or status(path) is not None)
+
+
 def save(path, data):
     """Writes a file of the host, which replaces the fetched one."""
     fetched = State.fetched.pop(path, None)
@@ -138,6 +146,7 @@ def save(path, data):
         fetched.linked = False
         fetched.release()
     State.host.save(path, data)
+    State.saved.add(path)
 
 
 def existing_file(place, given):

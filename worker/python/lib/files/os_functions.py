@@ -12,6 +12,8 @@ from lockhouse_files_store import State, failure
 from lockhouse_files_status import existing, link_target, listdir, lstat, readable, require_no_descriptor, scandir, stat
 from lockhouse_streams import PREFIX
 
+HOST_DIRECTORY = (f"{PREFIX}: a folder of the host cannot be the working directory; use whole paths, as from os.path.join(folder, name), "
+                  "instead")
 LINKS = f"{PREFIX}: files in memory have no links, owners and attributes; copy the file instead"
 
 _original = {name: getattr(os, name) for name in ("truncate", "chmod", "utime", "chdir", "makedirs")}
@@ -22,8 +24,14 @@ def access(path, mode, *, dir_fd=None, effective_ids=False, follow_symlinks=True
     """Whether a file exists and may be used so."""
     require_no_descriptor(dir_fd)
     place = store.locate(path) if not isinstance(path, int) else None
-    if place is not None and place.node is None and host.status(place.path) is None:
-        return False
+    if place is not None and place.node is None:
+        try:
+            is_known = host.status(place.path) is not None
+        except OSError:
+            return False
+        if not is_known:
+            # Of a path that may be written but not read, nothing is known; but writing is what the caller asks about.
+            return mode == os.W_OK and place.is_host and host.may_save(place.path) and store.reason(place.path) is not None
     found = stat(path)
     wanted = (0o444 if mode & os.R_OK else 0) | (0o222 if mode & os.W_OK else 0) | (0o111 if mode & os.X_OK else 0)
     return all(found.st_mode & wanted & digit for digit in (0o444, 0o222, 0o111) if wanted & digit)
@@ -169,22 +177,41 @@ def truncate(path, length):
         node.resize(length)
 
 
+def _is_kept_by_host(path):
+    """Whether a path is of a file of the host that the program may write. shutil.copy and others set the mode and the times
+    of each file that they have written; this has no effect there, and is no error.
+    """
+    place = store.locate(path)
+    if not place.is_host or not host.may_save(place.path):
+        return False
+    if host.keeps_attributes(place.path):
+        return True
+    raise store.absence(path)
+
+
 def chmod(path, mode, *, dir_fd=None, follow_symlinks=True):
-    """Sets the permission bits of a file. They are kept, but not enforced: all files are the program's own."""
+    """Sets the permission bits of a file. They are kept, but not enforced: all files are the program's own.
+
+    Without effect for files of the host that the program may write.
+    """
     if isinstance(path, int):
         return _original["chmod"](path, mode)
     require_no_descriptor(dir_fd)
+    if _is_kept_by_host(path):
+        return
     node = existing(path)
     node.mode = modes.S_IFMT(node.mode) | mode & 0o7777
 
 
 def utime(path, times=None, *, ns=None, dir_fd=None, follow_symlinks=True):
-    """Sets the times of a file."""
+    """Sets the times of a file. Without effect for files of the host that the program may write."""
     if isinstance(path, int):
         return _original["utime"](path, times) if ns is None else _original["utime"](path, ns=ns)
     require_no_descriptor(dir_fd)
     if times is not None and ns is not None:
         raise ValueError("utime: you may specify either 'times' or 'ns' but not both")
+    if _is_kept_by_host(path):
+        return
     node = existing(path)
     if times is not None:
         ns = [int(seconds * 1_000_000_000) for seconds in times]
@@ -205,13 +232,15 @@ def chdir(path):
     """Changes the working directory."""
     if isinstance(path, int):
         return _original["chdir"](path)
-    if not isinstance(existing(path), Directory):
+    if store.is_host_path(path) and modes.S_ISDIR(readable(path).st_mode):
+        raise PermissionError(errno.EACCES, HOST_DIRECTORY, os.fspath(path))
+    if store.is_host_path(path) or not isinstance(existing(path), Directory):
         raise failure(errno.ENOTDIR, path)
     State.directory = store.locate(path).path
 
 
 def readlink(path, *, dir_fd=None):
-    """Raises the error for a path that is no link."""
+    """The target of a link of the host in a folder that the program has listed. Other paths are no links."""
     require_no_descriptor(dir_fd)
     target = link_target(path)
     if target is not None:
@@ -222,8 +251,11 @@ def readlink(path, *, dir_fd=None):
 
 def listxattr(path=None, *, follow_symlinks=True):
     """Attributes of a file: none."""
-    if not isinstance(path, int):
-        existing("." if path is None else path)
+    if path is None or isinstance(path, int):
+        return []
+    # shutil.copy2 asks for each file, after its status: another call of the server `files` would say nothing new.
+    if not store.is_host_path(path) or store.reason(path) is not None:
+        readable(path)
     return []
 
 

@@ -78,6 +78,8 @@ def _link_result(path):
 def _host_result(path, known):
     is_directory, size, seconds = known
     mode = modes.S_IFDIR | 0o555 if is_directory else modes.S_IFREG | 0o444
+    if host.may_save(path):
+        mode |= 0o200
     return _result(mode, hash(path) & 0x7FFFFFFF, size, int(seconds * 1e9), int(seconds * 1e9))
 
 
