@@ -16,6 +16,8 @@ from lockhouse_hints_syntax import hint_for_syntax
 
 _DATABASE = (f"{PREFIX}: SQLite itself opens no files of the host and none in memory: open each database with "
              "sqlite3.connect(path), without ATTACH")
+_READ_DATABASE = (f"{PREFIX}: SQLite works on a copy of a database of the host, and cannot change it there; copy it to /tmp with shutil.copy, "
+                  "change the copy, close the connection, and copy it back instead")
 _LOCALES = f"{PREFIX}: the C locale is the only one; format with f-strings instead"
 _THREADS = (f"{PREFIX}: threads are limited to some 200, and their stacks count as memory; use fewer, as with "
             "ThreadPoolExecutor(32), or asyncio instead")
@@ -25,6 +27,7 @@ _LIMITS = f"{PREFIX}: limits are set under [limits] in the configuration; use le
 # Errors whose message does not mention the sandbox: class, part of the message, explanation.
 _UNCLEAR_ERRORS = (
     ("OperationalError", "unable to open database", _DATABASE),
+    ("OperationalError", "attempt to write a readonly database", _READ_DATABASE),
     ("RuntimeError", "Could not determine home directory", ENVIRONMENT),
     ("RuntimeError", "can't start new thread", _THREADS),
     ("NameError", "name '__file__' is not defined", FILES),

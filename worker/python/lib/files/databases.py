@@ -22,6 +22,8 @@ except ImportError:  # Some distributions have it in a package of its own.
 
 _OLD_PYTHON = (f"{PREFIX}: a database in a file needs Python 3.11 and SQLite 3.36, because SQLite opens no file here and its content "
                "must be loaded by deserialize(); use sqlite3.connect(':memory:') instead")
+_HOST_PLACE = (f"{PREFIX}: SQLite works on a copy of a database of the host, and cannot make or change one there; make it in /tmp, "
+               "close the connection, and copy it with shutil.copy instead")
 _OPEN_TRANSACTION = "a transaction of the database is open: call commit() or close() before the file is read"
 _WRITE_AHEAD = slice(18, 20)  # The bytes of a database that say whether it needs a second file, which memory has not.
 _URI_POSITION = 6
@@ -118,7 +120,8 @@ def _file_at(path, access):
             place = store.locate(path)
         file = host.existing_file(place, path)
     except OSError as error:
-        raise sqlite3.OperationalError(f"unable to open database file: {error}") from None
+        advice = f"; {_HOST_PLACE}" if place.is_host and host.may_save(place.path) else ""
+        raise sqlite3.OperationalError(f"unable to open database file: {error}{advice}") from None
     if not isinstance(file, File):
         raise sqlite3.OperationalError("unable to open database file")
     return file, place.node is not None
