@@ -7,6 +7,8 @@ mod causes;
 mod folders;
 mod given_files;
 mod large_files;
+mod links_and_errors;
+mod operations;
 mod own_files;
 mod principals;
 mod reading;
