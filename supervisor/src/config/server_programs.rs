@@ -10,13 +10,28 @@ use lockhouse_upstream::{Endpoint, ServerCommand, ServerDefinition, program_file
 /// Endings of names that an interpreter adds to that of a script, or looks for.
 const SCRIPTS: [&str; 9] = ["cjs", "js", "json", "mjs", "mts", "py", "sh", "ts", "tsx"];
 /// Endings of the names of files that are data. Other files in arguments may be scripts.
-const DATA: [&str; 20] = [
+const DATA: [&str; 19] = [
     "csv", "db", "db3", "duckdb", "gif", "gz", "jpeg", "jpg", "jsonl", "log", "md", "parquet", "pdf", "png",
-    "sqlite", "sqlite3", "tsv", "txt", "xlsx", "zip",
+    "sqlite", "sqlite3", "tsv", "txt", "xlsx",
 ];
 /// Files of a folder that an interpreter runs, or that say which one it runs, if it gets the folder.
-const OF_FOLDERS: [&str; 7] =
-    ["__main__.py", "index.cjs", "index.js", "index.mjs", "index.ts", "package.json", "pyproject.toml"];
+const OF_FOLDERS: [&str; 9] = [
+    "__main__.py",
+    "index.cjs",
+    "index.js",
+    "index.mjs",
+    "index.ts",
+    "package.json",
+    "pyproject.toml",
+    // Python imports these two from each folder of PYTHONPATH before the script runs.
+    "sitecustomize.py",
+    "usercustomize.py",
+];
+/// Programs that run the file that is their first argument, whatever its name.
+const INTERPRETERS: [&str; 16] = [
+    "bash", "bun", "dash", "deno", "fish", "ksh", "lua", "node", "nodejs", "perl", "php", "pypy", "python",
+    "ruby", "sh", "zsh",
+];
 
 /// Returns the program of a server, its interpreters, and the files in its arguments and variables that may be scripts,
 /// also those that do not exist yet. Modules that these import are not known.
@@ -35,13 +50,14 @@ fn scripts(command: &ServerCommand) -> BTreeSet<PathBuf> {
     let words: BTreeSet<&str> = texts.flat_map(|text| words(text)).collect();
     let folders: Vec<PathBuf> =
         words.iter().map(|word| own.join(word)).filter(|path| path.is_dir()).collect();
+    let interpreted = interpreted(command);
     let mut found = BTreeSet::new();
     for base in std::iter::once(&own).chain(&folders) {
         for word in &words {
             let path = base.join(word);
             if path.is_dir() {
                 found.extend(OF_FOLDERS.map(|name| path.join(name)));
-            } else if is_script(word, &path) {
+            } else if is_script(word, &path) || interpreted.contains(word) {
                 found.insert(path.clone());
                 found.extend(SCRIPTS.map(|ending| with_ending(&path, ending)));
             }
@@ -56,11 +72,39 @@ fn scripts(command: &ServerCommand) -> BTreeSet<PathBuf> {
 
 /// Returns the parts of an argument or variable that may be paths: values of options, and words of command lines.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    let separates = |letter: char| letter.is_whitespace() || "'\"`;&|()<>=,".contains(letter);
+    let separates = |letter: char| letter.is_whitespace() || "'\"`;&|()<>=,:".contains(letter);
     let whole = text.split_once('=').map_or(text, |(_, value)| value);
     let parts = text.split(separates);
     let paths = std::iter::once(whole).chain(parts).map(|part| part.strip_prefix("file://").unwrap_or(part));
     paths.filter(|part| !part.is_empty() && !part.starts_with('-'))
+}
+
+/// Returns the words after the name of an interpreter, up to the first one that may be a file: it is the script, also if its
+/// ending is that of data.
+fn interpreted(command: &ServerCommand) -> BTreeSet<&str> {
+    let separates = |letter: char| letter.is_whitespace() || "'\"`;&|()<>".contains(letter);
+    let words = std::iter::once(&command.program).chain(&command.arguments);
+    let words: Vec<&str> =
+        words.flat_map(|text| text.split(separates)).filter(|word| !word.is_empty()).collect();
+    let is_interpreter = |word: &str| {
+        let name = word.rsplit('/').next().unwrap_or_default();
+        INTERPRETERS.contains(
+            &name.trim_end_matches(|letter: char| letter.is_ascii_digit() || ".tdw-".contains(letter)),
+        ) || INTERPRETERS.contains(&name)
+    };
+    let mut found = BTreeSet::new();
+    for (at, _) in words.iter().enumerate().filter(|(_, word)| is_interpreter(word)) {
+        for word in &words[at + 1..] {
+            if ["-c", "-e", "-m"].contains(word) {
+                break;
+            }
+            found.extend(Some(*word).filter(|word| !word.starts_with('-')));
+            if !word.starts_with('-') && word.contains(['/', '.']) {
+                break;
+            }
+        }
+    }
+    found
 }
 
 /// Returns the modules that Python runs (`-m`).
@@ -132,7 +176,14 @@ mod tests {
             (vec![format!("--import=file://{folder}/pre.mjs")], None, "pre.mjs", true),
             (vec!["-m".into(), "mod.sub".into()], Some(directory.path().into()), "mod/sub.py", true),
             (vec!["-m".into(), "mod".into()], Some(directory.path().into()), "mod/__main__.py", true),
-            (vec![of("data.db")], None, "data.db", false),
+            (vec![of("app.zip")], None, "app.zip", true),
+            (vec![of("run.txt")], None, "run.txt", true),
+            (vec!["-c".into(), format!("python3.12 -X utf8 {folder}/run.txt")], None, "run.txt", true),
+            (vec!["-cp".into(), format!("/a.jar:{folder}/b.jar")], None, "b.jar", true),
+            (vec![format!("-javaagent:{folder}/agent.jar")], None, "agent.jar", true),
+            (vec![folder.clone()], None, "sitecustomize.py", true),
+            (vec![of("server.py"), of("data.db")], None, "data.db", false),
+            (vec!["-c".into(), format!("serve {folder}/run.txt")], None, "run.txt", false),
             (vec![folder.clone()], None, "notes.txt", false),
             (vec!["-y".into(), "server-name".into()], None, "server-name", false),
         ] {

@@ -1,5 +1,6 @@
 //! Programs that run code of the directory in which they start. Package runners such as `npx` obey settings (`.npmrc`) and
-//! run programs (`node_modules/.bin`) of it, and of those above it; `python -m` and `uv run` take modules and projects from
+//! run programs (`node_modules/.bin`) of it, and of those above it; `bun`, `deno` and `tsx` obey its `bunfig.toml`, `deno.json` and
+//! `tsconfig.json`; `python -m` and `uv run` take modules and projects from
 //! it. That directory is the one of the AI client, and may hold files of strangers, such as a repository that somebody
 //! looks at.
 
@@ -11,10 +12,10 @@ use super::definition::ServerCommand;
 
 /// The programs that run code of the current directory, each with the arguments with which it does; none if it always
 /// does. `uvx` is not among them: it ignores the settings of the current directory.
-const RUNNERS: [(&str, &[&str]); 15] = [
-    ("bun", &["x"]),
+const RUNNERS: [(&str, &[&str]); 16] = [
+    ("bun", &[]),
     ("bunx", &[]),
-    ("deno", &["run"]),
+    ("deno", &[]),
     ("npm", &["exec", "x"]),
     ("npm-cli.js", &["exec", "x"]),
     ("npx", &[]),
@@ -24,6 +25,7 @@ const RUNNERS: [(&str, &[&str]); 15] = [
     ("pnpm", &["dlx"]),
     ("pnpx", &[]),
     ("pnx", &[]),
+    ("tsx", &[]),
     ("uv", &["run"]),
     ("yarn", &["dlx"]),
     ("yarnpkg", &["dlx"]),
@@ -134,6 +136,9 @@ mod tests {
         ("pipx", &["run", "x"]),
         ("pnpm", &["--package=a", "dlx", "b"]),
         ("deno", &["run", "-A", "npm:x"]),
+        ("deno", &["-A", "npm:x"]),
+        ("bun", &["/opt/server.ts"]),
+        ("tsx", &["/opt/server.ts"]),
         ("sh", &["-c", "npx -y x"]),
         ("env", &["A=b", "/usr/bin/npm", "exec", "x"]),
         ("timeout", &["60", "npx", "-y", "x"]),

@@ -11,8 +11,10 @@ use url::Url;
 use super::address::{is_same_host, may_reach};
 use super::identity::{Identity, ServerMatcher};
 
-/// Prefixes of package names, each of which names a registry.
-const REGISTRIES: [&str; 3] = ["jsr:", "npm:", "pypi:"];
+/// Endings of the files of packages, whose names have a version.
+const PACKAGE_FILES: [&str; 4] = [".tar.gz", ".tgz", ".whl", ".zip"];
+/// The maximum number of options in one word before a value that is compared.
+const ATTACHED_MAX: usize = 16;
 /// The beginning of variables that are settings of npm.
 const NPM: &str = "npm_config_";
 
@@ -69,23 +71,28 @@ fn may_be_program(denied: &Path, identity: &Identity) -> bool {
 /// counts in every version, from every registry, under another name (`x@npm:NAME`), and in an address; `--name=value`
 /// counts as both `--name` and `value`.
 fn has_argument(command: &ServerCommand, denied: &str) -> bool {
-    let denied_package = package(denied);
-    let is_denied = |part: &str| {
-        part == denied
-            || !denied_package.is_empty() && packages(part).any(|package| package == denied_package)
+    let denied_parts = if denied.starts_with('-') { Vec::new() } else { packages(denied) };
+    let is_denied = |text: &str| {
+        text == denied
+            || !denied_parts.is_empty()
+                && packages(text).windows(denied_parts.len()).any(|found| found == denied_parts)
     };
     let is_it = |word: &str| {
         let parts = word.split_once('=').filter(|_| word.starts_with('-'));
-        // An option of one letter may have its value in the same word, such as `-wNAME` of uvx.
-        let attached =
-            word.strip_prefix('-').and_then(|rest| rest.get(1..)).filter(|_| !word.starts_with("--"));
+        // Options of one letter may be in one word, with the value of the last one, such as `-qwNAME` of uvx.
+        let options = word.strip_prefix('-').filter(|options| !options.starts_with('-')).unwrap_or_default();
+        let mut attached =
+            options.char_indices().skip(1).take(ATTACHED_MAX).map(|(start, _)| &options[start..]);
         is_denied(word)
             || parts.is_some_and(|(name, value)| is_denied(name) || is_denied(value))
-            || attached.is_some_and(is_denied)
+            || attached.any(is_denied)
     };
     // Variables are arguments too: `npm_config_package`.
     let mut texts = command.arguments.iter().chain(command.environment.values());
-    texts.any(|text| is_it(text) || shell_words(text).any(is_it))
+    texts.any(|text| {
+        let joined = without_quotes(text);
+        is_it(text) || shell_words(text).chain(shell_words(&joined)).any(is_it)
+    })
 }
 
 /// Whether a server sets this variable: in its `env`, or in an argument such as `NAME=value` of `env` or `-eNAME=value`.
@@ -101,7 +108,10 @@ fn sets_variable(command: &ServerCommand, name: &str) -> bool {
         })
     };
     command.environment.keys().any(|found| is_name(found))
-        || command.arguments.iter().any(|argument| shell_words(argument).any(sets))
+        || command.arguments.iter().any(|argument| {
+            let joined = without_quotes(argument);
+            shell_words(argument).chain(shell_words(&joined)).any(sets)
+        })
 }
 
 fn is_of_npm(name: &str) -> bool {
@@ -114,24 +124,20 @@ fn shell_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(separates).filter(|word| !word.is_empty())
 }
 
-/// Returns the names of the packages that a text may mean: as it is, what follows a registry in it, and each part of an
-/// address.
-fn packages(text: &str) -> impl Iterator<Item = String> {
-    let of_registry = REGISTRIES.iter().filter_map(move |registry| Some(text.split_once(registry)?.1));
-    let plain = std::iter::once(text).chain(of_registry.map(|name| name.trim_start_matches('/')));
-    plain.map(package).chain(packages_of_address(text))
+/// Returns a command line without the quotes in its words, such as that of `LD_PRE""LOAD`.
+fn without_quotes(text: &str) -> String {
+    text.replace(['"', '\'', '\\'], "")
 }
 
-/// Returns the names of packages that an address may have in its path: each part, and a scope with the part after it.
-fn packages_of_address(text: &str) -> Vec<String> {
-    if !text.contains("://") {
-        return Vec::new();
-    }
+/// Returns the names of packages that a text may mean, in its order: the parts of a name with a registry, a scope or an
+/// owner, and those of an address. A path is no package.
+fn packages(text: &str) -> Vec<String> {
     let decoded = percent_decoded(text);
-    let parts: Vec<&str> = decoded.split(['/', '#', '?']).collect();
-    let scoped = parts.windows(2).filter(|pair| pair[0].starts_with('@'));
-    let scoped = scoped.map(|pair| package(&pair.join("/")));
-    parts.iter().map(|part| package(part)).chain(scoped).collect()
+    let separates: &[char] = match text.starts_with(['/', '.', '~']) {
+        true => &[],
+        false => &['/', '\\', ':', '#', '?'],
+    };
+    decoded.split(separates).map(package).filter(|package| !package.is_empty()).collect()
 }
 
 /// Returns the name of a package without what differs between spellings: the version, extras, the case, and runs of `-`,
@@ -140,9 +146,19 @@ fn package(text: &str) -> String {
     // The first `@` of an npm package is that of its scope.
     let (scope, name) = if let Some(scoped) = text.strip_prefix('@') { ("@", scoped) } else { ("", text) };
     let name = name.split(['@', '=', '<', '>', '~', '!', '[', ';']).next().unwrap_or_default();
-    let name = name.strip_suffix(".git").unwrap_or(name).to_ascii_lowercase();
+    let name = name.to_ascii_lowercase();
+    let name = without_version(name.strip_suffix(".git").unwrap_or(&name));
     let words: Vec<&str> = name.split(['-', '_', '.']).filter(|word| !word.is_empty()).collect();
     if words.is_empty() { String::new() } else { format!("{scope}{}", words.join("-")) }
+}
+
+/// Returns the name of a package without what follows it in the name of its file: `x` of `x-1.0-py3-none-any.whl`.
+fn without_version(name: &str) -> &str {
+    if !PACKAGE_FILES.iter().any(|ending| name.ends_with(ending)) {
+        return name;
+    }
+    let is_version = |at: &usize| name[at + 1..].starts_with(|letter: char| letter.is_ascii_digit());
+    name.match_indices('-').map(|(at, _)| at).find(is_version).map_or(name, |at| &name[..at])
 }
 
 /// Whether a server runs in this directory. Without `cwd`, it runs in the current one.
@@ -193,6 +209,22 @@ mod tests {
             (&["--package=https://registry.npmjs.org/evil%2Dmcp/-/evil%2Dmcp-1.tgz"], "evil-mcp", true),
             (&["https://registry.npmjs.org/@evil%2Fmcp/-/mcp-1.0.tgz"], "@evil/mcp", true),
             (&["-wevil-mcp"], "evil-mcp", true),
+            (&["-qwevil-mcp", "safe"], "evil-mcp", true),
+            (&["x@NPM:evil-mcp@1"], "evil-mcp", true),
+            (&["https:registry.npmjs.org/evil-mcp/-/evil-mcp-1.0.tgz"], "evil-mcp", true),
+            (&[r"https:\\registry.npmjs.org\evil-mcp\-\evil-mcp-1.0.tgz"], "evil-mcp", true),
+            (&["-A", "npm:evil-mcp/server"], "evil-mcp", true),
+            (&["jsr:@evil/mcp/mod.ts"], "@evil/mcp", true),
+            (&["https://files.pythonhosted.org/a/b/evil_mcp-1.0-py3-none-any.whl"], "evil-mcp", true),
+            (&["github:x/evil-mcp"], "evil-mcp", true),
+            (&["x/evil-mcp"], "evil-mcp", true),
+            (&["git@github.com:x/evil-mcp.git"], "evil-mcp", true),
+            (&["run", "mcp/evil:latest"], "mcp/evil", true),
+            (&["run", "docker.io/mcp/evil@sha256:0"], "mcp/evil", true),
+            (&["-c", "npx evil\"-\"mcp"], "evil-mcp", true),
+            (&["run", "other/evil"], "mcp/evil", false),
+            (&["/srv/write/x"], "write", false),
+            (&["x/y"], "-y", false),
             (&["-y", "evil-mcp-2"], "evil-mcp", false),
             (&["-y", "@other/mcp"], "@evil/mcp", false),
             (&["-y", "mcp"], "@evil/mcp", false),
@@ -212,6 +244,8 @@ mod tests {
             (&["run", "--env=LD_PRELOAD=/x.so"], true),
             (&["run", "-eLD_PRELOAD=/x.so"], true),
             (&["-c", "LD_PRELOAD+=/x.so node"], true),
+            (&["-c", "export \"LD_PRELOAD\"=/x.so"], true),
+            (&["-S", "LD_PRE\"\"LOAD=/x.so node"], true),
             (&["LD_PRELOAD", "XLD_PRELOAD=/x.so"], false),
         ] {
             assert_eq!(sets_variable(&command(arguments), "LD_PRELOAD"), expected, "{arguments:?}");

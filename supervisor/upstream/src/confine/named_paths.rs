@@ -227,7 +227,7 @@ fn has_extension(path: &Path, extensions: &[&str]) -> bool {
 }
 
 /// Whether a path leads through a symbolic link in a directory that this user can change.
-fn leads_through_own_link(path: &Path) -> bool {
+pub(super) fn leads_through_own_link(path: &Path) -> bool {
     path.ancestors().any(|part| {
         let is_link = std::fs::symlink_metadata(part).is_ok_and(|metadata| metadata.is_symlink());
         is_link && part.parent().is_none_or(is_changeable)

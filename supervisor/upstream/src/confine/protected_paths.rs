@@ -9,7 +9,7 @@ use lockhouse_base::directories;
 use lockhouse_base::own_places::OwnPlaces;
 
 /// The places, relative to the home directory.
-const BELOW_HOME: [&str; 60] = [
+const BELOW_HOME: [&str; 69] = [
     // Keys, passwords and keyrings.
     ".ssh",
     ".gnupg",
@@ -69,8 +69,17 @@ const BELOW_HOME: [&str; 60] = [
     // What a shell or a login runs, and records.
     ".bashrc",
     ".bash_history",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
     ".profile",
+    ".zlogin",
+    ".zlogout",
+    ".zprofile",
+    ".zshenv",
     ".zshrc",
+    ".config/environment.d",
+    ".config/fish",
     ".config/systemd",
     ".config/autostart",
     ".local/bin",

@@ -1,7 +1,7 @@
 //! Finds out whether a sandboxed upstream server was refused an access, from what the server says: the kernel does not
 //! tell. The texts are the server's, and so prove nothing.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,6 +9,7 @@ use lockhouse_base::own_places::OwnPlaces;
 use lockhouse_protocol::ServerName;
 use serde_json::json;
 
+use super::named_paths::leads_through_own_link;
 use super::protected_paths::{Place, ProtectedPaths};
 use crate::definition::{Confinement, Endpoint, Network, ServerDefinition};
 
@@ -90,28 +91,28 @@ impl RefusalNotice {
              user namespaces, as for the sandbox of a browser",
             self.origin
         );
-        match refused_path(text)
-            .map(Path::new)
-            .and_then(Path::parent)
-            .filter(|folder| *folder != Path::new("/"))
-        {
-            Some(folder) if !self.is_grantable(folder) => format!(
-                "{general}. What it says that it was refused is in a folder that also holds keys, settings or files of other \
-                 programs: give it a folder of its own"
-            ),
-            Some(folder) => format!(
+        let refused = refused_path(text).map(Path::new).and_then(Path::parent);
+        match refused.map(|folder| self.grantable(folder)) {
+            Some(Some(folder)) => format!(
                 "{general}. If it may change what it says that it was refused, the key is {}",
-                sandbox_key(&self.confinement, folder)
+                sandbox_key(&self.confinement, &folder)
+            ),
+            Some(None) => format!(
+                "{general}. Grant no folder that also holds keys, settings or files of other programs: give the server one of its own"
             ),
             None => general,
         }
     }
 
-    /// Whether a server may be granted changes of the folder: no protected place is in it or above it.
-    fn is_grantable(&self, folder: &Path) -> bool {
-        let resolved = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let home = std::env::home_dir().map(|home| resolved(&home));
-        ProtectedPaths::new(home.as_deref(), &self.own).place_to_change(&resolved(folder)) == Place::Elsewhere
+    /// Returns the folder without links if a server may be granted changes of it: it exists, and no protected place is in it
+    /// or above it. The server names the folder, and may have made a link in it that leads elsewhere later.
+    fn grantable(&self, folder: &Path) -> Option<PathBuf> {
+        let goes_up = folder.components().any(|part| part == Component::ParentDir);
+        let resolved =
+            std::fs::canonicalize(folder).ok().filter(|_| !goes_up && !leads_through_own_link(folder))?;
+        let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
+        let place = ProtectedPaths::new(home.as_deref(), &self.own).place_to_change(&resolved);
+        (place == Place::Elsewhere).then_some(resolved)
     }
 
     /// Returns the advice for submitted code and the model, who cannot change the setting.
@@ -200,13 +201,20 @@ mod tests {
             );
             notice.expect("a sandbox").advice(text)
         };
-        let refused = "EACCES: permission denied, rename '/srv/data/x.tmp'";
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = directory.path().canonicalize().expect("a path").join("data");
+        std::fs::create_dir(&data).expect("a folder");
+        std::os::unix::fs::symlink("/usr", data.join("link")).expect("a link");
+        let data = data.display().to_string();
+        let refused = &*format!("EACCES: permission denied, rename '{data}/x.tmp'");
+        let of_its_own = "give the server one of its own".to_owned();
+        let general = "as for the sandbox of a browser".to_owned();
         let profile = Confinement::with_profile(ConfinementProfile::Default);
         for (confinement, text, expected) in [
             (
                 profile.clone(),
                 refused,
-                r#"the key is sandbox = { profile = "default", write = ["/srv/data"] }"#,
+                format!(r#"the key is sandbox = {{ profile = "default", write = ["{data}"] }}"#),
             ),
             (
                 Confinement {
@@ -217,20 +225,22 @@ mod tests {
                     user_namespaces: true,
                 },
                 refused,
-                r#"the key is sandbox = { read = ["/a b"], write = ["/c", "/srv/data"], network = true, user_namespaces = true }"#,
+                format!(
+                    r#"the key is sandbox = {{ read = ["/a b"], write = ["/c", "{data}"], network = true, user_namespaces = true }}"#
+                ),
             ),
-            (profile.clone(), "EACCES: permission denied, open '/x'", "as for the sandbox of a browser"),
-            (profile.clone(), "EACCES: permission denied, open '/var/lib/x'", "give it a folder of its own"),
-            (
-                profile.clone(),
-                "EACCES: permission denied, open '/etc/lockhouse/x'",
-                "give it a folder of its own",
-            ),
-            (profile, "no such file", "as for the sandbox of a browser"),
+            (profile.clone(), "EACCES: permission denied, open '/x'", of_its_own.clone()),
+            (profile.clone(), "EACCES: permission denied, open '/var/lib/x'", of_its_own.clone()),
+            (profile.clone(), "EACCES: permission denied, open '/etc/lockhouse/x'", of_its_own.clone()),
+            // A path that the server can lead elsewhere after the grant.
+            (profile.clone(), &*format!("EACCES: '{data}/new/x'"), of_its_own.clone()),
+            (profile.clone(), &*format!("EACCES: '{data}/../data/x'"), of_its_own.clone()),
+            (profile.clone(), &*format!("EACCES: '{data}/link/share/x'"), of_its_own),
+            (profile, "no such file", general),
         ] {
             let advice = advice(confinement, text);
             assert!(advice.starts_with("it is confined by `sandbox` in config.toml:3: "), "{advice}");
-            assert!(advice.ends_with(expected), "{advice}");
+            assert!(advice.ends_with(&expected), "{advice}");
         }
     }
 }
