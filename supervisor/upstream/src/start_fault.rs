@@ -27,6 +27,13 @@ pub(super) fn explain(command: &ServerCommand, error: &io::Error) -> String {
     let reason = match error.kind() {
         io::ErrorKind::NotFound => missing(command),
         io::ErrorKind::PermissionDenied => refused(command),
+        _ if error.raw_os_error() == Some(nix::libc::ENOEXEC) => found(command).map(|file| {
+            format!(
+                "{} is no program of this machine: the first line of a script names its interpreter, as in \
+                 `#!/usr/bin/env python3`, and a binary must be one for this processor",
+                file.display()
+            )
+        }),
         _ => None,
     };
     format!("cannot start {:?}: {}", command.program, reason.unwrap_or_else(|| error.to_string()))
@@ -109,6 +116,9 @@ mod tests {
         let good = script("good", "#!/bin/sh\n", 0o755);
         let command =
             |program: &str| ServerCommand { program: program.to_owned(), ..ServerCommand::default() };
+        let no_format = script("format", "\0", 0o755);
+        let explained = explain(&command(&no_format), &io::Error::from_raw_os_error(nix::libc::ENOEXEC));
+        assert!(explained.contains("the first line of a script names its interpreter"), "{explained}");
         assert_eq!(find_program(&command(&good)), Ok(PathBuf::from(&good)));
         let folder = folder.path().display().to_string();
         assert_eq!(find_program(&command(&folder)), Err(format!("{folder:?} is not an executable file")));
