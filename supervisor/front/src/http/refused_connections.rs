@@ -26,7 +26,7 @@ const REQUEST_BYTES_MAX: u64 = 64 * 1024;
 const CONNECTIONS_MAX: usize = 64;
 
 const ANSWER: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nRetry-After: 30\r\nConnection: close\r\n\
-                      Content-Length: 44\r\n\r\nLockhouse cannot start, and its log says why\n";
+                      Content-Length: 45\r\n\r\nLockhouse cannot start, and its log says why\n";
 
 /// The sockets that systemd passed, kept for a process that fails after it has begun to use them.
 pub struct SpareSockets(Vec<OwnedFd>);
