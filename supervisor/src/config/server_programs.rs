@@ -10,12 +10,12 @@ use lockhouse_upstream::{Endpoint, ServerCommand, ServerDefinition, program_file
 /// Endings of names that an interpreter adds to that of a script, or looks for.
 const SCRIPTS: [&str; 9] = ["cjs", "js", "json", "mjs", "mts", "py", "sh", "ts", "tsx"];
 /// Endings of the names of files that are data. Other files in arguments may be scripts.
-const DATA: [&str; 19] = [
-    "csv", "db", "db3", "duckdb", "gif", "gz", "jpeg", "jpg", "jsonl", "log", "md", "parquet", "pdf", "png",
+const DATA: [&str; 18] = [
+    "csv", "db", "db3", "duckdb", "gif", "jpeg", "jpg", "jsonl", "log", "md", "parquet", "pdf", "png",
     "sqlite", "sqlite3", "tsv", "txt", "xlsx",
 ];
 /// Files of a folder that an interpreter runs, or that say which one it runs, if it gets the folder.
-const OF_FOLDERS: [&str; 9] = [
+const OF_FOLDERS: [&str; 11] = [
     "__main__.py",
     "index.cjs",
     "index.js",
@@ -23,6 +23,8 @@ const OF_FOLDERS: [&str; 9] = [
     "index.ts",
     "package.json",
     "pyproject.toml",
+    "setup.cfg",
+    "setup.py",
     // Python imports these two from each folder of PYTHONPATH before the script runs.
     "sitecustomize.py",
     "usercustomize.py",
@@ -47,10 +49,13 @@ pub(super) fn server_programs(definition: &ServerDefinition) -> Vec<PathBuf> {
 fn scripts(command: &ServerCommand) -> BTreeSet<PathBuf> {
     let own = command.directory.clone().unwrap_or_default();
     let texts = command.arguments.iter().chain(command.environment.values());
-    let words: BTreeSet<&str> = texts.flat_map(|text| words(text)).collect();
+    let texts: Vec<String> = texts.map(|text| with_home(text)).collect();
+    let words: BTreeSet<&str> = texts.iter().flat_map(|text| words(text)).collect();
     let folders: Vec<PathBuf> =
         words.iter().map(|word| own.join(word)).filter(|path| path.is_dir()).collect();
-    let interpreted = interpreted(command);
+    let line: Vec<String> =
+        std::iter::once(&command.program).chain(&command.arguments).map(|text| with_home(text)).collect();
+    let interpreted = interpreted(&line);
     let mut found = BTreeSet::new();
     for base in std::iter::once(&own).chain(&folders) {
         for word in &words {
@@ -70,22 +75,41 @@ fn scripts(command: &ServerCommand) -> BTreeSet<PathBuf> {
     found
 }
 
+/// Replaces the home directory as shells do.
+fn with_home(text: &str) -> String {
+    let Some(home) = std::env::home_dir().and_then(|home| home.into_os_string().into_string().ok()) else {
+        return text.to_owned();
+    };
+    let text = text.replace("$HOME/", &format!("{home}/")).replace("${HOME}/", &format!("{home}/"));
+    let mut replaced = String::new();
+    for part in text.split_inclusive("~/") {
+        let before = part.strip_suffix("~/").unwrap_or(part);
+        let begins_word =
+            before.chars().next_back().is_none_or(|last| !last.is_alphanumeric() && last != '/');
+        let is_home = begins_word && before.len() < part.len();
+        replaced.push_str(before);
+        replaced.push_str(&if is_home { format!("{home}/") } else { part[before.len()..].to_owned() });
+    }
+    replaced
+}
+
 /// Returns the parts of an argument or variable that may be paths: values of options, and words of command lines.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let separates = |letter: char| letter.is_whitespace() || "'\"`;&|()<>=,:".contains(letter);
-    let whole = text.split_once('=').map_or(text, |(_, value)| value);
-    let parts = text.split(separates);
-    let paths = std::iter::once(whole).chain(parts).map(|part| part.strip_prefix("file://").unwrap_or(part));
+    let value = text.split_once('=').map(|(_, value)| value);
+    // A quoted path may have spaces in it.
+    let quoted = text.split(['\'', '"']);
+    let parts = text.split(separates).chain(quoted).chain(value);
+    let paths = std::iter::once(text).chain(parts).map(|part| part.strip_prefix("file://").unwrap_or(part));
     paths.filter(|part| !part.is_empty() && !part.starts_with('-'))
 }
 
 /// Returns the words after the name of an interpreter, up to the first one that may be a file: it is the script, also if its
 /// ending is that of data.
-fn interpreted(command: &ServerCommand) -> BTreeSet<&str> {
+fn interpreted(texts: &[String]) -> BTreeSet<&str> {
     let separates = |letter: char| letter.is_whitespace() || "'\"`;&|()<>".contains(letter);
-    let words = std::iter::once(&command.program).chain(&command.arguments);
     let words: Vec<&str> =
-        words.flat_map(|text| text.split(separates)).filter(|word| !word.is_empty()).collect();
+        texts.iter().flat_map(|text| text.split(separates)).filter(|word| !word.is_empty()).collect();
     let is_interpreter = |word: &str| {
         let name = word.rsplit('/').next().unwrap_or_default();
         INTERPRETERS.contains(
@@ -95,11 +119,13 @@ fn interpreted(command: &ServerCommand) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
     for (at, _) in words.iter().enumerate().filter(|(_, word)| is_interpreter(word)) {
         for word in &words[at + 1..] {
-            if ["-c", "-e", "-m"].contains(word) {
+            // What follows `-c`, `-lc` or `-mNAME` is no file. A package such as `npm:x` is none either.
+            let options = word.strip_prefix('-').filter(|options| !options.starts_with('-'));
+            if options.is_some_and(|options| options.contains(['c', 'e', 'm'])) {
                 break;
             }
             found.extend(Some(*word).filter(|word| !word.starts_with('-')));
-            if !word.starts_with('-') && word.contains(['/', '.']) {
+            if !word.starts_with('-') && word.contains(['/', '.', ':']) {
                 break;
             }
         }
@@ -182,6 +208,17 @@ mod tests {
             (vec!["-cp".into(), format!("/a.jar:{folder}/b.jar")], None, "b.jar", true),
             (vec![format!("-javaagent:{folder}/agent.jar")], None, "agent.jar", true),
             (vec![folder.clone()], None, "sitecustomize.py", true),
+            (vec![of("srv-1.0.tar.gz")], None, "srv-1.0.tar.gz", true),
+            (
+                vec!["-c".into(), format!("exec python3 '{folder}/my srv/run.py'")],
+                None,
+                "my srv/run.py",
+                true,
+            ),
+            (vec![of("eq=x.py")], None, "eq=x.py", true),
+            (vec!["-lc".into(), format!("uvx server --db {folder}/data.db")], None, "data.db", false),
+            (vec!["-c".into(), format!("deno -A npm:notes {folder}/data.db")], None, "data.db", false),
+            (vec!["-c".into(), format!("python3 -um server --db {folder}/data.db")], None, "data.db", false),
             (vec![of("server.py"), of("data.db")], None, "data.db", false),
             (vec!["-c".into(), format!("serve {folder}/run.txt")], None, "run.txt", false),
             (vec![folder.clone()], None, "notes.txt", false),

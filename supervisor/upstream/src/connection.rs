@@ -78,9 +78,9 @@ impl Connection {
         let (tools, known_catalogue) =
             PublishedTools::new(name.clone(), definition.tools.clone(), cache, pins, notices.clone());
         let idle_stop = definition.start.idle_stop;
-        let log = paths.log_file(&name);
-        let refusals = RefusalNotice::new(&name, &definition, &paths.own).map(Arc::new);
-        let sandbox = Sandbox { places: paths.sandbox_places(&name, &definition), notice: refusals.clone() };
+        let (log, places) = (paths.log_file(&name), paths.sandbox_places(&name, &definition));
+        let refusals = RefusalNotice::new(&name, &definition, &places).map(Arc::new);
+        let sandbox = Sandbox { places, notice: refusals.clone() };
         let starter = ServerStarter::new(
             &name,
             definition,

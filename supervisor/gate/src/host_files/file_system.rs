@@ -26,6 +26,10 @@ pub(crate) struct FileFacts {
     pub(crate) modified: f64,
 }
 
+/// The maximum number of symbolic links in a folder that are followed for each entry that may be shown: each costs a look at
+/// its target.
+const LINKS_PER_ENTRY: usize = 10;
+
 /// An entry of a folder, for programs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FolderEntry {
@@ -136,7 +140,7 @@ pub(crate) fn stat(path: &Path, reserved: &ReservedPlaces) -> Result<FileFacts, 
 }
 
 /// Returns the entries of a folder for which `is_shown` returns true for the name and its facts, sorted by name, and
-/// whether entries were left out because there are more than `most`. `follow` returns the target of the symbolic link of
+/// whether entries were left out because there are more than `most`, or ten times as many links. `follow` returns the target of the symbolic link of
 /// a name and the facts of the target; `None` if programs may not know it, and the link is omitted. Devices, reserved
 /// places and names that are not UTF-8 are omitted.
 pub(crate) fn list(
@@ -150,12 +154,17 @@ pub(crate) fn list(
     // The magic link of the open folder leads to this folder, whatever happens to its path meanwhile.
     let entries = std::fs::read_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()))?;
     let mut shown = Vec::new();
-    let mut is_cut = false;
+    let (mut is_cut, mut links) = (false, 0);
     for entry in entries {
         let name = entry?.file_name();
         let Some(name) = name.to_str() else { continue };
         let Ok(status) = fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) else { continue };
         let (facts, target) = if is_link_status(&status) {
+            links += 1;
+            if links > LINKS_PER_ENTRY * most {
+                is_cut = true;
+                break;
+            }
             let Some((target, facts)) = follow(name) else { continue };
             (facts, Some(target))
         } else {

@@ -12,7 +12,9 @@ use super::address::{is_same_host, may_reach};
 use super::identity::{Identity, ServerMatcher};
 
 /// Endings of the files of packages, whose names have a version.
-const PACKAGE_FILES: [&str; 4] = [".tar.gz", ".tgz", ".whl", ".zip"];
+const PACKAGE_FILES: [&str; 6] = [".tar.bz2", ".tar.gz", ".tar.xz", ".tgz", ".whl", ".zip"];
+/// What a denied name may begin with, and the name of the same package in a command need not.
+const REGISTRIES: [&str; 5] = ["docker.io/", "github:", "jsr:", "npm:", "pypi:"];
 /// The maximum number of options in one word before a value that is compared.
 const ATTACHED_MAX: usize = 16;
 /// The beginning of variables that are settings of npm.
@@ -71,12 +73,8 @@ fn may_be_program(denied: &Path, identity: &Identity) -> bool {
 /// counts in every version, from every registry, under another name (`x@npm:NAME`), and in an address; `--name=value`
 /// counts as both `--name` and `value`.
 fn has_argument(command: &ServerCommand, denied: &str) -> bool {
-    let denied_parts = if denied.starts_with('-') { Vec::new() } else { packages(denied) };
-    let is_denied = |text: &str| {
-        text == denied
-            || !denied_parts.is_empty()
-                && packages(text).windows(denied_parts.len()).any(|found| found == denied_parts)
-    };
+    let denied_parts = if denied.starts_with('-') { Vec::new() } else { packages(&without_registry(denied)) };
+    let is_denied = |text: &str| text == denied || contains_package(&packages(text), &denied_parts);
     let is_it = |word: &str| {
         let parts = word.split_once('=').filter(|_| word.starts_with('-'));
         // Options of one letter may be in one word, with the value of the last one, such as `-qwNAME` of uvx.
@@ -129,15 +127,38 @@ fn without_quotes(text: &str) -> String {
     text.replace(['"', '\'', '\\'], "")
 }
 
+/// Whether the denied parts follow each other in those of an argument. A name after a scope is another package than the
+/// name alone.
+fn contains_package(parts: &[String], denied: &[String]) -> bool {
+    let is_after_scope = |at: usize| at > 0 && parts[at - 1].starts_with('@');
+    let mut found = parts.windows(denied.len().max(1)).enumerate();
+    found.any(|(at, found)| found == denied && !is_after_scope(at))
+}
+
+/// Returns a denied name without its registry and, for an image, its tag.
+fn without_registry(denied: &str) -> String {
+    let lower = denied.to_ascii_lowercase();
+    let name = REGISTRIES.iter().find_map(|registry| lower.strip_prefix(registry)).unwrap_or(&lower);
+    match name.rsplit_once(':') {
+        Some((image, tag)) if image.contains('/') && !tag.contains('/') => image.to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
 /// Returns the names of packages that a text may mean, in its order: the parts of a name with a registry, a scope or an
-/// owner, and those of an address. A path is no package.
+/// owner, and those of an address. A path is no package, unless it is that of a package's file.
 fn packages(text: &str) -> Vec<String> {
     let decoded = percent_decoded(text);
-    let separates: &[char] = match text.starts_with(['/', '.', '~']) {
-        true => &[],
-        false => &['/', '\\', ':', '#', '?'],
-    };
-    decoded.split(separates).map(package).filter(|package| !package.is_empty()).collect()
+    if decoded.starts_with(['/', '.', '~']) {
+        let file = decoded.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+        let is_package = PACKAGE_FILES.iter().any(|ending| file.ends_with(ending));
+        return is_package.then(|| package(&file)).into_iter().chain([package(&decoded)]).collect();
+    }
+    decoded
+        .split(['/', '\\', ':', '#', '?', '=', '&'])
+        .map(package)
+        .filter(|package| !package.is_empty())
+        .collect()
 }
 
 /// Returns the name of a package without what differs between spellings: the version, extras, the case, and runs of `-`,
@@ -152,13 +173,17 @@ fn package(text: &str) -> String {
     if words.is_empty() { String::new() } else { format!("{scope}{}", words.join("-")) }
 }
 
-/// Returns the name of a package without what follows it in the name of its file: `x` of `x-1.0-py3-none-any.whl`.
-fn without_version(name: &str) -> &str {
-    if !PACKAGE_FILES.iter().any(|ending| name.ends_with(ending)) {
-        return name;
-    }
-    let is_version = |at: &usize| name[at + 1..].starts_with(|letter: char| letter.is_ascii_digit());
-    name.match_indices('-').map(|(at, _)| at).find(is_version).map_or(name, |at| &name[..at])
+/// Returns the name of a package without what follows it in the name of its file: `x` of `x-1.0-py3-none-any.whl`. A name in
+/// that of a wheel has no `-`; in others, the version is last.
+fn without_version(file: &str) -> &str {
+    let Some(name) = PACKAGE_FILES.iter().find_map(|ending| file.strip_suffix(ending)) else { return file };
+    let is_version = |at: &usize| {
+        let rest = &name[at + 1..];
+        rest.strip_prefix('v').unwrap_or(rest).starts_with(|letter: char| letter.is_ascii_digit())
+    };
+    let mut versions = name.match_indices('-').map(|(at, _)| at).filter(is_version);
+    let version = if file.ends_with(".whl") { versions.next() } else { versions.next_back() };
+    version.map_or(name, |at| &name[..at])
 }
 
 /// Whether a server runs in this directory. Without `cwd`, it runs in the current one.
@@ -222,6 +247,17 @@ mod tests {
             (&["run", "mcp/evil:latest"], "mcp/evil", true),
             (&["run", "docker.io/mcp/evil@sha256:0"], "mcp/evil", true),
             (&["-c", "npx evil\"-\"mcp"], "evil-mcp", true),
+            (&["npm_config_package=evil-mcp", "npm", "exec"], "evil-mcp", true),
+            (&["-c", "P=evil-mcp; npx $P"], "evil-mcp", true),
+            (&["git+https://github.com/x/y#egg=evil-mcp"], "evil-mcp", true),
+            (&["/opt/w/evil_mcp-1.0-py3-none-any.whl"], "evil-mcp", true),
+            (&["./evil-mcp-v1.0.tgz"], "evil-mcp", true),
+            (&["https://x.org/evil-mcp.tgz"], "evil-mcp", true),
+            (&["https://x.org/web-3-mcp-1.0.tgz"], "web-3-mcp", true),
+            (&["run", "mcp/evil"], "mcp/evil:latest", true),
+            (&["run", "mcp/evil:2.0"], "docker.io/mcp/evil:1.0", true),
+            (&["evil-mcp"], "npm:evil-mcp", true),
+            (&["@trusted/evil-mcp"], "evil-mcp", false),
             (&["run", "other/evil"], "mcp/evil", false),
             (&["/srv/write/x"], "write", false),
             (&["x/y"], "-y", false),

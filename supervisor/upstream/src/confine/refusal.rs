@@ -2,16 +2,15 @@
 //! tell. The texts are the server's, and so prove nothing.
 
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lockhouse_base::own_places::OwnPlaces;
 use lockhouse_protocol::ServerName;
 use serde_json::json;
 
 use super::named_paths::leads_through_own_link;
 use super::protected_paths::{Place, ProtectedPaths};
-use crate::definition::{Confinement, Endpoint, Network, ServerDefinition};
+use super::{SandboxPlaces, profile_paths};
+use crate::definition::{Confinement, Endpoint, Network, ServerCommand, ServerDefinition};
 
 /// How programs report the errors EACCES and EPERM, in lower case.
 const SIGNS: [&str; 7] = [
@@ -43,8 +42,9 @@ pub(crate) struct RefusalNotice {
     origin: String,
     /// The configured sandbox.
     confinement: Confinement,
-    /// The places of Lockhouse's own files.
-    own: Arc<OwnPlaces>,
+    /// The command of the server, which names paths that the profile grants.
+    command: ServerCommand,
+    places: SandboxPlaces,
     /// Whether the current process of the server has caused a log message.
     is_logged: AtomicBool,
 }
@@ -54,14 +54,14 @@ impl RefusalNotice {
     pub(crate) fn new(
         server: &ServerName,
         definition: &ServerDefinition,
-        own: &Arc<OwnPlaces>,
+        places: &SandboxPlaces,
     ) -> Option<Self> {
         match &definition.endpoint {
             Endpoint::Stdio(command) => {
                 let (server, origin) = (server.clone(), definition.origin.clone());
                 let confinement = command.confinement.clone()?;
-                let own = own.clone();
-                Some(Self { server, origin, confinement, own, is_logged: AtomicBool::new(false) })
+                let (command, places) = (command.clone(), places.clone());
+                Some(Self { server, origin, confinement, command, places, is_logged: AtomicBool::new(false) })
             }
             Endpoint::Http(_) => None,
         }
@@ -105,14 +105,18 @@ impl RefusalNotice {
     }
 
     /// Returns the folder without links if a server may be granted changes of it: it exists, and no protected place is in it
-    /// or above it. The server names the folder, and may have made a link in it that leads elsewhere later.
+    /// or above it. The server names the folder, so it is not one that the server can replace by a link that leads elsewhere.
     fn grantable(&self, folder: &Path) -> Option<PathBuf> {
         let goes_up = folder.components().any(|part| part == Component::ParentDir);
         let resolved =
             std::fs::canonicalize(folder).ok().filter(|_| !goes_up && !leads_through_own_link(folder))?;
         let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
-        let place = ProtectedPaths::new(home.as_deref(), &self.own).place_to_change(&resolved);
-        (place == Place::Elsewhere).then_some(resolved)
+        let place = ProtectedPaths::new(home.as_deref(), &self.places.own).place_to_change(&resolved);
+        let named = profile_paths(&self.command, home.as_deref(), &self.places).write;
+        let mut changeable = self.confinement.write.iter().chain(&named).chain(&self.places.folder);
+        let can_replace =
+            changeable.any(|path| std::fs::canonicalize(path).is_ok_and(|path| resolved.starts_with(path)));
+        (place == Place::Elsewhere && !can_replace).then_some(resolved)
     }
 
     /// Returns the advice for submitted code and the model, who cannot change the setting.
@@ -166,7 +170,7 @@ pub fn refused_path(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::definition::{ConfinementProfile, ServerCommand, ServerLimits};
+    use crate::definition::{ConfinementProfile, ServerLimits};
 
     use super::*;
 
@@ -197,7 +201,7 @@ mod tests {
             let notice = RefusalNotice::new(
                 &ServerName::new("s").expect("a name"),
                 &definition,
-                &Arc::new(OwnPlaces::default()),
+                &SandboxPlaces::default(),
             );
             notice.expect("a sandbox").advice(text)
         };
@@ -205,6 +209,7 @@ mod tests {
         let data = directory.path().canonicalize().expect("a path").join("data");
         std::fs::create_dir(&data).expect("a folder");
         std::os::unix::fs::symlink("/usr", data.join("link")).expect("a link");
+        std::fs::create_dir(data.join("own")).expect("a folder");
         let data = data.display().to_string();
         let refused = &*format!("EACCES: permission denied, rename '{data}/x.tmp'");
         let of_its_own = "give the server one of its own".to_owned();
@@ -235,7 +240,12 @@ mod tests {
             // A path that the server can lead elsewhere after the grant.
             (profile.clone(), &*format!("EACCES: '{data}/new/x'"), of_its_own.clone()),
             (profile.clone(), &*format!("EACCES: '{data}/../data/x'"), of_its_own.clone()),
-            (profile.clone(), &*format!("EACCES: '{data}/link/share/x'"), of_its_own),
+            (profile.clone(), &*format!("EACCES: '{data}/link/share/x'"), of_its_own.clone()),
+            (
+                Confinement { write: vec![data.clone().into()], ..profile.clone() },
+                &*format!("EACCES: '{data}/own/x'"),
+                of_its_own.clone(),
+            ),
             (profile, "no such file", general),
         ] {
             let advice = advice(confinement, text);
