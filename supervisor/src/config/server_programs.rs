@@ -165,6 +165,16 @@ mod tests {
 
     use super::*;
 
+    fn found(arguments: Vec<String>, directory: Option<PathBuf>) -> Vec<PathBuf> {
+        let command =
+            ServerCommand { program: "/bin/sh".into(), arguments, directory, ..ServerCommand::default() };
+        server_programs(&ServerDefinition::new(
+            Endpoint::Stdio(command),
+            ServerLimits::default(),
+            String::new(),
+        ))
+    }
+
     #[test]
     fn programs_and_scripts_are_found_and_data_is_not() {
         let directory = tempfile::tempdir().expect("a directory");
@@ -174,14 +184,6 @@ mod tests {
             std::fs::write(path(name), "").expect("a file");
         }
         let folder = directory.path().display().to_string();
-        let found = |arguments: &[&str], directory: Option<PathBuf>| {
-            let arguments = arguments.iter().map(ToString::to_string).collect();
-            let command =
-                ServerCommand { program: "/bin/sh".into(), arguments, directory, ..ServerCommand::default() };
-            let definition =
-                ServerDefinition::new(Endpoint::Stdio(command), ServerLimits::default(), String::new());
-            server_programs(&definition)
-        };
         std::fs::write(path("noext"), "").expect("a file");
         let of = |name: &str| format!("{folder}/{name}");
         for (arguments, directory, script, is_reserved) in [
@@ -224,8 +226,7 @@ mod tests {
             (vec![folder.clone()], None, "notes.txt", false),
             (vec!["-y".into(), "server-name".into()], None, "server-name", false),
         ] {
-            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            let found = found(&arguments, directory);
+            let found = found(arguments.clone(), directory);
             assert!(found.contains(&"/bin/sh".into()), "{arguments:?}: {found:?}");
             assert_eq!(found.contains(&path(script)), is_reserved, "{arguments:?}: {script}: {found:?}");
         }
