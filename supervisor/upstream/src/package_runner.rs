@@ -34,6 +34,8 @@ const RUNNERS: [(&str, &[&str]); 16] = [
 const PYTHON_LONG_OPTION: &str = "-check-hash-based-pycs";
 /// Options of node that name a module to load before the script.
 const NODE_OPTIONS: [&str; 5] = ["--experimental-loader", "--import", "--loader", "--require", "-r"];
+/// Options of node with code, which may load a package.
+const NODE_CODE: [&str; 5] = ["--eval", "--print", "-e", "-p", "-pe"];
 /// What separates words of a command line, such as that of `sh -c`.
 const SEPARATORS: &str = "'\"`;&|()<>{}$=";
 
@@ -53,6 +55,10 @@ pub(super) fn directory(command: &ServerCommand, folder: Option<&Path>) -> std::
 /// `timeout`. Options may precede the argument that makes a program a runner.
 fn is_runner(command: &ServerCommand) -> bool {
     let separates = |letter: char| letter.is_whitespace() || SEPARATORS.contains(letter);
+    let node_options = command.environment.get("NODE_OPTIONS").map(String::as_str).unwrap_or_default();
+    if preloads_package(&node_options.split_whitespace().collect::<Vec<_>>()) {
+        return true;
+    }
     let own: Vec<&str> = command.arguments.iter().map(String::as_str).collect();
     if is_python(file_name(&command.program)) {
         return runs_module(&own);
@@ -101,12 +107,15 @@ fn runs_module(arguments: &[&str]) -> bool {
     false
 }
 
-/// Whether node loads a package before the script, which it looks for in `node_modules` of the current directory.
+/// Whether node loads a package before the script or in the code of an option, which it looks for in `node_modules` of the current directory.
 fn preloads_package(arguments: &[&str]) -> bool {
     let mut arguments = arguments.iter();
     while let Some(option) = arguments.next().filter(|word| word.starts_with('-')) {
         let (name, value) =
             option.split_once('=').map_or((*option, None), |(name, value)| (name, Some(value)));
+        if NODE_CODE.contains(&name) {
+            return true;
+        }
         if NODE_OPTIONS.contains(&name) {
             let value = value.or_else(|| arguments.next().copied()).unwrap_or_default();
             // A path is one of the current directory too, unless it is absolute.
@@ -158,6 +167,7 @@ mod tests {
         ("node", &["--import", "tracing", "server.js"]),
         ("node", &["--require=./hook.js", "server.js"]),
         ("sh", &["-c", "exec node -r hook server.js"]),
+        ("node", &["-e", "require('server')"]),
         ("/usr/bin/python3.11", &["-u", "-m", "server"]),
         ("uv", &["run", "server.py"]),
     ];
@@ -195,6 +205,9 @@ mod tests {
         for (program, arguments) in RUN_NOT {
             assert_eq!(start(program, arguments, None), None, "{program}");
         }
+        let environment = [("NODE_OPTIONS".to_owned(), "--import tracing".to_owned())].into();
+        let command = ServerCommand { program: "node".into(), environment, ..ServerCommand::default() };
+        assert_eq!(super::directory(&command, Some(&folder)).expect("a directory"), Some(folder));
         let command = ServerCommand { program: "npx".into(), ..ServerCommand::default() };
         assert_eq!(super::directory(&command, None).expect("a directory"), Some(PathBuf::from("/")));
     }

@@ -13,7 +13,7 @@ use super::identity::{Identity, ServerMatcher};
 
 /// Endings of the files of packages, whose names have a version.
 const PACKAGE_FILES: [&str; 6] = [".tar.bz2", ".tar.gz", ".tar.xz", ".tgz", ".whl", ".zip"];
-/// What a denied name may begin with, and the name of the same package in a command need not.
+/// Beginnings of a denied name that the same package in a command need not have.
 const REGISTRIES: [&str; 5] = ["docker.io/", "github:", "jsr:", "npm:", "pypi:"];
 /// The maximum number of options in one word before a value that is compared.
 const ATTACHED_MAX: usize = 16;
@@ -101,8 +101,7 @@ fn sets_variable(command: &ServerCommand, name: &str) -> bool {
         let names = word.match_indices('=').map(|(end, _)| word[..end].trim_end_matches('+'));
         names.into_iter().any(|before| {
             let start = before.len().checked_sub(name.len()).filter(|start| before.is_char_boundary(*start));
-            // What precedes the name is an option, such as `--env=` and `-e`.
-            start.is_some_and(|start| is_name(&before[start..]) && (start == 0 || before.starts_with('-')))
+            start.is_some_and(|start| is_name(&before[start..]) && may_precede_name(&before[..start]))
         })
     };
     command.environment.keys().any(|found| is_name(found))
@@ -110,6 +109,12 @@ fn sets_variable(command: &ServerCommand, name: &str) -> bool {
             let joined = without_quotes(argument);
             shell_words(argument).chain(shell_words(&joined)).any(sets)
         })
+}
+
+/// Whether this text before a variable's name in a word is an option, such as `--env=` and `-e`, or nothing.
+fn may_precede_name(option: &str) -> bool {
+    let has_one_dash = option.starts_with('-') && !option.starts_with("--");
+    option.is_empty() || option.ends_with('=') || has_one_dash
 }
 
 fn is_of_npm(name: &str) -> bool {
@@ -282,7 +287,9 @@ mod tests {
             (&["-c", "LD_PRELOAD+=/x.so node"], true),
             (&["-c", "export \"LD_PRELOAD\"=/x.so"], true),
             (&["-S", "LD_PRE\"\"LOAD=/x.so node"], true),
+            (&["-p", "Environment=LD_PRELOAD=/x.so"], true),
             (&["LD_PRELOAD", "XLD_PRELOAD=/x.so"], false),
+            (&["--XLD_PRELOAD=/x.so", "--env=XLD_PRELOAD=/x.so"], false),
         ] {
             assert_eq!(sets_variable(&command(arguments), "LD_PRELOAD"), expected, "{arguments:?}");
         }
