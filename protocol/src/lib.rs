@@ -15,6 +15,7 @@
 pub mod conversation;
 pub mod frame;
 pub mod id;
+pub mod json_text;
 pub mod protection;
 mod reply_encoding;
 pub mod sandbox_profile;

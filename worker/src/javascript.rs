@@ -19,7 +19,6 @@ mod errors;
 mod evaluate;
 mod final_value;
 mod json_values;
-mod large_integers;
 mod modules;
 mod native_functions;
 mod nesting_limit;

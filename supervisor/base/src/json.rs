@@ -1,12 +1,10 @@
 //! Limits the cost of JSON from untrusted peers before it is parsed, and reads or truncates JSON text without parsing
 //! it into a tree.
 
-mod large_integers;
 mod message_ends;
 mod raw_text;
 mod truncate;
 
-pub use large_integers::quote_large_integers;
 pub use message_ends::{MessageEnds, member_value};
 pub use raw_text::{Entry, JsonText, nesting_depth};
 pub use truncate::{decode_string, group_thousands, truncate, truncate_text};

@@ -48,13 +48,12 @@ pub(super) fn server_programs(definition: &ServerDefinition) -> Vec<PathBuf> {
 /// for `uv --directory DIR run SCRIPT`.
 fn scripts(command: &ServerCommand) -> BTreeSet<PathBuf> {
     let own = command.directory.clone().unwrap_or_default();
-    let texts = command.arguments.iter().chain(command.environment.values());
-    let texts: Vec<String> = texts.map(|text| with_home(text)).collect();
-    let words: BTreeSet<&str> = texts.iter().flat_map(|text| words(text)).collect();
+    let line = std::iter::once(&command.program).chain(&command.arguments);
+    let line: Vec<String> = line.map(|text| with_home(text)).collect();
+    let values: Vec<String> = command.environment.values().map(|text| with_home(text)).collect();
+    let words: BTreeSet<&str> = line[1..].iter().chain(&values).flat_map(|text| words(text)).collect();
     let folders: Vec<PathBuf> =
         words.iter().map(|word| own.join(word)).filter(|path| path.is_dir()).collect();
-    let line: Vec<String> =
-        std::iter::once(&command.program).chain(&command.arguments).map(|text| with_home(text)).collect();
     let interpreted = interpreted(&line);
     let mut found = BTreeSet::new();
     for base in std::iter::once(&own).chain(&folders) {

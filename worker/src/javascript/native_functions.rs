@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use lockhouse_protocol::json_text::quote_large_integers;
 use lockhouse_protocol::{DecodedArgument, Request, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, Stream};
 use lockhouse_worker::signals;
 use rquickjs::convert::List;
@@ -9,7 +10,6 @@ use rquickjs::function::Opt;
 use rquickjs::{Array, Ctx, Exception, Function, Object, Result, TypedArray};
 
 use super::evaluate::evaluate;
-use super::large_integers::quote_large_integers;
 use super::shared_state::SharedState;
 use super::skill_extraction::ExtractError;
 use super::tool_requests::NativeRequest;
@@ -221,8 +221,10 @@ fn add_encodings<'js>(ctx: &Ctx<'js>, natives: &Object<'js>) -> Result<()> {
     };
     natives.set("fromUtf8", Function::new(ctx.clone(), from_utf8)?)?;
 
-    natives
-        .set("quoteLargeIntegers", Function::new(ctx.clone(), |json: String| quote_large_integers(&json))?)?;
+    natives.set(
+        "quoteLargeIntegers",
+        Function::new(ctx.clone(), |json: String| quote_large_integers(&json).into_owned())?,
+    )?;
 
     let encode =
         |ctx: Ctx<'js>, latin1: String| latin1_to_bytes(&ctx, &latin1).map(|bytes| base64::encode(&bytes));

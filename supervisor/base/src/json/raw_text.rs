@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use lockhouse_protocol::json_text::end_of_string;
+
 /// Maximum nesting depth of values whose ends are stored in the index of [`JsonText`].
 const INDEXED_LEVELS_MAX: usize = 64;
 
@@ -142,20 +144,6 @@ fn skip_whitespace(bytes: &[u8], mut at: usize) -> usize {
         at += 1;
     }
     at
-}
-
-/// Returns the byte position after the string whose opening quotation mark is at `start`, or the end of the text if the
-/// string is not closed.
-pub(super) fn end_of_string(bytes: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
 }
 
 fn end_of_container(bytes: &[u8], start: usize) -> usize {

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use lockhouse_base::json::{self, truncate_text};
+use lockhouse_base::json::truncate_text;
 use lockhouse_gate::{CallRecord, ReturnedFiles};
+use lockhouse_protocol::json_text::quote_large_integers;
 use lockhouse_protocol::{CodeError, ExecutionId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -196,7 +197,7 @@ impl Sandbox {
 /// Replaces integers beyond ±(2^53 - 1) in the JSON of a program's value by strings of their digits, so that readers
 /// in every language read them exactly.
 fn normalise_integers(value: Box<RawValue>) -> Box<RawValue> {
-    match json::quote_large_integers(value.get()) {
+    match quote_large_integers(value.get()) {
         Cow::Borrowed(_) => value,
         Cow::Owned(normalise_integers) => RawValue::from_string(normalise_integers).unwrap_or(value),
     }

@@ -1,13 +1,16 @@
-//! Replaces large integers in JSON text by strings, because a JavaScript number would round them.
+//! JSON text that the supervisor and the workers read alike, without parsing it.
 
-/// 2^53 - 1 in decimal: numbers represent every integer up to this one exactly.
+use std::borrow::Cow;
+
+/// 2^53 - 1 in decimal: numbers of JavaScript represent every integer up to this one exactly.
 const SAFE_MAX: &[u8] = b"9007199254740991";
 
-/// Returns the text with each JSON integer beyond ±(2^53 - 1) replaced by a string of its digits. A text that is not valid
-/// JSON does not become valid.
-pub(super) fn quote_large_integers(json: &str) -> String {
+/// Returns the text with each JSON integer beyond ±(2^53 - 1) replaced by a string of its digits, because most JSON readers
+/// would round it. A text that is not valid JSON does not become valid.
+#[must_use]
+pub fn quote_large_integers(json: &str) -> Cow<'_, str> {
     let bytes = json.as_bytes();
-    let (mut quoted, mut copied, mut at) = (String::with_capacity(json.len()), 0, 0);
+    let (mut quoted, mut copied, mut at) = (String::new(), 0, 0);
     while let Some(&byte) = bytes.get(at) {
         let start = at;
         match byte {
@@ -23,12 +26,17 @@ pub(super) fn quote_large_integers(json: &str) -> String {
             copied = at;
         }
     }
+    if copied == 0 {
+        return json.into();
+    }
     quoted.push_str(&json[copied..]);
-    quoted
+    quoted.into()
 }
 
-/// Returns the index after the string that begins at `start`, or the length of the text if it has no end.
-fn end_of_string(bytes: &[u8], start: usize) -> usize {
+/// Returns the byte position after the string whose opening quotation mark is at `start`, or the end of the text if the
+/// string is not closed.
+#[must_use]
+pub fn end_of_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(&byte) = bytes.get(at) {
         match byte {
@@ -69,6 +77,7 @@ mod tests {
                 r#"{"99999999999999999999":99999999999999999999}"#,
                 r#"{"99999999999999999999":"99999999999999999999"}"#,
             ),
+            (r#""a \" 99999999999999999999""#, r#""a \" 99999999999999999999""#),
             (r#""ž \" 99999999999999999999""#, r#""ž \" 99999999999999999999""#),
             (
                 "[0.12345678901234567,12345678901234567.5,1e300,1E+20]",
