@@ -1,6 +1,7 @@
 //! JSON text that the supervisor and the workers read alike, without parsing it.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// 2^53 - 1 in decimal: numbers of JavaScript represent every integer up to this one exactly.
 const SAFE_MAX: &[u8] = b"9007199254740991";
@@ -9,28 +10,60 @@ const SAFE_MAX: &[u8] = b"9007199254740991";
 /// would round it. A text that is not valid JSON does not become valid.
 #[must_use]
 pub fn quote_large_integers(json: &str) -> Cow<'_, str> {
-    let bytes = json.as_bytes();
-    let (mut quoted, mut copied, mut at) = (String::new(), 0, 0);
-    while let Some(&byte) = bytes.get(at) {
-        let start = at;
-        match byte {
-            b'"' => at = end_of_string(bytes, at),
-            b'-' | b'0'..=b'9' => at = end_of_number(bytes, at),
-            _ => at += 1,
-        }
-        if byte != b'"' && is_large(&bytes[start..at]) {
-            quoted.push_str(&json[copied..start]);
-            quoted.push('"');
-            quoted.push_str(&json[start..at]);
-            quoted.push('"');
-            copied = at;
-        }
+    let (mut quoted, mut copied) = (String::new(), 0);
+    for Range { start, end } in numbers(json).filter(|number| is_large(&json.as_bytes()[number.clone()])) {
+        quoted.push_str(&json[copied..start]);
+        quoted.push('"');
+        quoted.push_str(&json[start..end]);
+        quoted.push('"');
+        copied = end;
     }
     if copied == 0 {
         return json.into();
     }
     quoted.push_str(&json[copied..]);
     quoted.into()
+}
+
+/// Whether a JSON text contains an integer beyond ±(2^53 - 1), which a number of JavaScript would round.
+#[must_use]
+pub fn has_large_integer(json: &str) -> bool {
+    numbers(json).any(|number| is_large(&json.as_bytes()[number]))
+}
+
+/// Returns the first integer in a JSON text that a 64-bit integer, signed or unsigned, cannot represent.
+#[must_use]
+pub fn integer_beyond_64_bits(json: &str) -> Option<&str> {
+    let exceeds = |number: &&str| {
+        is_large(number.as_bytes()) && number.parse::<i64>().is_err() && number.parse::<u64>().is_err()
+    };
+    numbers(json).map(|number| &json[number]).find(exceeds)
+}
+
+/// Whether a text is, as a whole, the digits of an integer beyond ±(2^53 - 1).
+#[must_use]
+pub fn is_large_integer(text: &str) -> bool {
+    is_large(text.as_bytes())
+}
+
+/// Returns the byte ranges of the numbers in a JSON text, outside of its strings.
+fn numbers(json: &str) -> impl Iterator<Item = Range<usize>> {
+    let bytes = json.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while let Some(&byte) = bytes.get(at) {
+            let start = at;
+            match byte {
+                b'"' => at = end_of_string(bytes, at),
+                b'-' | b'0'..=b'9' => {
+                    at = end_of_number(bytes, at);
+                    return Some(start..at);
+                }
+                _ => at += 1,
+            }
+        }
+        None
+    })
 }
 
 /// Returns the byte position after the string whose opening quotation mark is at `start`, or the end of the text if the
@@ -63,7 +96,7 @@ fn is_large(number: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::quote_large_integers;
+    use super::{has_large_integer, integer_beyond_64_bits, quote_large_integers};
 
     #[test]
     fn integers_beyond_2_53_become_strings() {
@@ -85,6 +118,19 @@ mod tests {
             ),
         ] {
             assert_eq!(quote_large_integers(json), expected);
+            assert_eq!(has_large_integer(json), json != expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn integers_beyond_64_bits_are_found() {
+        for (json, expected) in [
+            ("[-9223372036854775808, 18446744073709551615, 1e300]", None),
+            (r#"{"18446744073709551616": "18446744073709551616"}"#, None),
+            ("[18446744073709551616]", Some("18446744073709551616")),
+            ("[1, -9223372036854775809]", Some("-9223372036854775809")),
+        ] {
+            assert_eq!(integer_beyond_64_bits(json), expected, "{json}");
         }
     }
 

@@ -335,6 +335,17 @@ pub struct Failure {
     pub tool: Option<String>,
     /// Whether the same request may succeed later.
     pub retryable: bool,
+    /// The result in which the server reported the failure, as JSON in the form of a tool's result. `None` if it has no
+    /// more than the message, or the server reported no result.
+    pub result: Option<Vec<u8>>,
+}
+
+impl Failure {
+    /// Creates a failure without the names of a server and a tool, which does not get better with time.
+    #[must_use]
+    pub const fn new(code: FailureCode, message: String) -> Self {
+        Self { code, message, server: None, tool: None, retryable: false, result: None }
+    }
 }
 
 /// The kinds of failure of a request.

@@ -80,7 +80,8 @@ fn code_error() -> CodeError {
 }
 
 fn failure(code: FailureCode) -> Failure {
-    Failure { code, message: "no".into(), server: Some("github".into()), tool: None, retryable: true }
+    let server = Some("github".into());
+    Failure { server, retryable: true, result: Some(b"{}".to_vec()), ..Failure::new(code, "no".into()) }
 }
 
 #[test]

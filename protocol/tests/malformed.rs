@@ -130,6 +130,7 @@ fn to_worker() -> Vec<Vec<u8>> {
         server: Some("github".into()),
         tool: None,
         retryable: true,
+        result: Some(b"{}".to_vec()),
     };
     encoded(&[
         ToWorker::Run(job),

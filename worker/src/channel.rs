@@ -132,14 +132,8 @@ impl Channel {
         let mut state = self.lock();
         state.backlog_bytes = 0;
         while let Some((call, _)) = state.backlog.pop_front() {
-            let failure = Failure {
-                code: FailureCode::Timeout,
-                message: "the session's run ended before this call was sent: it was not executed".into(),
-                server: None,
-                tool: None,
-                retryable: false,
-            };
-            state.deliver(call, Err(failure));
+            let message = "the session's run ended before this call was sent: it was not executed";
+            state.deliver(call, Err(Failure::new(FailureCode::Timeout, message.into())));
         }
     }
 
@@ -410,13 +404,7 @@ impl ToolHost for Channel {
 }
 
 fn arguments_too_large(error: &frame::FrameError) -> Failure {
-    Failure {
-        code: FailureCode::InvalidArguments,
-        message: format!("the arguments are too large: {error}"),
-        server: None,
-        tool: None,
-        retryable: false,
-    }
+    Failure::new(FailureCode::InvalidArguments, format!("the arguments are too large: {error}"))
 }
 
 /// Exits the worker after the supervisor has closed the socket or has sent an invalid message, or after an error of the

@@ -19,6 +19,7 @@ mod errors;
 mod evaluate;
 mod final_value;
 mod json_values;
+mod large_literals;
 mod modules;
 mod native_functions;
 mod nesting_limit;

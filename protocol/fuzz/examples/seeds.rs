@@ -197,6 +197,7 @@ fn to_worker() -> Vec<ToWorker> {
         server: Some("s".into()),
         tool: None,
         retryable: true,
+        result: Some(b"{}".to_vec()),
     };
     vec![
         ToWorker::Run(Job {

@@ -67,8 +67,9 @@ fn failure() -> impl Strategy<Value = Failure> {
         FailureCode::RateLimited,
         FailureCode::NotFound,
     ];
-    (select(codes.to_vec()), text(), some_text(), some_text(), any::<bool>()).prop_map(
-        |(code, message, server, tool, retryable)| Failure { code, message, server, tool, retryable },
+    let result = proptest::option::of(bytes());
+    (select(codes.to_vec()), text(), some_text(), some_text(), any::<bool>(), result).prop_map(
+        |(code, message, server, tool, retryable, result)| Failure { code, message, server, tool, retryable, result },
     )
 }
 

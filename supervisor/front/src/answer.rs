@@ -110,6 +110,7 @@ impl Answer {
                 if !run_text::is_only_value(&self.json, form) {
                     texts.extend(run_text::printed_output(&self.json, reader));
                     texts.extend(run_text::changes(&self.json));
+                    texts.extend(run_text::content_aside(&self.json));
                     texts.extend(run_text::files(&self.json));
                     texts.extend(run_text::session_end(&self.json));
                 }

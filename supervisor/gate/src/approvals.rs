@@ -53,7 +53,6 @@ use batch::{ApprovalBatcher, QueuedRequest};
 use grants::Grants;
 use outcome::Refusal;
 
-use super::failures::failure;
 
 /// Maximum number of calls of one execution that wait for approval; equals the largest number of parallel calls that
 /// can be configured.
@@ -157,7 +156,7 @@ impl ExecutionApprovals {
     ) -> Result<(PermittedCall, Approval), NotApproved> {
         let (server, item) = (pending.server().clone(), pending.item().clone());
         let refused = |refusal: Refusal| NotApproved {
-            failure: failure(FailureCode::ApprovalDeclined, refusal.message(&server, &item)),
+            failure: Failure::new(FailureCode::ApprovalDeclined, refusal.message(&server, &item)),
             no_approver: matches!(refusal, Refusal::NoApprover(_)),
         };
         let claims = tool.map(Tool::hints).unwrap_or_default();

@@ -11,6 +11,7 @@ use lockhouse_base::json::{self, DEPTH_MAX, JsonFault};
 use lockhouse_base::language::Language;
 use lockhouse_catalog::{Tool, normalized as normalized_name};
 use lockhouse_policies::{most_similar_name, quoted};
+use lockhouse_protocol::json_text::integer_beyond_64_bits;
 use lockhouse_protocol::{DecodedArgument, Failure, FileSource, PromptName, Request};
 use serde_json::{Map, Value, json};
 
@@ -70,7 +71,7 @@ pub(super) fn parse_prompt_arguments(
     prompt: &PromptName,
     arguments: &[u8],
 ) -> Result<Map<String, Value>, Failure> {
-    check_size(arguments)?;
+    check_values(arguments)?;
     let named: BTreeMap<String, String> = serde_json::from_slice(arguments).map_err(|error| {
         invalid_arguments(format!("the arguments of prompt {prompt} must be an object of strings: {error}"))
     })?;
@@ -79,14 +80,21 @@ pub(super) fn parse_prompt_arguments(
 
 /// Parses the arguments of a tool, which must be a JSON object, without changing argument names.
 pub(super) fn parse_object(arguments: &[u8]) -> Result<Map<String, Value>, Failure> {
-    check_size(arguments)?;
+    check_values(arguments)?;
     serde_json::from_slice(arguments)
         .map_err(|error| invalid_arguments(format!("the arguments must be an object: {error}")))
 }
 
-/// Rejects arguments that have more than [`NODES_MAX`] values, are nested too deeply or use a reserved key. Accepts
-/// invalid JSON, which the parser will reject.
-fn check_size(arguments: &[u8]) -> Result<(), Failure> {
+/// Rejects arguments that have more than [`NODES_MAX`] values, are nested too deeply, use a reserved key or have an integer
+/// of more than 64 bits, which the parser would round. Accepts invalid JSON, which the parser will reject.
+fn check_values(arguments: &[u8]) -> Result<(), Failure> {
+    let large = std::str::from_utf8(arguments).ok().and_then(integer_beyond_64_bits);
+    if let Some(integer) = large {
+        let digits: String = integer.chars().take(NAME_CHARS_MAX).collect();
+        return Err(invalid_arguments(format!(
+            "the arguments have an integer of more than 64 bits, which a number would round: pass it as text, \"{digits}\""
+        )));
+    }
     Err(invalid_arguments(match json::count(arguments, NODES_MAX).fault {
         None | Some(JsonFault::Invalid) => return Ok(()),
         Some(JsonFault::TooManyValues) => format!("the arguments have more than {NODES_MAX} values"),
@@ -112,7 +120,7 @@ pub(super) fn normalize(
     language: Language,
 ) -> Result<NamedArguments, Failure> {
     let RawArguments { arguments, decoded, .. } = raw;
-    check_size(&arguments)?;
+    check_values(&arguments)?;
     if decoded.len() > DECODED_MAX {
         return Err(invalid_arguments(format!("the arguments have more than {DECODED_MAX} decoded results")));
     }

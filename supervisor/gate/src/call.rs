@@ -20,6 +20,7 @@ use lockhouse_base::telemetry;
 use lockhouse_catalog::{ShapeObservation, SideEffects};
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply};
+use lockhouse_upstream::leaves_content_aside;
 
 use super::argument_names::RawArguments;
 use super::failures::with_names;
@@ -67,7 +68,12 @@ impl Gate {
             Err(failure) if self.has_changed_nothing(request, failure) => SideEffects::None,
             _ => request.changes(),
         };
-        (reply, CallRecord::new(request, outcome, took, (bytes, changes)))
+        let has_content_aside = match &reply {
+            Ok(envelope) => leaves_content_aside(envelope),
+            Err(failure) => failure.result.is_some(),
+        };
+        let record = CallRecord::new(request, outcome, took, (bytes, changes));
+        (reply, CallRecord { has_content_aside, ..record })
     }
 
     /// Refuses a request of an item that the execution may call with no arguments at all, before any of them are known.

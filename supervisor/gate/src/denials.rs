@@ -6,7 +6,6 @@ use lockhouse_catalog::{Tool, ToolChange};
 use lockhouse_policies::{CallTarget, ClientName, Denial, Effect, OnChange, SourceLocation};
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 
-use super::failures::failure;
 use super::{Gate, Requester};
 
 impl Gate {
@@ -74,5 +73,5 @@ impl Gate {
 /// Returns the failure that the caller gets for a denial by the policy, with a hint about what the user can do.
 pub(super) fn denial_failure(denial: &Denial) -> Failure {
     let hint = if denial.hint.is_empty() { String::new() } else { format!("; {}", denial.hint) };
-    failure(FailureCode::Denied, format!("{denial}{hint}"))
+    Failure::new(FailureCode::Denied, format!("{denial}{hint}"))
 }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::call::RecordedCall;
 use super::code_server::CodeServer;
-use super::failures::{failure, invalid_arguments};
+use super::failures::invalid_arguments;
 use super::host_files::{FILES_CATALOGUE, FileCall, HostFiles};
 use super::skill_requests::save;
 use super::tool_request::ToolRequest;
@@ -90,7 +90,7 @@ impl Gate {
             let shown =
                 if names.is_empty() { "none".to_owned() } else { names[..names.len().min(50)].join(", ") };
             let message = format!("there is no MCP server '{server}'; {near}servers: {shown}");
-            failure(FailureCode::UnknownTool, message)
+            Failure::new(FailureCode::UnknownTool, message)
         })
     }
 }
@@ -159,7 +159,7 @@ impl DestinationOffer {
                 .map(drop)
                 .map_err(|wrong| invalid_arguments(format!("the skill is not saved: {wrong}"))),
             Self::Skills(_) => {
-                Err(failure(FailureCode::UnknownTool, format!("{SKILLS} has no resources and no prompts")))
+                Err(Failure::new(FailureCode::UnknownTool, format!("{SKILLS} has no resources and no prompts")))
             }
         }
     }

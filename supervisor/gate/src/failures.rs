@@ -6,12 +6,8 @@ use lockhouse_protocol::{Failure, FailureCode, ServerName};
 /// Maximum number of characters in the message of a failure, which may quote an upstream server.
 const MESSAGE_CHARS_MAX: usize = 4_000;
 
-pub(super) fn failure(code: FailureCode, message: String) -> Failure {
-    Failure { code, message, server: None, tool: None, retryable: false }
-}
-
 pub(super) fn invalid_arguments(message: String) -> Failure {
-    failure(FailureCode::InvalidArguments, message)
+    Failure::new(FailureCode::InvalidArguments, message)
 }
 
 /// Adds the names of the called server and item to a failure. If the call was for a list, adds only the name of the

@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 
 use super::code_server::files_tool;
 use super::denials::denial_failure;
-use super::failures::failure;
 use super::host_files::{Content, FileCall, HostFiles, file_failure, perform, require_size, write_staged};
 use super::result_files::media_type;
 use super::run_files::{GivenFile, RETURNED_MAX, RunFiles};
@@ -33,7 +32,7 @@ async fn on_disk<T: Send + 'static>(
 ) -> Result<T, Failure> {
     let done = run_blocking(&files.slot, patience.unwrap_or(STEP_TIMEOUT), step).await;
     done.unwrap_or_else(|| {
-        Err(failure(FailureCode::Timeout, "the file system did not answer in time".into()))
+        Err(Failure::new(FailureCode::Timeout, "the file system did not answer in time".into()))
     })
 }
 
@@ -62,9 +61,9 @@ impl Gate {
             Request::ReadPiece { file } => self.read_next_piece(requester, file).await,
             Request::WritePiece { file, piece } => self.write_next_piece(requester, file, piece).await,
             Request::FinishFile { .. } => {
-                Err(failure(FailureCode::NotFound, "no complete file has this number".into()))
+                Err(Failure::new(FailureCode::NotFound, "no complete file has this number".into()))
             }
-            _ => Err(failure(FailureCode::UnknownTool, "this is no request about a file".into())),
+            _ => Err(Failure::new(FailureCode::UnknownTool, "this is no request about a file".into())),
         }
     }
 
@@ -73,10 +72,10 @@ impl Gate {
     async fn open_given(&self, requester: &Requester, call: CallId, name: &str) -> Reply {
         let given = requester.files.given.iter().find(|given| given.name == name);
         let given =
-            given.ok_or_else(|| failure(FailureCode::NotFound, format!("no file {name:?} was given")))?;
+            given.ok_or_else(|| Failure::new(FailureCode::NotFound, format!("no file {name:?} was given")))?;
         let GivenFile { path, file, bytes, .. } = given;
         let item = files_tool("read")
-            .ok_or_else(|| failure(FailureCode::UnknownTool, "there is no tool read".into()))?;
+            .ok_or_else(|| Failure::new(FailureCode::UnknownTool, "there is no tool read".into()))?;
         let request = ToolRequest::new(self.files.settings().name.clone(), item);
         let arguments: Map<String, Value> =
             [("path".to_owned(), Value::from(path.to_string_lossy()))].into_iter().collect();
@@ -94,19 +93,19 @@ impl Gate {
                 return Err(denial_failure(&denial));
             }
             Decision::Ask(_) => {
-                return Err(failure(FailureCode::Denied, "the file needs an approval".into()));
+                return Err(Failure::new(FailureCode::Denied, "the file needs an approval".into()));
             }
         };
         self.audit.call(request.subject(requester, call), &permitted, None, None).map_err(|error| {
             tracing::error!("{error}");
-            failure(FailureCode::Denied, format!("the file was not opened: {error}"))
+            Failure::new(FailureCode::Denied, format!("the file was not opened: {error}"))
         })?;
         let size = usize::try_from(*bytes).unwrap_or(usize::MAX);
         if let Err(error) = self.audit.outcome(request.subject(requester, call), "ok", Duration::ZERO, size) {
             tracing::error!("{error}");
         }
         let content = file.try_clone();
-        let content = content.map_err(|error| failure(FailureCode::ToolFailed, error.to_string()))?;
+        let content = content.map_err(|error| Failure::new(FailureCode::ToolFailed, error.to_string()))?;
         opened(&requester.files, ReadContent::File(content), *bytes)
     }
 
@@ -123,7 +122,7 @@ impl Gate {
                 let bytes = json.len() as u64;
                 opened(&requester.files, ReadContent::Text(json), bytes)
             }
-            Err(not_kept) => Err(failure(FailureCode::NotFound, not_kept.to_string())),
+            Err(not_kept) => Err(Failure::new(FailureCode::NotFound, not_kept.to_string())),
         }
     }
 
@@ -132,14 +131,14 @@ impl Gate {
         if requester.files.stored_count() >= RETURNED_MAX {
             let message =
                 format!("a run returns at most {RETURNED_MAX} files; put more into one archive (zipfile)");
-            return Err(failure(FailureCode::RateLimited, message));
+            return Err(Failure::new(FailureCode::RateLimited, message));
         }
         let (store, owner, name) = (self.result_files.clone(), requester.principal.owner(), name.to_owned());
         let begin = move || {
             let kind = media_type(&name).to_owned();
             store
                 .begin(owner, &name, kind)
-                .map_err(|error| failure(FailureCode::ToolFailed, error.to_string()))
+                .map_err(|error| Failure::new(FailureCode::ToolFailed, error.to_string()))
         };
         let writer = on_disk(&requester.files, None, begin).await?;
         self.writing(&requester.files, Target::Answer(writer), bytes)
@@ -155,14 +154,14 @@ impl Gate {
         (bytes, line): (u64, Option<u32>),
     ) -> Reply {
         let item = files_tool("write")
-            .ok_or_else(|| failure(FailureCode::UnknownTool, "there is no tool write".into()))?;
+            .ok_or_else(|| Failure::new(FailureCode::UnknownTool, "there is no tool write".into()))?;
         let mut request = ToolRequest::new(self.files.settings().name.clone(), item);
         request.line = line;
         self.refuse_never_permitted(requester, call, &request)?;
         require_size(&self.files, bytes).map_err(|error| file_failure(&path, &error))?;
         let store = self.result_files.clone();
         let create =
-            move || store.unnamed_file().map_err(|error| failure(FailureCode::ToolFailed, error.to_string()));
+            move || store.unnamed_file().map_err(|error| Failure::new(FailureCode::ToolFailed, error.to_string()));
         let file = on_disk(&requester.files, None, create).await?;
         self.writing(&requester.files, Target::Host(StagedFile::new(path, file)), bytes)
     }
@@ -176,7 +175,7 @@ impl Gate {
     async fn read_next_piece(&self, requester: &Requester, number: u32) -> Reply {
         let files = &requester.files;
         let Transfer::Reading(mut reading) = files.transfers.take(number)? else {
-            return Err(failure(FailureCode::NotFound, "the file is written, not read".into()));
+            return Err(Failure::new(FailureCode::NotFound, "the file is written, not read".into()));
         };
         let most = piece_bytes(self.reply_bytes_max);
         let read = move || reading.next_piece(most).map(|piece| (piece, reading));
@@ -190,7 +189,7 @@ impl Gate {
     async fn write_next_piece(&self, requester: &Requester, number: u32, piece: Vec<u8>) -> Reply {
         let files = &requester.files;
         let Transfer::Writing { to, left } = files.transfers.take(number)? else {
-            return Err(failure(FailureCode::NotFound, "the file is read, not written".into()));
+            return Err(Failure::new(FailureCode::NotFound, "the file is read, not written".into()));
         };
         let name = to.name();
         let written = on_disk(files, None, move || write_and_finish(to, left, &piece)).await;
@@ -259,7 +258,7 @@ enum Finished {
 }
 
 fn write_and_finish(to: Target, left: u64, piece: &[u8]) -> Result<Finished, Failure> {
-    let failed = |error: &dyn std::error::Error| failure(FailureCode::ToolFailed, error.to_string());
+    let failed = |error: &dyn std::error::Error| Failure::new(FailureCode::ToolFailed, error.to_string());
     Ok(match write_piece(to, left, piece)? {
         Written::Partly(transfer) => Finished::No(transfer),
         Written::Whole(Target::Host(file)) => {

@@ -17,7 +17,6 @@ use lockhouse_policies::{Limits, PermittedCall, Rate, ScopedLimits, SourceLocati
 use lockhouse_protocol::{Failure, FailureCode, ServerName, ToolName};
 use serde_json::{Map, Value};
 
-use super::failures::failure;
 use super::schema::BlockingSlot;
 
 /// Maximum number of rate counters in memory, which is more than a policy needs. When the number is reached,
@@ -162,7 +161,7 @@ impl Limiter {
             let Some(most) = scoped.limits.result_bytes_per_execution else { continue };
             let before = used.get(&scoped.scope).copied().unwrap_or_default().result_bytes;
             if before.saturating_add(bytes) > most {
-                return Err(failure(
+                return Err(Failure::new(
                     FailureCode::ResultTooLarge,
                     format!(
                         "the call was made, and its result of {bytes} bytes is not passed on: results of {} may have {most} \
@@ -216,7 +215,7 @@ fn quota_exceeded(scoped: &ScopedLimits, limit: &ExceededLimit) -> Box<LimitRefu
         scoped.scope, scoped.location
     );
     Box::new(LimitRefusal {
-        failure: failure(FailureCode::RateLimited, message),
+        failure: Failure::new(FailureCode::RateLimited, message),
         place: scoped.location.clone(),
     })
 }
@@ -229,7 +228,7 @@ fn rate_exceeded(scoped: &ScopedLimits, rate: Rate, wait: Duration) -> Box<Limit
         // Rounded up, so that a retry after this time is not too early.
         (wait.as_secs_f64() * 100.0).ceil() / 100.0,
     );
-    let failure = Failure { retryable: true, ..failure(FailureCode::RateLimited, message) };
+    let failure = Failure { retryable: true, ..Failure::new(FailureCode::RateLimited, message) };
     Box::new(LimitRefusal { failure, place: scoped.location.clone() })
 }
 

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::argument_names::RawArguments;
-use super::failures::failure;
 use super::tool_request::ToolRequest;
 use super::{Gate, Requester};
 
@@ -52,7 +51,7 @@ pub(super) fn filter_listing(
     json: &[u8],
 ) -> Reply {
     let unreadable =
-        |_| failure(FailureCode::ToolFailed, format!("server {server} sent a list that is not valid MCP"));
+        |_| Failure::new(FailureCode::ToolFailed, format!("server {server} sent a list that is not valid MCP"));
     let mut listed: ItemList<'_> = serde_json::from_slice(json).map_err(unreadable)?;
     let permits = |item: CallTarget| policy.permits_target(server, &item, client);
     listed.items.retain(|entry| requestable_item(listing, entry).is_some_and(permits));

@@ -6,8 +6,8 @@
 
 mod budgeted_json;
 mod compile;
-mod decoded_text;
 mod error_message;
+mod other_forms;
 mod validation_budget;
 
 use parking_lot::Mutex;
@@ -66,9 +66,8 @@ impl Default for BlockingSlot {
 }
 
 impl SchemaCache {
-    /// Validates arguments against the schema of their tool, and returns them. If the schema permits only a
-    /// string and the argument is a result that was decoded from text, the argument is replaced by the original
-    /// text. `bytes` is the length of the arguments as JSON. `language` is the language in which errors quote the
+    /// Validates arguments against the schema of their tool, and returns them. An argument that the schema permits only
+    /// in another form is replaced by that form ([`other_forms`]). `bytes` is the length of the arguments as JSON. `language` is the language in which errors quote the
     /// tool's signature.
     pub(super) async fn check_arguments(
         &self,
@@ -88,10 +87,13 @@ impl SchemaCache {
                 _ => check_in_background(validator.clone(), arguments, slot).await?,
             };
         match fits {
-            Ok(true) => Ok(into_members(arguments)),
+            Ok(true) => match other_forms::rounded_integer(&validator, &arguments) {
+                None => Ok(into_members(arguments)),
+                Some((place, float)) => Err(invalid_arguments(error_message::rounded(tool, &place, float))),
+            },
             Ok(false) => {
                 let message = failure_message(&validator, tool, &arguments, language);
-                let work = move || decoded_text::with_texts(&validator, arguments, decoded);
+                let work = move || other_forms::with_other_forms(&validator, arguments, decoded);
                 match run_blocking(slot, CHECK_TIMEOUT, work).await.flatten() {
                     Some(Ok(arguments)) => Ok(into_members(arguments)),
                     Some(Err(changed)) => Err(invalid_arguments(changed.message(tool, language))),

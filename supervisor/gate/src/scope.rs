@@ -8,7 +8,6 @@ use lockhouse_protocol::{Failure, FailureCode, InvalidName, ServerName};
 
 use serde_json::{Map, Value};
 
-use super::failures::failure;
 use super::skills::is_skills_server;
 
 /// Maximum number of names in the argument `servers` of a request, which restricts an execution to some
@@ -153,7 +152,7 @@ impl Scope {
             None if self.is_granted => "the token of this client does not grant it".to_owned(),
             None => return None,
         };
-        Some(failure(FailureCode::Denied, message))
+        Some(Failure::new(FailureCode::Denied, message))
     }
 }
 

@@ -8,7 +8,7 @@ use lockhouse_base::principal::Principal;
 use lockhouse_protocol::{Failure, FailureCode, Reply, SEARCH_LIMIT_MAX, SkillName};
 use serde_json::{Map, Value, json};
 
-use super::failures::{failure, invalid_arguments};
+use super::failures::invalid_arguments;
 use super::tool_search::split_server_filter;
 use super::{Gate, Requester};
 use crate::skills::{DraftOutcome, Name, Origin, Skill, Skills, StoreError};
@@ -17,7 +17,7 @@ impl Gate {
     /// Returns the skills of the requester's AI client. Fails if skills are turned off in the configuration.
     pub(super) fn skills(&self, requester: &Requester) -> Result<Arc<Skills>, Failure> {
         let off = || {
-            failure(FailureCode::NotFound, "skills are turned off in the configuration of Lockhouse".into())
+            Failure::new(FailureCode::NotFound, "skills are turned off in the configuration of Lockhouse".into())
         };
         let skills = self.skills.as_ref().ok_or_else(off)?;
         Ok(Arc::new(skills.for_client(requester.principal.name())))
@@ -27,10 +27,10 @@ impl Gate {
     /// worker gets the code.
     pub(super) async fn load_skill(&self, requester: &Requester, name: &SkillName) -> Reply {
         let skills = self.skills(requester)?;
-        let name = Name::try_from(name).map_err(|wrong| failure(FailureCode::NotFound, wrong.to_string()))?;
+        let name = Name::try_from(name).map_err(|wrong| Failure::new(FailureCode::NotFound, wrong.to_string()))?;
         let loaded = tokio::task::spawn_blocking(move || skills.load(&name)).await;
-        let loaded = loaded.map_err(|error| failure(FailureCode::NotFound, error.to_string()))?;
-        let (skill, origin) = loaded.map_err(|error| failure(FailureCode::NotFound, error.to_string()))?;
+        let loaded = loaded.map_err(|error| Failure::new(FailureCode::NotFound, error.to_string()))?;
+        let (skill, origin) = loaded.map_err(|error| Failure::new(FailureCode::NotFound, error.to_string()))?;
         let shared = match &origin {
             Origin::Shared(directory) => Some(directory.display().to_string()),
             Origin::Own | Origin::Draft => None,
@@ -45,7 +45,7 @@ impl Gate {
         };
         self.audit.skill(requester.caller.execution, requester.client(), code).await.map_err(|error| {
             tracing::error!("{error}");
-            failure(FailureCode::Denied, format!("the skill was not loaded: {error}"))
+            Failure::new(FailureCode::Denied, format!("the skill was not loaded: {error}"))
         })?;
         let reply = json!({
             "name": skill.name.as_str(), "version": skill.version, "language": skill.language.as_str(), "code": skill.code,
@@ -62,7 +62,7 @@ impl Gate {
             found.iter().map(|skill| skill.summary()).collect()
         };
         let found = tokio::task::spawn_blocking(searching).await;
-        let found = found.map_err(|error| failure(FailureCode::NotFound, error.to_string()))?;
+        let found = found.map_err(|error| Failure::new(FailureCode::NotFound, error.to_string()))?;
         Ok(found.to_string().into_bytes())
     }
 
@@ -114,11 +114,11 @@ async fn write_skill(
     let skill = Skill::from_arguments(arguments).map_err(|fault| invalid_arguments(fault.to_string()))?;
     let store = skills.clone();
     let saved = tokio::task::spawn_blocking(move || how(&store, &skill)).await;
-    let saved = saved.map_err(|error| failure(FailureCode::ToolFailed, error.to_string()))?;
+    let saved = saved.map_err(|error| Failure::new(FailureCode::ToolFailed, error.to_string()))?;
     let (saved, state) = saved.map_err(|error| match error {
         StoreError::WriteFailed { .. } => {
             tracing::error!("{error}");
-            failure(
+            Failure::new(
                 FailureCode::ToolFailed,
                 "the skill is not saved: its folder cannot be written; the log of Lockhouse says why".into(),
             )
@@ -127,7 +127,7 @@ async fn write_skill(
         | StoreError::TooManySkills
         | StoreError::TooManyDrafts
         | StoreError::NotReplaceable(_) => {
-            failure(FailureCode::ToolFailed, format!("the skill is not saved: {error}"))
+            Failure::new(FailureCode::ToolFailed, format!("the skill is not saved: {error}"))
         }
     })?;
     let mut reply =

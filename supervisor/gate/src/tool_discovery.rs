@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::code_server::CodeServer;
 use super::denials::denial_failure;
-use super::failures::{failure, sanitize_message, with_names};
+use super::failures::{sanitize_message, with_names};
 use super::scope::Scope;
 use super::tool_request::ToolRequest;
 use super::{Gate, Requester};
@@ -252,7 +252,7 @@ impl Gate {
             return Ok(());
         };
         self.record_denied_lookup(lookup, &reason, None);
-        Err(failure(FailureCode::Denied, reason))
+        Err(Failure::new(FailureCode::Denied, reason))
     }
 
     /// Writes an audit record if an execution requests information about a denied tool. Only the first request of
@@ -312,7 +312,7 @@ impl Gate {
             Some(name) => format!("did you mean {}?", alternatives(tool.as_str(), name, &permitted)),
             None => format!("permitted are: {}", permitted[..permitted.len().min(30)].join(", ")),
         };
-        failure(FailureCode::UnknownTool, format!("server {server} has no tool {tool}; {suggestion}"))
+        Failure::new(FailureCode::UnknownTool, format!("server {server} has no tool {tool}; {suggestion}"))
     }
 
     /// Returns the failure for a tool that the server does not have. Returns `None` if the server has the tool, or

@@ -189,6 +189,8 @@ pub struct CallRecord {
     pub ms: f64,
     /// Length of the reply in bytes; 0 if the call failed.
     pub bytes: usize,
+    /// Whether the server sent content that is not in the value of the call, or in the message of its failure.
+    pub has_content_aside: bool,
 }
 
 impl CallRecord {
@@ -202,7 +204,7 @@ impl CallRecord {
         let (server, kind, name) =
             (request.server.to_string(), request.item.kind(), request.item.to_string());
         let ms = took.as_micros() as f64 / 1000.0;
-        Self { server, kind, name, outcome, line: request.line, changes, ms, bytes }
+        Self { server, kind, name, outcome, line: request.line, changes, ms, bytes, has_content_aside: false }
     }
 
     /// Returns whether the call probably changed nothing, although its server does not declare that: the tool has a name

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use lockhouse_protocol::{Failure, FailureCode};
 use parking_lot::Mutex;
 
-use super::failures::{failure, invalid_arguments};
+use super::failures::invalid_arguments;
 use super::result_files::FileWriter;
 use super::staged_file::{StagedContent, StagedFile};
 
@@ -87,7 +87,7 @@ impl Transfers {
         let mut open = self.0.lock();
         if open.files.len() >= OPEN_MAX {
             let message = format!("a program can transfer {OPEN_MAX} files at one time");
-            return Err(failure(FailureCode::RateLimited, message));
+            return Err(Failure::new(FailureCode::RateLimited, message));
         }
         open.last += 1;
         let number = open.last;
@@ -101,7 +101,7 @@ impl Transfers {
     /// If no file has this number, or a piece of it is being transferred.
     pub(super) fn take(&self, number: u32) -> Result<Transfer, Failure> {
         let taken = self.0.lock().files.remove(&number);
-        taken.ok_or_else(|| failure(FailureCode::NotFound, "no file with this number is open".into()))
+        taken.ok_or_else(|| Failure::new(FailureCode::NotFound, "no file with this number is open".into()))
     }
 
     /// Takes out the whole content of a file of the host. `None` if no content with this number is complete.
@@ -152,7 +152,7 @@ impl Reading {
                         std::io::ErrorKind::UnexpectedEof => "it became shorter".to_owned(),
                         _ => error.to_string(),
                     };
-                    failure(FailureCode::ToolFailed, format!("the file cannot be read on: {reason}"))
+                    Failure::new(FailureCode::ToolFailed, format!("the file cannot be read on: {reason}"))
                 })?;
                 piece
             }
@@ -172,11 +172,11 @@ pub(super) fn write_piece(to: Target, left: u64, piece: &[u8]) -> Result<Written
     let left = left.ok_or_else(|| invalid_arguments("the pieces do not have the size of the file".into()))?;
     let to = match to {
         Target::Host(mut file) => {
-            file.write(piece).map_err(|error| failure(FailureCode::ToolFailed, error.to_string()))?;
+            file.write(piece).map_err(|error| Failure::new(FailureCode::ToolFailed, error.to_string()))?;
             Target::Host(file)
         }
         Target::Answer(mut file) => {
-            file.write(piece).map_err(|error| failure(FailureCode::ToolFailed, error.to_string()))?;
+            file.write(piece).map_err(|error| Failure::new(FailureCode::ToolFailed, error.to_string()))?;
             Target::Answer(file)
         }
     };

@@ -5,7 +5,7 @@ use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request};
 use serde_json::json;
 
 use super::argument_names::RawArguments;
-use super::failures::{failure, sanitize_message};
+use super::failures::sanitize_message;
 use super::tool_request::{CallRecord, ToolRequest};
 use super::tool_search::Search;
 use super::{Gate, Requester};
@@ -34,7 +34,7 @@ impl Gate {
             Request::Describe { server, tool } => self.describe(requester, call, &server, &tool).await,
             Request::LoadResult { handle } => match self.results.get(requester.principal.owner(), &handle) {
                 Ok(json) => Ok(json.as_bytes().to_vec()),
-                Err(not_kept) => Err(failure(FailureCode::NotFound, not_kept.to_string())),
+                Err(not_kept) => Err(Failure::new(FailureCode::NotFound, not_kept.to_string())),
             },
             Request::LoadSkill { name } => self.load_skill(requester, &name).await,
             Request::CheckCalls { calls } => self.check_calls(requester, call, calls).await,
@@ -70,8 +70,12 @@ impl Gate {
     /// messages of failures.
     fn limit_reply(&self, reply: Reply) -> Reply {
         match reply {
-            Err(failure) => Err(Failure { message: sanitize_message(&failure.message), ..failure }),
-            Ok(json) if json.len() > self.reply_bytes_max => Err(failure(
+            Err(failure) => Err(Failure {
+                message: sanitize_message(&failure.message),
+                result: failure.result.filter(|json| json.len() <= self.reply_bytes_max),
+                ..failure
+            }),
+            Ok(json) if json.len() > self.reply_bytes_max => Err(Failure::new(
                 FailureCode::ResultTooLarge,
                 format!(
                     "the result has {} bytes, the limit is {}; ask for less at a time",

@@ -9,6 +9,7 @@ use lockhouse_base::json;
 use lockhouse_base::principal::Owner;
 use lockhouse_gate::results::{ResultLimits, Results, page};
 use lockhouse_protocol::ResultHandle;
+use lockhouse_protocol::json_text::quote_large_integers;
 
 use super::id_prefix::{Match, find_by_prefix, list_candidates};
 use super::output_folder::OutputFolder;
@@ -64,6 +65,7 @@ pub(super) async fn result(files: &Files, arguments: &Arguments) -> ExitCode {
             return print_error(&not_kept, USAGE);
         }
     };
+    let json = quote_large_integers(&json);
     if arguments.offset.is_none() && !arguments.json {
         let text = json::decode_string(&json);
         println!("{}", for_stdout(text.as_deref().unwrap_or(&json)));

@@ -19,6 +19,7 @@ use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
 use lockhouse_gate::result_files::ResultFiles;
 use lockhouse_gate::{FromSupervisor, Watcher, WatcherKind, WatcherRole};
 use lockhouse_protocol::CodeError;
+use lockhouse_protocol::json_text::quote_large_integers;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -257,7 +258,8 @@ fn read_program(file: &Path) -> Result<String, ProgramError> {
 /// Prints the end of an answer: what follows the output of the program.
 fn print_end_for_people(answer: &Answer) {
     if let Some(value) = &answer.value {
-        let json = execution::omit_files(value.get());
+        let value = quote_large_integers(value.get());
+        let json = execution::omit_files(&value);
         match json::parse_bounded(json.as_bytes(), usize::MAX) {
             Ok(Value::String(text)) => println!("{}", for_stdout(&text)),
             Ok(value) => println!("{}", for_stdout(&format!("{value:#}"))),

@@ -1,19 +1,20 @@
 //! Converts the results of calls to an upstream server into the form that submitted code receives. Only the outer
 //! structure of a result is parsed; its content remains JSON text.
 
+mod content;
+mod failed_result;
+
 use lockhouse_policies::CallTarget;
-use lockhouse_protocol::FailureCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::call_types::CallError;
 use super::definition::TextDecoding;
 use super::input_required;
+use content::Content;
 
-/// Maximum number of characters of a tool's error text that submitted code receives.
-const ERROR_CHARS_MAX: usize = 4_000;
-/// Maximum number of content blocks of a failed call's result that are searched for an error text.
-const ERROR_BLOCKS_MAX: usize = 20;
+/// The end of the envelope of a result with content that its value does not have.
+const ASIDE: &str = r#","aside":true}"#;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -34,14 +35,19 @@ struct Outline<'a> {
     messages: Option<&'a RawValue>,
     #[serde(borrow)]
     description: Option<&'a RawValue>,
+    #[serde(rename = "_meta", borrow)]
+    meta: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-struct Block<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Option<&'a RawValue>,
-    #[serde(borrow)]
-    text: Option<&'a RawValue>,
+impl<'a> Outline<'a> {
+    fn structured(&self) -> Option<&'a RawValue> {
+        self.structured_content.filter(|value| value.get() != "null")
+    }
+
+    /// Returns the `_meta` of the result, unless it is empty.
+    fn meta(&self) -> Option<&'a RawValue> {
+        self.meta.filter(|meta| !matches!(meta.get(), "null" | "{}"))
+    }
 }
 
 /// The parsed answer of an upstream server to a call.
@@ -94,12 +100,11 @@ impl ResultOptions {
         Self { wrapped, decodes, always_list: decoding == TextDecoding::List }
     }
 
-    /// Builds the envelope `{NAME: JSON}` for the worker. Adds those of the flags `decode` and `list` that these
-    /// options require; they say how the worker converts result text.
-    fn envelope(self, name: &str, json: &str) -> Vec<u8> {
+    /// The members of an envelope that say how the worker converts result text.
+    fn flags(self) -> String {
         let decode = if self.decodes { r#","decode":true"# } else { "" };
         let list = if self.always_list { r#","list":true"# } else { "" };
-        format!("{{\"{name}\":{json}{decode}{list}}}").into_bytes()
+        format!("{decode}{list}")
     }
 }
 
@@ -115,11 +120,13 @@ fn outline_of(result: &str) -> Option<Outline<'_>> {
     serde_json::from_str(result).ok()
 }
 
+/// Whether the result of a tool, in the form that the worker gets, has content that is not in its value.
+pub fn leaves_content_aside(envelope: &[u8]) -> bool {
+    envelope.ends_with(ASIDE.as_bytes())
+}
+
 /// Builds the JSON envelope in which the worker gets a result. For a resource, the envelope is `{"contents"}`; for a
-/// prompt, `{"messages", "description"}`. For a tool, it is `{"structured"}` if there is structured content, else
-/// `{"text"}` for a single text block, else `{"content"}`; structured content that is a text to decode also becomes
-/// `{"text"}`. With `"decode": true`, the worker parses text that is JSON; with `"list": true`, the worker converts a
-/// single text to a list.
+/// prompt, `{"messages", "description"}`. For a tool, it is that of [`tool_envelope`].
 fn envelope(
     item: &CallTarget,
     outline: Option<Outline<'_>>,
@@ -128,70 +135,75 @@ fn envelope(
     let unknown = || CallError::tool_failed("the server's result is not one that MCP knows");
     let outline = outline.ok_or_else(unknown)?;
     if outline.is_error == Some(true) {
-        return Err(failure_of(error_text(outline.content)));
+        return Err(failed_result::to_error(&outline));
     }
     match item {
         CallTarget::Resource(_) => {
-            return Ok(wrapped("contents", outline.contents.map_or("[]", RawValue::get)));
+            let contents = outline.contents.map_or("[]", RawValue::get);
+            check_objects(contents, "contents")?;
+            Ok(format!(r#"{{"contents":{contents}}}"#).into_bytes())
         }
         CallTarget::Prompt(_) => {
             let messages = outline.messages.map_or("[]", RawValue::get);
+            check_objects(messages, "messages")?;
             let description = outline.description.map_or("null", RawValue::get);
-            return Ok(format!(r#"{{"messages":{messages},"description":{description}}}"#).into_bytes());
+            Ok(format!(r#"{{"messages":{messages},"description":{description}}}"#).into_bytes())
         }
-        CallTarget::Tool(_) | CallTarget::List(_) => {}
+        CallTarget::Tool(_) | CallTarget::List(_) => tool_envelope(&outline, options),
     }
-    if let Some(structured) = outline.structured_content.filter(|value| value.get() != "null") {
-        let value = match serde_json::from_str::<WrappedResult<'_>>(structured.get()) {
-            Ok(inner) if options.wrapped => inner.result,
-            _ => structured,
-        };
-        return Ok(match value.get().starts_with('"') && options.decodes {
-            true => options.envelope("text", value.get()),
-            false => wrapped("structured", value.get()),
-        });
-    }
-    let content = outline.content.map_or("[]", RawValue::get);
-    Ok(match blocks(content)[..] {
-        [block] if let Some(text) = text_of(block) => options.envelope("text", text.get()),
-        _ => options.envelope("content", content),
-    })
 }
 
-/// Creates the error of a call whose result has `isError`; `text` is the error text of the result. The TypeScript SDK
-/// of MCP also reports arguments that do not match the schema as such a result. The error code at the start of `text`
-/// distinguishes them.
-fn failure_of(text: String) -> CallError {
-    let code = if text.starts_with("MCP error -32602") {
-        FailureCode::InvalidArguments
-    } else {
-        FailureCode::ToolFailed
+/// Builds the envelope of a tool's result. It has `structured` if there is structured content, else `text` for a single
+/// text block, else `content`; structured content that is a text to decode also becomes `text`. With `"decode": true`,
+/// the worker parses text that is JSON; with `"list": true`, it converts a single text to a list. `content` stands beside
+/// `structured` or `text` if it has more than they have (with `"aside": true` beside structured content), and `meta` is
+/// the `_meta` of the result: programs can read both, but they are not in the value.
+fn tool_envelope(outline: &Outline<'_>, options: ResultOptions) -> Result<Vec<u8>, CallError> {
+    let content = Content::parse(outline.content).map_err(malformed)?;
+    // Some servers send an empty object beside their text.
+    let structured = outline.structured().filter(|value| value.get() != "{}" || content.is_empty());
+    let mut is_aside = false;
+    let mut envelope = match (structured, content.only_text()) {
+        (Some(structured), _) => {
+            let value = match serde_json::from_str::<WrappedResult<'_>>(structured.get()) {
+                Ok(inner) if options.wrapped => inner.result,
+                _ => structured,
+            };
+            is_aside = !content.repeats(structured, value);
+            match value.get() {
+                json if json.starts_with('"') && options.decodes => {
+                    format!(r#"{{"text":{json}{}"#, options.flags())
+                }
+                json => format!(r#"{{"structured":{json}"#),
+            }
+        }
+        (None, Some(text)) => format!(r#"{{"text":{text}{}"#, options.flags()),
+        (None, None) => format!(r#"{{"content":{}{}"#, content.json(), options.flags()),
     };
-    CallError::new(code, text)
+    let has_more = structured.is_none() && content.only_text().is_some() && !content.is_plain();
+    if is_aside || has_more {
+        envelope += r#","content":"#;
+        envelope += content.json();
+    }
+    if let Some(meta) = outline.meta() {
+        envelope += r#","meta":"#;
+        envelope += meta.get();
+    }
+    envelope += if is_aside { ASIDE } else { "}" };
+    Ok(envelope.into_bytes())
 }
 
-fn wrapped(name: &str, json: &str) -> Vec<u8> {
-    format!("{{\"{name}\":{json}}}").into_bytes()
+fn malformed(what: impl std::fmt::Display) -> CallError {
+    CallError::tool_failed(format!("the server's result is malformed: {what}"))
 }
 
-fn blocks(content: &str) -> Vec<&RawValue> {
-    serde_json::from_str(content).unwrap_or_default()
-}
-
-/// Returns the text of a content block of type `text`, as a JSON string; `None` for blocks of other types.
-fn text_of<'a>(block: &'a RawValue) -> Option<&'a RawValue> {
-    let block: Block<'a> = serde_json::from_str(block.get()).ok()?;
-    let is_text = block.kind.is_some_and(|kind| kind.get() == "\"text\"");
-    block.text.filter(|text| is_text && text.get().starts_with('"'))
-}
-
-fn error_text(content: Option<&RawValue>) -> String {
-    let blocks = content.map(|content| blocks(content.get())).unwrap_or_default();
-    let texts = blocks.iter().take(ERROR_BLOCKS_MAX).filter_map(|block| text_of(block));
-    let texts: Vec<String> = texts.filter_map(|text| serde_json::from_str(text.get()).ok()).collect();
-    match texts.is_empty() {
-        true => "the tool failed and did not say why".into(),
-        false => texts.join("\n").chars().take(ERROR_CHARS_MAX).collect(),
+/// Checks that a member of a result is a list of objects.
+fn check_objects(json: &str, member: &str) -> Result<(), CallError> {
+    let rows: Option<Vec<&RawValue>> = serde_json::from_str(json).ok();
+    let rows = rows.ok_or_else(|| malformed(format!("its {member} are no list")))?;
+    match rows.iter().position(|row| !row.get().starts_with('{')) {
+        Some(index) => Err(malformed(format!("item {} of its {member} is no object", index + 1))),
+        None => Ok(()),
     }
 }
 
@@ -216,6 +228,57 @@ mod tests {
         assert_eq!(converted(&two), Ok(two.clone()));
         let failed = r#"{"content": [{"type": "text", "text": "no"}], "isError": true}"#;
         assert_eq!(converted(failed), Err(CallError::tool_failed("no")));
+        let empty = format!(r#"{{"content": [{text}], "structuredContent": {{}}}}"#);
+        assert_eq!(converted(&empty), Ok(r#"{"text":"{\"a\": 1}"}"#.into()));
+        assert_eq!(converted(r#"{"content": [], "structuredContent": {}}"#), Ok(r#"{"structured":{}}"#.into()));
+    }
+
+    #[test]
+    fn content_and_meta_stand_beside_the_value() {
+        let tool = CallTarget::Tool(ToolName::new("t").expect("a name"));
+        let converted = |result: &str| {
+            let json = envelope(&tool, outline_of(result), ResultOptions::default()).expect("no failure");
+            (leaves_content_aside(&json), String::from_utf8(json).expect("UTF-8"))
+        };
+        let text = r#"[{"type":"text","text":"3 rows"}]"#;
+        let noted = r#"[{"type":"text","text":"a","annotations":{"priority":1}}]"#;
+        for (result, expected) in [
+            (
+                format!(r#"{{"content":{text},"structuredContent":{{"n":3}},"_meta":{{"a":1}}}}"#),
+                (true, format!(r#"{{"structured":{{"n":3}},"content":{text},"meta":{{"a":1}},"aside":true}}"#)),
+            ),
+            (
+                r#"{"content":[],"structuredContent":{"n":3,"aside":true},"_meta":{}}"#.to_owned(),
+                (false, r#"{"structured":{"n":3,"aside":true}}"#.to_owned()),
+            ),
+            (
+                format!(r#"{{"content":{noted},"_meta":{{"a":1}}}}"#),
+                (false, format!(r#"{{"text":"a","content":{noted},"meta":{{"a":1}}}}"#)),
+            ),
+            (
+                r#"{"content":[],"_meta":{"aside":true}}"#.to_owned(),
+                (false, r#"{"content":[],"meta":{"aside":true}}"#.to_owned()),
+            ),
+        ] {
+            assert_eq!(converted(&result), expected, "{result}");
+        }
+    }
+
+    #[test]
+    fn malformed_results_of_all_kinds_are_failures() {
+        let tool = CallTarget::Tool(ToolName::new("t").expect("a name"));
+        let resource = CallTarget::Resource(lockhouse_protocol::ResourceUri::new("a:b").expect("a URI"));
+        let prompt = CallTarget::Prompt(lockhouse_protocol::PromptName::new("p").expect("a name"));
+        for (item, result, expected) in [
+            (&tool, r#"{"content": "plain"}"#, "its content is no list"),
+            (&resource, r#"{"contents": {}}"#, "its contents are no list"),
+            (&resource, r#"{"contents": [null]}"#, "item 1 of its contents is no object"),
+            (&prompt, r#"{"messages": [{}, 1]}"#, "item 2 of its messages is no object"),
+        ] {
+            let expected = CallError::tool_failed(format!("the server's result is malformed: {expected}"));
+            let converted = envelope(item, outline_of(result), ResultOptions::default());
+            assert_eq!(converted, Err(expected), "{result}");
+        }
     }
 
     #[test]

@@ -12,11 +12,13 @@ use serde_json::Value;
 pub(super) struct CallError {
     pub(super) code: FailureCode,
     pub(super) message: String,
+    /// The result that reported the failure, in the form that the worker gets, if it has more than the message.
+    pub(super) result: Option<Vec<u8>>,
 }
 
 impl CallError {
     pub(super) fn new(code: FailureCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: message.into(), result: None }
     }
 
     /// Creates the error of a tool that failed, or whose server broke the MCP protocol.

@@ -79,6 +79,7 @@ impl Connection {
         let named = (!matches!(item, CallTarget::List(_))).then(|| item.to_string());
         outcome.map_err(|error| Failure {
             tool: named,
+            result: error.result,
             ..self.failure(error.code, self.with_sandbox_advice(error.message))
         })
     }

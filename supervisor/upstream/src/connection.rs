@@ -247,7 +247,7 @@ impl Connection {
 
     pub(super) fn failure(&self, code: FailureCode, message: String) -> Failure {
         let retryable = matches!(code, FailureCode::Timeout | FailureCode::UpstreamUnavailable);
-        Failure { code, message, server: Some(self.name.to_string()), tool: None, retryable }
+        Failure { server: Some(self.name.to_string()), retryable, ..Failure::new(code, message) }
     }
 
     /// Closes the connection once no call is in flight or the drain timeout has passed. Waits until the connection task

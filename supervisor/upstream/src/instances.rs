@@ -91,6 +91,6 @@ fn too_many(name: &ServerName) -> Failure {
     let message = format!(
         "server {name} is not shared by clients (share = false), and {INSTANCES_MAX} other clients use it; retry later"
     );
-    let code = FailureCode::UpstreamUnavailable;
-    Failure { code, message, server: Some(name.to_string()), tool: None, retryable: true }
+    let failure = Failure::new(FailureCode::UpstreamUnavailable, message);
+    Failure { server: Some(name.to_string()), retryable: true, ..failure }
 }

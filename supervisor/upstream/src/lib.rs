@@ -68,6 +68,7 @@ use lockhouse_protocol::{Failure, ServerName};
 use tokio::sync::Semaphore;
 
 pub use call_concurrency::CallSlot;
+pub use call_result::leaves_content_aside;
 pub use change_notices::{ChangeNotice, ChangeNotices};
 pub use confine::{
     Grants, LANDLOCK_LAYERS_MAX, NamedPaths, SandboxPlaces, Withheld, exec_confined, has_landlock,

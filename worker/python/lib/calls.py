@@ -8,7 +8,7 @@ import _lockhouse
 import lockhouse_sources as sources
 from lockhouse_streams import flush, require_room
 from lockhouse_decoded import texts_in
-from lockhouse_results import from_envelope
+from lockhouse_results import MalformedResult, from_envelope
 from lockhouse_values import parse, to_json
 
 NAMES_MAX = 6  # Names that one message lists.
@@ -17,21 +17,23 @@ _REMEMBERED_BYTES = 64 * 1024
 
 
 class ToolError(Exception):
-    """A tool call or another request that failed. `code` is for programs, `str()` gives the message."""
+    """A tool call or another request that failed. `code` is for programs, `str()` gives the message. `full_result` gives what the
+    server sent beside it."""
 
-    def __init__(self, code, message, server=None, tool=None, retryable=False):
+    def __init__(self, code, message, server=None, tool=None, retryable=False, result=None):
         super().__init__(message)
         self.code = code
         self.message = message
         self.server = server
         self.tool = tool
         self.retryable = retryable
+        self._result = result  # JSON of the failed result, if it has more than the message.
 
     def __str__(self):
         return str(self.message)
 
     def __reduce__(self):
-        return ToolError, (self.code, self.message, self.server, self.tool, self.retryable)
+        return ToolError, (self.code, self.message, self.server, self.tool, self.retryable, self._result)
 
 
 ToolError.__module__ = "mcp_tools"
@@ -104,7 +106,10 @@ def unwrap_reply(parsed, reply, server=None, tool=None):
         if tool is not None:
             _remember_result(server, tool, value, len(payload))
         return value
-    except (ValueError, RecursionError) as error:  # Raised by an integer with more than 4,300 digits, or by deep nesting.
+    except MalformedResult as error:
+        raise ToolError("tool_failed", f"the server's result is malformed: {error}", server, tool) from None
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        # Raised by an integer with more than 4,300 digits, by deep nesting, or by members of another type than MCP has.
         raise ToolError("tool_failed", f"the answer cannot be read: {error}", server, tool) from None
 
 

@@ -7,7 +7,10 @@ value is unchanged, and in an argument that must be a string (the supervisor dec
 import functools
 import json
 import re
+from decimal import Decimal
+from fractions import Fraction
 
+import lockhouse_values as values
 from lockhouse_values import Text, to_json
 
 # Decoded results in the arguments of one call. The supervisor checks each against the schema.
@@ -120,8 +123,9 @@ def unchanged_text(value):
 
 
 def texts_in(arguments):
-    """The decoded results in the arguments of a call: pairs of JSON pointer and text. The text is None if the value was changed."""
-    if not _made:
+    """The values in the arguments of a call that have a text too: pairs of JSON pointer and text. These are decoded results, with the
+    text None if the program changed the value, and exact numbers."""
+    if not _made and not values.exact_number_seen:
         return []
     texts, pending = [], [("", arguments)]
     while pending:
@@ -135,6 +139,8 @@ def texts_in(arguments):
             pending += ((f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}", value[name]) for name in names)
         elif isinstance(value, (list, tuple)):
             pending += ((f"{pointer}/{index}", item) for index, item in enumerate(value))
+        elif isinstance(value, (Decimal, Fraction)) and len(texts) < ARGUMENTS_MAX:
+            texts.append((pointer, str(value)))
     return texts
 
 

@@ -13,12 +13,12 @@ from lockhouse_resources import get_prompt, list_prompts, list_resources, read_r
 from lockhouse_servers import server_attribute as _server_attribute, split_flat_name as _split_flat_name
 from lockhouse_streams import flush, require_room
 from lockhouse_decoded import is_decoded as _is_decoded, raw_text
-from lockhouse_results import stored_value
+from lockhouse_results import full_result, stored_value
 from lockhouse_values import Blob, Server, Text
 
 __path__ = []
 __all__ = [
-    "Blob", "Text", "ToolError", "call_tool", "describe", "get_prompt", "list_prompts", "list_resources", "list_servers",
+    "Blob", "Text", "ToolError", "call_tool", "describe", "full_result", "get_prompt", "list_prompts", "list_resources", "list_servers",
     "load_result", "raw_text", "read_resource", "search_tools",
 ]
 

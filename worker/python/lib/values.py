@@ -199,6 +199,8 @@ def _convert(value, strict):
         return value.value
     if isinstance(value, (date, time)):
         return value.isoformat() if value == value else None  # Pandas' NaT is a date, and the only one that is not equal to itself.
+    if strict and isinstance(value, (Decimal, Fraction)):
+        return _exact_number(value)
     if isinstance(value, _AS_STRINGS):
         return str(value)
     if isinstance(value, (set, frozenset)):
@@ -256,6 +258,31 @@ def _image(value, kind):
 
 
 _AS_STRINGS = (Decimal, Fraction, UUID, PurePath, timedelta, IPv4Address, IPv6Address, IPv4Network, IPv6Network)
+
+
+# Whether a Decimal or a Fraction was in the arguments of a call.
+exact_number_seen = False
+
+
+def _exact_number(value):
+    """A Decimal or a Fraction as an argument: an integer, or the nearest float of a Fraction, or the float with the value of a
+    Decimal. Other Decimals become their text, since a float would lose digits."""
+    global exact_number_seen
+    exact_number_seen = True
+    if isinstance(value, Decimal) and (not value.is_finite() or value.adjusted() > _EXPONENT_MAX):
+        return str(value)
+    whole = int(value)
+    if whole == value:
+        return whole
+    try:
+        number = float(value)
+    except OverflowError:
+        return str(value)
+    return number if isinstance(value, Fraction) or Decimal(repr(number)) == value else str(value)
+
+
+# The largest decimal exponent of a Decimal that becomes an integer. The digits of such an integer are computed.
+_EXPONENT_MAX = 400
 
 
 def _public_attributes(value):

@@ -39,8 +39,9 @@ fn pair(py: Python<'_>, reply: Reply) -> PyResult<Pair<'_>> {
     match reply {
         Ok(json) => Ok((true, PyString::from_bytes(py, &json)?.into_any())),
         Err(failure) => {
-            let Failure { code, message, server, tool, retryable } = failure;
-            let fields = (code.as_str(), message, server, tool, retryable);
+            let Failure { code, message, server, tool, retryable, result } = failure;
+            let result = result.and_then(|json| String::from_utf8(json).ok());
+            let fields = (code.as_str(), message, server, tool, retryable, result);
             Ok((false, fields.into_pyobject(py)?.into_any()))
         }
     }
@@ -76,7 +77,7 @@ fn reply(py: Python<'_>, request: Request) -> PyResult<Reply> {
 }
 
 fn unknown(message: String) -> Failure {
-    Failure { code: FailureCode::UnknownTool, message, server: None, tool: None, retryable: false }
+    Failure::new(FailureCode::UnknownTool, message)
 }
 
 fn call_request(

@@ -7,9 +7,9 @@
   const { isArray } = Array;
   const { isView } = ArrayBuffer;
   const { SyntaxError, RangeError } = globalThis;
-  const wellFormed = Function.prototype.call.bind(String.prototype.toWellFormed);
   const { create, defineProperty, keys, setPrototypeOf } = Object;
   const unbound = (method) => Function.prototype.call.bind(method);
+  const call = Function.prototype.call.bind(Function.prototype.call);
   const [getText, setText, hasText] = [unbound(WeakMap.prototype.get), unbound(WeakMap.prototype.set), unbound(WeakMap.prototype.has)];
   const texts = new WeakMap();
   let anyDecoded = false;
@@ -23,14 +23,20 @@
     throw new TypeError("rawText takes a whole result of a tool that was text; for any other value use JSON.stringify(value)");
   };
 
-  // Integers that a number cannot hold become text, as in results of programs.
-  const parseResult = (text) => parse(/\d{16}/.test(text) ? native.quoteLargeIntegers(wellFormed(text)) : text);
+  // Parses JSON so that no integer loses digits: those that a number cannot represent become a BigInt.
+  const { isSafeInteger } = Number;
+  const { BigInt } = globalThis;
+  const matches = unbound(RegExp.prototype.test);
+  const [manyDigits, onlyDigits] = [/\d{16}/, /^-?\d+$/];
+  const exact = (value, context) =>
+    typeof value === "number" && !isSafeInteger(value) && matches(onlyDigits, context.source) ? BigInt(context.source) : value;
+  const parseExact = (text) => (matches(manyDigits, text) ? parse(text, (key, value, context) => exact(value, context)) : parse(text));
 
   // The text of a decoded value; null if the program has changed the value.
   const unchangedText = (value) => {
     const text = getText(texts, value);
     try {
-      return realm.encode(value) === realm.encode(parseResult(text)) ? text : null;
+      return realm.encode(value) === realm.encode(parseExact(text)) ? text : null;
     } catch {
       return null;
     }
@@ -75,7 +81,7 @@
     if (!/^[ \t\r\n]*(?:[[{]|null[ \t\r\n]*$)/.test(text)) return text;
     let value;
     try {
-      value = parseResult(text);
+      value = parseExact(text);
     } catch (error) {
       // It is no JSON, or nested too deeply. Any other error, such as too little memory, is not hidden.
       if (error instanceof SyntaxError || error instanceof RangeError) return text;
@@ -111,11 +117,29 @@
 
   JSON.parse = {
     parse(text, reviver) {
-      return typeof text === "object" && text !== null && isDecoded(text) && !reviver ? text : parse(text, reviver);
+      if (typeof reviver === "function") {
+        return parse(text, function (key, value, context) {
+          return call(reviver, this, key, exact(value, context), context);
+        });
+      }
+      return typeof text === "object" && text !== null && isDecoded(text) ? text : parseExact(`${text}`);
     },
   }.parse;
+  // The digits of a BigInt, so that JSON that is read and written again stays the same.
+  const { rawJSON } = JSON;
+  defineProperty(BigInt.prototype, "toJSON", {
+    value: { toJSON() { return rawJSON(`${this}`); } }.toJSON,
+    configurable: true, enumerable: false, writable: true,
+  });
   for (const name of ["rawText", "raw_text"]) {
     defineProperty(globalThis, name, { value: rawText, configurable: true, writable: true, enumerable: false });
   }
-  Object.assign(realm, { decode, isDecoded, rawText, textsIn });
+  Object.assign(realm, { decode, isDecoded, parseExact, rawText, textsIn });
+  // The reply of a request that waits, parsed.
+  const { ask } = native;
+  native.ask = (...parts) => {
+    const answer = ask(...parts);
+    if (answer[2]) answer[1] = parseExact(answer[1]);
+    return answer;
+  };
 }

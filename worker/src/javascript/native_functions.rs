@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use lockhouse_protocol::json_text::quote_large_integers;
 use lockhouse_protocol::{DecodedArgument, Request, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, Stream};
 use lockhouse_worker::signals;
 use rquickjs::convert::List;
@@ -74,13 +73,14 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, state: &Rc<SharedSta
                 shared.in_flight.set(shared.in_flight.get() + u32::from(call.is_some()));
                 answer.set(0, call.map(|call| call.0))?;
             }
-            Err(failure) => answer.set(1, tool_requests::to_realm(&ctx, Err(failure))?.1)?,
+            Err(failure) => answer.set(1, tool_requests::failure_object(&ctx, failure)?)?,
         }
         Ok(answer)
     };
     natives.set("start", Function::new(ctx.clone(), start)?)?;
 
-    // `ask` sends a request and waits. Returns whether it succeeded, and the JSON value or the failure.
+    // `ask` sends a request and waits. Returns whether it succeeded, the JSON value or the failure, and whether the value is
+    // JSON text.
     let shared = Rc::clone(state);
     let ask = move |ctx: Ctx<'js>,
                     kind: String,
@@ -104,10 +104,11 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, state: &Rc<SharedSta
                 .ok_or_else(|| Exception::throw_message(&ctx, "stopped"))?,
             Err(failure) => Err(failure),
         };
-        let (succeeded, value) = tool_requests::to_realm(&ctx, reply)?;
+        let reply = tool_requests::to_realm(&ctx, reply)?;
         let answer = Array::new(ctx)?;
-        answer.set(0, succeeded)?;
-        answer.set(1, value)?;
+        answer.set(0, reply.succeeded)?;
+        answer.set(1, reply.value)?;
+        answer.set(2, reply.is_text)?;
         Ok(answer)
     };
     natives.set("ask", Function::new(ctx.clone(), ask)?)?;
@@ -126,9 +127,9 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, state: &Rc<SharedSta
                 answer.set(0, true)?;
                 answer.set(1, TypedArray::new(ctx, piece)?)?;
             }
-            failed => {
+            Err(failure) => {
                 answer.set(0, false)?;
-                answer.set(1, tool_requests::to_realm(&ctx, failed)?.1)?;
+                answer.set(1, tool_requests::failure_object(&ctx, failure)?)?;
             }
         }
         Ok(answer)
@@ -220,11 +221,6 @@ fn add_encodings<'js>(ctx: &Ctx<'js>, natives: &Object<'js>) -> Result<()> {
         }
     };
     natives.set("fromUtf8", Function::new(ctx.clone(), from_utf8)?)?;
-
-    natives.set(
-        "quoteLargeIntegers",
-        Function::new(ctx.clone(), |json: String| quote_large_integers(&json).into_owned())?,
-    )?;
 
     let encode =
         |ctx: Ctx<'js>, latin1: String| latin1_to_bytes(&ctx, &latin1).map(|bytes| base64::encode(&bytes));

@@ -13,9 +13,10 @@ use super::shared_state::SharedState;
 
 /// JavaScript source files that build the global scope of programs, each with its name in stack traces. A file comes
 /// after those that it depends on.
-const PARTS: [(&str, &str); 14] = [
+const PARTS: [(&str, &str); 15] = [
     ("lockhouse:decoded", include_str!("decoded.js")),
     ("lockhouse:values", include_str!("values.js")),
+    ("lockhouse:results", include_str!("results.js")),
     ("lockhouse:requests", include_str!("requests.js")),
     ("lockhouse:servers", include_str!("servers.js")),
     ("lockhouse:tools", include_str!("tools.js")),

@@ -1,19 +1,26 @@
-// Requests to tools, and conversion of their replies.
+// Requests to the supervisor, and their replies.
 (native, realm) => {
-  const { decode, encode, isDecoded, textsIn, wellFormed } = realm;
+  const { MalformedResult, encode, isDecoded, keepResult, parseExact, parts, prompt, textsIn, toValue, wellFormed } = realm;
   const parse = JSON.parse;
+  const { RangeError, TypeError } = globalThis;
   const isView = ArrayBuffer.isView;
   const capture = Error.captureStackTrace;
   // High enough for the engine's own frames, which are removed later.
   Error.stackTraceLimit = 25;
 
   class ToolError extends Error {
-    constructor(message, { code, server, tool, retryable = false } = {}) {
+    #result;
+    constructor(message, { code, server, tool, retryable = false, result } = {}) {
       super(message);
+      this.#result = result;
       this.code = code;
       this.server = server;
       this.tool = tool;
       this.retryable = retryable;
+    }
+    static {
+      // The JSON of the failed result, if it has more than the message.
+      realm.failedResult = (error) => (#result in error ? error.#result : undefined);
     }
   }
   Object.defineProperty(ToolError.prototype, "name", { value: "ToolError", configurable: true, writable: true });
@@ -71,16 +78,31 @@
       const [first = "", second = "", third = ""] = texts;
       const answer = native.start(kind, [wellFormed(first), wellFormed(second), third], timeoutMs, stack, decoded);
       if (answer[1]) reject(errorFrom(answer[1], stack));
-      else pending.set(answer[0], { resolve, reject, shape, stack, subject });
+      else pending.set(answer[0], { resolve, reject, shape, stack, subject, server: first, tool: second });
     });
-  realm.settle = (id, succeeded, value) => {
+  // Converts a reply. A result that MCP does not permit is an error of the tool.
+  const shaped = ({ shape, server, stack, tool }, value) => {
+    try {
+      return shape(value);
+    } catch (error) {
+      const isMalformed = error instanceof MalformedResult;
+      if (!isMalformed && !(error instanceof TypeError) && !(error instanceof RangeError)) throw error;
+      const what = isMalformed ? "the server's result is malformed" : "the answer cannot be read";
+      throw errorFrom({ message: `${what}: ${error.message}`, code: "tool_failed", server, tool }, stack);
+    }
+  };
+  realm.settle = (id, succeeded, reply, isText, bytes) => {
     const waiting = pending.get(id);
     if (!waiting) return;
     pending.delete(id);
-    if (!succeeded) return waiting.reject(errorFrom(value, waiting.stack));
+    if (!succeeded) return waiting.reject(errorFrom(reply, waiting.stack));
     try {
-      const result = waiting.shape ? waiting.shape(value) : value;
-      if (waiting.shape === unwrap) remember(waiting.subject, result);
+      const value = isText ? parseExact(reply) : reply;
+      const result = waiting.shape ? shaped(waiting, value) : value;
+      if (waiting.shape === toValue) {
+        keepResult(result, value, bytes);
+        remember(waiting.subject, result);
+      }
       waiting.resolve(result);
     } catch (error) {
       waiting.reject(error);
@@ -100,26 +122,6 @@
     const answer = native.ask(kind, wellFormed(first), second);
     if (!answer[0]) throw errorFrom(answer[1]);
     return answer[1];
-  };
-
-  // Conversion of results.
-  const block = (content, asText = (text) => text) => {
-    if (content.type === "text") return asText(content.text);
-    if (typeof content.data === "string") return { ...content, data: native.fromBase64(content.data) };
-    if (typeof content.resource?.blob === "string") {
-      const { blob, ...rest } = content.resource;
-      return { ...rest, data: native.fromBase64(blob) };
-    }
-    return content.resource ?? content;
-  };
-  // The supervisor sets `decode` if text that is JSON shall be decoded, and `list` if even a single text becomes a list.
-  const unwrap = (envelope) => {
-    if (Object.hasOwn(envelope, "structured")) return envelope.structured;
-    const asText = envelope.decode ? decode : (text) => text;
-    const values = Object.hasOwn(envelope, "text")
-      ? [asText(envelope.text)]
-      : (envelope.content ?? []).map((content) => block(content, asText));
-    return values.length === 1 && !envelope.list ? values[0] : values;
   };
 
   // Encodes a single object as named arguments, and anything else as an array in the order of the parameters: as JSON, with
@@ -152,7 +154,7 @@
       // Rejects like an async function, so that callers with many calls see which one failed.
       return Promise.reject(error);
     }
-    return request("call", [server, tool, json], unwrap, `${server}.${tool}`, { timeoutMs, decoded });
+    return request("call", [server, tool, json], toValue, `${server}.${tool}`, { timeoutMs, decoded });
   };
 
   // Clamps a search limit to the valid range.
@@ -160,17 +162,6 @@
     String(Math.min(Math.max(Math.trunc(Number(limit)) || native.searchLimitDefault, 1), native.searchLimitMax));
 
   // Resources and prompts.
-  const part = (content) => {
-    if (typeof content.text === "string") return content.text;
-    if (typeof content.blob !== "string") return content;
-    const { blob, ...rest } = content;
-    return { ...rest, data: native.fromBase64(blob) };
-  };
-  const parts = ({ contents }) => (contents.length === 1 ? part(contents[0]) : contents.map(part));
-  const prompt = ({ description, messages }) => ({
-    description: description ?? undefined,
-    messages: messages.map((message) => ({ ...message, content: block(message.content) })),
-  });
   const listed = ({ items, templates, incomplete }) => {
     if (incomplete) native.print(true, `there are more than these ${items.length}: the rest is left out\n`);
     return [...items, ...templates];

@@ -282,8 +282,9 @@ impl Execution<'_> {
             if let WaitOutcome::Reply(call, reply) = host.next_reply(next) {
                 shared.in_flight.set(shared.in_flight.get().saturating_sub(1));
                 self.in_realm(|ctx, functions| {
-                    let (succeeded, value) = tool_requests::to_realm(ctx, reply)?;
-                    Ok(functions.get::<_, Function>("settle")?.call::<_, ()>((call.0, succeeded, value))?)
+                    let reply = tool_requests::to_realm(ctx, reply)?;
+                    let settled = (call.0, reply.succeeded, reply.value, reply.is_text, reply.bytes);
+                    Ok(functions.get::<_, Function>("settle")?.call::<_, ()>(settled)?)
                 })?;
             }
         } else {

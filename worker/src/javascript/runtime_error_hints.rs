@@ -106,6 +106,10 @@ const UNCLEAR_MESSAGES: [(&str, &str, &str); 3] = [
     ("TypeError", "cannot block in this thread", "there is one thread; use await and setTimeout instead"),
 ];
 
+/// Hint for a calculation with numbers and a BigInt.
+const BIGINT: &str = "an integer beyond 2^53 in a result is a BigInt: calculate with BigInts alone, such as x + 1n, or use \
+                      Number(x) where lost digits do not matter";
+
 /// Creates hints for an error, from the JavaScript state of the run and the text of the program.
 pub(super) struct Hints<'a, 'js> {
     pub(super) ctx: &'a Ctx<'js>,
@@ -158,6 +162,9 @@ impl<'js> Hints<'_, 'js> {
     /// Finds the expression that caused a TypeError, and names it in the message of `error` or in the returned hint.
     /// QuickJS's own message names neither a called expression nor the object of a missing property.
     fn hint_for_type(&self, error: &mut CodeError) -> Option<String> {
+        if error.message.contains("BigInt") && error.message.contains("convert") {
+            return Some(BIGINT.to_owned());
+        }
         let position = Position { line: error.line?, column: error.column.unwrap_or(1) };
         let find = |operation| error_expression::find(self.source(), position, operation);
         if let Some((name, of)) = missing_property(&error.message) {

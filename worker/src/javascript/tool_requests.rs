@@ -1,10 +1,11 @@
 //! Converts requests from the realm into protocol messages, and replies into JavaScript values.
 
+use lockhouse_protocol::json_text::has_large_integer;
 use lockhouse_protocol::{
     DecodedArgument, Failure, FailureCode, FileSource, FileTarget, PromptName, Reply, Request, ResourceUri,
     ResultHandle, SearchDetail, ServerName, SkillName, ToolName,
 };
-use rquickjs::{Ctx, Object, Result, Value};
+use rquickjs::{Ctx, IntoJs, Object, Result, Value};
 
 /// A request to the supervisor, as the engine's JavaScript code passes it to Rust.
 pub(super) struct NativeRequest {
@@ -101,21 +102,13 @@ fn invalid_detail() -> String {
 /// without a message to the supervisor.
 pub(super) fn parse(request: NativeRequest) -> std::result::Result<Request, Failure> {
     if request.kind == "load_result" {
-        return to_request(request).map_err(|message| Failure {
-            code: FailureCode::NotFound,
-            message,
-            server: None,
-            tool: None,
-            retryable: false,
-        });
+        return to_request(request).map_err(|message| Failure::new(FailureCode::NotFound, message));
     }
     let (server, name) = (truncate(&request.texts.0), truncate(&request.texts.1));
     to_request(request).map_err(|message| Failure {
-        code: FailureCode::UnknownTool,
-        message,
         server: Some(server),
         tool: Some(name),
-        retryable: false,
+        ..Failure::new(FailureCode::UnknownTool, message)
     })
 }
 
@@ -123,19 +116,43 @@ fn truncate(text: &str) -> String {
     text.chars().take(256).collect()
 }
 
-/// Converts a reply into JavaScript: whether the request succeeded, and its JSON value or an object that
-/// describes the failure.
-pub(super) fn to_realm<'js>(ctx: &Ctx<'js>, reply: Reply) -> Result<(bool, Value<'js>)> {
-    match reply {
-        Ok(json) => Ok((true, ctx.json_parse(json)?)),
+/// A reply in JavaScript.
+pub(super) struct RealmReply<'js> {
+    pub(super) succeeded: bool,
+    /// The JSON value or an object that describes the failure. With `is_text`, the JSON text.
+    pub(super) value: Value<'js>,
+    /// Whether the value is JSON text, which the realm parses so that large integers keep their digits.
+    pub(super) is_text: bool,
+    /// Length of the reply; 0 for a failure.
+    pub(super) bytes: usize,
+}
+
+/// Converts a reply into JavaScript.
+pub(super) fn to_realm<'js>(ctx: &Ctx<'js>, reply: Reply) -> Result<RealmReply<'js>> {
+    let json = match reply {
+        Ok(json) => json,
         Err(failure) => {
-            let object = Object::new(ctx.clone())?;
-            object.set("code", failure.code.as_str())?;
-            object.set("message", failure.message)?;
-            object.set("server", failure.server)?;
-            object.set("tool", failure.tool)?;
-            object.set("retryable", failure.retryable)?;
-            Ok((false, object.into_value()))
+            let value = failure_object(ctx, failure)?;
+            return Ok(RealmReply { succeeded: false, value, is_text: false, bytes: 0 });
         }
-    }
+    };
+    let bytes = json.len();
+    let large = std::str::from_utf8(&json).ok().filter(|text| has_large_integer(text));
+    let (is_text, value) = match large {
+        Some(text) => (true, text.into_js(ctx)?),
+        None => (false, ctx.json_parse(json)?),
+    };
+    Ok(RealmReply { succeeded: true, value, is_text, bytes })
+}
+
+/// Describes a failure for the realm.
+pub(super) fn failure_object<'js>(ctx: &Ctx<'js>, failure: Failure) -> Result<Value<'js>> {
+    let object = Object::new(ctx.clone())?;
+    object.set("code", failure.code.as_str())?;
+    object.set("message", failure.message)?;
+    object.set("server", failure.server)?;
+    object.set("tool", failure.tool)?;
+    object.set("retryable", failure.retryable)?;
+    object.set("result", failure.result.and_then(|json| String::from_utf8(json).ok()))?;
+    Ok(object.into_value())
 }

@@ -104,7 +104,7 @@
   const functions = {
     ToolError, callTool, describe, searchTools, listServers,
     call_tool: callTool, search_tools: searchTools, list_servers: listServers,
-    loadResult, load_result: loadResult,
+    loadResult, load_result: loadResult, fullResult: realm.fullResult, full_result: realm.fullResult,
     listResources, readResource, listPrompts, getPrompt,
     list_resources: listResources, read_resource: readResource, list_prompts: listPrompts, get_prompt: getPrompt,
     callMCPTool: callTool, call_mcp_tool: callTool,

@@ -15,6 +15,7 @@ use oxc::transformer::{TransformOptions, Transformer};
 
 use super::call_positions::CallPositions;
 use super::final_value;
+use super::large_literals;
 use super::modules::{self, IMPORT, MODULE};
 use super::nesting_limit;
 use super::planned_calls::{self, PlannedToolCall};
@@ -132,6 +133,9 @@ fn translate_as(source: &str, kind_of_code: CodeKind) -> Result<Translation, Syn
     let planned_calls = planned_calls::collect(source, &program);
     let missing_value_advice = final_value::advice(source, &program);
     check_modules(source, &program, kind_of_code)?;
+    if let Some((span, message)) = large_literals::find(source, &program) {
+        return Err(SyntaxError::new(source, span, message));
+    }
 
     let builder = AstBuilder::new(&allocator);
     let exports = modules::Exports::collect(&program);

@@ -7,13 +7,15 @@
   };
 
   const { isDecoded } = realm;
-  const { stringify } = JSON;
+  const { stringify, rawJSON, isRawJSON } = JSON;
+  const { isInteger, isSafeInteger } = Number;
   const { isArray } = Array;
   const { DataView, Date, Error, Iterator, Map, Promise, RegExp, Set, Uint8Array, Uint8ClampedArray, WeakMap } = globalThis;
   const { getPrototypeOf, create, hasOwn, keys } = Object;
   const { isView } = ArrayBuffer;
   const fromCharCode = String.fromCharCode;
   const unbound = (method) => Function.prototype.call.bind(method);
+  const toExponential = unbound(Number.prototype.toExponential);
   const wellFormed = unbound(String.prototype.toWellFormed);
   const slice = unbound(String.prototype.slice);
   const objectPrototype = Object.prototype;
@@ -86,20 +88,23 @@
     return realm.serverName(value) ?? value;
   };
 
+  // A number beyond 2^53 may have lost digits, so it has an exponent and does not look like an exact integer.
+  const fromNumber = (value) => (isSafeInteger(value) || !isInteger(value) ? value : rawJSON(toExponential(value)));
+
   const jsonForm = (holder, key, value, isArgument) => {
     switch (typeof value) {
       case "object": {
         // `JSON.stringify` converts an invalid date to null before it calls the replacer.
         if (value === null) return holder[key] instanceof Date ? "Invalid Date" : value;
-        if (isArray(value)) return value;
+        if (isArray(value) || isRawJSON(value)) return value;
         const prototype = getPrototypeOf(value);
         if (prototype !== objectPrototype && prototype !== null && !isDecoded(value)) return fromObject(value, isArgument);
         return !isArgument && isFile(value) ? fromFile(value) : value;
       }
       case "number":
-        return value - value === 0 ? value : `${value}`;
+        return value - value === 0 ? fromNumber(value) : `${value}`;
       case "bigint":
-        return value >= -9007199254740991n && value <= 9007199254740991n ? Number(value) : `${value}`;
+        return rawJSON(`${value}`);
       case "function":
         return realm.serverName(value) ?? `[Function: ${value.name || "anonymous"}]`;
       case "symbol":
@@ -129,7 +134,7 @@
       let value = holder[key];
       if (typeof value?.toJSON === "function") value = value.toJSON(key);
       value = jsonForm(holder, key, value, false);
-      if (typeof value !== "object" || value === null) return value;
+      if (typeof value !== "object" || value === null || isRawJSON(value)) return value;
       if (around.includes(value)) return "[Circular]";
       if (level === DEPTH_MAX) throw TOO_DEEP;
       around.push(value);

@@ -1,11 +1,9 @@
 //! The answer to one execution. AI clients and `lockhouse run --json` get the same JSON members.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use lockhouse_base::json::truncate_text;
 use lockhouse_gate::{CallRecord, ReturnedFiles};
-use lockhouse_protocol::json_text::quote_large_integers;
 use lockhouse_protocol::{CodeError, ExecutionId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -153,7 +151,6 @@ impl Answer {
             _ => None,
         };
         let (status, value, error) = report(end_reason, limits, finished_calls, calls_in_flight);
-        let value = value.map(normalise_integers);
         let error = error.map(truncate_error);
         let changed = error.as_ref().and_then(|_| describe_changes(&calls));
         Self {
@@ -191,15 +188,6 @@ impl Sandbox {
             true => json!({"level": "full"}),
             false => json!({"level": "reduced", "reduced": self.reduced}),
         }
-    }
-}
-
-/// Replaces integers beyond ±(2^53 - 1) in the JSON of a program's value by strings of their digits, so that readers
-/// in every language read them exactly.
-fn normalise_integers(value: Box<RawValue>) -> Box<RawValue> {
-    match quote_large_integers(value.get()) {
-        Cow::Borrowed(_) => value,
-        Cow::Owned(normalise_integers) => RawValue::from_string(normalise_integers).unwrap_or(value),
     }
 }
 

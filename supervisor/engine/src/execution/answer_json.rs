@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use lockhouse_base::json;
 use lockhouse_protocol::CodeError;
+use lockhouse_protocol::json_text::quote_large_integers;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -80,10 +81,12 @@ impl Answer {
     }
 }
 
-/// Parses the JSON text of a program's value. Returns the text as a JSON string if it cannot be parsed, for example
-/// because it is nested too deeply.
+/// Parses the JSON text of a program's value, in the form that a reader gets: integers beyond ±(2^53 - 1) are strings of
+/// their digits, so that readers in every language read them exactly. Returns the text as a JSON string if it cannot be
+/// parsed, for example because it is nested too deeply.
 pub fn parse_value(raw: &RawValue) -> Value {
-    json::parse_bounded(raw.get().as_bytes(), usize::MAX).unwrap_or_else(|_| raw.get().into())
+    let json = quote_large_integers(raw.get());
+    json::parse_bounded(json.as_bytes(), usize::MAX).unwrap_or_else(|_| json.into())
 }
 
 fn error_json(error: &CodeError, changed: Option<&str>) -> Value {

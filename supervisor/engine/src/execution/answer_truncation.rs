@@ -10,6 +10,7 @@ use lockhouse_base::json::{self, decode_string, truncate_text};
 use lockhouse_gate::result_files::UNKNOWN;
 use lockhouse_messages::ResultFile;
 use lockhouse_protocol::ResultHandle;
+use lockhouse_protocol::json_text::quote_large_integers;
 use serde_json::{Map, Value, json};
 
 use super::answer::Answer;
@@ -98,9 +99,10 @@ fn render_value(
     files: &mut AnswerFiles<'_>,
 ) -> Value {
     let limit = truncation.options.limits.part_bytes;
+    let exact = quote_large_integers(whole);
     let json = match truncation.options.extract_files {
-        true => embedded_files::replace_files(whole, |file| files.extract(file)),
-        false => whole.into(),
+        true => embedded_files::replace_files(&exact, |file| files.extract(file)),
+        false => exact,
     };
     let text = decode_string(&json);
     let length = text.as_ref().map_or(json.len(), String::len);

@@ -29,6 +29,9 @@ fn described(call: &CallRecord) -> Value {
     if call.is_likely_read() {
         row["likely_read"] = true.into();
     }
+    if call.has_content_aside {
+        row["content_aside"] = true.into();
+    }
     row
 }
 
@@ -38,8 +41,9 @@ fn group(calls: &[CallRecord]) -> Value {
     let mut groups: Vec<(&CallRecord, usize, f64, usize)> = Vec::new();
     for call in calls {
         let alike = |other: &CallRecord| {
-            (&other.server, other.kind, &other.name, other.outcome, other.changes)
-                == (&call.server, call.kind, &call.name, call.outcome, call.changes)
+            let kept = |call: &CallRecord| (call.outcome, call.changes, call.has_content_aside);
+            (&other.server, other.kind, &other.name, kept(other))
+                == (&call.server, call.kind, &call.name, kept(call))
         };
         let has_capacity = groups.len() < CALL_GROUPS_MAX;
         match groups.iter_mut().find(|(other, ..)| alike(other)) {

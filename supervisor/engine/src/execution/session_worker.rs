@@ -39,13 +39,7 @@ impl SessionWorker {
     /// `frame_bytes` is the maximum size of an encoded message.
     pub(super) fn pause(mut self, mut conversation: Conversation, mut out: Outbox, frame_bytes: u32) -> Self {
         self.worker.process.signal(Signal::SIGSTOP);
-        let failure = Failure {
-            code: FailureCode::Timeout,
-            message: RUN_ENDED_MESSAGE.to_owned(),
-            server: None,
-            tool: None,
-            retryable: false,
-        };
+        let failure = Failure::new(FailureCode::Timeout, RUN_ENDED_MESSAGE.to_owned());
         for call in conversation.abandon_in_flight() {
             let reply = ToWorker::Reply { call, reply: Err(failure.clone()) };
             // A failure is short, so that it always fits.

@@ -95,6 +95,5 @@ async fn cancelled_or_revoked(requester: &Requester, cancelled: &CancellationTok
 }
 
 fn cancelled_failure() -> Failure {
-    let message = "the AI client cancelled the call".to_owned();
-    Failure { code: FailureCode::UpstreamUnavailable, message, server: None, tool: None, retryable: false }
+    Failure::new(FailureCode::UpstreamUnavailable, "the AI client cancelled the call".to_owned())
 }

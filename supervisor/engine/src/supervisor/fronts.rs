@@ -12,6 +12,7 @@ use lockhouse_base::telemetry;
 use lockhouse_gate::results;
 use lockhouse_messages::{FrontEndpoint, FrontSettings, ListKind, RESULT_URI_PREFIX, Response, ToFront};
 use lockhouse_protocol::ResultHandle;
+use lockhouse_protocol::json_text::quote_large_integers;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -117,7 +118,7 @@ impl Supervisor {
             }
         };
         // A model has no use for the bytes of files.
-        match results::page(&execution::describe_files(&json), offset, self.settings.display.part_bytes) {
+        match results::page(&execution::describe_files(&quote_large_integers(&json)), offset, self.settings.display.part_bytes) {
             Ok(part) => Response::Json(part),
             Err(beyond) => Response::Invalid(beyond.to_string()),
         }

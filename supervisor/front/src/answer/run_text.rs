@@ -95,6 +95,17 @@ pub(super) fn changes(answer: &Value) -> Option<String> {
     (!groups.is_empty()).then(|| format!("May have changed something: {}", groups.join("; ")))
 }
 
+/// Returns the line that names the tools whose results had more than their values, and says how a program reads the rest.
+/// Returns `None` if there are none.
+pub(super) fn content_aside(answer: &Value) -> Option<String> {
+    let calls = answer["calls"].as_array()?;
+    let mut tools = ToolCounts::default();
+    calls.iter().filter(|call| call["content_aside"] == true).for_each(|call| tools.add(call));
+    let of_failures = calls.iter().all(|call| call["content_aside"] != true || call["outcome"] != "ok");
+    let taken = if of_failures { "error" } else { "value" };
+    tools.list().map(|tools| format!("Results with further content: {tools} (in code: full_result({taken}))"))
+}
+
 /// Returns the line that names the files of a run, because some AI clients drop links. Returns `None` if there are none.
 pub(super) fn files(answer: &Value) -> Option<String> {
     let files = answer["files"].as_array()?;

@@ -8,7 +8,6 @@ use lockhouse_policies::{Call, CallTarget, Denial, Effect};
 use lockhouse_protocol::{CallId, Failure, FailureCode, ServerName};
 
 use crate::denials::denial_failure;
-use crate::failures::failure;
 use crate::tool_request::ToolRequest;
 use crate::{Gate, Requester};
 
@@ -89,7 +88,7 @@ impl<'a> CallAttempt<'a> {
     /// because the policy has changed. Returns a retryable failure for the caller.
     pub(super) fn record_stale_decision(&self, reason: &str) -> Failure {
         self.gate.record_denial(self.subject(), Effect::Deny, reason, None);
-        Failure { retryable: true, ..failure(FailureCode::Denied, reason.into()) }
+        Failure { retryable: true, ..Failure::new(FailureCode::Denied, reason.into()) }
     }
 
     /// Refuses the call if the tool's definition is new or changed, no person has accepted it, and the effective
@@ -99,6 +98,6 @@ impl<'a> CallAttempt<'a> {
             return Ok(());
         };
         self.gate.record_denial(self.subject(), Effect::Deny, &reason, None);
-        Err(failure(FailureCode::Denied, reason))
+        Err(Failure::new(FailureCode::Denied, reason))
     }
 }

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 
 use super::attempt::CallAttempt;
 use crate::approvals::Approval;
-use crate::failures::failure;
 use crate::skill_requests::save_draft;
 use crate::skills::Skills;
 use crate::symlinks;
@@ -116,7 +115,7 @@ pub(super) async fn store_draft(
     let reason = "a person must approve it, and there is nobody to ask: it is kept as a draft";
     attempt.gate.audit.denial(attempt.subject(), Effect::Ask, reason, None).map_err(|error| {
         tracing::error!("{error}");
-        failure(FailureCode::Denied, format!("the skill was not kept: {error}"))
+        Failure::new(FailureCode::Denied, format!("the skill was not kept: {error}"))
     })?;
     attempt.request.record_dispatch(Dispatch::Draft);
     save_draft(skills, arguments).await

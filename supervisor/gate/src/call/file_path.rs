@@ -8,7 +8,7 @@ use lockhouse_policies::{Call, Decision, Effect};
 use lockhouse_protocol::{Failure, FailureCode};
 
 use super::attempt::CallAttempt;
-use crate::failures::{failure, invalid_arguments};
+use crate::failures::invalid_arguments;
 use crate::host_files::{Access, FileCall, HostFiles, PathRefusal, ResolvedPath, make_content_readable};
 use crate::schema::run_blocking;
 use crate::symlinks;
@@ -45,9 +45,9 @@ pub(super) async fn with_target_path(
         Some(Err(refusal)) => {
             let reason = format!("{written}: {refusal}");
             attempt.gate.record_denial(attempt.subject(), Effect::Deny, &reason, None);
-            return Err(failure(FailureCode::Denied, reason));
+            return Err(Failure::new(FailureCode::Denied, reason));
         }
-        None => return Err(failure(FailureCode::Timeout, "the file system did not answer in time".into())),
+        None => return Err(Failure::new(FailureCode::Timeout, "the file system did not answer in time".into())),
     };
     make_content_readable(&mut call.arguments);
     call.arguments.extend(replaces.map(|replaces| ("replaces".to_owned(), replaces.into())));

@@ -5,7 +5,6 @@ use lockhouse_protocol::{Failure, FailureCode};
 
 use super::attempt::CallAttempt;
 use crate::approvals::Approval;
-use crate::failures::failure;
 
 /// A permitted call whose audit record is written. Only such a call can be sent: `ReservedDestination::call`
 /// accepts no other type.
@@ -29,7 +28,7 @@ impl RecordedCall {
             Ok(()) => Ok(Self(call)),
             Err(error) => {
                 tracing::error!("{error}");
-                Err(failure(FailureCode::Denied, format!("the call was not made: {error}")))
+                Err(Failure::new(FailureCode::Denied, format!("the call was not made: {error}")))
             }
         }
     }

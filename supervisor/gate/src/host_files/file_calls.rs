@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::file_error::FileError;
 use super::file_system::{self, FileFacts, FolderEntry};
 use super::{Access, HostFiles};
-use crate::failures::{failure, invalid_arguments};
+use crate::failures::invalid_arguments;
 use crate::staged_file::StagedContent;
 
 /// Maximum number of entries in the list of one folder.
@@ -52,7 +52,7 @@ impl FileCall {
     pub(crate) fn parse(item: &CallTarget, arguments: &Map<String, Value>) -> Result<Self, Failure> {
         let CallTarget::Tool(tool) = item else {
             let message = "this server has no resources and no prompts".to_owned();
-            return Err(failure(FailureCode::UnknownTool, message));
+            return Err(Failure::new(FailureCode::UnknownTool, message));
         };
         let number = |name: &str| arguments.get(name).and_then(Value::as_u64);
         Ok(match tool.as_str() {
@@ -217,5 +217,5 @@ pub(crate) fn file_failure(path: &str, error: &FileError) -> Failure {
         _ => FailureCode::ToolFailed,
     };
     let name = error.errno_name().map(|name| format!(" ({name})")).unwrap_or_default();
-    failure(code, format!("{path}: {error}{name}"))
+    Failure::new(code, format!("{path}: {error}{name}"))
 }

@@ -34,6 +34,16 @@ pub(super) fn describe_mismatch(tool: &Tool, language: Language) -> String {
     format!("the arguments do not fit the schema of {}: {}", tool.name, signature(tool, language))
 }
 
+/// Returns the error message for a float beyond 2^53 at the JSON pointer `place`, where the schema requires an integer.
+pub(super) fn rounded(tool: &Tool, place: &str, float: f64) -> String {
+    let place = truncate(place);
+    format!(
+        "{}: {place} must be an integer, and {float:e} is a float beyond 2^53, which may have lost digits: pass the exact integer \
+         (an int in Python, a BigInt such as 9007199254740993n in TypeScript)",
+        tool.name
+    )
+}
+
 /// Truncates a text to [`SHOWN_CHARS_MAX`] characters and escapes hidden characters.
 pub(super) fn truncate(text: &str) -> String {
     truncate_to(text, SHOWN_CHARS_MAX)
