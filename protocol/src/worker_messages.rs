@@ -122,12 +122,12 @@ pub enum Request {
         /// The name of the upstream server.
         server: ServerName,
     },
-    /// Requests the full definition of one tool; the reply is a JSON object.
+    /// Requests the full definition of one tool, or what a server says about itself; the reply is a JSON object.
     Describe {
         /// The name of the upstream server.
         server: ServerName,
-        /// The name of the server's tool.
-        tool: ToolName,
+        /// The name of the server's tool; `None` for the server itself.
+        tool: Option<ToolName>,
     },
     /// Searches the tools that the policy permits. The reply is a JSON object: `tools` has the tools that were found,
     /// best match first, and `missing` has the servers that could not be searched, with the reasons.

@@ -91,7 +91,7 @@ fn from_worker() -> Vec<Vec<u8>> {
         },
         Request::ListServers,
         Request::ListTools { server: server() },
-        Request::Describe { server: server(), tool: tool() },
+        Request::Describe { server: server(), tool: Some(tool()) },
         Request::Search { query: "open issues".into(), limit: 5, detail: SearchDetail::Full },
         Request::ListResources { server: server() },
         Request::ReadResource { server: server(), uri: ResourceUri::new("file:///a").unwrap() },

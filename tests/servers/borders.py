@@ -8,6 +8,7 @@ import json
 import sys
 from pathlib import Path
 
+INSTRUCTIONS = "Call list_pages first." + " Then read." * 1000 + "\u200b"
 ANY, INTEGER, NUMBER, TEXT = {}, {"type": "integer"}, {"type": "number"}, {"type": "string"}
 MAYBE = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
 KINDS = {"any": ANY, "integer": INTEGER, "number": NUMBER, "text": TEXT, "maybe": MAYBE}
@@ -24,7 +25,13 @@ def tools():
         }
         for kind, schema in KINDS.items()
     ]
-    return [{**give, "annotations": {"readOnlyHint": True}}, *takes]
+    pages = {
+        "name": "list_pages",
+        "description": "Lists the pages. Sorted by name. Repeat with next_cursor until it is null. Cached.",
+        "inputSchema": {"type": "object", "properties": {"cursor": {"type": "string", "nullable": True}}, "required": ["cursor"]},
+        "annotations": {"readOnlyHint": True},
+    }
+    return [{**give, "annotations": {"readOnlyHint": True}}, *takes, pages]
 
 
 class Literal(str):
@@ -43,7 +50,7 @@ def shown(value):
 def result_of(directory, name, arguments):
     if name == "give":
         return (directory / arguments["name"]).read_text()
-    text = json.dumps(shown(arguments["value"]), ensure_ascii=False)
+    text = json.dumps(shown(arguments.get("value", arguments)), ensure_ascii=False)
     return json.dumps({"content": [{"type": "text", "text": "sent: " + text}]})
 
 
@@ -56,7 +63,8 @@ def main():
             continue
         if method == "initialize":
             server = {"name": "borders", "version": "1"}
-            result = json.dumps({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "resources": {}}, "serverInfo": server})
+            about = {"serverInfo": server, "instructions": INSTRUCTIONS}
+            result = json.dumps({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "resources": {}}, **about})
         elif method == "tools/list":
             result = json.dumps({"tools": tools()})
         elif method == "tools/call":

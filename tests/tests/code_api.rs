@@ -6,4 +6,5 @@ mod dialects;
 mod imports;
 mod names;
 mod naming_server;
+mod server_words;
 mod stubs;

@@ -298,7 +298,7 @@ fn request(input: &mut Input<'_>) -> Request {
     match input.byte() % 12 {
         0 => Request::ListServers,
         1 => Request::ListTools { server },
-        2 => Request::Describe { server, tool },
+        2 => Request::Describe { server, tool: Some(tool) },
         3 => Request::Search { query: "words".into(), limit: input.word(), detail: SearchDetail::Names },
         4 => Request::ReadResource { server, uri: ResourceUri::new("u:").expect("a URI") },
         5 => Request::ListPrompts { server },

@@ -19,7 +19,7 @@ fn messages() -> Vec<(&'static str, FromWorker)> {
         ("Request Call", request(1, call())),
         ("Request ListServers", request(1, Request::ListServers)),
         ("Request ListTools", request(1, Request::ListTools { server: server.clone() })),
-        ("Request Describe", request(1, Request::Describe { server, tool })),
+        ("Request Describe", request(1, Request::Describe { server, tool: Some(tool) })),
         (
             "Request Search",
             request(1, Request::Search { query: "words".into(), limit: 5, detail: SearchDetail::Names }),

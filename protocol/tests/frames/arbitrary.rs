@@ -69,7 +69,14 @@ fn failure() -> impl Strategy<Value = Failure> {
     ];
     let result = proptest::option::of(bytes());
     (select(codes.to_vec()), text(), some_text(), some_text(), any::<bool>(), result).prop_map(
-        |(code, message, server, tool, retryable, result)| Failure { code, message, server, tool, retryable, result },
+        |(code, message, server, tool, retryable, result)| Failure {
+            code,
+            message,
+            server,
+            tool,
+            retryable,
+            result,
+        },
     )
 }
 
@@ -129,7 +136,8 @@ fn request() -> impl Strategy<Value = Request> {
         ),
         Just(Request::ListServers),
         server().prop_map(|server| Request::ListTools { server }),
-        (server(), tool()).prop_map(|(server, tool)| Request::Describe { server, tool }),
+        (server(), proptest::option::of(tool()))
+            .prop_map(|(server, tool)| Request::Describe { server, tool }),
         (text(), any::<u32>(), detail()).prop_map(|(query, limit, detail)| Request::Search {
             query,
             limit,

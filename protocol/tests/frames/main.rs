@@ -222,9 +222,11 @@ proptest! {
             let body = [&variant.to_le_bytes()[..], &after.iter().flat_map(|text| raw_text(text)).collect::<Vec<_>>()];
             decode::<Request>(&with_length(&body.concat()), LIMIT)
         };
-        // Variant numbers as in the snapshots of `bytes.rs`: ListTools has a server, Describe a server and a tool.
+        // Variant numbers as in the snapshots of `bytes.rs`: ListTools has a server, GetPrompt a server, a name and arguments.
         prop_assert_eq!(from_wire(2, &[&name]).is_ok(), allowed("_-"));
-        prop_assert_eq!(from_wire(3, &["s", &name]).is_ok(), ToolName::new(name.as_str()).is_ok());
+        let described = [&3_u32.to_le_bytes()[..], &raw_text("s"), &[1], &raw_text(&name)].concat();
+        let is_tool = decode::<Request>(&with_length(&described), LIMIT).is_ok();
+        prop_assert_eq!(is_tool, ToolName::new(name.as_str()).is_ok());
     }
 }
 

@@ -123,8 +123,7 @@ const TYPE_CHARS_MAX: usize = 240;
 pub struct AcceptedValues {
     /// The name of the keyword argument in Python; `None` if it is the same as the parameter's name.
     pub keyword: Option<Box<str>>,
-    /// Whether the parameter accepts `null`. OpenAPI's keyword `nullable` does not count, because JSON Schema
-    /// validators ignore it.
+    /// Whether the parameter accepts `null`, also by OpenAPI's keyword `nullable`.
     pub null: bool,
     /// Whether the parameter accepts an object.
     pub object: bool,
@@ -256,7 +255,7 @@ impl Tool {
             change: None,
             required: arguments.fields.iter().filter(|field| field.required).count(),
             is_closed: arguments.rest.is_none(),
-            accepted_values: accepted_values(&input, &arguments, keywords, schema),
+            accepted_values: accepted_values(&input, &arguments, keywords),
             is_deprecated: summary::is_deprecated(&description),
             summary,
             name,
@@ -448,15 +447,9 @@ fn accepted_values(
     input: &types::ParsedSchema,
     arguments: &types::Object,
     keywords: Vec<String>,
-    schema: &Value,
 ) -> Box<[AcceptedValues]> {
-    // `nullable` is an OpenAPI keyword, which JSON Schema validators ignore.
-    let nullable = |name: &str| {
-        let property = schema.get("properties").and_then(|all| all.get(name));
-        property.and_then(|property| property.get("nullable")) == Some(&Value::Bool(true))
-    };
     let accepted = |(field, keyword): (&types::Field, String)| AcceptedValues {
-        null: input.admits(&field.kind, &Value::Null) && !nullable(&field.name),
+        null: input.admits(&field.kind, &Value::Null),
         object: input.admits(&field.kind, &json!({})),
         keyword: (keyword != field.name).then(|| keyword.into()),
     };

@@ -33,8 +33,17 @@ const DEFAULT_CHARS_MAX: usize = 200;
 /// An upstream server and its permitted tools, for which stubs are generated.
 pub struct Server<'a> {
     pub name: &'a str,
-    /// The permitted tools. The boolean tells whether calls of the tool require approval.
-    pub tools: Vec<(&'a Tool, bool)>,
+    pub tools: Vec<StubTool<'a>>,
+}
+
+/// A permitted tool, for which a stub is generated.
+pub struct StubTool<'a> {
+    pub tool: &'a Tool,
+    /// Whether calls of the tool require approval.
+    pub requires_approval: bool,
+    /// The JSON Schema that was inferred from earlier results. `None` if the tool has an output schema, or no results
+    /// were observed.
+    pub observed_output: Option<&'a Value>,
 }
 
 /// A tool with its parsed schemas.
@@ -45,19 +54,39 @@ struct Function<'a> {
     arguments: Object,
     keywords: Vec<String>,
     output: Option<ParsedSchema>,
+    /// Whether the type of the result was inferred from earlier results.
+    is_observed: bool,
 }
 
 impl<'a> Function<'a> {
-    fn new(tool: &'a Tool, requires_approval: bool) -> Self {
+    fn new(stub: &StubTool<'a>) -> Self {
+        let StubTool { tool, requires_approval, observed_output } = *stub;
         let definition: Value = serde_json::from_str(tool.definition()).unwrap_or_default();
         let input = parse_schema(definition.get("inputSchema").unwrap_or(&Value::Null));
         let output = definition
             .get("outputSchema")
             .filter(|_| tool.declares_values)
             .map(|output| parse_schema(unwrapped_schema(output).as_ref().unwrap_or(output)));
+        let is_observed = output.is_none() && observed_output.is_some();
+        let output = output.or_else(|| observed_output.map(parse_schema));
         let arguments = input.arguments();
         let names: Vec<&str> = arguments.fields.iter().map(|field| field.name.as_str()).collect();
-        Self { tool, requires_approval, keywords: parameter_identifiers(&names), arguments, output, input }
+        Self {
+            tool,
+            requires_approval,
+            keywords: parameter_identifiers(&names),
+            arguments,
+            output,
+            input,
+            is_observed,
+        }
+    }
+
+    /// Returns the notes on the function that follow the tool's description.
+    fn notes(&self) -> impl Iterator<Item = String> {
+        let asks = self.requires_approval.then_some("A person is asked before each call.");
+        let observed = self.is_observed.then_some("The type of the result was observed, and not declared.");
+        [asks, observed].into_iter().flatten().map(str::to_owned)
     }
 
     /// Returns whether the tool's first parameter accepts an object. If so, an object that is the only argument of a
@@ -74,10 +103,10 @@ impl<'a> Function<'a> {
 /// Returns pairs of an alternative name of a tool's function and the identifier that the name refers to.
 /// The alternative names are the tool's exact name and, unless it is ambiguous, the camel case form of
 /// its identifier. Names that `is_name` rejects are left out.
-fn aliases(tools: &[(&Tool, bool)], is_name: impl Fn(&str) -> bool) -> Vec<(String, String)> {
-    let mut taken: Vec<&str> = tools.iter().map(|(tool, _)| tool.identifier.as_str()).collect();
+fn aliases(tools: &[StubTool<'_>], is_name: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let mut taken: Vec<&str> = tools.iter().map(|stub| stub.tool.identifier.as_str()).collect();
     taken.sort_unstable();
-    let mut folds: Vec<String> = tools.iter().map(|(tool, _)| normalized(tool.name.as_str())).collect();
+    let mut folds: Vec<String> = tools.iter().map(|stub| normalized(stub.tool.name.as_str())).collect();
     folds.sort_unstable();
     let alone = |name: &str| {
         let fold = normalized(name);
@@ -85,7 +114,7 @@ fn aliases(tools: &[(&Tool, bool)], is_name: impl Fn(&str) -> bool) -> Vec<(Stri
         folds.get(first + 1).is_none_or(|other| *other != fold)
     };
     let mut aliases: Vec<(String, String)> = Vec::new();
-    for (tool, _) in tools {
+    for StubTool { tool, .. } in tools {
         let exact = Some(tool.name.as_str().to_owned()).filter(|name| is_name(name));
         let other =
             Some(camel_case(&tool.identifier)).filter(|form| alone(tool.name.as_str()) && is_name(form));

@@ -1,4 +1,4 @@
-//! The summary of a tool: what it does and what it returns, from the first sentences of its description.
+//! The summary of a tool: what it does, how its pages are read and what it returns, from sentences of its description.
 
 const SUMMARY_CHARS_MAX: usize = 160;
 /// Minimum number of characters that must be left in a summary for the sentence about the result. If
@@ -9,9 +9,15 @@ const ABBREVIATIONS: [&str; 11] =
     ["e.g", "i.e", "etc", "vs", "cf", "approx", "no", "incl", "excl", "resp", "max"];
 /// A sentence of a description is about the result if it begins with one of these words.
 const RESULT_WORDS: [&str; 4] = ["return", "returns", "returned", "response"];
+/// Maximum number of characters of the sentence about pages, which a summary has in addition.
+const PAGING_CHARS_MAX: usize = 140;
+/// Words of a sentence that says how the next page of a result is read.
+const PAGING_WORDS: [&str; 8] =
+    ["cursor", "next page", "next_page", "nextpage", "page_token", "pagetoken", "pagination", "page until"];
 const DEPRECATED: &str = "DEPRECATED";
 
-/// Returns the summary of a description: its first sentence, and the sentence about the result if there is room.
+/// Returns the summary of a description: its first sentence, the sentence about the result if there is room, and the first
+/// sentence about pages. Without that sentence, a program would take the first page for the whole result.
 pub(super) fn summary(description: &str) -> String {
     let description = description.replace('\t', " ");
     let first = first_sentence(&description);
@@ -29,7 +35,24 @@ pub(super) fn summary(description: &str) -> String {
         summary.extend(result.chars().take(if is_cut { room - 1 } else { room }));
         summary.push_str(if is_cut { "…" } else { "" });
     }
-    summary.chars().take(SUMMARY_CHARS_MAX).collect()
+    let mut summary: String = summary.chars().take(SUMMARY_CHARS_MAX).collect();
+    if let Some(paging) = paging_sentence(&description)
+        && !summary.contains(paging)
+    {
+        let separator = if summary.ends_with(['.', '!', '?', ':']) { " " } else { ". " };
+        summary.push_str(separator);
+        summary.extend(paging.chars().take(PAGING_CHARS_MAX));
+    }
+    summary
+}
+
+/// Returns the first sentence that says how the next page of a result is read.
+fn paging_sentence(description: &str) -> Option<&str> {
+    let is_about_pages = |sentence: &&str| {
+        let lower = sentence.to_lowercase();
+        PAGING_WORDS.iter().any(|word| lower.contains(word))
+    };
+    description.lines().map(str::trim).flat_map(sentences).find(is_about_pages)
 }
 
 /// Returns the first sentence of a description.
@@ -119,6 +142,14 @@ mod tests {
             ("Gets x. This tool is deprecated: use y.", "DEPRECATED. Gets x."),
             ("[DEPRECATED] Gets x.", "[DEPRECATED] Gets x."),
             ("Finds deprecated functions.", "Finds deprecated functions."),
+            (
+                "Lists contacts. Sorted by name. Repeat with next_cursor until it is null. Returns rows.",
+                "Lists contacts. Returns rows. Repeat with next_cursor until it is null.",
+            ),
+            (
+                "Lists a page; pass the cursor for the next. More.",
+                "Lists a page; pass the cursor for the next.",
+            ),
         ];
         for (description, expected) in rows {
             assert_eq!(summary(description), expected, "{description:?}");
@@ -131,6 +162,8 @@ mod tests {
         let cut = summary(&long);
         assert!(cut.chars().count() <= SUMMARY_CHARS_MAX && cut.ends_with('…'), "{cut}");
         assert_eq!(summary(&"x".repeat(500)).chars().count(), SUMMARY_CHARS_MAX);
+        let paged = summary(&format!("{}. Repeat with the cursor {}.", "x".repeat(500), "y".repeat(500)));
+        assert_eq!(paged.chars().count(), SUMMARY_CHARS_MAX + 2 + PAGING_CHARS_MAX);
     }
 
     #[test]

@@ -53,7 +53,6 @@ use batch::{ApprovalBatcher, QueuedRequest};
 use grants::Grants;
 use outcome::Refusal;
 
-
 /// Maximum number of calls of one execution that wait for approval; equals the largest number of parallel calls that
 /// can be configured.
 const WAITING_MAX: usize = 1_024;

@@ -398,7 +398,7 @@ mod tests {
         let tool = Tool::from_json(tool).expect("a valid tool");
         let given = r#"{"a": null, "b": null, "c": null, "d": null}"#;
         let named = normalize(&tool, raw(given), Language::Python).expect("names");
-        assert_eq!(Value::Object(named.values).to_string(), r#"{"a":null,"c":null}"#);
+        assert_eq!(Value::Object(named.values).to_string(), r#"{"a":null,"c":null,"d":null}"#);
     }
 
     #[test]

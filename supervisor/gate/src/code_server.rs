@@ -6,7 +6,7 @@ use std::time::Duration;
 use lockhouse_catalog::{Catalogue, Tool};
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{Failure, FileSource, Request, ServerName};
-use lockhouse_upstream::{Connection, ConnectionState};
+use lockhouse_upstream::{Connection, ConnectionState, ServerInfo};
 use serde_json::Value;
 
 use super::host_files::FILES_CATALOGUE;
@@ -94,6 +94,17 @@ impl CodeServer<'_> {
                 _ => None,
             },
             Self::Files => Some(FILES_CATALOGUE.clone()),
+        }
+    }
+
+    /// Returns what the server says about itself; `None` if it is not connected, and for the built-in server.
+    pub(super) fn about(self) -> Option<ServerInfo> {
+        match self {
+            Self::Upstream(connection) => match connection.state() {
+                ConnectionState::Connected(offer) => offer.info(),
+                _ => None,
+            },
+            Self::Files => None,
         }
     }
 

@@ -158,9 +158,10 @@ impl DestinationOffer {
             Self::Skills(_) if matches!(item, CallTarget::Tool(_)) => Skill::from_arguments(arguments)
                 .map(drop)
                 .map_err(|wrong| invalid_arguments(format!("the skill is not saved: {wrong}"))),
-            Self::Skills(_) => {
-                Err(Failure::new(FailureCode::UnknownTool, format!("{SKILLS} has no resources and no prompts")))
-            }
+            Self::Skills(_) => Err(Failure::new(
+                FailureCode::UnknownTool,
+                format!("{SKILLS} has no resources and no prompts"),
+            )),
         }
     }
 

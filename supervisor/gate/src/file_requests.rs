@@ -71,8 +71,8 @@ impl Gate {
     /// for a permission; but a rule or list of the policy that denies the call holds.
     async fn open_given(&self, requester: &Requester, call: CallId, name: &str) -> Reply {
         let given = requester.files.given.iter().find(|given| given.name == name);
-        let given =
-            given.ok_or_else(|| Failure::new(FailureCode::NotFound, format!("no file {name:?} was given")))?;
+        let given = given
+            .ok_or_else(|| Failure::new(FailureCode::NotFound, format!("no file {name:?} was given")))?;
         let GivenFile { path, file, bytes, .. } = given;
         let item = files_tool("read")
             .ok_or_else(|| Failure::new(FailureCode::UnknownTool, "there is no tool read".into()))?;
@@ -160,8 +160,9 @@ impl Gate {
         self.refuse_never_permitted(requester, call, &request)?;
         require_size(&self.files, bytes).map_err(|error| file_failure(&path, &error))?;
         let store = self.result_files.clone();
-        let create =
-            move || store.unnamed_file().map_err(|error| Failure::new(FailureCode::ToolFailed, error.to_string()));
+        let create = move || {
+            store.unnamed_file().map_err(|error| Failure::new(FailureCode::ToolFailed, error.to_string()))
+        };
         let file = on_disk(&requester.files, None, create).await?;
         self.writing(&requester.files, Target::Host(StagedFile::new(path, file)), bytes)
     }

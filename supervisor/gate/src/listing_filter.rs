@@ -50,8 +50,9 @@ pub(super) fn filter_listing(
     listing: Listing,
     json: &[u8],
 ) -> Reply {
-    let unreadable =
-        |_| Failure::new(FailureCode::ToolFailed, format!("server {server} sent a list that is not valid MCP"));
+    let unreadable = |_| {
+        Failure::new(FailureCode::ToolFailed, format!("server {server} sent a list that is not valid MCP"))
+    };
     let mut listed: ItemList<'_> = serde_json::from_slice(json).map_err(unreadable)?;
     let permits = |item: CallTarget| policy.permits_target(server, &item, client);
     listed.items.retain(|entry| requestable_item(listing, entry).is_some_and(permits));

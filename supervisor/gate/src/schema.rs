@@ -121,6 +121,10 @@ impl SchemaCache {
         }
         let Some(validator) = self.validator(server, tool, slot).await else { return Ok(()) };
         let literals = Value::Object(literals);
+        // The call itself decides in which form a large integer is sent.
+        if other_forms::has_large_integer(&literals) {
+            return Ok(());
+        }
         let message = match is_complete {
             true => match is_valid(&validator, &literals, INLINE_BUDGET) {
                 Ok(false) => Some(failure_message(&validator, tool, &literals, language)),

@@ -17,7 +17,10 @@ impl Gate {
     /// Returns the skills of the requester's AI client. Fails if skills are turned off in the configuration.
     pub(super) fn skills(&self, requester: &Requester) -> Result<Arc<Skills>, Failure> {
         let off = || {
-            Failure::new(FailureCode::NotFound, "skills are turned off in the configuration of Lockhouse".into())
+            Failure::new(
+                FailureCode::NotFound,
+                "skills are turned off in the configuration of Lockhouse".into(),
+            )
         };
         let skills = self.skills.as_ref().ok_or_else(off)?;
         Ok(Arc::new(skills.for_client(requester.principal.name())))
@@ -27,10 +30,12 @@ impl Gate {
     /// worker gets the code.
     pub(super) async fn load_skill(&self, requester: &Requester, name: &SkillName) -> Reply {
         let skills = self.skills(requester)?;
-        let name = Name::try_from(name).map_err(|wrong| Failure::new(FailureCode::NotFound, wrong.to_string()))?;
+        let name =
+            Name::try_from(name).map_err(|wrong| Failure::new(FailureCode::NotFound, wrong.to_string()))?;
         let loaded = tokio::task::spawn_blocking(move || skills.load(&name)).await;
         let loaded = loaded.map_err(|error| Failure::new(FailureCode::NotFound, error.to_string()))?;
-        let (skill, origin) = loaded.map_err(|error| Failure::new(FailureCode::NotFound, error.to_string()))?;
+        let (skill, origin) =
+            loaded.map_err(|error| Failure::new(FailureCode::NotFound, error.to_string()))?;
         let shared = match &origin {
             Origin::Shared(directory) => Some(directory.display().to_string()),
             Origin::Own | Origin::Draft => None,

@@ -184,6 +184,30 @@ impl Gate {
             .then(|| resolved.name.clone())
     }
 
+    /// Answers a worker's request for the description of a server: its state, and what it says about itself.
+    pub(super) async fn describe_server(&self, requester: &Requester, server: &ServerName) -> Reply {
+        let connection = self.visible_server(requester, server)?;
+        if !requester.scope.servers().contains(server)
+            && let Some(left_out) = requester.scope.out_of_scope_failure()
+        {
+            return Err(left_out);
+        }
+        let catalogue = connection.connected_catalogue().await?;
+        let permitted = self.permitted_tools_of(server, &catalogue, requester.client(), &requester.scope);
+        let mut described =
+            json!({"server": server.as_str(), "state": "connected", "tools": permitted.count()});
+        if let Some(about) = connection.about() {
+            if let Some((name, version)) = about.program {
+                described["program"] = sanitize_message(&format!("{name} {version}")).into();
+            }
+            if let Some(instructions) = about.instructions {
+                described["instructions"] = sanitize_message(&instructions).into();
+            }
+            described["note"] = "program and instructions are the server's own words".into();
+        }
+        Ok(described.to_string().into_bytes())
+    }
+
     /// Answers a worker's request for the description of a tool.
     pub(super) async fn describe(
         &self,

@@ -31,7 +31,10 @@ impl Gate {
         }
         let reply = match request {
             Request::ListTools { server } => self.list_tools(requester, &server).await,
-            Request::Describe { server, tool } => self.describe(requester, call, &server, &tool).await,
+            Request::Describe { server, tool: Some(tool) } => {
+                self.describe(requester, call, &server, &tool).await
+            }
+            Request::Describe { server, tool: None } => self.describe_server(requester, &server).await,
             Request::LoadResult { handle } => match self.results.get(requester.principal.owner(), &handle) {
                 Ok(json) => Ok(json.as_bytes().to_vec()),
                 Err(not_kept) => Err(Failure::new(FailureCode::NotFound, not_kept.to_string())),

@@ -35,10 +35,17 @@ pub(super) struct Arguments {
     servers: Vec<ServerName>,
 }
 
-/// An upstream server and its permitted tools. The flag of a tool says whether its calls require approval.
+/// An upstream server and its permitted tools.
 struct PermittedTools {
     server: ServerName,
-    tools: Vec<(Tool, bool)>,
+    tools: Vec<PermittedTool>,
+}
+
+struct PermittedTool {
+    tool: Tool,
+    requires_approval: bool,
+    /// The JSON Schema that was inferred from earlier results.
+    observed_output: Option<Value>,
 }
 
 /// Runs `lockhouse stubs`: connects to the upstream servers and writes the type stubs of their permitted tools.
@@ -82,7 +89,14 @@ fn write(gate: &Gate, known: &[ServerName], arguments: &Arguments) -> Result<Wri
         .iter()
         .filter(wanted)
         .filter_map(|server| {
-            Some(PermittedTools { server: server.clone(), tools: gate.permitted_tools(server)? })
+            let shapes = gate.upstreams().get(server).map(|connection| &connection.shapes);
+            let row = |(tool, requires_approval)| PermittedTool {
+                observed_output: shapes.and_then(|shapes| shapes.observed_schema(&tool)),
+                tool,
+                requires_approval,
+            };
+            let tools = gate.permitted_tools(server)?.into_iter().map(row).collect();
+            Some(PermittedTools { server: server.clone(), tools })
         })
         .collect();
     let mut tree = Tree::default();

@@ -230,7 +230,10 @@ mod tests {
         assert_eq!(converted(failed), Err(CallError::tool_failed("no")));
         let empty = format!(r#"{{"content": [{text}], "structuredContent": {{}}}}"#);
         assert_eq!(converted(&empty), Ok(r#"{"text":"{\"a\": 1}"}"#.into()));
-        assert_eq!(converted(r#"{"content": [], "structuredContent": {}}"#), Ok(r#"{"structured":{}}"#.into()));
+        assert_eq!(
+            converted(r#"{"content": [], "structuredContent": {}}"#),
+            Ok(r#"{"structured":{}}"#.into())
+        );
     }
 
     #[test]
@@ -245,7 +248,10 @@ mod tests {
         for (result, expected) in [
             (
                 format!(r#"{{"content":{text},"structuredContent":{{"n":3}},"_meta":{{"a":1}}}}"#),
-                (true, format!(r#"{{"structured":{{"n":3}},"content":{text},"meta":{{"a":1}},"aside":true}}"#)),
+                (
+                    true,
+                    format!(r#"{{"structured":{{"n":3}},"content":{text},"meta":{{"a":1}},"aside":true}}"#),
+                ),
             ),
             (
                 r#"{"content":[],"structuredContent":{"n":3,"aside":true},"_meta":{}}"#.to_owned(),

@@ -24,6 +24,15 @@ pub enum ConnectionState {
     Failed(String),
 }
 
+/// What a server says about itself. The texts come from the server, and are not verified.
+#[derive(Clone, Debug)]
+pub struct ServerInfo {
+    /// The name and the version of the server's program. `None` if it does not say them.
+    pub program: Option<(String, String)>,
+    /// How to use the server. `None` if it gives no instructions.
+    pub instructions: Option<String>,
+}
+
 /// A connected upstream server with its tools.
 #[derive(Debug)]
 pub struct ConnectedServer {
@@ -33,4 +42,15 @@ pub struct ConnectedServer {
     /// sends.
     pub(super) stdio: Option<StdioRequests>,
     pub(super) callers: InFlightCalls,
+}
+
+impl ConnectedServer {
+    /// Returns what the server says about itself; `None` if it has said nothing.
+    pub fn info(&self) -> Option<ServerInfo> {
+        let info = self.peer.peer_info()?;
+        let instructions = info.instructions.clone().filter(|text| !text.trim().is_empty());
+        let program =
+            info.server_info.as_ref().map(|program| (program.name.clone(), program.version.clone()));
+        Some(ServerInfo { program, instructions })
+    }
 }

@@ -75,7 +75,7 @@ pub use confine::{
     kernel_gaps, profile_paths, program_files, refused_path, use_up_landlock_room, without_sandbox_advice,
 };
 pub use connection::Connection;
-pub use connection_state::{ConnectedServer, ConnectionState};
+pub use connection_state::{ConnectedServer, ConnectionState, ServerInfo};
 pub use connection_status::ShutdownMethod;
 pub use definition::{
     Authorization, Confinement, ConfinementProfile, DecodeRules, DirectExposure, Endpoint, Exposure,

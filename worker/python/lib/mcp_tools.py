@@ -5,11 +5,12 @@
 """
 
 import sys as _sys
+from types import ModuleType as _ModuleType
 
 import _lockhouse
 from lockhouse_calls import ToolError, ask, call, known_servers, unwrap_reply, find_server
 from lockhouse_calls import encode_arguments as _encode_arguments, full_name_of as _full_name_of, search_limit as _search_limit, tools_of as _tools_of
-from lockhouse_resources import get_prompt, list_prompts, list_resources, read_resource
+from lockhouse_resources import get_prompt, list_prompts, list_resources, read_resource, server_name as _server_name
 from lockhouse_servers import server_attribute as _server_attribute, split_flat_name as _split_flat_name
 from lockhouse_streams import flush, require_room
 from lockhouse_decoded import is_decoded as _is_decoded, raw_text
@@ -51,7 +52,12 @@ def search_tools(query="", limit=_lockhouse.SEARCH_LIMIT_DEFAULT, detail="signat
 
 
 def describe(server, tool=None):
-    """Describes one tool: describe("github", "list_issues"), describe("github.list_issues") or describe(list_issues)."""
+    """Describes one tool: describe("github", "list_issues"), describe("github.list_issues") or describe(list_issues).
+
+    With a server alone, describe("github"), its state and the instructions that it gives.
+    """
+    if tool is None and isinstance(server, (str, _ModuleType)) and find_server(_server_name(server)):
+        return ask(_lockhouse.describe, _server_name(server))
     return ask(_lockhouse.describe, *_server_and_tool(server, tool))
 
 

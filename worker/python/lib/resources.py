@@ -16,7 +16,7 @@ def list_resources(server):
 
 def read_resource(server, uri):
     """Reads a resource by URI: a str for text, a Blob for bytes, each with `uri` and `mime_type`; a list for several parts."""
-    server, uri = _server_name(server), str(uri)
+    server, uri = server_name(server), str(uri)
     flush()
     require_room()
     return unwrap_reply(resource_value, _lockhouse.read_resource(server, uri), server, uri)
@@ -29,7 +29,7 @@ def list_prompts(server):
 
 def get_prompt(server, name, arguments=None, /, **named):
     """Gets a prompt: a dict with `messages`, each with `role` and `content`. Arguments are strings, in a dict or by name."""
-    server, name = _server_name(server), str(name)
+    server, name = server_name(server), str(name)
     arguments_json = to_json({**(arguments or {}), **named}, strict=True)
     flush()
     require_room(len(arguments_json))
@@ -37,13 +37,13 @@ def get_prompt(server, name, arguments=None, /, **named):
 
 
 def _list(request, server):
-    listed = ask(request, _server_name(server))
+    listed = ask(request, server_name(server))
     if listed["incomplete"]:
         print(f"{server} lists more than these {len(listed['items'])}: the rest is left out", file=sys.stderr)
     return listed["items"] + listed["templates"]
 
 
-def _server_name(server):
+def server_name(server):
     """Name of a server that is given by name or as its module."""
     name = getattr(server, "__server__", None) or str(server)
     return find_server(name) or name

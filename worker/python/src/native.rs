@@ -164,11 +164,12 @@ pub(crate) fn list_tools<'py>(py: Python<'py>, server: &str) -> PyResult<Pair<'p
     ask(py, ServerName::new(server).map(|server| Request::ListTools { server }))
 }
 
-/// Returns the full description of a tool, with its schemas, as JSON.
+/// Returns the full description of a tool, with its schemas, as JSON; without a tool, what the server says about itself.
 #[pyfunction]
-pub(crate) fn describe<'py>(py: Python<'py>, server: &str, tool: &str) -> PyResult<Pair<'py>> {
+#[pyo3(signature = (server, tool=None))]
+pub(crate) fn describe<'py>(py: Python<'py>, server: &str, tool: Option<&str>) -> PyResult<Pair<'py>> {
     let request = ServerName::new(server)
-        .and_then(|server| ToolName::new(tool).map(|tool| Request::Describe { server, tool }));
+        .and_then(|server| Ok(Request::Describe { server, tool: tool.map(ToolName::new).transpose()? }));
     ask(py, request)
 }
 

@@ -12,7 +12,7 @@ const DIGITS_MIN: usize = 14;
 pub(super) fn find(source: &str, program: &Program) -> Option<(Span, String)> {
     let is_of_number = |byte: &u8| byte.is_ascii_hexdigit() || *byte == b'_';
     let mut runs = source.as_bytes().chunk_by(|a, b| is_of_number(a) == is_of_number(b));
-    if !runs.any(|run| run.len() >= DIGITS_MIN && run.iter().any(u8::is_ascii_digit)) {
+    if !runs.any(|run| run.len() >= DIGITS_MIN) {
         return None;
     }
     let mut literals = Literals { source, found: None };

@@ -37,7 +37,10 @@ fn to_request(request: NativeRequest) -> std::result::Result<Request, String> {
             timeout_ms: (request.timeout_ms > 0).then_some(request.timeout_ms),
             line: request.line,
         },
-        "describe" => Request::Describe { server: server(first)?, tool: tool(second)? },
+        "describe" => {
+            let tool = if second.is_empty() { None } else { Some(tool(second)?) };
+            Request::Describe { server: server(first)?, tool }
+        }
         "list_tools" => Request::ListTools { server: server(first)? },
         "list_servers" => Request::ListServers,
         "search" => {

@@ -2,6 +2,8 @@
 (native, realm) => {
   const { NAMES_MAX, ToolError, closest, findTool, global, invoke, isDecoded, isOrdinary, names, offers, request, searchLimit, serverObject, findServer, toolList, servers, unknownToolError } = realm;
 
+  // The server whose object a value is.
+  const serverOf = (value) => [...servers.values()].find(({ proxy }) => proxy === value);
   // Splits a name that begins with a server, such as `mcp__github__list_issues`; undefined if no server has such a name.
   const splitFlatName = (text, marks = ["__", ".", "/", "_"]) => {
     const plain = text.startsWith("mcp__") ? text.slice(5) : text;
@@ -55,6 +57,8 @@
     });
   };
   const describe = (first, second) => {
+    const alone = second === undefined && (serverOf(first) ?? findServer(String(first)));
+    if (alone) return request("describe", [alone.name, ""], undefined, `describe ${alone.name}`);
     const [, server, tool] = resolve(...(typeof second === "string" ? [first, second] : splitName(first)));
     return request("describe", [server, tool], undefined, `describe ${server}.${tool}`);
   };
@@ -95,7 +99,7 @@
   };
   const listServers = () => request("list_servers", [], undefined, "the list of servers");
   const offer = (name) => (server, ...values) => {
-    const known = [...servers.values()].find(({ proxy }) => proxy === server) ?? findServer(String(server));
+    const known = serverOf(server) ?? findServer(String(server));
     return offers[name](known?.name ?? String(server), ...values);
   };
   const [listResources, readResource] = [offer("listResources"), offer("readResource")];

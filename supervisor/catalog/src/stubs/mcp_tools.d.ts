@@ -36,7 +36,8 @@ declare module "mcp_tools" {
   export function searchTools(query?: string | SearchOptions, options?: number | SearchOptions): Promise<Row[]>;
   /** Like `searchTools`, with tool names for `callMCPTool`: `discoverMCPTools({ search: ["issues"] })`. */
   export function discoverMCPTools(query?: string | SearchOptions, options?: number | SearchOptions): Promise<Row[]>;
-  /** Returns the full definition of a tool: `describe("github", "list_issues")` or `describe("github.list_issues")`. */
+  /** Returns the full definition of a tool: `describe("github", "list_issues")` or `describe("github.list_issues")`. With a
+   * server alone, its state and the instructions that it gives. */
   export function describe(server: string, tool?: string): Promise<Row>;
   /** Calls a tool by name: `callTool("github", "list_issues", {...})` or `callTool("github.list_issues", {...})`. */
   export function callTool(name: string, args?: Row, options?: CallOptions): Promise<any>;
@@ -45,6 +46,8 @@ declare module "mcp_tools" {
   export function getToolSchema(name: string): Promise<Row>;
   /** Returns a truncated result in full: the value, or the printed text. */
   export function loadResult(handle: string): Promise<any>;
+  /** Returns everything that a server sent with a result, or with a ToolError: `content`, `structuredContent`, `_meta`. */
+  export function fullResult(value: unknown): Row;
   /** Returns the permitted resources of a server. */
   export function listResources(server: Named): Promise<Row[]>;
   /** Reads a resource by its URI: a string for text, an object with `data` for bytes; an array for several. */
@@ -58,6 +61,7 @@ declare module "mcp_tools" {
     callTool as call_tool,
     callTool as callMCPTool,
     callTool as call_mcp_tool,
+    fullResult as full_result,
     getToolSchema as get_tool_schema,
     getPrompt as get_prompt,
     listPrompts as list_prompts,
@@ -78,6 +82,8 @@ declare const call_tool: typeof import("mcp_tools").callTool;
 declare const callMCPTool: typeof import("mcp_tools").callTool;
 declare const call_mcp_tool: typeof import("mcp_tools").callTool;
 declare const describe: typeof import("mcp_tools").describe;
+declare const fullResult: typeof import("mcp_tools").fullResult;
+declare const full_result: typeof import("mcp_tools").fullResult;
 declare const getToolSchema: typeof import("mcp_tools").getToolSchema;
 declare const get_tool_schema: typeof import("mcp_tools").getToolSchema;
 declare const searchTools: typeof import("mcp_tools").searchTools;

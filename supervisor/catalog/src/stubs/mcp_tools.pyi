@@ -53,7 +53,10 @@ def search_tools(
     """Returns permitted tools that match the query, best first. `server` restricts the search to one server."""
 
 def describe(server: object, tool: str | None = None) -> dict[str, Any]:
-    """Returns the full definition of a tool: describe("github", "list_issues"), describe("github.list_issues") or describe(list_issues)."""
+    """Returns the full definition of a tool: describe("github", "list_issues"), describe("github.list_issues") or describe(list_issues).
+
+    With a server alone, describe("github"), its state and the instructions that it gives.
+    """
 
 def call_tool(
     server: object, tool: str | dict[str, Any] | None = ..., arguments: Any = ..., /, **named: Any
@@ -65,6 +68,9 @@ def call_tool(
 
 def load_result(handle: str) -> Any:
     """Returns a truncated result in full: the value, or the printed text."""
+
+def full_result(value: Any) -> dict[str, Any]:
+    """Returns everything that a server sent with a result, or with a ToolError: `content`, `structuredContent`, `_meta`."""
 
 def raw_text(value: Any) -> str:
     """Returns the text of a tool result as the server sent it, also if it was JSON text and has been decoded."""

@@ -40,12 +40,12 @@ pub fn modules(server: &Server, identifier: &str) -> (String, String) {
         .iter()
         .filter(|(_, text, _)| !has_tool(server, text.split('(').next().unwrap_or_default()))
         .collect();
-    let functions = server.tools.iter().map(|(tool, _)| tool.identifier.as_str());
+    let functions = server.tools.iter().map(|stub| stub.tool.identifier.as_str());
     let taken = functions.clone().chain(aliases.iter().map(|(alias, _)| alias.as_str()));
     let mut module = Module::new(UniqueNames::new(taken));
     let mut bodies = String::new();
-    for (tool, requires_approval) in &server.tools {
-        module.function(&Function::new(tool, *requires_approval), &mut bodies);
+    for stub in &server.tools {
+        module.function(&Function::new(stub), &mut bodies);
     }
     let mut builtin_text = [String::new(), String::new()];
     for (way, text, doc) in builtin_functions {
@@ -76,7 +76,7 @@ pub fn modules(server: &Server, identifier: &str) -> (String, String) {
 }
 
 fn has_tool(server: &Server, name: &str) -> bool {
-    server.tools.iter().any(|(tool, _)| tool.identifier == name)
+    server.tools.iter().any(|stub| stub.tool.identifier == name)
 }
 
 struct Module {
@@ -195,11 +195,11 @@ impl Module {
     /// parameters.
     fn function_doc(&self, function: &Function) -> Vec<String> {
         let mut lines = comment_lines(&function.tool.description, DESCRIPTION_CHARS_MAX);
-        if function.requires_approval {
+        for note in function.notes() {
             if !lines.is_empty() {
                 lines.push(String::new());
             }
-            lines.push("A person is asked before each call.".into());
+            lines.push(note);
         }
         let mut parameters: Vec<String> = Vec::new();
         for (field, keyword) in function.arguments.fields.iter().zip(&function.keywords) {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Server, python, typescript};
+use super::{Server, StubTool, python, typescript};
 use crate::Catalogue;
 use crate::types::schemas;
 
@@ -17,7 +17,13 @@ fn catalogue(tools: &[Value]) -> Catalogue {
 }
 
 fn generate(catalogue: &Catalogue) -> [String; 3] {
-    let tools = catalogue.tools.iter().map(|tool| (tool, tool.name.as_str() == "close_issue")).collect();
+    let observed = json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]});
+    let tools = catalogue.tools.iter().map(|tool| StubTool {
+        tool,
+        requires_approval: tool.name.as_str() == "close_issue",
+        observed_output: (tool.name.as_str() == "observed").then_some(&observed),
+    });
+    let tools = tools.collect();
     let server = Server { name: "my-hub", tools };
     let (module, later) = python(&server, "my_hub");
     [module, later, typescript(&server, &["my-hub"])]
@@ -62,6 +68,7 @@ fn stubs_of_a_small_server_match_the_snapshots() {
                     "title": {"type": "string"}, "parent": {"$ref": "#/$defs/Issue"}}}}},
         }),
         json!({"name": "close_issue", "inputSchema": {"properties": {"number": {"type": "integer"}}, "required": ["number"]}}),
+        json!({"name": "observed", "description": "Finds one.", "inputSchema": {"type": "object", "properties": {}}}),
         json!({"name": "delete", "inputSchema": {"type": "object", "additionalProperties": {"type": "string"}}}),
     ];
     let [module, later, declarations] = generate(&catalogue(&tools));

@@ -39,11 +39,11 @@ const GLOBALS: &str = "Object Function Error Iterator Array Infinity NaN undefin
 /// name of another server, that form is not declared.
 pub fn declarations(server: &Server, others: &[&str]) -> String {
     let aliases = aliases(&server.tools, is_identifier);
-    let functions = server.tools.iter().map(|(tool, _)| tool.identifier.as_str());
+    let functions = server.tools.iter().map(|stub| stub.tool.identifier.as_str());
     let taken = functions.clone().chain(aliases.iter().map(|(alias, _)| alias.as_str()));
     let mut module = Module { names: UniqueNames::new(taken), out: String::new() };
-    for (tool, requires_approval) in &server.tools {
-        module.function(&Function::new(tool, *requires_approval));
+    for stub in &server.tools {
+        module.function(&Function::new(stub));
     }
     for (name, text, doc) in BUILTIN_FUNCTIONS {
         for form in [name.to_owned(), camel_case(name)] {
@@ -137,9 +137,7 @@ impl Module {
         };
         self.out.push_str(&format!("  export interface {interface} {body}\n"));
         let mut about = comment_lines(&function.tool.description, DESCRIPTION_CHARS_MAX);
-        if function.requires_approval {
-            about.push("A person is asked before each call.".into());
-        }
+        about.extend(function.notes());
         let optional = if function.is_optional() { "?" } else { "" };
         self.out.push_str(&doc_comment(&about, "  "));
         self.out.push_str(&format!(

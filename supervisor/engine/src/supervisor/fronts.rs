@@ -118,7 +118,11 @@ impl Supervisor {
             }
         };
         // A model has no use for the bytes of files.
-        match results::page(&execution::describe_files(&quote_large_integers(&json)), offset, self.settings.display.part_bytes) {
+        match results::page(
+            &execution::describe_files(&quote_large_integers(&json)),
+            offset,
+            self.settings.display.part_bytes,
+        ) {
             Ok(part) => Response::Json(part),
             Err(beyond) => Response::Invalid(beyond.to_string()),
         }

@@ -47,7 +47,9 @@ pub(super) async fn with_target_path(
             attempt.gate.record_denial(attempt.subject(), Effect::Deny, &reason, None);
             return Err(Failure::new(FailureCode::Denied, reason));
         }
-        None => return Err(Failure::new(FailureCode::Timeout, "the file system did not answer in time".into())),
+        None => {
+            return Err(Failure::new(FailureCode::Timeout, "the file system did not answer in time".into()));
+        }
     };
     make_content_readable(&mut call.arguments);
     call.arguments.extend(replaces.map(|replaces| ("replaces".to_owned(), replaces.into())));

@@ -1,7 +1,7 @@
 //! Compiles the JSON Schema of a tool into a validator, with limits and without network access.
 
 use jsonschema::{PatternOptions, Validator};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::budgeted_json::BudgetedJson;
 use super::error_message;
@@ -40,10 +40,13 @@ pub(super) fn compile(definition: &str) -> Result<Option<Validator<BudgetedJson>
         return Err(SchemaError::TooLong);
     }
     let mut definition: Value = serde_json::from_str(definition)?;
-    let schema = match definition.get_mut("inputSchema").map(Value::take) {
+    let mut schema = match definition.get_mut("inputSchema").map(Value::take) {
         None | Some(Value::Null) => return Ok(None),
         Some(schema) => schema,
     };
+    if let Value::Object(members) = &mut schema {
+        members.values_mut().for_each(accept_nullable);
+    }
     let (references, depth) = reference_count_and_depth(&schema);
     if (references + 1) * depth > REFERENCE_DEPTH_MAX {
         return Err(SchemaError::TooDeeplyReferenced { references, depth });
@@ -59,6 +62,30 @@ pub(super) fn compile(definition: &str) -> Result<Option<Validator<BudgetedJson>
             fault: error_message::truncate(&fault),
         }
     })
+}
+
+/// Keywords whose values are data and not schemas.
+const DATA_KEYWORDS: [&str; 4] = ["const", "default", "enum", "examples"];
+
+/// Makes each schema with OpenAPI's `nullable: true` accept `null`, as the signature of its tool says. JSON Schema
+/// validators ignore this keyword.
+fn accept_nullable(schema: &mut Value) {
+    match schema {
+        Value::Array(schemas) => schemas.iter_mut().for_each(accept_nullable),
+        Value::Object(members) => {
+            for (keyword, part) in members.iter_mut() {
+                if !DATA_KEYWORDS.contains(&keyword.as_str()) {
+                    accept_nullable(part);
+                }
+            }
+            if members.get("nullable") == Some(&Value::Bool(true)) {
+                members.remove("nullable");
+                let inner = std::mem::take(members);
+                members.insert("anyOf".into(), json!([inner, {"type": "null"}]));
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Returns two numbers: how many references a schema contains, and how deeply its JSON text is nested.

@@ -78,7 +78,7 @@ pub(super) fn with_other_forms(
 }
 
 /// Whether a value has an integer beyond ±(2^53 - 1), or a text of the digits of one.
-fn has_large_integer(value: &Value) -> bool {
+pub(super) fn has_large_integer(value: &Value) -> bool {
     match value {
         Value::Array(elements) => elements.iter().any(has_large_integer),
         Value::Object(members) => members.values().any(has_large_integer),

@@ -54,6 +54,21 @@ fn check_outcome_and_stall(schema: &Value, arguments: &Value) -> (String, Durati
     (words, longest)
 }
 
+#[test]
+fn nullable_values_accept_null_as_their_signature_says() {
+    let schema = json!({"properties": {
+        "a": {"type": "string", "nullable": true},
+        "b": {"enum": ["x"], "nullable": true},
+        "c": {"type": "array", "items": {"$ref": "#/$defs/n"}},
+        "nullable": {"type": "boolean"},
+    }, "$defs": {"n": {"type": "integer", "nullable": true}}});
+    let fits = json!({"a": null, "b": null, "c": [1, null], "nullable": true});
+    assert_eq!(check_outcome(&schema, &fits), "fits");
+    let message = check_outcome(&schema, &json!({"a": 5}));
+    assert!(message.starts_with("log: /a must be string or null, and is 5"), "{message}");
+    assert_ne!(check_outcome(&schema, &json!({"nullable": null})), "fits");
+}
+
 fn filter() -> Value {
     json!({
         "type": "object",

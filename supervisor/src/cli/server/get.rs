@@ -3,15 +3,18 @@
 use std::process::ExitCode;
 
 use lockhouse_gate::unconditional_effect;
-use lockhouse_policies::{Effect, Policy};
+use lockhouse_policies::{Effect, Policy, visible_text};
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{Connection, Upstreams};
+use lockhouse_upstream::{Connection, ConnectionState, Upstreams};
 
 use super::status_report::StatusReport;
 use super::{connection_progress, find, load, redacted_definition};
 use crate::cli::print_config_error;
 use crate::cli::terminal::{for_stdout, sanitize};
 use crate::config::{self, Files, UnresolvedServer};
+
+/// Maximum number of characters of a server's instructions that are shown.
+const INSTRUCTIONS_CHARS_MAX: usize = 4_000;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
@@ -38,12 +41,14 @@ pub(super) async fn get(files: &Files, arguments: &Arguments) -> Result<ExitCode
         None => StatusReport::configured(name.as_str(), server),
     };
     let offered = connection.and_then(|connection| tools_by_decision(&policy, name, connection));
+    let instructions = connection.and_then(|connection| instructions(connection));
     upstreams.close().await;
     let defined =
         redacted_definition::describe(server, &UnresolvedServer::load(files, &arguments.name, server));
     if arguments.json {
         let mut whole = report.to_json();
         whole["definition"] = defined.into();
+        whole["instructions"] = instructions.into();
         whole["permitted_tools"] = offered.as_ref().map(|offered| offered.permitted.clone()).into();
         whole["asked_tools"] = offered.as_ref().map(|offered| offered.asked.clone()).into();
         whole["depending_tools"] = offered.as_ref().map(|offered| offered.depends.clone()).into();
@@ -73,7 +78,18 @@ pub(super) async fn get(files: &Files, arguments: &Arguments) -> Result<ExitCode
             print_line("not accepted", &format_names(&not_accepted));
         }
     }
+    if let Some(instructions) = instructions {
+        print_line("instructions", &format!("(the server's own words) {instructions}"));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the instructions that a connected server gives, without control and invisible characters.
+fn instructions(connection: &Connection) -> Option<String> {
+    let ConnectionState::Connected(offer) = connection.state() else { return None };
+    let instructions = offer.info()?.instructions?;
+    let bounded: String = instructions.chars().take(INSTRUCTIONS_CHARS_MAX).collect();
+    Some(visible_text(&bounded).into_owned())
 }
 
 /// The names of a server's tools, grouped by what the policy decides about calls of each tool.

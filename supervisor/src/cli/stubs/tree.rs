@@ -6,10 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use lockhouse_base::files;
+use lockhouse_catalog::stubs::StubTool;
 use lockhouse_catalog::{python_name, stubs};
 use lockhouse_protocol::ServerName;
 
-use super::PermittedTools;
+use super::{PermittedTool, PermittedTools};
 use crate::cli::{UNAVAILABLE, USAGE};
 
 /// The text in the first line of each generated file. Existing files without this text are never overwritten or
@@ -123,8 +124,8 @@ impl Tree {
                 }
             }
             text.push_str("\n\n");
-            for (tool, asks) in &one.tools {
-                let asks = if *asks { " (requires approval)" } else { "" };
+            for PermittedTool { tool, requires_approval, .. } in &one.tools {
+                let asks = if *requires_approval { " (requires approval)" } else { "" };
                 text.push_str(&format!(
                     "- `{}`{asks}: {}\n",
                     tool.identifier,
@@ -183,8 +184,13 @@ impl Tree {
     }
 }
 
-fn to_stub_server(one: &PermittedTools) -> stubs::Server<'_> {
-    let tools = one.tools.iter().map(|(tool, asks)| (tool, *asks)).collect();
+fn to_stub_server<'a>(one: &'a PermittedTools) -> stubs::Server<'a> {
+    let stub = |permitted: &'a PermittedTool| StubTool {
+        tool: &permitted.tool,
+        requires_approval: permitted.requires_approval,
+        observed_output: permitted.observed_output.as_ref(),
+    };
+    let tools = one.tools.iter().map(stub).collect();
     stubs::Server { name: one.server.as_str(), tools }
 }
 

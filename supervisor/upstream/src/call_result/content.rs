@@ -195,7 +195,11 @@ mod tests {
         let noted = json!([{"type": "text", "text": "1", "annotations": {"priority": 1}}]);
         for (content, whole, expected) in [
             (texts(&[]), json!({"a": 1}), true),
-            (texts(&["{\n  \"a\": [1, 2.5],\n  \"b\": \"ž \\\" x\"\n}"]), json!({"a": [1, 2.5], "b": "ž \" x"}), true),
+            (
+                texts(&["{\n  \"a\": [1, 2.5],\n  \"b\": \"ž \\\" x\"\n}"]),
+                json!({"a": [1, 2.5], "b": "ž \" x"}),
+                true,
+            ),
             (texts(&["{\"b\": \"\\u017e\", \"a\": 1}"]), json!({"a": 1, "b": "ž"}), true),
             (texts(&["[1]"]), json!({"result": [1]}), true),
             (texts(&["a", "b"]), json!({"result": ["a", "b"]}), true),

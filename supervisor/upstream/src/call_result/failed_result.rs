@@ -27,12 +27,19 @@ pub(super) fn to_error(outline: &Outline<'_>) -> CallError {
     let message: String = match (text.is_empty(), structured) {
         (false, _) => text.chars().take(ERROR_CHARS_MAX).collect(),
         (true, Some(structured)) => structured_text(structured),
-        (true, None) if content.is_empty() || content.is_plain() => "the tool failed and did not say why".into(),
-        (true, None) => "the tool failed, and its result has no text: full_result(error) has its content".into(),
+        (true, None) if content.is_empty() || content.is_plain() => {
+            "the tool failed and did not say why".into()
+        }
+        (true, None) => {
+            "the tool failed, and its result has no text: full_result(error) has its content".into()
+        }
     };
     let is_whole = content.is_plain() && texts.len() <= 1 && message.len() >= text.len();
     let has_more = structured.is_some() || outline.meta().is_some() || !is_whole;
-    CallError { result: has_more.then(|| failed_envelope(outline, &content)), ..CallError::new(code_of(&message), message) }
+    CallError {
+        result: has_more.then(|| failed_envelope(outline, &content)),
+        ..CallError::new(code_of(&message), message)
+    }
 }
 
 /// Returns the code of a failure. The TypeScript SDK of MCP also reports arguments that do not match the schema as a failed
