@@ -95,7 +95,7 @@ async fn stubs_have_the_types_of_earlier_results() {
     let before = lockhouse.path("before");
     let written = lockhouse.run(&["stubs", "--out", &before.to_string_lossy()]);
     assert_eq!(written.status, Some(0), "{}", written.stderr);
-    session.run_code("python", "from mcp_tools.borders import give\ngive(name='row')").await;
+    session.run_code("python", "from mcp_tools.borders import give\nfor _ in range(3): give(name='row')").await;
     session.close().await;
     let after = lockhouse.path("after");
     let written = lockhouse.run(&["stubs", "--out", &after.to_string_lossy()]);
@@ -103,8 +103,8 @@ async fn stubs_have_the_types_of_earlier_results() {
     let mut table = Table::new("stubs");
     let note = "The type of the result was observed, and not declared.";
     for (file, kind) in [
-        ("python/mcp_tools/borders.pyi", "-> GiveResult:"),
-        ("typescript/mcp_tools/borders.d.ts", "export type GiveResult ="),
+        ("python/mcp_tools/borders.pyi", "-> GiveResult"),
+        ("typescript/mcp_tools/borders.d.ts", "export type GiveResult = {"),
     ] {
         let read = |folder: &Path| std::fs::read_to_string(folder.join(file)).expect("a stub");
         let has = |text: String| [text.contains(kind), text.contains(note)];
