@@ -13,11 +13,13 @@
 mod base64;
 mod call_check;
 mod call_positions;
+mod digest;
 mod engine;
 mod error_expression;
 mod errors;
 mod evaluate;
 mod final_value;
+mod intl;
 mod json_values;
 mod modules;
 mod native_functions;
@@ -39,6 +41,7 @@ mod tool_requests;
 mod traceback;
 mod typescript;
 mod undefined_value;
+mod url;
 mod value_origin;
 
 pub(crate) use engine::JavaScript;
