@@ -182,16 +182,15 @@ impl DateOptions {
             resolved.push(("hourCycle", cycle.name().to_owned()));
         }
         let zone_name = components.zone.unwrap_or(NameStyle::Short);
-        if pattern.contains('z') && locale != Locale::EnUs && !zone.is_utc() {
+        let has_name = match locale {
+            Locale::EnUs => true,
+            Locale::SvSe => zone.is_utc() && zone_name == NameStyle::Short,
+            _ => zone.is_utc() && matches!(zone_name, NameStyle::Short | NameStyle::Long),
+        };
+        if pattern.contains('z') && !has_name {
             return Err(IntlError::unsupported(
-                &format!("the name of the time zone {} in {tag}", zone.id),
+                &format!("this name of the time zone {} in {tag}", zone.id),
                 "it has en-US; use it, or write the offset in the program",
-            ));
-        }
-        if pattern.contains('z') && locale == Locale::SvSe && zone_name != NameStyle::Short {
-            return Err(IntlError::unsupported(
-                "the long name of a time zone in sv-SE",
-                "it has en-US; use it",
             ));
         }
         Ok(Self { locale, pattern, cycle, zone, zone_name, resolved })
@@ -337,11 +336,17 @@ fn component_pattern(locale: Locale, components: &Components, cycle: Cycle) -> R
     let date = date_patterns::date(locale, components)?;
     let time = date_patterns::time(locale, components, cycle)?;
     let is_weekday_alone =
-        date.as_ref().is_some_and(|date| date.starts_with('E') && date.trim_matches('E').is_empty());
-    let separator = match (time.is_some(), is_weekday_alone) {
-        (true, true) if locale == Locale::EnUs || locale == Locale::EnCa => " ",
-        (true, true) if components.minute.is_some() => " ",
-        _ => date_patterns::separator(locale, components.month == Some(Width::Long)),
+        components.weekday.is_some() && components.year.is_none() && components.month.is_none() && components.day.is_none();
+    let has_common_parts = components.hour.is_some()
+        && components.minute.is_some()
+        && components.zone.is_none()
+        && components.weekday != Some(Width::Narrow);
+    if is_weekday_alone && time.is_some() && !has_common_parts {
+        return Err(date_patterns::combination("a weekday and a time"));
+    }
+    let separator = match is_weekday_alone && time.is_some() {
+        true => " ",
+        false => date_patterns::separator(locale, components.month == Some(Width::Long)),
     };
     let zone = components.zone.map(|_| "z");
     Ok(match (date, time, zone) {

@@ -152,13 +152,14 @@ pub(super) fn time(locale: Locale, of: &Components, cycle: Cycle) -> Result<Opti
         format!("{}{}", if locale == Locale::SvSe { "," } else { "." }, "S".repeat(digits as usize))
     });
     let is_gap = of.hour.is_some() && of.minute.is_none() && of.second.is_some();
-    if is_gap || of.second.is_none() && of.fraction.is_some() {
+    let has_no_seconds = of.minute.is_none() || of.second.is_none();
+    if is_gap || has_no_seconds && of.fraction.is_some() {
         return Err(combination("hour, minute, second and fractionalSecondDigits"));
     }
     let time = match (of.hour, of.minute, of.second) {
         (None, None, None) => return Ok(None),
         (None, Some(_), None) => "m".to_owned(),
-        (None, None, Some(_)) => format!("s{fraction}"),
+        (None, None, Some(_)) => "s".to_owned(),
         (None, Some(_), Some(_)) => format!("mm:ss{fraction}"),
         (Some(hour), minute, second) => {
             let half = if cycle.has_halves() { "\u{202f}a" } else { "" };
@@ -192,7 +193,8 @@ fn swedish_words() -> IntlError {
     )
 }
 
-fn combination(names: &str) -> IntlError {
+/// Reports components that have no pattern together.
+pub(super) fn combination(names: &str) -> IntlError {
     IntlError::unsupported(
         &format!("this combination of {names}"),
         "format the parts one by one, and put them together in the program",

@@ -153,13 +153,15 @@ fn styled(options: &NumberOptions, sign: Option<&str>, body: Vec<Part>, is_one: 
     match &options.style {
         Style::Currency { code, display, is_accounting } if *display != CurrencyDisplay::Name => {
             let currency = number_names::currency(code, *display, options.locale, is_one);
-            let has_parentheses = *is_accounting && sign == Some("-");
+            let has_parentheses =
+                *is_accounting && sign == Some("-") && options.notation == Notation::Standard;
             match sign {
                 Some(_) if has_parentheses => parts.push(literal("(")),
                 Some(sign) => parts.push(sign_part(sign)),
                 None => {}
             }
-            let needs_space = currency.ends_with(|last: char| last.is_alphabetic() || last == '.');
+let is_digit = matches!(body[0].0, "integer");
+            let needs_space = is_digit && currency.ends_with(|last: char| last.is_alphabetic() || last == '.');
             parts.push(("currency", currency));
             parts.extend(needs_space.then(|| literal(NO_BREAK_SPACE)));
             parts.extend(body);

@@ -291,7 +291,7 @@ fn read_digits(
         return Ok((minimum_integer, Precision::Compact));
     }
     let (usual_minimum, usual_maximum) = match style {
-        Style::Currency { code, .. } if notation == Notation::Standard => {
+        Style::Currency { code, .. } => {
             let digits = number_names::fraction_digits(code);
             (digits, digits)
         }

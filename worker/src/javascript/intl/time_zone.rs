@@ -6,11 +6,14 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use super::options::IntlError;
 
 /// `minutes|minutes of summer time|long name|of summer time|short name|of summer time|identifiers`. The names come from
-/// the Unicode CLDR, version 48. They are those of the present rules of each zone.
+/// the Unicode CLDR, version 48, and are those of the present rules of each zone. `ID@YEAR` had other long names before
+/// that year, `ID@YEAR@YEAR` other short names too.
 const NAMES: &str = include_str!("zone_names.txt");
 
 /// Seconds of 400 years. The calendar and the rules of time zones repeat after them.
 const CYCLE_SECONDS: i64 = 146_097 * 86_400;
+/// At least the seconds of a year, so that a year begins before this many for each since 1970.
+const YEAR_SECONDS: i64 = 31_557_600;
 /// Instants up to here are looked up in the database, which ends with the year 9999.
 const LOOKUP_MAX: i64 = 253_000_000_000;
 const LOOKUP_MIN: i64 = -377_000_000_000;
@@ -58,7 +61,7 @@ impl Zone {
         let id = match rules.iana_name() {
             Some(
                 "Etc/UTC" | "Etc/GMT" | "GMT" | "Etc/UCT" | "UCT" | "Etc/Zulu" | "Zulu" | "Etc/Universal"
-                | "Universal",
+                | "Universal" | "GMT0" | "GMT+0" | "GMT-0",
             )
             | None => return Ok(Self::utc()),
             Some(id) => id.to_owned(),
@@ -80,40 +83,42 @@ impl Zone {
     /// Returns the name at an instant.
     ///
     /// # Errors
-    /// The long name of the rules at that time is not known.
+    /// The zone had another name at that time, which is not known.
     pub(super) fn name(&self, seconds: i64, style: NameStyle) -> Result<String, IntlError> {
         let offset = self.offset_seconds(seconds);
-        let (short, long) = match style {
-            _ if self.is_utc() => (Some("UTC"), Some("Coordinated Universal Time")),
-            NameStyle::Short | NameStyle::Long => self.names(offset),
-            _ => (None, None),
-        };
-        let named = match style {
-            NameStyle::Short => short,
-            NameStyle::Long => long,
+        let is_long = matches!(style, NameStyle::Long | NameStyle::LongOffset);
+        let name = match style {
             NameStyle::ShortOffset | NameStyle::LongOffset => None,
+            NameStyle::Short if self.is_utc() => Some("UTC"),
+            NameStyle::Long if self.is_utc() => Some("Coordinated Universal Time"),
+            NameStyle::Short | NameStyle::Long => self.table_name(seconds, offset, is_long)?,
         };
-        match (named, style) {
-            (Some(name), _) => Ok(name.to_owned()),
-            (None, NameStyle::Short | NameStyle::ShortOffset) => Ok(offset_name(offset, false)),
-            (None, _) => Ok(offset_name(offset, true)),
-        }
+        Ok(name.map_or_else(|| offset_name(offset, is_long), str::to_owned))
     }
 
-    /// Finds the short and the long name in the table, for an offset that the present rules have.
-    fn names(&self, offset: i32) -> (Option<&'static str>, Option<&'static str>) {
-        let has_zone =
-            |line: &&str| line.rsplit('|').next().is_some_and(|ids| ids.split(' ').any(|id| id == self.id));
-        let Some(line) = NAMES.lines().find(has_zone) else { return (None, None) };
-        let columns: Vec<&str> = line.split('|').collect();
-        let is_at =
-            |column: usize| columns[column].parse::<i32>().is_ok_and(|minutes| minutes * 60 == offset);
-        let some = |column: usize| Some(columns[column]).filter(|name| !name.is_empty());
-        match (is_at(0), is_at(1)) {
-            (true, _) => (some(4), some(2)),
-            (false, true) => (some(5), some(3)),
-            (false, false) => (None, None),
+    /// Finds the name in the table; `None` if the offset is the name.
+    fn table_name(&self, seconds: i64, offset: i32, is_long: bool) -> Result<Option<&'static str>, IntlError> {
+        let find = |line: &'static str| {
+            let (names, ids) = line.rsplit_once('|')?;
+            let entry = ids.split(' ').find(|entry| entry.split('@').next() == Some(self.id.as_str()))?;
+            Some((names, entry))
+        };
+        let Some((names, entry)) = NAMES.lines().find_map(find) else { return Ok(None) };
+        let since_year = entry.split('@').nth(if is_long { 1 } else { 2 }).and_then(|year| year.parse().ok());
+        if since_year.is_some_and(|year: i64| seconds < (year - 1970) * YEAR_SECONDS) {
+            let what = format!("the name of the time zone {} at that time", self.id);
+            return Err(IntlError::unsupported(&what, "it has timeZoneName shortOffset and longOffset; use one of them"));
         }
+        let columns: Vec<&str> = names.split('|').collect();
+        let is_at = |column: usize| columns[column].parse::<i32>().is_ok_and(|minutes| minutes * 60 == offset);
+        let column = match (is_at(0), is_at(1)) {
+            // The CLDR has no names for the years before 1970.
+            _ if seconds < 0 => return Ok(None),
+            (true, _) => 2,
+            (false, true) => 3,
+            (false, false) => return Ok(None),
+        };
+        Ok(Some(columns[if is_long { column } else { column + 2 }]).filter(|name| !name.is_empty()))
     }
 }
 
@@ -164,7 +169,8 @@ mod tests {
     fn every_zone_of_the_table_is_in_the_database() {
         for line in NAMES.lines() {
             assert_eq!(line.split('|').count(), 7, "{line}");
-            for id in line.rsplit('|').next().unwrap_or_default().split(' ') {
+            for entry in line.rsplit('|').next().unwrap_or_default().split(' ') {
+                let id = entry.split('@').next().unwrap_or_default();
                 assert!(Zone::find(id).is_ok(), "{id}");
             }
         }
