@@ -13,6 +13,7 @@
 mod base64;
 mod call_check;
 mod call_positions;
+mod decorators;
 mod digest;
 mod engine;
 mod error_expression;

@@ -14,6 +14,7 @@ use oxc::span::{SourceType, Span};
 use oxc::transformer::{TransformOptions, Transformer};
 
 use super::call_positions::CallPositions;
+use super::decorators;
 use super::final_value;
 use super::modules::{self, IMPORT, MODULE};
 use super::nesting_limit;
@@ -132,6 +133,9 @@ fn translate_as(source: &str, kind_of_code: CodeKind) -> Result<Translation, Syn
     let planned_calls = planned_calls::collect(source, &program);
     let missing_value_advice = final_value::advice(source, &program);
     check_modules(source, &program, kind_of_code)?;
+    if let Some(span) = decorators::first(source, &program) {
+        return Err(SyntaxError::new(source, span, decorators::ADVICE));
+    }
 
     let builder = AstBuilder::new(&allocator);
     let exports = modules::Exports::collect(&program);

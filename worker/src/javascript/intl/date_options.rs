@@ -335,8 +335,10 @@ fn style_pattern(
 fn component_pattern(locale: Locale, components: &Components, cycle: Cycle) -> Result<String, IntlError> {
     let date = date_patterns::date(locale, components)?;
     let time = date_patterns::time(locale, components, cycle)?;
-    let is_weekday_alone =
-        components.weekday.is_some() && components.year.is_none() && components.month.is_none() && components.day.is_none();
+    let is_weekday_alone = components.weekday.is_some()
+        && components.year.is_none()
+        && components.month.is_none()
+        && components.day.is_none();
     let has_common_parts = components.hour.is_some()
         && components.minute.is_some()
         && components.zone.is_none()

@@ -160,8 +160,9 @@ fn styled(options: &NumberOptions, sign: Option<&str>, body: Vec<Part>, is_one: 
                 Some(sign) => parts.push(sign_part(sign)),
                 None => {}
             }
-let is_digit = matches!(body[0].0, "integer");
-            let needs_space = is_digit && currency.ends_with(|last: char| last.is_alphabetic() || last == '.');
+            let is_digit = matches!(body[0].0, "integer");
+            let needs_space =
+                is_digit && currency.ends_with(|last: char| last.is_alphabetic() || last == '.');
             parts.push(("currency", currency));
             parts.extend(needs_space.then(|| literal(NO_BREAK_SPACE)));
             parts.extend(body);

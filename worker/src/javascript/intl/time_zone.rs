@@ -97,7 +97,12 @@ impl Zone {
     }
 
     /// Finds the name in the table; `None` if the offset is the name.
-    fn table_name(&self, seconds: i64, offset: i32, is_long: bool) -> Result<Option<&'static str>, IntlError> {
+    fn table_name(
+        &self,
+        seconds: i64,
+        offset: i32,
+        is_long: bool,
+    ) -> Result<Option<&'static str>, IntlError> {
         let find = |line: &'static str| {
             let (names, ids) = line.rsplit_once('|')?;
             let entry = ids.split(' ').find(|entry| entry.split('@').next() == Some(self.id.as_str()))?;
@@ -107,10 +112,14 @@ impl Zone {
         let since_year = entry.split('@').nth(if is_long { 1 } else { 2 }).and_then(|year| year.parse().ok());
         if since_year.is_some_and(|year: i64| seconds < (year - 1970) * YEAR_SECONDS) {
             let what = format!("the name of the time zone {} at that time", self.id);
-            return Err(IntlError::unsupported(&what, "it has timeZoneName shortOffset and longOffset; use one of them"));
+            return Err(IntlError::unsupported(
+                &what,
+                "it has timeZoneName shortOffset and longOffset; use one of them",
+            ));
         }
         let columns: Vec<&str> = names.split('|').collect();
-        let is_at = |column: usize| columns[column].parse::<i32>().is_ok_and(|minutes| minutes * 60 == offset);
+        let is_at =
+            |column: usize| columns[column].parse::<i32>().is_ok_and(|minutes| minutes * 60 == offset);
         let column = match (is_at(0), is_at(1)) {
             // The CLDR has no names for the years before 1970.
             _ if seconds < 0 => return Ok(None),
