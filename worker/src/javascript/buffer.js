@@ -92,7 +92,12 @@
       return made;
     }
     static byteLength(value, encoding) {
-      return bytesOf(value, encoding, "string").length;
+      if (typeof value !== "string") return bytesOf(value, encoding, "string").length;
+      // Like Node.js, does not look for letters that are no digits.
+      const kind = encodingOf(encoding ?? "utf8");
+      if (kind === ENCODINGS.hex) return value.length >>> 1;
+      if (kind === ENCODINGS.base64 || kind === ENCODINGS.base64url) return (value.replace(/={1,2}$/, "").length * 3) >>> 2;
+      return kind[0](value).length;
     }
     static isBuffer(value) {
       return value instanceof Buffer;
