@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const PROGRAMS: &str = include_str!("programs/modules.txt");
 
@@ -48,6 +48,32 @@ async fn programs_find_the_functions_of_node() {
             ensure(is_same, (&answer["value"], &answer["error"], &outside.stdout, &outside.stderr)),
         );
     }
+    table.finish();
+}
+
+#[tokio::test]
+async fn results_have_the_forms_of_bytes_and_urls() {
+    let lockhouse = Lockhouse::new();
+    let session = lockhouse.serve().await;
+    let mut table = Table::new("results and output");
+    for (code, value) in [
+        ("Buffer.from('hi')", json!({ "base64": "aGk=" })),
+        ("[{ b: Buffer.from('hi') }]", json!([{ "b": { "base64": "aGk=" } }])),
+        ("({ type: 'Buffer', data: [1] })", json!({ "type": "Buffer", "data": [1] })),
+        ("new URL('http://a?b=c')", json!("http://a/?b=c")),
+        ("({ u: new URL('http://a') })", json!({ "u": "http://a/" })),
+    ] {
+        let answer = session.run_code("typescript", code).await;
+        table.row(code, ensure(answer["value"] == value, &answer));
+    }
+    let answer = session
+        .run_code(
+            "typescript",
+            "console.log(Buffer.from('hi'), new URL('http://a'), new URLSearchParams('a=1'))",
+        )
+        .await;
+    let expected = "<Buffer 68 69> URL { href: 'http://a/' } URLSearchParams { 'a=1' }\n";
+    table.row("console.log", ensure(answer["stdout"] == expected, &answer["stdout"]));
     table.finish();
 }
 

@@ -124,6 +124,9 @@
     toLocaleString(encoding) {
       return this.toString(encoding);
     }
+    toJSON() {
+      return { type: "Buffer", data: Array.from(this) };
+    }
     equals(other) {
       return Buffer.compare(this, other) === 0;
     }
