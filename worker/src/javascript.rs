@@ -22,6 +22,7 @@ mod evaluate;
 mod final_value;
 mod intl;
 mod json_values;
+mod latin1;
 mod modules;
 mod native_functions;
 mod nesting_limit;

@@ -6,7 +6,7 @@ use rquickjs::{Ctx, Exception, Function, Object, Result, TypedArray};
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
-use super::native_functions::latin1_to_bytes;
+use super::latin1::latin1_to_bytes;
 
 /// Adds the native functions `digest` and `hmac`. They take bytes as strings of the characters U+0000 to U+00FF. The algorithm is
 /// written in small letters and without a hyphen.

@@ -4,6 +4,7 @@
 //! The locales are those of [`locale`]. Everything else is an error, never a text in another format.
 
 mod collation;
+mod date_components;
 mod date_format;
 mod date_options;
 mod date_patterns;

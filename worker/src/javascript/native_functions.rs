@@ -10,6 +10,7 @@ use rquickjs::function::Opt;
 use rquickjs::{Array, Ctx, Exception, Function, Object, Result, TypedArray};
 
 use super::evaluate::evaluate;
+use super::latin1::latin1_to_bytes;
 use super::shared_state::SharedState;
 use super::skill_extraction::ExtractError;
 use super::tool_requests::NativeRequest;
@@ -239,13 +240,4 @@ fn add_encodings<'js>(ctx: &Ctx<'js>, natives: &Object<'js>) -> Result<()> {
         TypedArray::new(ctx, bytes)
     };
     natives.set("fromBase64", Function::new(ctx.clone(), decode)?)
-}
-
-/// Converts a string of the characters U+0000 to U+00FF to bytes.
-pub(super) fn latin1_to_bytes(ctx: &Ctx<'_>, latin1: &str) -> Result<Vec<u8>> {
-    latin1
-        .chars()
-        .map(u8::try_from)
-        .collect::<std::result::Result<_, _>>()
-        .map_err(|_| Exception::throw_type(ctx, "the string contains characters beyond U+00FF"))
 }

@@ -1,7 +1,8 @@
 //! Writes dates and times as `Intl.DateTimeFormat` does.
 
 use super::Part;
-use super::date_options::{Cycle, DateOptions};
+use super::date_components::Cycle;
+use super::date_options::DateOptions;
 use super::locale::Locale;
 use super::options::IntlError;
 

@@ -2,7 +2,7 @@
 //! in any cycle, `m` minute, `s` second, `S` fraction of a second, `a` AM or PM, `z` time zone. Two letters mean two
 //! digits; text is between apostrophes. The patterns are those of the CLDR, version 48.
 
-use super::date_options::{Components, Cycle, Width};
+use super::date_components::{Components, Cycle, Width};
 use super::locale::Locale;
 use super::options::IntlError;
 
