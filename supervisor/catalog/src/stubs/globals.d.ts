@@ -84,7 +84,7 @@ interface Buffer extends Uint8Array {
   compare(other: Uint8Array): number;
   write(text: string, offset?: number, length?: number, encoding?: string): number;
   copy(target: Uint8Array, targetStart?: number, start?: number, end?: number): number;
-  slice(start?: number, end?: number): Buffer;
+  slice(start?: number, end?: number): any;
   subarray(start?: number, end?: number): Buffer;
   /** `readUInt16LE`, `writeDoubleBE` and the like. */
   [method: `read${string}`]: (offset?: number) => any;
@@ -231,8 +231,8 @@ declare module "node:crypto" {
   export function randomInt(min: number, max: number): number;
   export function randomUUID(): string;
   export function timingSafeEqual(left: ArrayBuffer | ArrayBufferView, right: ArrayBuffer | ArrayBufferView): boolean;
-  export const subtle: typeof globalThis.crypto.subtle;
-  export const webcrypto: typeof globalThis.crypto;
+  export const subtle: typeof crypto.subtle;
+  export const webcrypto: typeof crypto;
 }
 declare module "node:buffer" {
   const same: typeof Buffer;
