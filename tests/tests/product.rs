@@ -32,5 +32,6 @@ mod sharing;
 mod skills;
 mod supply_chain;
 mod telemetry;
+mod typescript_globals;
 mod upstreams;
 mod values;

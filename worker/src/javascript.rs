@@ -13,13 +13,17 @@
 mod base64;
 mod call_check;
 mod call_positions;
+mod decorators;
+mod digest;
 mod engine;
 mod error_expression;
 mod errors;
 mod evaluate;
 mod final_value;
+mod intl;
 mod json_values;
 mod large_literals;
+mod latin1;
 mod modules;
 mod native_functions;
 mod nesting_limit;
@@ -40,6 +44,7 @@ mod tool_requests;
 mod traceback;
 mod typescript;
 mod undefined_value;
+mod url;
 mod value_origin;
 
 pub(crate) use engine::JavaScript;

@@ -10,7 +10,7 @@ const expected = new Set(
     'BigInt64Array BigUint64Array Float16Array Float32Array Float64Array DataView Atomics Promise Temporal ' +
     'console fetch XMLHttpRequest WebSocket EventSource require setTimeout setInterval setImmediate clearTimeout ' +
     'clearInterval clearImmediate queueMicrotask performance crypto TextEncoder TextDecoder btoa atob structuredClone ' +
-    'URLSearchParams DOMException ToolError callTool describe searchTools listServers call_tool search_tools list_servers ' +
+    'Intl URL URLSearchParams Buffer DOMException ToolError callTool describe searchTools listServers call_tool search_tools list_servers ' +
     'callMCPTool call_mcp_tool discoverMCPTools discover_mcp_tools getToolSchema get_tool_schema ' +
     'loadResult load_result rawText raw_text tools codemode ALL_TOOLS listResources readResource listPrompts getPrompt list_resources read_resource list_prompts get_prompt mcp mcp_tools skills files fixture').split(' '),
 );

@@ -1,5 +1,5 @@
 // attack: find one module of Node.js that was forgotten, by every way to name it; fs is one of files in memory
-// outcome: ok ["fs", "fs", "node:fs", "node:fs", "path", "path", "node:path", "node:path"]
+// outcome: ok ["buffer", "buffer", "node:buffer", "node:buffer", "crypto", "crypto", "node:crypto", "node:crypto", "fs", "fs", "node:fs", "node:fs", "path", "path", "node:path", "node:path", "url", "url", "node:url", "node:url", "util", "util", "node:util", "node:util"]
 // control: outside
 const names = (
   'assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns domain ' +

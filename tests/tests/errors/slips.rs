@@ -97,7 +97,6 @@ fn typescript() -> Vec<Slip> {
         slip("const rows = [1]; rows.append(2); rows", "in TypeScript it is .push(value)", "const rows = [1]; rows.push(2); rows", json!([1, 2])),
         slip("' a '.strip()", "in TypeScript it is .trim()", "' a '.trim()", json!("a")),
         slip("const rows = [1]; rows.length()", "in TypeScript it is .length, without parentheses", "const rows = [1]; rows.length", json!(1)),
-        slip("import { randomUUID } from 'crypto'; randomUUID().length", "use the global crypto", "crypto.randomUUID().length", json!(36)),
         slip("let a = 1; let a = 2; a", "assign to the first without const or let", "let a = 1; a = 2; a", json!(2)),
         slip("(await github({ number: 1 })).number", "call one of its tools", "(await github.get_issue({ number: 1 })).number", json!(1)),
         Slip { other_language: Some("python"), ..slip("def f(a):\n    return a\nf(1)", "send it with language \"python\"", "def f(a):\n    return a\nf(1)", json!(1)) },

@@ -163,7 +163,7 @@ const TYPESCRIPT_ERRORS: &[(&str, &str)] = &[
     ("require('net')", "there are no packages"),
     ("await import('lodash')", "the methods of arrays"),
     ("await eval(\"import('lodash')\")", "there are no packages"),
-    ("import { randomUUID } from 'node:crypto'", "the global crypto"),
+    ("import { setTimeout } from 'node:timers'", "the global setTimeout"),
     ("import { setTimeout } from 'timers/promises'", "the global setTimeout"),
     ("process.env.API_KEY", ENVIRONMENT),
     ("process.exit(0)", "end with return"),
@@ -174,9 +174,7 @@ const TYPESCRIPT_ERRORS: &[(&str, &str)] = &[
     ("import.meta.url", "a program has no file"),
     ("module.exports = 1", "the last expression"),
     ("global.x = 1", "globalThis"),
-    ("Buffer.from('a')", "Uint8Array"),
     ("new Blob(['a'])", "Uint8Array"),
-    ("new URL('https://a.b')", "URLSearchParams"),
     ("new Worker('a.js')", "Promise.all"),
     ("window.location", "there is no browser"),
     ("document.title", "there is no browser"),
@@ -184,15 +182,8 @@ const TYPESCRIPT_ERRORS: &[(&str, &str)] = &[
     ("localStorage.getItem('a')", "keep data in variables"),
     ("alert('a')", "console.log"),
     ("prompt('a')", "console.log"),
-    ("new Intl.NumberFormat('en')", "toFixed"),
-    ("new Date(0).toLocaleString('en-US', { timeZone: 'Europe/Prague' })", "zoneinfo"),
     ("new WebAssembly.Module(new Uint8Array())", "JavaScript"),
-    ("await crypto.subtle.digest('SHA-256', new Uint8Array())", "hashlib"),
-];
-
-const TYPESCRIPT_EMPTY_VALUES: &[(&str, &str, &str)] = &[
-    ("(1234.5).toLocaleString('de-DE')", "\"1234.5\"", "toLocaleString with locales"),
-    ("'a10'.localeCompare('a9', undefined, { numeric: true })", "-1", "localeCompare with locales"),
+    ("await crypto.subtle.sign('HMAC', null, new Uint8Array())", "hashlib"),
 ];
 
 const TYPESCRIPT_WORKS: &[(&str, &str)] = &[
@@ -218,9 +209,9 @@ const TYPESCRIPT_WORKS: &[(&str, &str)] = &[
         "3",
     ),
     ("export default 42", "42"),
-    ("(1234.5).toLocaleString()", "\"1234.5\""),
+    ("(1234.5).toLocaleString()", "\"1,234.5\""),
     ("'a'.localeCompare('b')", "-1"),
-    ("new Date(0).toLocaleDateString()", "\"01/01/1970\""),
+    ("new Date(0).toLocaleDateString()", "\"1/1/1970\""),
 ];
 
 #[tokio::test]
@@ -255,15 +246,13 @@ async fn an_empty_value_is_explained_once_on_stderr() {
     let lockhouse = Lockhouse::new();
     let session = lockhouse.serve().await;
     let mut table = Table::new("messages on stderr");
-    for (language, rows) in [("python", PYTHON_EMPTY_VALUES), ("typescript", TYPESCRIPT_EMPTY_VALUES)] {
-        for (code, value, words) in rows {
-            let (before, last) = code.rsplit_once('\n').unwrap_or(("", code));
-            let answer = session.run_code(language, &format!("{before}\n{last};\n{last}")).await;
-            let stderr = answer["stderr"].as_str().unwrap_or_default();
-            let told = stderr.contains(words) && stderr.matches(UNAVAILABLE).count() == 1;
-            let right = answer["status"] == "ok" && answer["value"] == parsed(value);
-            table.row(format!("{language}: {code}"), ensure(right && told, &answer));
-        }
+    for (code, value, words) in PYTHON_EMPTY_VALUES {
+        let (before, last) = code.rsplit_once('\n').unwrap_or(("", code));
+        let answer = session.run_code("python", &format!("{before}\n{last};\n{last}")).await;
+        let stderr = answer["stderr"].as_str().unwrap_or_default();
+        let told = stderr.contains(words) && stderr.matches(UNAVAILABLE).count() == 1;
+        let right = answer["status"] == "ok" && answer["value"] == parsed(value);
+        table.row(*code, ensure(right && told, &answer));
     }
     table.finish();
 }

@@ -54,12 +54,21 @@
     return bounded(keys.length, items);
   };
 
+  const BUFFER_BYTES = 50;
+  const showBuffer = (bytes) => {
+    const shown = bytes.toString("hex", 0, Math.min(bytes.length, BUFFER_BYTES)).replace(/../g, " $&");
+    return `<Buffer${shown}${bytes.length > BUFFER_BYTES ? ` ... ${bytes.length - BUFFER_BYTES} more bytes` : ""}>`;
+  };
+
   const showObject = (value, depth, seen) => {
     const server = realm.serverName(value);
     if (server) return server;
     if (value instanceof Error) return showError(value, depth, seen);
     if (value instanceof Date) return Number.isNaN(+value) ? "Invalid Date" : toIso(value);
     if (value instanceof RegExp) return String(value);
+    if (value instanceof realm.URL) return `URL { href: ${quote(value.href)} }`;
+    if (value instanceof realm.URLSearchParams) return `URLSearchParams { ${quote(String(value))} }`;
+    if (value instanceof realm.Buffer) return showBuffer(value);
     if (value instanceof Promise) return "Promise { <use await> }";
     const name = Object.getPrototypeOf(value) === null ? "[Object: null prototype]" : value.constructor?.name;
     if (depth > DEPTH) return isArray(value) ? "[Array]" : `[${name || "Object"}]`;
@@ -161,6 +170,8 @@
       times.delete(label);
     },
   };
+  realm.format = (...values) => format(values);
+  realm.inspectWhole = inspect;
   realm.inspect = (value) => realm.clip(inspect(value));
   realm.global("console", console);
 }

@@ -1,50 +1,9 @@
 // Functions on files in memory: those of `node:fs`, and the global `files`.
 (native, realm) => {
-  const { isOrdinary, latin1, names, wellFormed } = realm;
+  const { asBuffer, bytesOf, decodeBytes, names, standardModule } = realm;
   const { add, directory, drop, fileAt, fileError, locate, missing, newFile, put, refused, requireChangeable, resize, statusAt, take, writeAt, LEVELS_MAX } =
     realm.fileSystem;
-  const { isView } = ArrayBuffer;
 
-  const ENCODINGS = {
-    utf8: (bytes) => native.fromUtf8(latin1(bytes), false),
-    base64: (bytes) => native.toBase64(latin1(bytes)),
-    hex: (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(""),
-    latin1,
-  };
-  const encodingName = (encoding) => {
-    const name = String(encoding).toLowerCase().replace(/^utf-8$/, "utf8").replace(/^(binary|ascii)$/, "latin1");
-    if (Object.hasOwn(ENCODINGS, name)) return name;
-    throw Object.assign(new TypeError(`Unknown encoding: ${encoding}`), { code: "ERR_UNKNOWN_ENCODING" });
-  };
-  const decode = (bytes, encoding) => ENCODINGS[encodingName(encoding)](bytes);
-
-  // The bytes of a file, as Node's Buffer: `toString()` decodes them.
-  class Buffer extends Uint8Array {
-    static get [Symbol.species]() {
-      return Uint8Array;
-    }
-    toString(encoding = "utf8") {
-      return decode(this, encoding);
-    }
-  }
-  const bytesOf = (data, encoding = "utf8") => {
-    if (isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-    if (data instanceof ArrayBuffer) return new Uint8Array(data);
-    if (typeof data !== "string") {
-      const error = new TypeError(`The "data" argument must be of type string, or bytes as Uint8Array. Received ${data === null ? "null" : typeof data}`);
-      throw Object.assign(error, { code: "ERR_INVALID_ARG_TYPE" });
-    }
-    switch (encodingName(encoding)) {
-      case "utf8":
-        return native.toUtf8(wellFormed(data));
-      case "base64":
-        return native.fromBase64(wellFormed(data));
-      case "hex":
-        return Uint8Array.from(data.match(/[0-9a-f]{2}/gi) ?? [], (pair) => Number.parseInt(pair, 16));
-      default:
-        return Uint8Array.from(data, (letter) => letter.charCodeAt(0));
-    }
-  };
   const optionsOf = (options) => (typeof options === "string" ? { encoding: options } : (options ?? {}));
 
   class Stats {
@@ -104,12 +63,12 @@
       return false;
     }
   };
-  const copyOf = (file) => Object.setPrototypeOf(file.bytes.slice(0, file.size), Buffer.prototype);
+  const copyOf = (file) => asBuffer(file.bytes.slice(0, file.size));
 
   const readFile = (path, options) => {
     const { encoding } = optionsOf(options);
     const bytes = copyOf(fileAt(path, "open"));
-    return encoding && encoding !== "buffer" ? decode(bytes, encoding) : bytes;
+    return encoding && encoding !== "buffer" ? decodeBytes(bytes, encoding) : bytes;
   };
   // Opens a file for writing with a flag of Node: `w`, `a`, `wx`, `ax` or `r+`.
   const openToWrite = (path, flag) => {
@@ -321,19 +280,7 @@
 
   const sync = { access, appendFile, copyFile, cp, mkdir, mkdtemp, readFile, readdir, realpath, rename, rm, rmdir, stat, lstat: stat, truncate, unlink, writeFile };
   const constants = { F_OK: 0, R_OK: 4, W_OK: 2, X_OK: 1, COPYFILE_EXCL: 1 };
-  // A module whose unknown names explain what there is.
-  class FileModule {}
-  const fileModule = (name, exports) => {
-    const module = new Proxy(Object.assign(new FileModule(), exports), {
-      get(target, key) {
-        if (Object.hasOwn(target, key) || isOrdinary(key)) return Reflect.get(target, key);
-        if (key === "default") return module;
-        throw new TypeError(`${name} has no ${String(key)} in the Lockhouse sandbox, where files are in memory; it has ${Object.keys(exports).join(", ")}`);
-      },
-    });
-    names.set(module, `[module: ${name}]`);
-    return module;
-  };
+  const fileModule = (name, exports) => standardModule(name, exports, ", where files are in memory");
   const promised = (call) => async (...values) => call(...values);
   const withCallback = (call) => (...values) => {
     const done = values.pop();
@@ -360,11 +307,6 @@
     exists: isThere,
   };
   names.set(files, "[files in memory]");
-  realm.fileModules = { fs, "fs/promises": promises, files };
-  const otherModules = realm.module;
-  realm.module = (name) => {
-    const plain = name.replace(/^node:/, "");
-    return Object.hasOwn(realm.fileModules, plain) && !realm.serverOfPath(name) ? realm.fileModules[plain] : otherModules(name);
-  };
+  Object.assign(realm.standardModules, { fs, "fs/promises": promises, files });
   realm.offerGlobal("files", files);
 }

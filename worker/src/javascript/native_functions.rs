@@ -9,11 +9,12 @@ use rquickjs::function::Opt;
 use rquickjs::{Array, Ctx, Exception, Function, Object, Result, TypedArray};
 
 use super::evaluate::evaluate;
+use super::latin1::latin1_to_bytes;
 use super::shared_state::SharedState;
 use super::skill_extraction::ExtractError;
 use super::tool_requests::NativeRequest;
 use super::typescript::{self, GENERATED_SKILL, Translation};
-use super::{base64, json_values, skill_extraction, tool_requests, traceback};
+use super::{base64, digest, intl, json_values, skill_extraction, tool_requests, traceback, url};
 
 /// Maximum number of bytes of one `crypto.getRandomValues` call, as in the Web Cryptography standard.
 const RANDOM_BYTES_MAX: u32 = 65_536;
@@ -26,6 +27,9 @@ pub(super) fn create<'js>(ctx: &Ctx<'js>, state: &Rc<SharedState>) -> Result<Obj
     add_randomness(ctx, &natives, state)?;
     add_encodings(ctx, &natives)?;
     add_skills(ctx, &natives, state)?;
+    digest::add(ctx, &natives)?;
+    intl::add(ctx, &natives)?;
+    url::add(ctx, &natives)?;
 
     let shared = Rc::clone(state);
     let print = move |to_stderr: bool, text: String| {
@@ -232,12 +236,4 @@ fn add_encodings<'js>(ctx: &Ctx<'js>, natives: &Object<'js>) -> Result<()> {
         TypedArray::new(ctx, bytes)
     };
     natives.set("fromBase64", Function::new(ctx.clone(), decode)?)
-}
-
-fn latin1_to_bytes(ctx: &Ctx<'_>, latin1: &str) -> Result<Vec<u8>> {
-    latin1
-        .chars()
-        .map(u8::try_from)
-        .collect::<std::result::Result<_, _>>()
-        .map_err(|_| Exception::throw_type(ctx, "the string contains characters beyond U+00FF"))
 }

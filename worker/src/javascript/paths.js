@@ -60,5 +60,5 @@
     return dir ? (dir === root ? dir + last : `${dir}/${last}`) : root + last;
   };
   const path = { basename, delimiter: ":", dirname, extname, format, isAbsolute, join, normalize, parse, relative, resolve, sep: "/" };
-  realm.fileModules.path = realm.fileModules["path/posix"] = Object.assign(path, { posix: path });
+  realm.standardModules.path = realm.standardModules["path/posix"] = Object.assign(path, { posix: path });
 }

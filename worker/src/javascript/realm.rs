@@ -13,7 +13,7 @@ use super::shared_state::SharedState;
 
 /// JavaScript source files that build the global scope of programs, each with its name in stack traces. A file comes
 /// after those that it depends on.
-const PARTS: [(&str, &str); 15] = [
+const PARTS: [(&str, &str); 20] = [
     ("lockhouse:decoded", include_str!("decoded.js")),
     ("lockhouse:values", include_str!("values.js")),
     ("lockhouse:results", include_str!("results.js")),
@@ -21,10 +21,15 @@ const PARTS: [(&str, &str); 15] = [
     ("lockhouse:servers", include_str!("servers.js")),
     ("lockhouse:tools", include_str!("tools.js")),
     ("lockhouse:skills", include_str!("skills.js")),
+    ("lockhouse:standard_modules", include_str!("standard_modules.js")),
+    ("lockhouse:buffer", include_str!("buffer.js")),
     ("lockhouse:files", include_str!("files.js")),
     ("lockhouse:host_files", include_str!("host_files.js")),
     ("lockhouse:file_functions", include_str!("file_functions.js")),
     ("lockhouse:paths", include_str!("paths.js")),
+    ("lockhouse:crypto", include_str!("crypto.js")),
+    ("lockhouse:url", include_str!("url.js")),
+    ("lockhouse:intl", include_str!("intl.js")),
     ("lockhouse:error_hints", include_str!("error_hints.js")),
     ("lockhouse:undefined_values", include_str!("undefined_values.js")),
     ("lockhouse:console", include_str!("console.js")),

@@ -13,7 +13,7 @@ use super::traceback;
 const ABSENT: &str = "not available in the Lockhouse sandbox";
 
 /// Globals of other JavaScript environments, each with the reason why it is missing and an alternative.
-const ABSENT_NAMES: [(&[&str], &str); 14] = [
+const ABSENT_NAMES: [(&[&str], &str); 13] = [
     (
         &["process"],
         "there are no environment variables, arguments or exit; put values into the code, print with console.log, end \
@@ -35,8 +35,8 @@ const ABSENT_NAMES: [(&[&str], &str); 14] = [
     ),
     (&["global", "self"], "this is no Node.js and no browser; use globalThis instead"),
     (
-        &["Buffer", "Blob", "File", "FileReader"],
-        "use Uint8Array, TextEncoder, TextDecoder, atob and btoa instead",
+        &["Blob", "File", "FileReader"],
+        "use Buffer, Uint8Array, TextEncoder, TextDecoder, atob and btoa instead",
     ),
     (
         &[
@@ -67,10 +67,6 @@ const ABSENT_NAMES: [(&[&str], &str); 14] = [
         "there is no network; use a tool of an MCP server instead, and Promise.race with setTimeout for a time limit",
     ),
     (
-        &["URL"],
-        "use a regular expression to take an address apart, and URLSearchParams for query strings, instead",
-    ),
-    (
         &[
             "Worker",
             "SharedWorker",
@@ -86,10 +82,7 @@ const ABSENT_NAMES: [(&[&str], &str); 14] = [
         ],
         "there is one thread and nothing to listen to; use functions, Promise.all and setTimeout instead",
     ),
-    (
-        &["Intl", "Temporal"],
-        "there are no locales and no time zones; use toFixed, padStart and toISOString, or Python's zoneinfo, instead",
-    ),
+    (&["Temporal"], "use Date and Intl.DateTimeFormat, or Python's datetime and zoneinfo, instead"),
     (&["WebAssembly", "DOMParser"], "use JavaScript, or Python and its standard library, instead"),
 ];
 

@@ -192,12 +192,8 @@
 
   // Alternatives for well-known modules, by the first part of the module name.
   const alternatives = new Map([
-    ["crypto", "use the global crypto"],
     ["timers", "use the global setTimeout"],
     ["perf_hooks", "use the global performance"],
-    ["buffer", "use Uint8Array, TextEncoder, atob and btoa"],
-    ["util", "use console.log, TextEncoder and structuredClone"],
-    ["url", "use URLSearchParams"],
     ["querystring", "use URLSearchParams"],
     ["assert", "throw an Error"],
     ["events", "use functions and promises"],
@@ -206,10 +202,10 @@
     ["lodash", "use the methods of arrays and objects"],
     ["ramda", "use the methods of arrays and objects"],
     ["underscore", "use the methods of arrays and objects"],
-    ["moment", "use Date"],
-    ["dayjs", "use Date"],
-    ["date-fns", "use Date"],
-    ["luxon", "use Date"],
+    ["moment", "use Date and Intl.DateTimeFormat"],
+    ["dayjs", "use Date and Intl.DateTimeFormat"],
+    ["date-fns", "use Date and Intl.DateTimeFormat"],
+    ["luxon", "use Date and Intl.DateTimeFormat"],
     ["zod", "look at the values with if"],
     ["chalk", "use console.log"],
     ["process", "put values into the code, and use console.log and return"],

@@ -14,6 +14,7 @@ use oxc::span::{SourceType, Span};
 use oxc::transformer::{TransformOptions, Transformer};
 
 use super::call_positions::CallPositions;
+use super::decorators;
 use super::final_value;
 use super::large_literals;
 use super::modules::{self, IMPORT, MODULE};
@@ -135,6 +136,9 @@ fn translate_as(source: &str, kind_of_code: CodeKind) -> Result<Translation, Syn
     check_modules(source, &program, kind_of_code)?;
     if let Some((span, message)) = large_literals::find(source, &program) {
         return Err(SyntaxError::new(source, span, message));
+    }
+    if let Some(span) = decorators::first(source, &program) {
+        return Err(SyntaxError::new(source, span, decorators::ADVICE));
     }
 
     let builder = AstBuilder::new(&allocator);

@@ -97,6 +97,8 @@
         // `JSON.stringify` converts an invalid date to null before it calls the replacer.
         if (value === null) return holder[key] instanceof Date ? "Invalid Date" : value;
         if (isArray(value) || isRawJSON(value)) return value;
+        // `JSON.stringify` has called toJSON.
+        if (value.type === "Buffer" && holder[key] instanceof realm.Buffer) return fromObject(holder[key], isArgument);
         const prototype = getPrototypeOf(value);
         if (prototype !== objectPrototype && prototype !== null && !isDecoded(value)) return fromObject(value, isArgument);
         return !isArgument && isFile(value) ? fromFile(value) : value;

@@ -48,22 +48,6 @@
 
   const { random } = { random: () => native.random() };
   Object.defineProperty(Math, "random", { value: random, writable: true, configurable: true });
-  global("crypto", {
-    getRandomValues(array) {
-      if (!ArrayBuffer.isView(array)) throw new TypeError("getRandomValues fills a typed array");
-      if (array.byteLength > 65536) throw new RangeError("getRandomValues gives at most 65536 bytes at once");
-      new Uint8Array(array.buffer, array.byteOffset, array.byteLength).set(native.randomBytes(array.byteLength));
-      return array;
-    },
-    randomUUID() {
-      const bytes = native.randomBytes(16);
-      bytes[6] = (bytes[6] & 0x0f) | 0x40;
-      bytes[8] = (bytes[8] & 0x3f) | 0x80;
-      const text = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-      return text.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
-    },
-  });
-
   global("TextEncoder", class TextEncoder {
     get encoding() {
       return "utf-8";
@@ -131,69 +115,6 @@
   };
   global("structuredClone", (value) => clone(value, new Map()));
 
-  const decode = (text) => decodeURIComponent(text.replaceAll("+", " "));
-  const encode = (text) => encodeURIComponent(text).replaceAll("%20", "+");
-  global("URLSearchParams", class URLSearchParams {
-    #pairs = [];
-    constructor(from = "") {
-      if (typeof from !== "object") {
-        for (const part of String(from).replace(/^\?/, "").split("&")) {
-          const at = part.indexOf("=");
-          if (part) this.append(decode(at < 0 ? part : part.slice(0, at)), at < 0 ? "" : decode(part.slice(at + 1)));
-        }
-      } else {
-        for (const [name, value] of from[Symbol.iterator] ? from : Object.entries(from)) this.append(name, value);
-      }
-    }
-    get size() {
-      return this.#pairs.length;
-    }
-    append(name, value) {
-      this.#pairs.push([String(name), String(value)]);
-    }
-    delete(name) {
-      this.#pairs = this.#pairs.filter(([other]) => other !== name);
-    }
-    get(name) {
-      return this.#pairs.find(([other]) => other === name)?.[1] ?? null;
-    }
-    getAll(name) {
-      return this.#pairs.filter(([other]) => other === name).map(([, value]) => value);
-    }
-    has(name) {
-      return this.#pairs.some(([other]) => other === name);
-    }
-    set(name, value) {
-      const pair = this.#pairs.find(([other]) => other === name);
-      if (!pair) return this.append(name, value);
-      pair[1] = String(value);
-      this.#pairs = this.#pairs.filter((other) => other === pair || other[0] !== name);
-    }
-    sort() {
-      this.#pairs.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
-    }
-    forEach(callback) {
-      for (const [name, value] of this.#pairs) callback(value, name, this);
-    }
-    keys() {
-      return this.#pairs.map(([name]) => name).values();
-    }
-    values() {
-      return this.#pairs.map(([, value]) => value).values();
-    }
-    entries() {
-      return this.#pairs.map((pair) => [...pair]).values();
-    }
-    [Symbol.iterator]() {
-      return this.entries();
-    }
-    toString() {
-      return this.#pairs.map(([name, value]) => `${encode(name)}=${encode(value)}`).join("&");
-    }
-  });
-
-  realm.URLSearchParams = URLSearchParams;
-
   const absent = (name, reason, instead) =>
     `${name} is not available in the Lockhouse sandbox: ${reason}; use ${instead} instead`;
   const noNetwork = (name) => new Error(absent(name, "there is no network", "a tool of an MCP server"));
@@ -208,34 +129,8 @@
     };
     global(name, refused[name]);
   }
-  Object.defineProperty(crypto, "subtle", {
-    get() {
-      throw new Error(absent("crypto.subtle", "there is no cryptography", "Python's hashlib and hmac"));
-    },
-  });
-
-  // Without Intl, the engine would silently ignore locales and options.
-  const { warn } = console;
-  let hasWarned = false;
-  const localized = (prototype, name, given) => {
-    const original = prototype[name];
-    const wrapper = {
-      [name](...values) {
-        const [locales, options] = values.slice(given);
-        if (options?.timeZone !== undefined && !/^(UTC|GMT|Etc\/UTC)$/i.test(options.timeZone)) {
-          throw new RangeError(absent(`timeZone ${options.timeZone}`, "there are no time zones", "Python's zoneinfo"));
-        }
-        if ((locales !== undefined || options !== undefined) && !hasWarned) {
-          hasWarned = true;
-          warn(absent(`${name} with locales or options`, "Intl is missing", "toFixed, padStart and toISOString"));
-        }
-        return original.apply(this, values);
-      },
-    };
-    Object.defineProperty(prototype, name, { value: wrapper[name], writable: true, configurable: true });
-  };
-  for (const { prototype } of [Number, BigInt, Array]) localized(prototype, "toLocaleString", 0);
-  for (const name of ["toLocaleString", "toLocaleDateString", "toLocaleTimeString"]) localized(Date.prototype, name, 0);
-  localized(String.prototype, "localeCompare", 1);
+  const { format, inspectWhole: inspect } = realm;
+  const promisify = (call) => (...values) => new Promise((resolve, reject) => call(...values, (error, value) => (error ? reject(error) : resolve(value))));
+  realm.standardModules.util = realm.standardModule("node:util", { format, inspect, promisify, TextDecoder, TextEncoder });
   global("require", (name) => realm.module(String(name)));
 }

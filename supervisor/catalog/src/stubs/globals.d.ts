@@ -25,6 +25,9 @@ declare const performance: { now(): number; readonly timeOrigin: number };
 declare const crypto: {
   randomUUID(): string;
   getRandomValues<T extends ArrayBufferView>(array: T): T;
+  readonly subtle: {
+    digest(algorithm: string | { name: string }, data: ArrayBuffer | ArrayBufferView): Promise<ArrayBuffer>;
+  };
 };
 declare class TextEncoder {
   readonly encoding: string;
@@ -41,10 +44,10 @@ declare function structuredClone<T>(value: T): T;
 declare class URLSearchParams {
   constructor(init?: string | Record<string, string> | Iterable<[string, string]>);
   append(name: string, value: string): void;
-  delete(name: string): void;
+  delete(name: string, value?: string): void;
   get(name: string): string | null;
   getAll(name: string): string[];
-  has(name: string): boolean;
+  has(name: string, value?: string): boolean;
   set(name: string, value: string): void;
   sort(): void;
   toString(): string;
@@ -53,7 +56,52 @@ declare class URLSearchParams {
   values(): IterableIterator<string>;
   entries(): IterableIterator<[string, string]>;
   [Symbol.iterator](): IterableIterator<[string, string]>;
+  readonly size: number;
 }
+declare class URL {
+  constructor(url: string | URL, base?: string | URL);
+  static canParse(url: string | URL, base?: string | URL): boolean;
+  static parse(url: string | URL, base?: string | URL): URL | null;
+  href: string;
+  readonly origin: string;
+  protocol: string;
+  username: string;
+  password: string;
+  host: string;
+  hostname: string;
+  port: string;
+  pathname: string;
+  search: string;
+  readonly searchParams: URLSearchParams;
+  hash: string;
+  toString(): string;
+  toJSON(): string;
+}
+/** Bytes, as in Node.js. */
+interface Buffer extends Uint8Array {
+  toString(encoding?: string, start?: number, end?: number): string;
+  equals(other: Uint8Array): boolean;
+  compare(other: Uint8Array): number;
+  write(text: string, offset?: number, length?: number, encoding?: string): number;
+  copy(target: Uint8Array, targetStart?: number, start?: number, end?: number): number;
+  slice(start?: number, end?: number): any;
+  subarray(start?: number, end?: number): Buffer;
+  /** `readUInt16LE`, `writeDoubleBE` and the like. */
+  [method: `read${string}`]: (offset?: number) => any;
+  [method: `write${string}`]: (...values: any[]) => number;
+}
+declare const Buffer: {
+  readonly prototype: Buffer;
+  from(value: string | ArrayLike<number> | ArrayBuffer | Iterable<number>, encoding?: string): Buffer;
+  from(value: ArrayBuffer, offset?: number, length?: number): Buffer;
+  alloc(size: number, fill?: string | number | Uint8Array, encoding?: string): Buffer;
+  allocUnsafe(size: number): Buffer;
+  concat(list: readonly Uint8Array[], total?: number): Buffer;
+  byteLength(value: string | ArrayBuffer | ArrayBufferView, encoding?: string): number;
+  compare(left: Uint8Array, right: Uint8Array): number;
+  isBuffer(value: unknown): value is Buffer;
+  isEncoding(encoding: string): boolean;
+};
 /** Returns the text of a tool result as the server sent it, also if it was JSON text and has been decoded. */
 declare function rawText(value: unknown): string;
 declare function raw_text(value: unknown): string;
@@ -165,4 +213,55 @@ declare module "fs/promises" {
 }
 declare module "path" {
   export * from "node:path";
+}
+declare module "node:crypto" {
+  interface Hash {
+    update(data: string | ArrayBuffer | ArrayBufferView, encoding?: string): Hash;
+    copy(): Hash;
+    digest(): Buffer;
+    digest(encoding: string): string;
+  }
+  export function createHash(algorithm: string): Hash;
+  export function createHmac(algorithm: string, key: string | ArrayBuffer | ArrayBufferView): Hash;
+  export function hash(algorithm: string, data: string | ArrayBuffer | ArrayBufferView, encoding?: string): string;
+  export function getHashes(): string[];
+  export function getRandomValues<T extends ArrayBufferView>(array: T): T;
+  export function randomBytes(size: number): Buffer;
+  export function randomInt(max: number): number;
+  export function randomInt(min: number, max: number): number;
+  export function randomUUID(): string;
+  export function timingSafeEqual(left: ArrayBuffer | ArrayBufferView, right: ArrayBuffer | ArrayBufferView): boolean;
+  export const subtle: typeof crypto.subtle;
+  export const webcrypto: typeof crypto;
+}
+declare module "node:buffer" {
+  const same: typeof Buffer;
+  export { same as Buffer };
+}
+declare module "node:url" {
+  const sameUrl: typeof URL;
+  const sameParameters: typeof URLSearchParams;
+  export { sameUrl as URL, sameParameters as URLSearchParams };
+  export function fileURLToPath(url: string | URL): string;
+  export function pathToFileURL(path: string): URL;
+}
+declare module "node:util" {
+  export function format(...values: unknown[]): string;
+  export function inspect(value: unknown): string;
+  export function promisify(call: (...values: any[]) => void): (...values: any[]) => Promise<any>;
+  const sameEncoder: typeof TextEncoder;
+  const sameDecoder: typeof TextDecoder;
+  export { sameEncoder as TextEncoder, sameDecoder as TextDecoder };
+}
+declare module "crypto" {
+  export * from "node:crypto";
+}
+declare module "buffer" {
+  export * from "node:buffer";
+}
+declare module "url" {
+  export * from "node:url";
+}
+declare module "util" {
+  export * from "node:util";
 }
