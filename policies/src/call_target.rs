@@ -80,6 +80,14 @@ impl CallTarget {
         }
     }
 
+    /// Returns the pattern that allows this target in a policy list: its name or URI, or for a list all of its items.
+    pub(crate) fn pattern_text(&self) -> String {
+        match self {
+            Self::List(_) => "*".to_owned(),
+            _ => self.to_string(),
+        }
+    }
+
     /// Returns a description of the target and its server for messages, such as `github/create_issue`.
     pub(crate) fn describe(&self, server: &ServerName) -> String {
         match self {

@@ -138,7 +138,7 @@ impl DenialReason {
 }
 
 fn hint(reason: &DenialReason, call: &Call, view: LayerView<'_>) -> String {
-    let (item, list) = (&call.item, call.item.list_key());
+    let (item, list) = (call.item.pattern_text(), call.item.list_key());
     match reason {
         DenialReason::InDeny(pattern) => {
             format!(

@@ -41,6 +41,7 @@ mod server_programs;
 mod server_table;
 mod servers;
 mod setup_digest;
+mod shell_quoting;
 mod single_tables;
 mod skip_reason;
 mod skipped_server;
@@ -92,6 +93,7 @@ pub(crate) use secret_detection::{
 pub(crate) use server_entry::ServerEntry;
 pub(crate) use server_table::{sandbox_table, to_server_table};
 pub(crate) use setup_digest::{Setup, SetupParts};
+pub(crate) use shell_quoting::shell_quote;
 pub(crate) use single_tables::{
     PageSettings, ResultBounds, load_audit_settings, load_page_settings, load_result_bounds,
     load_skill_settings, load_token_file, log_format,

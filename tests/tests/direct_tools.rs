@@ -43,6 +43,6 @@ fn modern(id: u64, method: &str, mut parameters: Value, able: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": parameters})
 }
 
-fn legacy(id: u64, method: &str, parameters: Value) -> Value {
+pub(crate) fn legacy(id: u64, method: &str, parameters: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": parameters})
 }

@@ -163,16 +163,22 @@ async fn mistakes_of_other_kinds_are_answered_as_recorded() {
     check("other_kinds.txt", &["--more"]).await;
 }
 
+#[tokio::test]
+async fn programs_that_fail_silently_are_answered_as_recorded() {
+    check("silent.txt", &["--more"]).await;
+}
+
 #[test]
 fn the_next_program_is_judged_to_be_right() {
-    let all: Vec<Case> = ["typical.txt", "other_kinds.txt"].into_iter().flat_map(cases).collect();
+    let all: Vec<Case> =
+        ["typical.txt", "other_kinds.txt", "silent.txt"].into_iter().flat_map(cases).collect();
     let mut table = Table::new("judgements");
     for case in &all {
         let is_judged = case.next == "right" || case.next.starts_with("wrong: ");
         table.row(&case.name, ensure(is_judged, &case.next));
     }
     let right = all.iter().filter(|case| case.next == "right").count();
-    table.row("the number of cases", equal(all.len(), 132));
+    table.row("the number of cases", equal(all.len(), 171));
     table.row("the right ones", ensure(right * 100 >= all.len() * RIGHT_PERCENT_MIN, (right, all.len())));
     table.finish();
 }

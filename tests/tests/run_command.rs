@@ -3,6 +3,7 @@
 mod broken_host;
 mod configuration;
 mod errors;
+mod former_answers;
 mod invalid_input;
 mod limits;
 mod live_output;

@@ -30,6 +30,7 @@ mod nesting_limit;
 mod planned_calls;
 mod position_markers;
 mod program_failure;
+mod property_reads;
 mod realm;
 mod run_loop;
 mod runtime_error_hints;

@@ -52,8 +52,10 @@ const DESCRIPTION_CHARS_MAX: usize = 8_000;
 /// were observed.
 const UNKNOWN_TYPE: &str = "unknown";
 /// The result type, in Python and in TypeScript, in the signature of a tool whose server only wraps text, and of which no
-/// earlier results were observed. If such a text is JSON, programs get its value.
+/// earlier results were observed.
 const TEXT_TYPES: [&str; 2] = ["str", "string"];
+/// The note in the signature of a tool with this result type, unless the configuration keeps its text.
+const PARSED_TEXT_NOTE: &str = "parsed if it is JSON";
 /// The note in the signature of a tool whose calls require approval.
 const APPROVAL_NOTE: &str = "a person is asked before each call";
 /// The note in a signature whose result type was inferred from the results of earlier calls, because the
@@ -178,6 +180,8 @@ pub struct DescribeOptions {
     /// The JSON Schema of the tool's results, inferred from the results of earlier calls. `None` if the tool
     /// has an output schema or no results were observed.
     pub observed_output: Option<Value>,
+    /// Whether programs get text of the tool as text, also if it is JSON.
+    pub keeps_text: bool,
     /// The language of the signatures and types in the JSON object; `None` for both languages.
     pub language: Option<Language>,
 }
@@ -352,6 +356,9 @@ impl Tool {
             };
             python.push_str(&format!(" -> {in_python}"));
             typescript.push_str(&format!(": Promise<{in_typescript}>"));
+            if observed.is_none() && self.returns_text() && !options.keeps_text {
+                notes.push(PARSED_TEXT_NOTE);
+            }
             notes.extend(observed.map(|schema| match schema["type"] == "string" {
                 true => OBSERVED_TEXT_NOTE,
                 false => OBSERVED_NOTE,

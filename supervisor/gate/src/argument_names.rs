@@ -16,6 +16,7 @@ use lockhouse_protocol::{DecodedArgument, Failure, FileSource, PromptName, Reque
 use serde_json::{Map, Value, json};
 
 use super::failures::invalid_arguments;
+use super::text_of_arguments;
 
 /// Maximum number of JSON values in the arguments of one call. The number is limited because a value that has two
 /// bytes as JSON text takes far more memory when it is parsed.
@@ -113,7 +114,7 @@ fn check_values(arguments: &[u8]) -> Result<(), Failure> {
 /// A JSON array lists the arguments in the order of the parameters. An array of one object is taken as named
 /// arguments, with two exceptions: the first parameter accepts objects, or the object is a decoded result of
 /// an earlier call. The names in such a result come from an upstream server, not from the program. For the same reason,
-/// JSON text never names arguments: [`refuse_text_of_arguments`].
+/// JSON text never names arguments: [`text_of_arguments`].
 pub(super) fn normalize(
     tool: &Tool,
     raw: RawArguments,
@@ -136,7 +137,9 @@ pub(super) fn normalize(
             values.into_iter().next().and_then(into_object).unwrap_or_default()
         }
         Ok(Value::Array(values)) if values.len() <= count => {
-            refuse_text_of_arguments(tool, &values, language)?;
+            text_of_arguments::refuse(tool, &values, language, |name| {
+                ParameterForms::new(tool).parameter(name)
+            })?;
             let values = tool.parameters.iter().cloned().zip(values).collect();
             return complete(tool, NamedArguments { values, decoded: by_position(tool, decoded) }, language);
         }
@@ -163,38 +166,6 @@ pub(super) fn normalize(
     let decoded =
         rename_pointers(decoded, prefix, |name| Some(forms.parameter(name).unwrap_or(name).to_owned()));
     complete(tool, NamedArguments { values: forms.restore_names(given)?, decoded }, language)
-}
-
-/// Refuses a call whose only argument is JSON text of an object with names of the tool's parameters, such as
-/// `read_file(JSON.stringify({ file_path }))`. As the first parameter it would silently have another meaning. It is not
-/// parsed as the arguments either, because the text may be a result of an upstream server, whose names must not become
-/// names of arguments. A program that means the text itself passes it by name.
-fn refuse_text_of_arguments(tool: &Tool, values: &[Value], language: Language) -> Result<(), Failure> {
-    let [Value::String(text)] = values else { return Ok(()) };
-    let (Some(first), Some(name)) = (tool.parameters.first(), parameter_in_text(tool, text)) else {
-        return Ok(());
-    };
-    let tool = &tool.name;
-    let (object, whole) = match language {
-        Language::Python => (format!("{tool}({name}=...)"), format!("{tool}({first}=text)")),
-        Language::Typescript => {
-            (format!("{tool}({{ {name}: ... }})"), format!("{tool}({{ {first}: text }})"))
-        }
-    };
-    Err(invalid_arguments(format!(
-        "{tool} got its arguments as JSON text: pass them by name, {object}. If the text itself is meant: {whole}"
-    )))
-}
-
-/// Returns the first parameter that a text names, if the text is a JSON object whose keys are all names of parameters.
-fn parameter_in_text<'t>(tool: &'t Tool, text: &str) -> Option<&'t str> {
-    if !text.trim_start().starts_with('{') || json::count(text.as_bytes(), NODES_MAX).fault.is_some() {
-        return None;
-    }
-    let object: Map<String, Value> = serde_json::from_str(text).ok()?;
-    let forms = ParameterForms::new(tool);
-    let names: Option<Vec<&str>> = object.keys().map(|name| forms.parameter(name)).collect();
-    names?.first().copied()
 }
 
 /// Replaces the array index at the beginning of each JSON pointer by the name of the parameter with this
@@ -417,10 +388,16 @@ mod tests {
         let text = |text: &str| normalized(&json!([text]).to_string());
         let refused = "log got its arguments as JSON text: pass them by name, log(repo=...). If the text itself is meant: \
                        log(repo=text)";
-        for of_arguments in [r#"{"repo": "x"}"#, " {\"repo\": 1, \"maxCount\": 2}"] {
+        for of_arguments in [
+            r#"{"repo": "x"}"#,
+            " {\"repo\": 1, \"maxCount\": 2}",
+            r#"{"repo": "x", "other": 1}"#,
+            r#"{"other": 1}"#,
+            "{}",
+        ] {
             assert_eq!(text(of_arguments), Err(refused.into()), "{of_arguments}");
         }
-        for other in [r#"{"repo": "x", "other": 1}"#, "{}", "[]", "{\"repo\": ", "repo", "\"{}\""] {
+        for other in ["[]", "{\"repo\": ", "repo", "\"{}\""] {
             assert_eq!(text(other), Ok(json!({"repo": other}).to_string()), "{other}");
         }
         let by_name = r#"{"repo":"{\"repo\": 1}"}"#;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_catalog::{Catalogue, Tool};
+use lockhouse_base::language::Language;
+use lockhouse_catalog::{Catalogue, DescribeOptions, Tool};
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{Failure, FileSource, Request, ServerName};
 use lockhouse_upstream::{Connection, ConnectionState, ServerInfo};
@@ -114,6 +115,22 @@ impl CodeServer<'_> {
             Self::Upstream(connection) => connection.shapes.observed_schema(tool),
             Self::Files => None,
         }
+    }
+
+    /// Returns the options with which a tool is described to programs and models. `requires_approval` is whether its calls
+    /// require approval.
+    pub(super) fn describe_options(
+        self,
+        tool: &Tool,
+        requires_approval: bool,
+        language: Option<Language>,
+    ) -> DescribeOptions {
+        let keeps_text = match self {
+            Self::Upstream(connection) => connection.keeps_text(&tool.name),
+            Self::Files => false,
+        };
+        let observed_output = self.observed_schema(tool);
+        DescribeOptions { requires_approval, observed_output, keeps_text, language }
     }
 
     /// Returns the state of the connection; `None` for a server without one, which is always available.

@@ -83,15 +83,7 @@ impl Gate {
         server: &ServerName,
     ) -> Result<CodeServer<'_>, Failure> {
         let known = self.code_server(server).filter(|_| requester.scope.knows(server));
-        known.ok_or_else(|| {
-            let names: Vec<&str> = requester.scope.servers().iter().map(ServerName::as_str).collect();
-            let near = lockhouse_policies::most_similar_name(server.as_str(), names.iter().copied());
-            let near = near.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
-            let shown =
-                if names.is_empty() { "none".to_owned() } else { names[..names.len().min(50)].join(", ") };
-            let message = format!("there is no MCP server '{server}'; {near}servers: {shown}");
-            Failure::new(FailureCode::UnknownTool, message)
-        })
+        known.ok_or_else(|| requester.scope.unknown_server_failure(server.as_str()))
     }
 }
 

@@ -35,6 +35,7 @@ mod skill_requests;
 pub mod skills;
 mod staged_file;
 mod symlinks;
+mod text_of_arguments;
 mod tool_discovery;
 mod tool_list_cache;
 mod tool_request;

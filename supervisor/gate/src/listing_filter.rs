@@ -36,12 +36,6 @@ struct Entry {
     name: Option<String>,
 }
 
-/// Returns an empty list of resources or prompts as JSON. Programs receive this list if they may use none of the
-/// server's resources or prompts.
-pub(super) fn empty_listing() -> Vec<u8> {
-    br#"{"items":[],"templates":[],"incomplete":false}"#.to_vec()
-}
-
 /// Removes the entries that the policy does not permit from a list of resources or prompts.
 pub(super) fn filter_listing(
     policy: &Policy,

@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use lockhouse_catalog::{DescribeOptions, normalized};
+use lockhouse_catalog::normalized;
 use lockhouse_protocol::ServerName;
 use serde_json::{Value, json};
 
@@ -68,11 +68,9 @@ impl Gate {
         let found = words.iter().filter_map(|word| Some((*word, catalogue.tool_for_word(word)?)));
         let visible = found.filter(|(_, tool)| is_visible(tool)).take(ENTRIES_MAX);
         let entry = |(word, tool): (&str, &lockhouse_catalog::Tool)| {
-            let entry: Value = tool.module_entry(&DescribeOptions {
-                requires_approval: policy.may_require_approval(server, &tool.name, requester.client()),
-                observed_output: connection.observed_schema(tool),
-                language: requester.language,
-            });
+            let asks = policy.may_require_approval(server, &tool.name, requester.client());
+            let entry: Value =
+                tool.module_entry(&connection.describe_options(tool, asks, requester.language));
             json!([server.as_str(), word, entry]).to_string()
         };
         visible.map(entry).collect()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::language::Language;
-use lockhouse_catalog::{Catalogue, DescribeOptions, Tool};
+use lockhouse_catalog::{Catalogue, Tool};
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{CallId, Failure, PLANNED_CALLS_MAX, PlannedCall, Reply, ServerName};
 use serde_json::{Value, json};
@@ -80,12 +80,8 @@ impl Gate {
             self.check_planned_arguments(requester, &server, tool, arguments).await.map_err(named)?;
         }
         let policy = self.policy.current();
-        let options = DescribeOptions {
-            requires_approval: policy.may_require_approval(&server, &resolved, requester.client()),
-            observed_output: connection.observed_schema(tool),
-            language: requester.language,
-        };
-        Ok(Some(tool.module_entry(&options)))
+        let asks = policy.may_require_approval(&server, &resolved, requester.client());
+        Ok(Some(tool.module_entry(&connection.describe_options(tool, asks, requester.language))))
     }
 
     /// Checks the argument names of a planned call, and those values that the program writes as literals. In

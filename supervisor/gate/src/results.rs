@@ -34,18 +34,31 @@ pub struct ResultLimits {
     pub lifetime: Duration,
 }
 
+/// Returns the words for how long results and files are stored. `ends_with_client` is whether they end with the connection
+/// of the AI client.
+pub fn storage_time(lifetime: Duration, ends_with_client: bool) -> String {
+    let seconds = lifetime.as_secs();
+    match ends_with_client {
+        true => format!(
+            "each is kept until this client disconnects, for at most {seconds} s, or until newer ones need its space"
+        ),
+        false => format!("each is kept for {seconds} s or until newer ones need its space"),
+    }
+}
+
 /// The error for a result handle that is unknown to the AI client that uses it, or whose result has expired
 /// or was evicted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no result {handle}: each is kept for {} s or until newer ones need its space, and only for the client whose run made it\
-     {}; run the code again",
-    lifetime.as_secs(),
+    "there is no result {handle}: {}, and only for the client whose run made it{}; run the code again",
+    storage_time(*lifetime, *ends_with_client),
     if *is_young { ". This Lockhouse process was started more recently than that; results of an earlier process are gone" } else { "" }
 )]
 pub struct ResultNotFound {
     handle: ResultHandle,
     lifetime: Duration,
+    /// Whether the results of this client end with its connection.
+    ends_with_client: bool,
     /// Whether this process has run for less than the lifetime of results. If so, a previous process may have
     /// stored the missing result.
     is_young: bool,
@@ -139,7 +152,8 @@ impl Results {
         found.ok_or_else(|| {
             let lifetime = self.bounds.lifetime;
             let is_young = matches!(self.place, Storage::Memory(_)) && self.since.elapsed() < lifetime;
-            ResultNotFound { handle: handle.clone(), lifetime, is_young }
+            let ends_with_client = owner.is_connection();
+            ResultNotFound { handle: handle.clone(), lifetime, ends_with_client, is_young }
         })
     }
 

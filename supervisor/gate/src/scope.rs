@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use lockhouse_policies::{CallTarget, InvalidPattern, Pattern, PatternKind, SKILLS, quoted};
+use lockhouse_policies::{
+    CallTarget, InvalidPattern, Pattern, PatternKind, SKILLS, most_similar_name, quoted,
+};
 use lockhouse_protocol::{Failure, FailureCode, InvalidName, ServerName};
 
 use serde_json::{Map, Value};
@@ -142,6 +144,20 @@ impl Scope {
         let texts: Map<String, Value> =
             left_out.map(|server| (server.to_string(), failure.message.as_str().into())).collect();
         if texts.is_empty() { Vec::new() } else { Value::Object(texts).to_string().into_bytes() }
+    }
+
+    /// Returns the failure for a server that does not exist, or whose existence must not be revealed to the execution.
+    pub(super) fn unknown_server_failure(&self, server: &str) -> Failure {
+        let names: Vec<&str> = self.servers.iter().map(ServerName::as_str).collect();
+        let near = most_similar_name(server, names.iter().copied());
+        let near = near.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
+        let shown =
+            if names.is_empty() { "none".to_owned() } else { names[..names.len().min(NAMED_MAX)].join(", ") };
+        let server: String = server.chars().take(NAME_CHARS_MAX).collect();
+        failure(
+            FailureCode::UnknownTool,
+            format!("there is no MCP server '{server}'; {near}servers: {shown}"),
+        )
     }
 
     /// Returns the failure for an item outside of the scope. The message says whether the request excluded the item

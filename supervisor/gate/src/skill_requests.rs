@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use lockhouse_audit::SkillCode;
+use lockhouse_base::language::Language;
 use lockhouse_base::principal::Principal;
 use lockhouse_protocol::{Failure, FailureCode, Reply, SEARCH_LIMIT_MAX, SkillName};
 use serde_json::{Map, Value, json};
@@ -72,12 +73,18 @@ impl Gate {
     }
 
     /// Returns the summaries of at most `limit` skills of an AI client that a search for tools should show beside the tools,
-    /// best first. A search that is restricted to one server shows none.
-    pub async fn relevant_skills(&self, principal: &Principal, query: &str, limit: usize) -> Vec<Value> {
+    /// best first. A search that is restricted to one server shows none. Programs in `language` can import them.
+    pub async fn relevant_skills(
+        &self,
+        principal: &Principal,
+        query: &str,
+        limit: usize,
+        language: Language,
+    ) -> Vec<Value> {
         let (None, query) = split_server_filter(query) else { return Vec::new() };
         let Some(skills) = &self.skills else { return Vec::new() };
         let skills = skills.for_client(principal.name());
-        let searching = move || skills.relevant(&query, limit).iter().map(Skill::summary).collect();
+        let searching = move || skills.relevant(&query, limit, language).iter().map(Skill::summary).collect();
         tokio::task::spawn_blocking(searching).await.unwrap_or_default()
     }
 }

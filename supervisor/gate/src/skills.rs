@@ -21,6 +21,7 @@ pub use skill_name::{InvalidSkillName, Name, NameFault};
 pub use store::{DraftOutcome, StoreError};
 
 use lockhouse_base::files::check_way;
+use lockhouse_base::language::Language;
 use lockhouse_policies::{SKILLS, most_similar_name};
 use lockhouse_protocol::ServerName;
 use store::{Store, folder_names};
@@ -153,9 +154,10 @@ impl Skills {
         self.ranked(query, limit, 0)
     }
 
-    /// Returns the skills that a search for tools should show, best first, at most `limit`.
-    pub(crate) fn relevant(&self, query: &str, limit: usize) -> Vec<Skill> {
-        self.ranked(query, limit, ranking::RELEVANT)
+    /// Returns the skills in a language that a search for tools should show, best first, at most `limit`.
+    pub(crate) fn relevant(&self, query: &str, limit: usize, language: Language) -> Vec<Skill> {
+        let ranked = self.ranked(query, usize::MAX, ranking::RELEVANT);
+        ranked.into_iter().filter(|skill| skill.language == language).take(limit).collect()
     }
 
     fn ranked(&self, query: &str, limit: usize, least: u32) -> Vec<Skill> {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use lockhouse_base::telemetry;
-use lockhouse_catalog::{Catalogue, DescribeOptions, Tool};
+use lockhouse_catalog::{Catalogue, Tool};
 use lockhouse_policies::{Call, CallTarget, ClientName, Decision, Effect, OnChange, Policy, SourceLocation};
 use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, ServerName, ToolName};
 use lockhouse_upstream::ConnectionState;
@@ -149,12 +149,7 @@ impl Gate {
         }
         let brief = |tool: &Tool| {
             let asks = policy.may_require_approval(server, &tool.name, requester.client());
-            let observed = connection.observed_schema(tool);
-            tool.module_entry(&DescribeOptions {
-                requires_approval: asks,
-                observed_output: observed,
-                language: requester.language,
-            })
+            tool.module_entry(&connection.describe_options(tool, asks, requester.language))
         };
         let permitted = self.permitted_tools_of(server, &catalogue, requester.client(), &requester.scope);
         let json = permitted.map(brief).collect::<Value>().to_string().into_bytes();
@@ -230,12 +225,7 @@ impl Gate {
             .ok_or_else(|| named(self.unknown_tool_failure(requester, server, tool, &catalogue)))?;
         self.refuse_unaccepted_definition(&lookup, definition).map_err(named)?;
         let asks = policy.may_require_approval(server, tool, requester.client());
-        let observed = connection.observed_schema(definition);
-        let options = DescribeOptions {
-            requires_approval: asks,
-            observed_output: observed,
-            language: requester.language,
-        };
+        let options = connection.describe_options(definition, asks, requester.language);
         Ok(definition.describe(server.as_str(), &options).to_string().into_bytes())
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::language::Language;
-use lockhouse_catalog::{Catalogue, Corpus, DescribeOptions, Hit, rank};
+use lockhouse_catalog::{Catalogue, Corpus, Hit, rank};
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::{SEARCH_LIMIT_MAX, SearchDetail, ServerName};
 use lockhouse_upstream::ConnectionState;
@@ -90,7 +90,8 @@ impl Gate {
             let catalogue = tokio::time::timeout(patience, connection.catalogue()).await;
             (name, connection, catalogue.ok().and_then(Result::ok))
         }));
-        let (mut searchable, mut missing) = (Vec::new(), Vec::new());
+        let not_searchable = only.as_deref().and_then(|only| self.unsearchable_reason(scope, client, only));
+        let (mut searchable, mut missing) = (Vec::new(), Vec::from_iter(not_searchable));
         for (server, connection, catalogue) in catalogues.await {
             let Some(catalogue) = catalogue else {
                 missing.extend(connection.state().map(|state| unsearched_reason(server, state)));
@@ -112,12 +113,9 @@ impl Gate {
             let ServerTools { server, catalogue, .. } = &searchable[hit.corpus];
             let tool = &catalogue.tools[usize::from(hit.tool)];
             let asks = policy.may_require_approval(server, &tool.name, client);
-            let observed = || self.code_server(server).and_then(|known| known.observed_schema(tool));
-            let options = || DescribeOptions {
-                requires_approval: asks,
-                observed_output: observed(),
-                language: search.language,
-            };
+            let known =
+                || self.code_server(server).map(|known| known.describe_options(tool, asks, search.language));
+            let options = || known().unwrap_or_default();
             match search.detail {
                 SearchDetail::Names => tool.name_entry(server.as_str(), asks),
                 SearchDetail::Signatures => tool.signature_entry(server.as_str(), &options()),
@@ -131,6 +129,21 @@ impl Gate {
         let available =
             searchable.iter().map(|tools| (tools.server.to_string(), tools.tools.len())).collect();
         SearchResult { tools: shown.iter().map(show).collect(), left_out: counted, available, missing }
+    }
+
+    /// Returns why a search for the tools of one server finds none: the server is outside of the scope, there is none of this
+    /// name, or the policy permits none of its tools. Returns `None` if the server may have tools.
+    fn unsearchable_reason(&self, scope: &Scope, client: Option<&ClientName>, only: &str) -> Option<String> {
+        let Some(server) = scope.servers().iter().find(|server| server.as_str() == only) else {
+            let left_out = ServerName::new(only).ok().filter(|server| scope.knows(server));
+            let failure = left_out.and_then(|_| scope.out_of_scope_failure());
+            let failure = failure.unwrap_or_else(|| scope.unknown_server_failure(only));
+            return Some(format!("{only}: {}", failure.message));
+        };
+        let catalogue = self.code_server(server)?.known_catalogue()?;
+        let is_denied = !catalogue.tools.is_empty()
+            && catalogue.tools.iter().all(|tool| !self.policy.current().permits(server, &tool.name, client));
+        is_denied.then(|| format!("{only}: the policy permits none of its tools"))
     }
 
     /// Returns the indexes, in a server's tool catalogue, of the tools that this AI client may see.

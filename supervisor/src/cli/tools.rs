@@ -130,7 +130,12 @@ fn show(supervisor: &Supervisor, name: &str) -> ExitCode {
             let asks = standing == Some(Effect::Ask);
             let mut full = found.full_entry(
                 server.as_str(),
-                &DescribeOptions { requires_approval: asks, observed_output: observed, language: None },
+                &DescribeOptions {
+                    requires_approval: asks,
+                    observed_output: observed,
+                    keeps_text: connection.is_some_and(|connection| connection.keeps_text(&found.name)),
+                    language: None,
+                },
             );
             full["policy"] = effect_label(standing).into();
             // The fingerprint, as a policy pins it.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lockhouse_base::secrets::Secrets;
 use lockhouse_catalog::{Catalogue, ResultShapes};
 use lockhouse_policies::OnChange;
-use lockhouse_protocol::{ExecutionId, Failure, FailureCode, ServerName};
+use lockhouse_protocol::{ExecutionId, Failure, FailureCode, ServerName, ToolName};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +18,7 @@ use super::confine::RefusalNotice;
 use super::connection_state::{ConnectedServer, ConnectionState};
 use super::connection_status::ConnectionStatus;
 use super::connection_task::{ConnectionTask, PublishedTools};
-use super::definition::{DecodeRules, Exposure, ServerDefinition, ServerLimits};
+use super::definition::{DecodeRules, Exposure, ServerDefinition, ServerLimits, TextDecoding};
 use super::request::ping;
 use super::resource_subscriptions::Subscriptions;
 use super::server_start::{Sandbox, ServerStarter};
@@ -54,6 +54,11 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// Returns whether programs get text results of a tool as text, also if they are JSON.
+    pub fn keeps_text(&self, tool: &ToolName) -> bool {
+        self.decode.for_tool(tool.as_str()) == TextDecoding::Text
+    }
+
     /// Starts the connection task of an upstream server and returns a handle to it. `starts` limits how many servers
     /// start at a time; `notices` gets the change notices of the server.
     pub(super) fn open(

@@ -12,7 +12,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running MCP server process, with its standard input and output. Dropping the value kills the process.
 pub(crate) struct Pipe {
-    _child: Child,
+    child: Child,
     stdin: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
 }
@@ -24,7 +24,7 @@ impl Pipe {
         let mut child = command.spawn().expect("the program starts");
         let stdin = child.stdin.take().expect("stdin");
         let lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
-        Self { _child: child, stdin, lines }
+        Self { child, stdin, lines }
     }
 
     /// Starts an MCP server and completes the `initialize` handshake, in which the client declares the capabilities
@@ -36,6 +36,13 @@ impl Pipe {
         pipe.ask(&super::legacy(0, "initialize", parameters)).await;
         pipe.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
         pipe
+    }
+
+    /// Makes the server read its configuration and policy again.
+    pub(crate) fn reload(&self) {
+        let pid = self.child.id().expect("a process that has not ended");
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), nix::sys::signal::Signal::SIGHUP)
+            .expect("a signal");
     }
 
     pub(crate) async fn send(&mut self, message: &Value) {

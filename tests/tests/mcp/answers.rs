@@ -5,6 +5,9 @@ use lockhouse_tests::{LANGUAGES, Lockhouse, Session, Table, ensure, equal};
 use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
+use crate::direct_tools::legacy;
+use crate::direct_tools::raw_client::Pipe;
+
 const CONFIG: &str = "[limits]\nshown_bytes = 1000\n";
 /// A key in the `_meta` object of a tool result. Its value has those parts of the run's answer that the text for the
 /// model omits.
@@ -248,4 +251,32 @@ fn an_unknown_form_is_refused() {
     assert!(refused.status == Some(2) && refused.stderr.contains("structured"), "{refused:?}");
     let lockhouse = Lockhouse::new().config("[http.answers]\nada = \"value\"\n");
     assert_eq!(lockhouse.run(&["config", "check"]).status, Some(0), "the control");
+}
+
+/// Codex sends the id of its own call in `_meta`. The id begins with `exec-` if a program of its code mode makes the call.
+#[tokio::test]
+async fn a_program_of_codex_gets_the_value_alone() {
+    let lockhouse = Lockhouse::new();
+    let serve = lockhouse.command(&["serve", "--answer", "text"]);
+    let mut pipe = Pipe::initialized(serve, json!({})).await;
+    let mut table = Table::new("callId");
+    let (whole, value) = (json!(["42", "\n1\n"]), json!(["42"]));
+    for (number, (meta, expected)) in [
+        (json!({"callId": "exec-7"}), &value),
+        (json!({"callId": "call_7"}), &whole),
+        (json!({"callId": "7-exec-"}), &whole),
+        (json!({"callId": 7}), &whole),
+        (json!({}), &whole),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let arguments = json!({"language": "python", "code": "print(1)\n42"});
+        let call = json!({"name": "run_code", "arguments": arguments, "_meta": meta});
+        let answer = pipe.answer(&legacy(number as u64 + 1, "tools/call", call)).await;
+        let blocks = answer["result"]["content"].as_array().cloned().unwrap_or_default();
+        let texts: Value = blocks.into_iter().map(|block| block["text"].clone()).collect();
+        table.row(meta.to_string(), equal(&texts, expected));
+    }
+    table.finish();
 }

@@ -5,6 +5,9 @@ use std::path::Path;
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, tokens};
 use serde_json::{Value, json};
 
+use crate::direct_tools::legacy;
+use crate::direct_tools::raw_client::Pipe;
+
 const POLICY: &str = "version = 1\n[servers.calendar]\nallow = [\"*\"]\ndeny = [\"erase_*\"]\n\
      [servers.notes]\nallow = [\"*\"]\n[servers.vault]\ndeny = [\"*\"]\n";
 
@@ -176,5 +179,30 @@ async fn clients_are_notified_when_a_server_connects_or_fails() {
         let after = catalogue(description(&client.request("tools/list", json!({})).await.answer()));
         table.row(format!("{expected}: after"), ensure(after.contains(expected), &after));
     }
+    table.finish();
+}
+
+#[tokio::test]
+async fn clients_over_stdio_are_notified_in_code_mode() {
+    let lockhouse = three_servers();
+    let mut pipe = Pipe::initialized(lockhouse.command(&["serve"]), json!({})).await;
+    let mut table = Table::new("list_changed over stdio");
+    let listed = loop {
+        let answer = pipe.answer(&legacy(1, "tools/list", json!({}))).await;
+        if !description(&answer).contains("(connecting)") {
+            break description(&answer).to_owned();
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    };
+    let is_first = listed.contains("add_event(") && !listed.contains("erase_all(");
+    table.row("control", ensure(is_first, &listed));
+    lockhouse
+        .file("config/lockhouse/policy.toml", POLICY.replace("deny = [\"erase_*\"]", "deny = [\"add_*\"]"));
+    pipe.reload();
+    let line = pipe.line_with("notifications/tools/list_changed").await;
+    table.row("notified", ensure(!line.contains("\"id\""), &line));
+    let answer = pipe.answer(&legacy(2, "tools/list", json!({}))).await;
+    let text = catalogue(description(&answer));
+    table.row("the list is new", ensure(text.contains("erase_all(") && !text.contains("add_event"), &text));
     table.finish();
 }

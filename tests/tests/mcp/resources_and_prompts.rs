@@ -147,11 +147,11 @@ async fn denied_requests_never_reach_the_server() {
         .server("fixture", &[])
         .policy("version = 1\n[servers.fixture]\nallow = [\"count\"]\n");
     let session = lockhouse.serve().await;
-    let code = "from mcp_tools import *\nlists = [list_resources('fixture'), list_prompts('fixture')]\n\
-        for ask in (lambda: read_resource('fixture', 'fixture://note'), lambda: get_prompt('fixture', 'greet', name='x')):\n\
+    let code = "from mcp_tools import *\nlists = []\n\
+        for ask in (lambda: list_resources('fixture'), lambda: list_prompts('fixture'), lambda: read_resource('fixture', 'fixture://note'), lambda: get_prompt('fixture', 'greet', name='x')):\n\
         \x20   try: ask()\n    except ToolError as e: lists.append(e.code)\nlists + [call_tool('fixture.count')]";
     let answer = session.run_code("python", code).await;
-    assert_eq!(answer["value"], json!([[], [], "denied", "denied", {"count": 1}]), "{answer}");
+    assert_eq!(answer["value"], json!(["denied", "denied", "denied", "denied", {"count": 1}]), "{answer}");
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
-//! Tests of the timeouts that a program sets for its own calls.
+//! Tests of the timeouts that a program sets for its own calls, and of those of runs.
 
 use std::time::Instant;
 
-use lockhouse_tests::{Lockhouse, Table, ensure};
+use lockhouse_tests::{Lockhouse, Table, ensure, equal};
 use serde_json::json;
 
 #[tokio::test]
@@ -49,6 +49,37 @@ async fn code_can_shorten_or_extend_a_call_timeout_within_the_configured_limit()
         let code = answer["error"]["code"].as_str().unwrap_or("ok");
         let quick = begun.elapsed().as_secs() < 10;
         table.row(format!("{language}: {name}"), ensure(code == outcome && quick, &answer));
+    }
+    table.finish();
+}
+
+#[tokio::test]
+async fn the_longest_time_of_a_run_is_in_the_schema_and_in_the_error() {
+    let lockhouse = Lockhouse::new().config("[limits]\ntimeout_seconds = 1\n");
+    let session = lockhouse.serve().await;
+    let tools = session.tools().await;
+    let run_code = tools.iter().find(|tool| tool.name == "run_code").expect("run_code");
+    let mut table = Table::new("the time of a run");
+    let schema = run_code.input_schema["properties"]["timeout_s"].clone();
+    table.row("the schema", equal(schema, json!({"type": "number", "maximum": 1})));
+    for (asked, message, hint) in [
+        (Some(7.5), "the code did not end within 1 s (7.5 s was asked for; at most 1 s is allowed)", None),
+        (Some(1.0), "the code did not end within 1 s", None),
+        (None, "the code did not end within 1 s", None),
+        (Some(0.5), "the code did not end within 0.5 s", Some("timeout_s may be up to 1; or ")),
+    ] {
+        for (language, code) in [("python", "while True: pass"), ("typescript", "while (true) {}")] {
+            let mut arguments = json!({"language": language, "code": code});
+            arguments["timeout_s"] = asked.into();
+            if asked.is_none() {
+                arguments.as_object_mut().expect("an object").remove("timeout_s");
+            }
+            let error = session.run_with(arguments).await["error"].clone();
+            let told = error["hint"].as_str().unwrap_or_default();
+            let is_right = error["message"] == message && told.contains("timeout_s") == hint.is_some();
+            let is_right = is_right && told.starts_with(hint.unwrap_or_default());
+            table.row(format!("{language}: {asked:?}"), ensure(is_right, &error));
+        }
     }
     table.finish();
 }

@@ -175,3 +175,31 @@ async fn a_reload_changes_the_packages() {
     let answer = session.run_code("python", loaded).await;
     assert_eq!(answer["value"], true, "{answer}");
 }
+
+#[test]
+fn a_package_that_is_used_without_an_import_is_named() {
+    let lockhouse = Lockhouse::new();
+    let environment = lockhouse.path("venv");
+    environments::create(&environment, &[("pandas", "value = 1\n"), ("demo_package", DEMO)]);
+    let config = format!(
+        "[python]\nenvironment = {:?}\npackages = [\"pandas\", \"demo-package\"]\n",
+        environment.display().to_string()
+    );
+    let lockhouse = lockhouse.config(&config);
+    let mut table = Table::new("names of packages");
+    for (code, hint) in [
+        ("pd.value", "write `import pandas as pd` first"),
+        ("pandas.value", "write `import pandas` first"),
+        ("demo_package.value", "write `import demo_package` first"),
+        ("math.sqrt(4)", "write `import math` first"),
+    ] {
+        let answer = lockhouse.answer("python", code);
+        table.row(code, ensure(answer["error"]["hint"] == hint, &answer["error"]));
+    }
+    let absent = lockhouse.answer("python", "np.array([1])");
+    let hint = absent["error"]["hint"].as_str().unwrap_or_default();
+    table.row("not installed", ensure(hint.starts_with("np would be numpy: "), &absent["error"]));
+    let imported = lockhouse.answer("python", "import pandas as pd\npd.value");
+    table.row("control", equal(&imported["value"], &Value::from(1)));
+    table.finish();
+}

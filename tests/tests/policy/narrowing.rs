@@ -86,6 +86,63 @@ async fn excluded_servers_are_neither_listed_nor_found_nor_called() {
     table.finish();
 }
 
+#[tokio::test]
+async fn the_reason_why_a_server_has_nothing_is_told() {
+    let lockhouse = lockhouse().server("three", &[]);
+    let session = lockhouse.serve().await;
+    session.call("search_tools", json!({"query": "add"})).await.unwrap();
+    let left_out = "this execution was started with servers = [\"one\", \"three\"]";
+    let misspelt = "there is no MCP server 'ones'; did you mean one? servers: one, three";
+    let denied =
+        "the policy does not allow listing the resources of three: there is no [servers.three] table in";
+    let mut table = Table::new("reasons");
+    for (server, listing, search) in [
+        ("two", left_out, left_out),
+        ("ones", misspelt, misspelt),
+        ("three", denied, "the policy permits none of its tools"),
+    ] {
+        for (language, list, find) in [
+            (
+                "python",
+                format!("from mcp_tools import list_resources\nlist_resources('{server}')"),
+                format!("from mcp_tools import search_tools\nsearch_tools('add', server='{server}')"),
+            ),
+            (
+                "typescript",
+                format!("await listResources('{server}')"),
+                format!("await searchTools('server:{server} add')"),
+            ),
+        ] {
+            let run = async |code: &str| {
+                let arguments = json!({"language": language, "code": code, "servers": ["one", "three"]});
+                structured(session.call("run_code", arguments).await)
+            };
+            let answer = run(&list).await;
+            let told =
+                answer["error"]["message"].as_str().is_some_and(|message| message.starts_with(listing));
+            table.row(format!("{language}: list_resources of {server}"), ensure(told, &answer));
+            let answer = run(&find).await;
+            let told = answer["stderr"]
+                .as_str()
+                .is_some_and(|text| text.ends_with(&format!("{server}: {search}\n")));
+            table.row(
+                format!("{language}: a search in {server}"),
+                ensure(told && answer["value"] == json!([]), &answer),
+            );
+        }
+    }
+    let arguments = json!({"language": "python", "code": "from mcp_tools import search_tools\nsearch_tools('add', server='one')"});
+    let answer = structured(session.call("run_code", arguments).await);
+    table.row(
+        "control",
+        ensure(answer.get("stderr").is_none() && answer["value"][0]["tool"] == "add", &answer),
+    );
+    let found = session.call("search_tools", json!({"query": "server:ones"})).await.unwrap();
+    let told = format!("{found:?}").contains("did you mean one?");
+    table.row("a search of an AI client", ensure(told, &found));
+    table.finish();
+}
+
 #[test]
 fn the_command_line_narrows_too() {
     let lockhouse = lockhouse();

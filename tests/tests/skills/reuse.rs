@@ -161,6 +161,8 @@ fn a_skill_can_import_others_and_tracebacks_show_its_lines() {
         ensure(trace.contains("File \"skills/bad\", line 4, in bad\n    return math.sqrt(-1)"), trace),
     );
     table.row("python: the program's line", equal(&answer["error"]["line"], &json!(3)));
+    let message = answer["error"]["message"].as_str().unwrap_or_default();
+    table.row("python: the skill's line", ensure(message.ends_with(", in skills/bad, line 4"), message));
     let answer = python.answer("python", "import skills.left");
     let message = answer["error"]["message"].as_str().unwrap_or_default();
     table.row("python: a circle", ensure(message.contains("circular import"), message));
@@ -195,6 +197,44 @@ fn a_skill_can_import_others_and_tracebacks_show_its_lines() {
     let answer = typescript.answer("typescript", "import { nothing } from 'skills/one';\nnothing");
     let message = answer["error"]["message"].as_str().unwrap_or_default();
     table.row("typescript: a name that it lacks", ensure(message.contains("it exports: one"), message));
+    table.finish();
+}
+
+#[test]
+fn a_skill_uses_servers_by_their_names_as_a_program_does() {
+    let lockhouse = lockhouse();
+    let mut table = Table::new("servers in skills");
+    for (language, name, code, program) in [
+        (
+            "python",
+            "total",
+            "def total(n): return fixture.add(a=1, b=n)['sum']",
+            "from skills.total import total\ntotal(2)",
+        ),
+        (
+            "python",
+            "later",
+            "async def later(n): return (await fixture.add(a=1, b=n))['sum']",
+            "from skills.later import later\nfixture.add(a=1, b=1)['sum'] + await later(0)",
+        ),
+        (
+            "python",
+            "flat",
+            "def flat(): return fixture__add(a=1, b=2)['sum']",
+            "import skills\nskills.run('flat')",
+        ),
+        (
+            "typescript",
+            "total_ts",
+            "export const total = async (n) => (await fixture.add({ a: 1, b: n })).sum;",
+            "import { total } from 'skills/total_ts'; await total(2)",
+        ),
+    ] {
+        let saved = lockhouse.answer(language, &saving(language, name, code));
+        let answer = lockhouse.answer(language, program);
+        let told = |error| format!("{error} {saved} {answer}");
+        table.row(format!("{language}: {name}"), equal(&answer["value"], &json!(3)).map_err(told));
+    }
     table.finish();
 }
 

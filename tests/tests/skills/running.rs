@@ -110,3 +110,32 @@ fn the_command_calls_a_skill_with_arguments() {
     );
     table.finish();
 }
+
+#[tokio::test]
+async fn a_search_for_tools_finds_the_skills_of_its_language() {
+    let lockhouse = lockhouse();
+    save(&lockhouse, "python", "weekly_report", PYTHON);
+    save(&lockhouse, "typescript", "monthly_report", TYPESCRIPT);
+    let session = lockhouse.serve().await;
+    let mut table = Table::new("skills in a search for tools");
+    let python = "from skills.weekly_report import weekly_report";
+    let typescript = "import { monthlyReport } from \"skills/monthly_report\";";
+    for (query, language, expected) in [
+        ("report", Some("python"), Some(python)),
+        ("report", None, Some(python)),
+        ("report", Some("typescript"), Some(typescript)),
+        ("monthly report", Some("python"), Some(python)),
+        ("server:fixture report", Some("python"), None),
+        ("zebra", Some("python"), None),
+    ] {
+        let mut arguments = json!({"query": query});
+        if let Some(language) = language {
+            arguments["language"] = language.into();
+        }
+        let found = lockhouse_tests::structured(session.call("search_tools", arguments).await);
+        let skills = found["skills"].as_array().cloned().unwrap_or_default();
+        let imports: Vec<&str> = skills.iter().filter_map(|skill| skill["import"].as_str()).collect();
+        table.row(format!("{query}, {language:?}"), equal(imports, Vec::from_iter(expected)));
+    }
+    table.finish();
+}

@@ -312,6 +312,12 @@ fn a_decoded_result_is_sent_as_text_only_where_the_schema_requires_it() {
         // Text does not name arguments either, whether it comes from a server or from the program.
         ("python", "note(raw_text(v))", refused("note(urgent=...)", "note(text=text)")),
         ("python", "note(__import__('json').dumps(v))", refused("note(urgent=...)", "note(text=text)")),
+        (
+            "python",
+            "note(__import__('json').dumps({'other': 1}))",
+            written("note", json!({"text": "{\"other\": 1}"})),
+        ),
+        ("typescript", "files.note('{\"other\": 1}')", written("note", json!({"text": "{\"other\": 1}"}))),
         ("python", "note(text=raw_text(v))", written("note", json!({"text": text}))),
         ("python", "call_tool('files.note', raw_text(v))", refused("note(urgent=...)", "note(text=text)")),
         (

@@ -77,11 +77,7 @@ async fn what_was_undefined_is_named_with_what_there_is() {
         ("in a list", "[r.Sum]", "undefined: r.Sum; r has sum"),
         ("in a variable", "const n = r.Sum;\nn", "undefined: r.Sum; r has sum"),
         ("taken apart", "const { total } = r;\nreturn total", "undefined: total; r has sum"),
-        (
-            "of items",
-            "[r].map((x) => ({ n: x.Sum }))",
-            "undefined: x.Sum; results so far: \"fixture.add\": object {sum}",
-        ),
+        ("of items", "[r].map((x) => ({ n: x.Sum }))", "undefined: x.Sum; the result of fixture.add has sum"),
         (
             "in a loop",
             "const out = [];\nfor (const x of [1, 2]) out.push({ n: r.Sum });\nout",
@@ -118,6 +114,7 @@ async fn what_was_undefined_is_named_with_what_there_is() {
     // Values with content, and those without a property that is missing.
     for (name, code, value) in [
         ("a part that is there", "({ n: r.Sum, m: r.sum })", json!({"m": 3})),
+        ("a name that there is", "[r].map((x) => ({ n: x.sum }))", json!([{"n": 3}])),
         ("an empty object", "({})", json!({})),
         ("an empty list", "[]", json!([])),
         ("lists of empty objects", "[{}, {}]", json!([{}, {}])),
@@ -184,7 +181,7 @@ async fn a_missing_value_is_explained_and_a_function_at_the_end_is_called() {
         ("python", "a lambda", "lambda: 4", json!(4), Value::Null),
         ("typescript", "a declaration", "const x = 1;\nconst result = x;", Value::Null, assigned(2)),
         ("typescript", "an assignment", "let result;\nresult = undefined", Value::Null, assigned(2)),
-        ("typescript", "undefined", "undefined", Value::Null, Value::Null),
+        ("typescript", "undefined", "undefined", Value::Null, json!("the value is undefined")),
         ("typescript", "an uncalled main", "async function main() { return 1 }", json!(1), Value::Null),
         (
             "typescript",

@@ -223,7 +223,7 @@ async fn stored_results_are_bounded() {
     lockhouse_tests::wait_until("its time is over", async || {
         let told = get_result(&session, json!({"handle": known})).await;
         let message = told["error"]["message"].as_str().unwrap_or_default().to_owned();
-        message.contains("each is kept for 1 s").then_some(())
+        message.contains("until this client disconnects, for at most 1 s").then_some(())
     })
     .await;
 

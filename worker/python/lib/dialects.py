@@ -35,16 +35,23 @@ def begin_run():
 
 def offer(code, tree, variables):
     """Defines the names that a program uses and that are neither variables nor builtins. `tree` is its syntax tree."""
+    for name, value in meanings(code, tree, variables):
+        setattr(builtins, name, value)
+        _offered.append(name)
+
+
+def meanings(code, tree, variables):
+    """The names that code uses, that are neither variables nor builtins and have a meaning: pairs of name and value."""
     names = _names_in(code)
     found = (names & _NAMES) | (names & {identifier(server) for server in known_servers()})
     found.update(name for name in names if "__" in name)
     for name in found - _imported_names(tree) if found else ():
-        if hasattr(builtins, name) or name == "ALL_TOOLS" and name in variables:
+        # The program and each skill await the calls of a server, or do not.
+        if hasattr(builtins, name) and name not in _offered or name == "ALL_TOOLS" and name in variables:
             continue
         value = _meaning(name, tree)
         if value is not None:
-            setattr(builtins, name, value)
-            _offered.append(name)
+            yield name, value
 
 
 def _names_in(code):

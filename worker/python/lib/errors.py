@@ -46,7 +46,7 @@ def report(error, awaiting=None):
     if isinstance(error, MemoryError):
         location.frame = None
         _release(error)
-    message = _message(error, line)
+    message = _message(error, line) + _place_in_skill(frames)
     cause = _first_of_group(error)
     if cause is not error:
         # The message of a group names none of its errors.
@@ -60,6 +60,12 @@ def report(error, awaiting=None):
         "traceback": _bounded(_describe(error, frames)) or None,
         "hint": hint(cause, _message(cause), location),
     }
+
+
+def _place_in_skill(frames):
+    """Where the error was raised, if that is in a skill: the line of the report is that of the program."""
+    code, line, _ = frames[-1] if frames else (None, None, None)
+    return f", in {code.co_filename}, line {line}" if code and code.co_filename.startswith(sources.SKILL) else ""
 
 
 def _first_of_group(error):

@@ -8,8 +8,8 @@ import sys
 from types import CoroutineType, ModuleType
 
 import lockhouse_expressions as expressions
-from lockhouse_calls import full_name_of, identifier, known_servers, search_names
-from lockhouse_servers import ServerModule, left_out_reason, unknown_server_message
+from lockhouse_calls import find_tool, full_name_of, identifier, known_servers, search_names
+from lockhouse_servers import ServerModule, left_out_reason, split_flat_name, unknown_server_message
 from lockhouse_expressions import UNKNOWN, clip, keys_of, shape
 from lockhouse_decoded import plain_type
 from lockhouse_excerpts import current_line
@@ -42,7 +42,8 @@ def hint_for_name(error, message, location):
     near = difflib.get_close_matches(name, sorted(names), 1, 0.75)
     if near:
         return f"did you mean {near[0]}?"
-    words = left_out_reason(name) or _hint_for_tool(name) or _hint_for_server(name, member, current_line(location.line)) or hint_for_usual_name(name)
+    words = (left_out_reason(name) or _hint_for_tool(name) or _hint_for_flat_name(name) or _hint_for_misspelt_server(name, member)
+             or _hint_for_server(name, member, current_line(location.line)) or hint_for_usual_name(name))
     if words:
         return words
     names.update(known for known in vars(builtins) if known[:1] != "_")
@@ -57,6 +58,19 @@ def _hint_for_key_or_entity(name, line):
     if re.search(rf"[{{,]\s*{re.escape(name)}\s*:", line):
         return f'write the key in quotes, {{"{name}": ...}}, or a named argument, {name}=...'
     return None
+
+
+def _hint_for_flat_name(name):
+    """For a name such as `github_list_issues`: how to import the tool."""
+    server, tool = split_flat_name(name, ("_",)) or (None, None)
+    row = server and find_tool(server, tool)
+    return f"write `from mcp_tools.{identifier(server)} import {row['identifier']}` first" if row else None
+
+
+def _hint_for_misspelt_server(name, member):
+    """For a name with a member, as in `githbu.list_issues()`, that is similar to the name of a server."""
+    near = difflib.get_close_matches(name, map(identifier, known_servers()), 1, 0.7) if member else ()
+    return f"did you mean the MCP server {near[0]}?" if near else None
 
 
 def _hint_for_server(name, member, line):

@@ -10,6 +10,7 @@ import errno
 import functools
 import os
 import platform
+import re
 import shutil
 import socket
 import sys
@@ -18,7 +19,7 @@ from importlib.machinery import BuiltinImporter, FrozenImporter
 import lockhouse_files_store as files
 from lockhouse_calls import find_server, identifier, known_servers
 from lockhouse_servers import ServerFinder, servers_text
-from lockhouse_sources import is_code
+from lockhouse_sources import is_code, program_text
 from lockhouse_dialects import DialectFinder
 from skills import SkillFinder
 from lockhouse_streams import NO_INPUT, PREFIX, warn_once
@@ -266,6 +267,7 @@ _ALTERNATIVES = {
 }
 
 
+_TEXT_MAX = 100_000  # Characters of a program in which an import is looked for.
 # Packages of MCP clients.
 _CLIENTS = ("mcp", "fastmcp", "mcp_use", "langchain_mcp_adapters")
 
@@ -283,10 +285,17 @@ def _missing_module_message(name):
     if words is None and server is not None:
         words = f"the MCP server is at mcp_tools.{identifier(server)}"
     elif words is None and top in _CLIENTS and known_servers():
-        words = f"the MCP servers are connected already, without a client: write `from mcp_tools.{identifier(known_servers()[0])} import ...`; {servers_text()}"
+        server = _imported_server(top) or known_servers()[0]
+        words = f"the MCP servers are connected already, without a client: write `from mcp_tools.{identifier(server)} import ...`; {servers_text()}"
     elif words is None:
         words = f"{PREFIX}: {missing_package_reason(name)}"
     return f"No module named {name!r}: {words}"
+
+
+def _imported_server(package):
+    """The server that the program imports from a package of an MCP client, as in `from mcp.github import ...`; None if there is none."""
+    imports = re.findall(rf"(?m)^\s*(?:from|import)\s+{re.escape(package)}\b(.*)", program_text(_TEXT_MAX))
+    return next(filter(None, (find_server(name) for words in imports for name in re.findall(r"\w+", words))), None)
 
 
 def missing_package_reason(name):

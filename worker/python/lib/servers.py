@@ -78,10 +78,13 @@ def _describe_unlisted(server, name, module):
     except ToolError as error:
         if error.code != "unknown_tool":
             raise
+    raise missing_name_error(_unknown_tool_message(server, name), name, module, 3) from None
+
+
+def _unknown_tool_message(server, name):
     near = difflib.get_close_matches(name, tools_of(server), 3)
     hint = f"nearest: {', '.join(near)}" if near else "none has a name like it"
-    message = f"the MCP server {server!r} has no tool {name!r} ({hint}); search_tools(query) finds tools"
-    raise missing_name_error(message, name, module, 3) from None
+    return f"the MCP server {server!r} has no tool {name!r} ({hint}); search_tools(query) finds tools"
 
 
 def missing_name_error(message, name, module, depth):
@@ -204,6 +207,8 @@ def _refuse_left_out(name):
 def unknown_server_message(name):
     """Message for an unknown server, or for a tool that was named with its server where a server is expected."""
     server, tool = split_flat_name(name, ("__",)) or (None, None)
+    if server is not None and find_tool(server, tool) is None:
+        return _unknown_tool_message(server, tool)
     if server is not None:
         return f"{name!r} names the tool {tool} of the MCP server {server}: write `from mcp_tools.{identifier(server)} import {identifier(tool)}`"
     near = difflib.get_close_matches(name, map(identifier, known_servers()), 1)

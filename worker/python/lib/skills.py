@@ -13,6 +13,7 @@ from types import FunctionType, ModuleType
 
 import _lockhouse
 import lockhouse_sources as sources
+from lockhouse_dialects import meanings
 from lockhouse_calls import NAMES_MAX, ToolError, ask, call, search_limit as _search_limit
 from lockhouse_servers import _imported, missing_name_error
 from lockhouse_values import to_json
@@ -121,7 +122,10 @@ class SkillFinder:
     def exec_module(module):
         code = module.__spec__.loader_state["code"]
         file = sources.add_skill(module.__name__[len(_PREFIX):], code)
-        exec(compile(code, file, "exec", dont_inherit=True), vars(module))
+        tree = sources.parse(code, file)
+        compiled = compile(tree, file, "exec", dont_inherit=True)
+        vars(module).update(meanings(compiled, tree, ()))
+        exec(compiled, vars(module))
 
 
 def __getattr__(name):

@@ -31,13 +31,26 @@
     const row = findTool(name);
     return row && `${row.server}.${row.tool}`;
   };
+  const identifier = (server) => server.replaceAll("-", "_");
+  const placeOf = (server, tool) => {
+    const { proxy } = servers.get(server) ?? {};
+    const shown = globalThis[identifier(server)] === proxy ? identifier(server) : `mcp[${JSON.stringify(server)}]`;
+    return `it is a tool: write \`await ${shown}.${tool}({ ... })\``;
+  };
   // Describes how to call a tool whose name is given without its server; null if no tool has the name.
   realm.placeOfTool = (name) => {
     const row = findTool(name);
-    if (!row) return null;
-    const { proxy } = servers.get(row.server) ?? {};
-    const shown = globalThis[row.server.replaceAll("-", "_")] === proxy ? row.server.replaceAll("-", "_") : `mcp[${JSON.stringify(row.server)}]`;
-    return `it is a tool: write \`await ${shown}.${row.identifier ?? row.tool}({ ... })\``;
+    return row ? placeOf(row.server, row.identifier ?? row.tool) : null;
+  };
+
+  // Describes how to call a tool whose name begins with its server, such as `github_list_issues`.
+  const placeOfFlatName = (name) => {
+    for (const server of servers.values()) {
+      const start = `${identifier(server.name)}_`;
+      const tool = name.startsWith(start) && realm.findTool(server, name.slice(start.length));
+      if (tool) return placeOf(server.name, tool.identifier ?? tool.name);
+    }
+    return undefined;
   };
 
   // Suggests a name that the program declares, a global or a tool. `member` is the property that the program reads of the name in
@@ -46,8 +59,12 @@
     const leftOut = realm.leftOutReason(name);
     if (leftOut) return leftOut;
     if (pythonNames.has(name)) return `in TypeScript it is ${pythonNames.get(name)}`;
-    const near = realm.placeOfTool(name) ?? closest(name, bound) ?? closest(name, names(globalThis).filter((other) => other !== name));
-    if (near) return near.startsWith("it is") ? near : `did you mean ${near}?`;
+    const place = realm.placeOfTool(name) ?? placeOfFlatName(name);
+    if (place) return place;
+    const server = member && !closest(name, bound) && closest(name, [...servers.keys()].map(identifier));
+    if (server) return `did you mean the MCP server ${server}?`;
+    const near = closest(name, bound) ?? closest(name, names(globalThis).filter((other) => other !== name));
+    if (near) return `did you mean ${near}?`;
     if (["callTool", "call_tool"].includes(member)) {
       const [, called] = /[tT]ool\(\s*(?:\{\s*name:\s*)?["']([\w.-]+)/.exec(line) ?? [];
       const tool = (called && realm.fullNameOfTool(called)) ?? "SERVER.TOOL";

@@ -1,11 +1,12 @@
 //! Determines the value of a program: makes its last expression the return value, calls an uncalled function at its
 //! end, and creates advice for a program without a value.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use oxc::allocator::{ArenaBox, ArenaVec, GetAllocator, TakeIn};
 use oxc::ast::ast::{
-    AssignmentTarget, Expression, FormalParameters, IdentifierReference, Program, Statement,
+    Argument, AssignmentTarget, BindingPattern, ExportDefaultDeclarationKind, Expression, FormalParameter,
+    FormalParameters, IdentifierReference, Program, Statement,
 };
 use oxc::ast::builder::AstBuilder;
 use oxc::ast_visit::Visit;
@@ -17,8 +18,9 @@ use super::source_map::Position;
 const NAME_CHARS_MAX: usize = 60;
 
 /// Turns the program's last expression into a `return` statement, so that its value is the result. Declarations without
-/// effects may follow the expression. If the value is a function that needs no arguments, the function is called. If
-/// the program does not end with an expression, but has a main function that needs no arguments and that it does not
+/// effects may follow the expression. If the value is a function that can be called ([`CallForm`]), the function is called;
+/// if it is a function literal that needs other arguments, it is no value. If
+/// the program does not end with an expression, but has a main function that can be called and that it does not
 /// use, a call of that function is added and returned. The main function is `default_function`, the default export, or
 /// else the function `main`.
 pub(super) fn return_last_expression<'a>(
@@ -37,23 +39,24 @@ pub(super) fn return_last_expression<'a>(
     }
     let functions = callable_functions(program);
     let main = default_function.unwrap_or("main");
-    let calls_main = functions.contains(main) && !uses(program, main);
+    let main_form = functions.get(main).copied().filter(|_| !uses(program, main));
     let last = program.body.iter_mut().rev().find(|statement| !does_nothing(statement));
     if let Some(Statement::ExpressionStatement(statement)) = last {
+        if function_parameters(&statement.expression).is_some_and(|form| form.is_none()) {
+            return;
+        }
         let span = statement.span;
         let mut value = statement.expression.take_in(builder);
-        if is_uncalled_function(&value, &functions) {
-            let none = ArenaVec::new_in(builder);
-            value = Expression::new_call_expression(span, value, None, none, false, builder);
+        if let Some(form) = uncalled_function(&value, &functions) {
+            value = form.call(span, value, builder);
         }
         if let Some(last) = program.body.iter_mut().rev().find(|statement| !does_nothing(statement)) {
             *last = Statement::new_return_statement(span, Some(value), builder);
         }
-    } else if calls_main {
+    } else if let Some(form) = main_form {
         let span = Span::empty(0);
         let main = Expression::new_identifier(span, builder.allocator().alloc_str(main), builder);
-        let none = ArenaVec::new_in(builder);
-        let value = Expression::new_call_expression(span, main, None, none, false, builder);
+        let value = form.call(span, main, builder);
         program.body.push(Statement::new_return_statement(span, Some(value), builder));
     }
 }
@@ -70,48 +73,81 @@ pub(super) fn does_nothing(statement: &Statement) -> bool {
     )
 }
 
-/// Returns the names of the functions that the program declares at its top level and that need no arguments.
-fn callable_functions(program: &Program) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
+/// How a function can be called whose arguments the program does not give.
+#[derive(Clone, Copy)]
+enum CallForm {
+    /// It needs no arguments.
+    Plain,
+    /// Its only required parameter is taken apart, as in `({ github }) => …`: it gets the object with all servers and
+    /// functions, which refuses other names.
+    WithServers,
+}
+
+impl CallForm {
+    /// Returns how a function with these parameters can be called; `None` if it needs other arguments.
+    fn of(parameters: &FormalParameters) -> Option<Self> {
+        let is_required = |item: &&FormalParameter| {
+            item.initializer.is_none() && !matches!(item.pattern, BindingPattern::AssignmentPattern(_))
+        };
+        let required: Vec<_> = parameters.items.iter().filter(is_required).collect();
+        match required.as_slice() {
+            [] => Some(Self::Plain),
+            [only] if parameters.items.len() == 1 && only.pattern.is_object_pattern() => {
+                Some(Self::WithServers)
+            }
+            _ => None,
+        }
+    }
+
+    fn call<'a>(self, span: Span, function: Expression<'a>, builder: &AstBuilder<'a>) -> Expression<'a> {
+        let mut arguments = ArenaVec::new_in(builder);
+        if matches!(self, Self::WithServers) {
+            arguments.push(Argument::from(Expression::new_identifier(span, "mcp_tools", builder)));
+        }
+        Expression::new_call_expression(span, function, None, arguments, false, builder)
+    }
+}
+
+/// Returns the functions that the program declares at its top level and that can be called.
+fn callable_functions(program: &Program) -> BTreeMap<String, CallForm> {
+    let mut functions = BTreeMap::new();
     for statement in &program.body {
         match statement {
-            Statement::FunctionDeclaration(function)
-                if needs_nothing(&function.params) && !function.generator =>
-            {
-                names.extend(function.id.as_ref().map(|name| name.name.to_string()));
+            Statement::FunctionDeclaration(function) if !function.generator => {
+                let named = function.id.as_ref().zip(CallForm::of(&function.params));
+                functions.extend(named.map(|(name, form)| (name.name.to_string(), form)));
             }
             Statement::VariableDeclaration(declaration) => {
                 for declarator in &declaration.declarations {
-                    let is_function = declarator.init.as_ref().is_some_and(is_plain_function);
-                    let name = declarator.id.get_identifier_name().filter(|_| is_function);
-                    names.extend(name.map(|name| name.to_string()));
+                    let form = declarator.init.as_ref().and_then(function_parameters).flatten();
+                    let named = declarator.id.get_identifier_name().zip(form);
+                    functions.extend(named.map(|(name, form)| (name.to_string(), form)));
                 }
             }
             _ => {}
         }
     }
-    names
+    functions
 }
 
-fn is_uncalled_function(value: &Expression, functions: &BTreeSet<String>) -> bool {
+fn uncalled_function(value: &Expression, functions: &BTreeMap<String, CallForm>) -> Option<CallForm> {
     match value {
-        Expression::Identifier(name) => functions.contains(name.name.as_str()),
-        Expression::ParenthesizedExpression(inner) => is_uncalled_function(&inner.expression, functions),
-        other => is_plain_function(other),
+        Expression::Identifier(name) => functions.get(name.name.as_str()).copied(),
+        Expression::ParenthesizedExpression(inner) => uncalled_function(&inner.expression, functions),
+        other => function_parameters(other).flatten(),
     }
 }
 
-/// Returns whether an expression is a function that needs no arguments.
-fn is_plain_function(value: &Expression) -> bool {
+/// Returns how a function literal can be called: `Some(None)` if it needs arguments, and `None` for other expressions.
+fn function_parameters(value: &Expression) -> Option<Option<CallForm>> {
     match value {
-        Expression::ArrowFunctionExpression(function) => needs_nothing(&function.params),
-        Expression::FunctionExpression(function) => needs_nothing(&function.params) && !function.generator,
-        _ => false,
+        Expression::ArrowFunctionExpression(function) => Some(CallForm::of(&function.params)),
+        Expression::FunctionExpression(function) if !function.generator => {
+            Some(CallForm::of(&function.params))
+        }
+        Expression::ParenthesizedExpression(inner) => function_parameters(&inner.expression),
+        _ => None,
     }
-}
-
-fn needs_nothing(parameters: &FormalParameters) -> bool {
-    parameters.items.is_empty()
 }
 
 /// Returns whether the program uses a name.
@@ -132,8 +168,14 @@ impl<'a> Visit<'a> for NameFinder<'_> {
     }
 }
 
-/// Returns advice for a program that ends with an assignment instead of a value. Otherwise returns `None`.
+/// Returns advice for a program that ends with an assignment instead of a value, or with a function that cannot be called
+/// without arguments. Otherwise returns `None`.
 pub(super) fn advice(source: &str, program: &Program) -> Option<String> {
+    if let Some(function) = uncallable_function(program) {
+        return Some(format!(
+            "{function} was not called, because it needs arguments: call it at the end, or write its statements as the program"
+        ));
+    }
     match program.body.iter().rev().find(|statement| !does_nothing(statement))? {
         Statement::VariableDeclaration(declaration) => assigned(
             source,
@@ -150,6 +192,26 @@ pub(super) fn advice(source: &str, program: &Program) -> Option<String> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// Returns the words for the function at the end of a program that needs arguments and that the program does not use.
+fn uncallable_function(program: &Program) -> Option<String> {
+    let last = program.body.iter().rev().find(|statement| !does_nothing(statement))?;
+    let (name, form) = match last {
+        Statement::ExpressionStatement(last) => (None, function_parameters(&last.expression)?),
+        Statement::ExportDefaultDeclaration(export) => match &export.declaration {
+            ExportDefaultDeclarationKind::FunctionDeclaration(function) if !function.generator => {
+                (function.id.as_ref(), CallForm::of(&function.params))
+            }
+            other => (None, function_parameters(other.as_expression()?)?),
+        },
+        _ => return None,
+    };
+    match name {
+        _ if form.is_some() => None,
+        None => Some("the function".to_owned()),
+        Some(name) => (!uses(program, name.name.as_str())).then(|| format!("the function {}", name.name)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lockhouse_protocol::{Job, Outcome};
+use lockhouse_protocol::{Job, Outcome, Stream};
 use lockhouse_worker::program_text::program;
 use lockhouse_worker::signals;
 use lockhouse_worker::tool_host::{ToolHost, WaitOutcome};
@@ -22,6 +22,10 @@ use super::{json_values, runtime_error_hints, tool_requests, undefined_value};
 /// Maximum duration of one sleep while a program waits for a timer. A signal that arrives just before a sleep does not
 /// interrupt it, so the sleep must be short.
 const SLEEP_MAX: Duration = Duration::from_millis(10);
+
+/// The texts by which the realm tells that a value is undefined, or that a part of it consists of undefined members.
+const UNDEFINED: &str = "undefined";
+const PART: &str = "part";
 
 /// Memory in bytes that is available beyond the memory limit to describe the error of a failed program.
 const MEMORY_BYTES_FOR_ERRORS: usize = 4 * 1024 * 1024;
@@ -110,13 +114,13 @@ impl Execution<'_> {
             let value: Value = main.restore(ctx)?.result().unwrap_or(Err(Error::Unknown))?;
             Ok(Persistent::save(ctx, value))
         })?;
-        let undefined_keys: Option<Vec<String>> = match job.check_only {
+        let undefined_part: Option<String> = match job.check_only {
             true => None,
             false => self.in_realm(|ctx, functions| {
-                Ok(functions.get::<_, Function>("undefinedKeys")?.call((value.clone().restore(ctx)?,))?)
+                Ok(functions.get::<_, Function>("undefinedPart")?.call((value.clone().restore(ctx)?,))?)
             })?,
         };
-        let unanswered = undefined_keys.as_ref().and_then(|_| self.unanswered_call());
+        let unanswered = undefined_part.as_ref().and_then(|_| self.unanswered_call());
         // Calls without await are completed too, and their failures are reported.
         while self.realm.shared.in_flight.get() > 0 {
             self.wait_for_event()?;
@@ -129,11 +133,15 @@ impl Execution<'_> {
                 Ok(functions.get::<_, Function>("sendOutputs")?.call::<_, ()>(())?)
             })?;
         }
-        if let Some(keys) = undefined_keys
-            && let Some(advice) = self.undefined_advice(&keys, unanswered)
+        if let Some(part) = undefined_part
+            && let Some(advice) = self.undefined_advice(&part, unanswered)
         {
-            self.realm.shared.missing_value_advice.set(Some(advice));
-            return Ok(None);
+            if part == PART {
+                self.realm.shared.print(Stream::Stderr, &format!("note: {advice}\n"));
+            } else {
+                self.realm.shared.missing_value_advice.set(Some(advice));
+                return Ok(None);
+            }
         }
         self.in_realm(|ctx, functions| encode(functions, value.restore(ctx)?))
     }
@@ -147,29 +155,33 @@ impl Execution<'_> {
         runtime_error_hints::unanswered_call(&waiting.ok()?, source_map.as_ref())
     }
 
-    /// Explains a value that is undefined, or that has undefined members only; `keys` are those of its first object.
-    /// Returns `None` if there is nothing to say: the program ends with an assignment or with output, or returns such a
-    /// value on purpose.
-    fn undefined_advice(&self, keys: &[String], unanswered: Option<String>) -> Option<String> {
+    /// Explains a value that is undefined or has undefined parts; `part` is [`UNDEFINED`], [`PART`], or another text for
+    /// a value of undefined members only. Returns `None` if there is nothing to say: the program ends with output, or
+    /// returns such a value on purpose.
+    fn undefined_advice(&self, part: &str, unanswered: Option<String>) -> Option<String> {
         let shared = &self.realm.shared;
         let advice = shared.missing_value_advice.take();
-        if advice.is_some() {
+        if advice.is_some() && part == UNDEFINED {
             return advice;
         }
         let expressions =
-            shared.source_map.borrow().as_ref().map(|map| undefined_value::find(map.source(), keys))?;
+            shared.source_map.borrow().as_ref().map(|map| undefined_value::find(map.source()))?;
         // What was printed is the answer of a program that ends with a call.
-        if expressions.reads.is_empty() && shared.has_printed.get() && unanswered.is_none() {
+        let has_printed = part == UNDEFINED && shared.has_printed.get();
+        if expressions.reads.is_empty() && has_printed && unanswered.is_none() {
             return None;
         }
         let json = serde_json::to_string(&expressions).ok()?;
         let advice = self.in_realm(|ctx, functions| {
             let expressions = ctx.json_parse(json)?;
-            Ok(functions
-                .get::<_, Function>("explainUndefined")?
-                .call::<_, Option<String>>((expressions, unanswered))?)
+            Ok(functions.get::<_, Function>("explainUndefined")?.call::<_, Option<String>>((
+                expressions,
+                part,
+                unanswered,
+            ))?)
         });
-        advice.ok().flatten()
+        let is_undefined = part == UNDEFINED && expressions.ends_with_value;
+        advice.ok().flatten().or_else(|| is_undefined.then(|| "the value is undefined".to_owned()))
     }
 
     /// Calls `body` in the realm. If `body` fails with a JavaScript exception, takes the exception out of the context

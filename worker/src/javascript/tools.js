@@ -124,6 +124,10 @@
   realm.leftOutReason = (name) => leftOut.get(name) ?? null;
   const unknownServerError = (name) => {
     const [server, tool] = splitFlatName(String(name), ["__"]) ?? [];
+    if (server && !findTool(servers.get(server), tool)) {
+      const list = toolList(servers.get(server)).map((known) => known.identifier ?? known.name);
+      return unknownToolError(`server ${server} has no tool ${tool}`, tool, list, { server, tool });
+    }
     if (server) {
       return new ToolError(`${name} names the tool ${tool} of the server ${server}: import { ${tool} } from "mcp_tools/${server}"`, { code: "unknown_tool", server, tool });
     }

@@ -13,10 +13,13 @@ use serde::Serialize;
 
 use super::error_expression::{PARSED_BYTES_MAX, expression_text};
 use super::final_value::does_nothing;
-use super::value_origin::{Declarations, Origin, function_node, steps_to};
+use super::property_reads::ReadPlace;
+use super::value_origin::{Declarations, Origin, TakenApart, function_node, steps_to};
 
 /// Maximum number of expressions that are reported.
 const EXPRESSIONS_MAX: usize = 6;
+/// Maximum number of reads of properties that are examined, if the value does not tell which of them made it undefined.
+const READS_MAX: usize = 200;
 /// Maximum number of declarations and calls that are followed from one expression.
 const DEPTH_MAX: u32 = 8;
 
@@ -29,6 +32,12 @@ pub(super) struct UndefinedExpressions {
     calls: Vec<String>,
     /// The names of functions of the program that return nothing.
     functions: Vec<String>,
+    /// All reads of properties in the program, for a value with empty objects in it.
+    others: Vec<PropertyRead>,
+    /// The keys of the object literals of the program. They are no missing names.
+    defined: Vec<String>,
+    /// Whether the program ends with an expression or with `return`.
+    pub(super) ends_with_value: bool,
 }
 
 /// An expression that reads a property.
@@ -45,10 +54,9 @@ pub(super) struct PropertyRead {
     before: Option<Box<PropertyRead>>,
 }
 
-/// Returns the expressions that may have made the value of a program undefined. `keys` are the keys of the first object
-/// in the value, if the value is an object or an array with undefined members. Returns no expressions for a program that
+/// Returns the expressions that may have made the value of a program undefined. Returns no expressions for a program that
 /// is too large or too deeply nested to be parsed again.
-pub(super) fn find(source: &str, keys: &[String]) -> UndefinedExpressions {
+pub(super) fn find(source: &str) -> UndefinedExpressions {
     if source.len() > PARSED_BYTES_MAX || super::nesting_limit::too_deep_at(source).is_some() {
         return UndefinedExpressions::default();
     }
@@ -63,15 +71,12 @@ pub(super) fn find(source: &str, keys: &[String]) -> UndefinedExpressions {
         found: UndefinedExpressions::default(),
     };
     finder.final_value(program);
-    let UndefinedExpressions { reads, calls, functions } = &finder.found;
-    if reads.is_empty() && calls.is_empty() && functions.is_empty() && !keys.is_empty() {
-        finder.objects_with(keys);
-    }
-    let UndefinedExpressions { mut reads, mut calls, mut functions } = finder.found;
-    reads.truncate(EXPRESSIONS_MAX);
-    calls.truncate(EXPRESSIONS_MAX);
-    functions.truncate(EXPRESSIONS_MAX);
-    UndefinedExpressions { reads, calls, functions }
+    finder.add_others();
+    let mut found = finder.found;
+    found.reads.truncate(EXPRESSIONS_MAX);
+    found.calls.truncate(EXPRESSIONS_MAX);
+    found.functions.truncate(EXPRESSIONS_MAX);
+    found
 }
 
 struct Finder<'s, 'p, 'a> {
@@ -87,7 +92,12 @@ impl<'a> Finder<'_, '_, 'a> {
         for returned in self.program.returned(None) {
             returned.argument.iter().for_each(|value| self.add(value, 0));
         }
-        match program.body.iter().rev().find(|statement| !does_nothing(statement)) {
+        let last = program.body.iter().rev().find(|statement| !does_nothing(statement));
+        self.found.ends_with_value = match last {
+            Some(Statement::ReturnStatement(last)) => last.argument.is_some(),
+            last => matches!(last, Some(Statement::ExpressionStatement(_))),
+        };
+        match last {
             Some(Statement::ExpressionStatement(last)) => self.add(&last.expression, 0),
             Some(Statement::ExportDefaultDeclaration(export)) => match &export.declaration {
                 ExportDefaultDeclarationKind::FunctionDeclaration(function) => {
@@ -110,23 +120,17 @@ impl<'a> Finder<'_, '_, 'a> {
         }
     }
 
-    /// Adds the expressions in object literals with these keys.
-    fn objects_with(&mut self, keys: &[String]) {
-        let objects: Vec<&'a ObjectExpression<'a>> = self
-            .program
-            .semantic
-            .nodes()
-            .iter()
-            .filter_map(|node| node.kind().as_object_expression())
-            .collect();
-        for object in objects {
-            let properties = object.properties.iter().filter_map(|property| property.as_property());
-            let names: Option<Vec<_>> = properties.map(|property| property.key.static_name()).collect();
-            if names.is_some_and(|names| names.iter().map(AsRef::as_ref).eq(keys.iter().map(String::as_str)))
-            {
-                self.add_members(object, 0);
+    /// Adds all reads of properties, and the names that the program defines itself.
+    fn add_others(&mut self) {
+        let reads = self.program.property_reads().take(READS_MAX).map(|place| match place {
+            ReadPlace::Expression(span, object, property) => self.read_of(span, object, &property),
+            ReadPlace::Pattern(span, property, TakenApart { expression, origin }) => {
+                let object = expression.map_or("each item".to_owned(), |object| self.text(object));
+                PropertyRead { text: self.text(span), object, property, origin, before: None }
             }
-        }
+        });
+        self.found.others = reads.collect();
+        self.found.defined = self.program.defined_keys();
     }
 
     fn add_members(&mut self, object: &'a ObjectExpression<'a>, depth: u32) {
@@ -166,6 +170,7 @@ impl<'a> Finder<'_, '_, 'a> {
                     .for_each(|item| self.add(item, depth));
             }
             Expression::CallExpression(call) => self.add_call(call, depth),
+            Expression::AssignmentExpression(assignment) => self.add(&assignment.right, depth),
             function => {
                 if let Some(function) = function_node(function) {
                     self.add_results(function, "the function", depth);

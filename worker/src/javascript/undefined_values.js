@@ -1,34 +1,42 @@
-// Explains programs whose value is undefined, or consists of undefined members only. Called only after such a program.
+// Finds values with undefined parts, and explains them. Called after each program.
 (native, realm) => {
   const { NAMES_MAX, answers, closest, describeOutline, outline } = realm;
   const { isArray } = Array;
   const { getOwnPropertyDescriptor, getPrototypeOf, keys } = Object;
   const objectPrototype = Object.prototype;
   const LEVELS_MAX = 4;
+  const VISITS_MAX = 5_000;
+  const SHOWN_MAX = 6;
 
-  // The keys of the first object in a value that is undefined, or an object or array of undefined members; null for a value
-  // with content. Runs no code of the program, unless it is that of a proxy or of a changed built-in; if that fails, the value counts as one with content.
-  realm.undefinedKeys = (value) => {
-    let first = [];
-    const hasContent = (part, level) => {
-      if (part === undefined) return false;
-      if (typeof part !== "object" || part === null || level === LEVELS_MAX || realm.serverName(part)) return true;
+  // Tells whether a value is "undefined", has undefined members only ("members"), or has such a "part" beside content; null for
+  // other values. Runs no code of the program, unless it is that of a proxy or of a changed built-in; if that fails, the
+  // value counts as one with content.
+  realm.undefinedPart = (value) => {
+    if (value === undefined) return "undefined";
+    let [parts, visits] = [0, VISITS_MAX];
+    const isUndefined = (part, level) => {
+      visits -= 1;
+      if (part === undefined) return true;
+      if (typeof part !== "object" || part === null || level === LEVELS_MAX || visits < 0 || realm.serverName(part)) return false;
+      let all = true;
       if (isArray(part)) {
-        for (let at = 0; at < part.length; at++) if (hasContent(part[at], level + 1)) return true;
-        return part.length === 0;
+        for (let at = 0; at < part.length && visits >= 0; at++) if (!isUndefined(part[at], level + 1)) all = false;
+        if (part.length === 0 || visits < 0) return false;
+      } else {
+        const prototype = getPrototypeOf(part);
+        if (prototype !== objectPrototype && prototype !== null) return false;
+        const names = keys(part);
+        for (let at = 0; at < names.length && visits >= 0; at++) {
+          const described = getOwnPropertyDescriptor(part, names[at]);
+          if (!described || described.get || !isUndefined(described.value, level + 1)) all = false;
+        }
+        if (names.length === 0 || visits < 0) return false;
       }
-      const prototype = getPrototypeOf(part);
-      if (prototype !== objectPrototype && prototype !== null) return true;
-      const names = keys(part);
-      if (first.length === 0) first = names;
-      for (let at = 0; at < names.length; at++) {
-        const described = getOwnPropertyDescriptor(part, names[at]);
-        if (!described || described.get || hasContent(described.value, level + 1)) return true;
-      }
-      return names.length === 0;
+      if (all) parts += 1;
+      return all;
     };
     try {
-      return hasContent(value, 0) ? null : first;
+      return isUndefined(value, 0) ? "members" : parts ? "part" : null;
     } catch {
       // A proxy that refuses, or built-ins that the program has changed.
       return null;
@@ -62,28 +70,61 @@
     return `${subject} has ${[...new Set([...near, ...found.keys])].slice(0, NAMES_MAX).join(", ")}, …`;
   };
 
+  // The objects in the outlines of the recent results, each with the words that name it.
+  const recordsIn = (subject, part) => {
+    if (part?.kind === "array") return recordsIn(`an item of ${subject}`, part.item);
+    if (part?.kind !== "object") return [];
+    return [{ subject, found: part }, ...part.keys.flatMap((key) => recordsIn(`${key} of ${subject}`, part.parts[key]))];
+  };
+  const records = () => answers().flatMap(([name, part]) => recordsIn(`the result of ${name}`, part));
+  // Properties that values have beside those of results.
+  const STANDARD = ["length", "size", "message", "stack", "code"];
+
   // The read that was undefined first: in `r.Name.length` that of `Name`.
   const firstMissing = (read) => {
     for (let one = read; one; one = one.before) if (objectOf(one)) return one;
     return read;
   };
+  // Of all reads of the program, those of names that their object does not have; if the object is not known, those of
+  // names that no result has.
+  const missingOf = (reads, defined) => {
+    const all = [...STANDARD, ...defined, ...records().flatMap(({ found }) => found.keys)];
+    const isMissing = (read) => {
+      const known = objectOf(read)?.found;
+      if (known?.kind === "object") return !known.keys.includes(read.property);
+      return !known && !all.includes(read.property) && !(read.object in globalThis);
+    };
+    const missing = reads.filter(isMissing);
+    return missing.filter(({ before }) => !before || !missing.some(({ text }) => text === before.text)).slice(0, SHOWN_MAX);
+  };
 
-  // What was undefined, and what the objects have instead. `unanswered` describes a call that was not awaited, if there is one.
-  realm.explainUndefined = ({ reads: last, calls, functions }, unanswered) => {
-    const reads = last.map(firstMissing);
-    const texts = [...new Set(reads.map(({ text }) => text)), ...calls];
+  // What the objects of the reads have. For objects that are not known: the records of results with the most similar names.
+  const describeObjects = (reads) => {
+    const objects = new Map();
+    const unknown = [];
+    for (const read of reads) {
+      const known = objectOf(read);
+      if (!known) unknown.push(read.property);
+      const [, properties] = objects.get(known?.subject) ?? [known, []];
+      if (known) objects.set(known.subject, [known, [...properties, read.property]]);
+    }
+    if (!objects.size && unknown.length) {
+      const all = records();
+      const near = all.filter(({ found }) => unknown.some((name) => closest(name, found.keys)));
+      for (const record of near.length ? near : all.toReversed()) objects.set(record.subject, [record, unknown]);
+    }
+    return [...objects.values()].slice(0, 2).map(([object, properties]) => describe(object, properties));
+  };
+
+  // What was undefined, and what the objects have instead. `part` is a result of `undefinedPart`. `unanswered` describes a
+  // call that was not awaited, if there is one.
+  realm.explainUndefined = ({ reads: last, calls, functions, others, defined }, part, unanswered) => {
+    let reads = part === "part" ? [] : last.map(firstMissing);
+    if (part !== "undefined" && !reads.length && !functions.length) reads = missingOf(others, defined);
+    const texts = [...new Set(reads.map(({ text }) => text)), ...(part === "part" || (part === "members" && reads.length) ? [] : calls)];
     const notes = functions.map((name) => `${name} returns nothing`);
     if (texts.length) notes.unshift(`undefined: ${texts.join(", ")}`);
     if (!notes.length) return unanswered ?? null;
-    const objects = new Map();
-    for (const read of reads) {
-      const known = objectOf(read);
-      if (!known) continue;
-      const [, properties] = objects.get(known.subject) ?? [known, []];
-      objects.set(known.subject, [known, [...properties, read.property]]);
-    }
-    const known = [...objects.values()].slice(0, 2).map(([object, properties]) => describe(object, properties));
-    const about = unanswered ? [unanswered] : known.length || !reads.length ? known : [realm.describeAnswers()];
-    return [...notes, ...about].filter(Boolean).join("; ");
+    return [...notes, ...(unanswered ? [unanswered] : describeObjects(reads))].join("; ");
   };
 }

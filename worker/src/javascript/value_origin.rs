@@ -5,6 +5,7 @@ use oxc::ast::ast::{
     BindingPattern, CallExpression, ChainElement, Expression, IdentifierReference, ReturnStatement,
 };
 use oxc::semantic::{NodeId, Semantic};
+use oxc::span::{GetSpan, Span};
 use serde::Serialize;
 
 /// Maximum number of declarations and calls that are followed from one expression.
@@ -43,6 +44,14 @@ impl Origin {
         self.steps.extend(steps);
         self
     }
+}
+
+/// The object that a pattern takes apart.
+#[derive(Default)]
+pub(super) struct TakenApart {
+    /// The place of its expression; `None` for an item of a list.
+    pub(super) expression: Option<Span>,
+    pub(super) origin: Option<Origin>,
 }
 
 /// The declarations and functions of a parsed program.
@@ -101,6 +110,20 @@ impl<'a> Declarations<'_, 'a> {
                 Some(self.of_parameter(node, depth)?.then(steps))
             }
             _ => None,
+        }
+    }
+
+    /// Returns the object that a pattern takes apart; nothing is known of it for a pattern in a pattern.
+    pub(super) fn taken_apart(&self, pattern: NodeId) -> TakenApart {
+        let parent = self.semantic.nodes().parent_node(pattern);
+        let item = |origin| TakenApart { expression: None, origin };
+        match parent.kind() {
+            AstKind::VariableDeclarator(declarator) => match &declarator.init {
+                Some(init) => TakenApart { expression: Some(init.span()), origin: self.follow(init, 0) },
+                None => item(self.of_loop(parent.id(), 0)),
+            },
+            AstKind::FormalParameter(_) => item(self.of_parameter(parent.id(), 0)),
+            _ => TakenApart::default(),
         }
     }
 

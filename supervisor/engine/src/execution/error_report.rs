@@ -10,8 +10,10 @@ use serde_json::value::RawValue;
 
 use super::{Cancellation, EndReason, ExecutionLimits, ReachedLimit, Status};
 
-/// Maximum number of calls that an error message lists by name. Further calls are only counted.
+/// Maximum number of calls in flight that an error message lists by name. Further calls are only counted.
 const LISTED_CALLS_MAX: usize = 10;
+/// Maximum number of calls that may have changed something and that an error lists by name.
+const LISTED_CHANGES_MAX: usize = 3;
 
 /// Returns the status, the value and the error of a run with these limits.
 /// `finished_calls` had a reply when the run ended; `calls_in_flight` had none.
@@ -107,7 +109,7 @@ fn with_call_location(
             "{}; it was waiting for {} calls: {}",
             error.message,
             calls_in_flight.len(),
-            list_calls(calls_in_flight.iter(), false)
+            list_calls(calls_in_flight.iter(), false, LISTED_CALLS_MAX)
         ),
     };
     let line = error.line.or((!calls_in_flight.is_empty()).then_some(*line));
@@ -115,9 +117,11 @@ fn with_call_location(
 }
 
 /// Describes in one sentence which calls of a failed program may have changed something. Calls to tools that do not
-/// declare whether they change anything are listed separately. Returns `None` if no call may have changed anything.
+/// declare whether they change anything are listed separately. Omits the calls of tools whose names say that they read.
+/// Returns `None` if no call may have changed anything.
 pub(super) fn describe_changes(calls: &[CallRecord]) -> Option<String> {
-    let with_changes = |changes| calls.iter().filter(|call| call.changes == changes).collect::<Vec<_>>();
+    let calls = || calls.iter().filter(|call| !call.is_likely_read());
+    let with_changes = |changes| calls().filter(|call| call.changes == changes).collect::<Vec<_>>();
     let (declared, undeclared) = (with_changes(SideEffects::Declared), with_changes(SideEffects::Undeclared));
     let mut parts = Vec::new();
     if !declared.is_empty() {
@@ -125,7 +129,9 @@ pub(super) fn describe_changes(calls: &[CallRecord]) -> Option<String> {
             1 => "1 call that may change something was already made".to_owned(),
             count => format!("{count} calls that may change something were already made"),
         };
-        parts.push(format!("{summary}: {}", list_calls(declared.iter().copied(), true)));
+        // At least one name of each kind.
+        let shown = LISTED_CHANGES_MAX - usize::from(!undeclared.is_empty());
+        parts.push(format!("{summary}: {}", list_calls(declared.iter().copied(), true, shown)));
     }
     if !undeclared.is_empty() {
         let summary = match undeclared.len() {
@@ -138,15 +144,20 @@ pub(super) fn describe_changes(calls: &[CallRecord]) -> Option<String> {
                 )
             }
         };
-        parts.push(format!("{summary}: {}", list_calls(undeclared.iter().copied(), true)));
+        let shown = LISTED_CHANGES_MAX - declared.len().min(LISTED_CHANGES_MAX - 1);
+        parts.push(format!("{summary}: {}", list_calls(undeclared.iter().copied(), true, shown)));
     }
     let pronoun = if declared.len() + undeclared.len() == 1 { "it" } else { "them" };
     (!parts.is_empty()).then(|| format!("{}; do not repeat {pronoun} blindly", parts.join("; ")))
 }
 
 /// Lists calls as text with their line numbers. If `show_outcomes` is set, also shows each outcome that is not `ok`.
-/// Calls with the same text are listed once, with the number of these calls.
-fn list_calls<'a>(calls: impl Iterator<Item = &'a CallRecord>, show_outcomes: bool) -> String {
+/// Calls with the same text are listed once, with the number of these calls. At most `listed_max` texts are listed.
+fn list_calls<'a>(
+    calls: impl Iterator<Item = &'a CallRecord>,
+    show_outcomes: bool,
+    listed_max: usize,
+) -> String {
     let mut groups: Vec<(String, usize)> = Vec::new();
     for call in calls {
         let line = call.line.map(|line| format!("line {line}"));
@@ -160,12 +171,12 @@ fn list_calls<'a>(calls: impl Iterator<Item = &'a CallRecord>, show_outcomes: bo
         }
     }
     let mut text = String::new();
-    for (title, count) in groups.iter().take(LISTED_CALLS_MAX) {
+    for (title, count) in groups.iter().take(listed_max) {
         let times = if *count > 1 { format!("{count} × ") } else { String::new() };
         let _ = write!(text, "{}{times}{title}", if text.is_empty() { "" } else { ", " });
     }
-    if groups.len() > LISTED_CALLS_MAX {
-        let rest: usize = groups.iter().skip(LISTED_CALLS_MAX).map(|(_, count)| count).sum();
+    if groups.len() > listed_max {
+        let rest: usize = groups.iter().skip(listed_max).map(|(_, count)| count).sum();
         let _ = write!(text, " and {rest} more");
     }
     text

@@ -53,7 +53,7 @@ pub(super) async fn serve(
         shown.push(tool);
     }
     let mut result = json!({"tools": &shown});
-    let skills = gate.relevant_skills(&client.principal, &request.query, SKILLS_MAX).await;
+    let skills = gate.relevant_skills(&client.principal, &request.query, SKILLS_MAX, request.language).await;
     if !skills.is_empty() {
         result["skills"] = skills.into();
     }

@@ -141,9 +141,9 @@ impl Supervisor {
             Some((stored, content))
         });
         let Ok(Some((stored, content))) = read.await else {
-            let lifetime = self.results.lifetime().as_secs();
+            let kept = results::storage_time(self.results.lifetime(), owner.is_connection());
             return Response::Invalid(format!(
-                "there is no file {handle}: each is kept for {lifetime} s or until newer ones need its space, and only for the client whose run made it"
+                "there is no file {handle}: {kept}, and only for the client whose run made it"
             ));
         };
         if stored.bytes > most {

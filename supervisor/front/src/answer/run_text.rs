@@ -9,7 +9,7 @@ use super::AnswerForm;
 
 /// Maximum number of tools in the line about a running program.
 const TOOLS_IN_FLIGHT_MAX: usize = 10;
-/// Maximum number of tools in each group of the line about calls that may have changed something.
+/// Maximum number of tools in the line about calls that may have changed something.
 const CHANGING_TOOLS_MAX: usize = 3;
 /// The outcomes of calls that did not reach their upstream server.
 const NOT_SENT: [&str; 7] =
@@ -89,8 +89,16 @@ pub(super) fn changes(answer: &Value) -> Option<String> {
             _ => unknown.add(call),
         }
     }
-    let groups = [("", changed), ("failed: ", failed), ("outcome unknown: ", unknown)];
-    let groups = groups.into_iter().filter_map(|(label, counts)| Some(format!("{label}{}", counts.list()?)));
+    let mut groups = vec![("", changed), ("failed: ", failed), ("outcome unknown: ", unknown)];
+    groups.retain(|(_, counts)| !counts.0.is_empty());
+    // At least one name of each group.
+    let (mut room, mut later) = (CHANGING_TOOLS_MAX, groups.len());
+    let groups = groups.into_iter().map(|(label, counts)| {
+        later -= 1;
+        let shown = counts.0.len().min(room - later);
+        room -= shown;
+        format!("{label}{}", counts.list(shown))
+    });
     let groups: Vec<String> = groups.collect();
     (!groups.is_empty()).then(|| format!("May have changed something: {}", groups.join("; ")))
 }
@@ -305,13 +313,15 @@ impl ToolCounts {
         }
     }
 
-    fn list(&self) -> Option<String> {
-        let mut titles: Vec<String> =
-            self.0.iter().take(CHANGING_TOOLS_MAX).map(|(title, count)| times(title, Some(*count))).collect();
-        if self.0.len() > CHANGING_TOOLS_MAX {
-            titles.push(format!("{} more tools", self.0.len() - CHANGING_TOOLS_MAX));
-        }
-        (!titles.is_empty()).then(|| titles.join(", "))
+    /// Lists the first `shown` tools, and the number of the others.
+    fn list(&self, shown: usize) -> String {
+        let titles = self.0.iter().take(shown).map(|(title, count)| times(title, Some(*count)));
+        let more = match self.0.len() - shown {
+            0 => None,
+            1 => Some("1 more tool".to_owned()),
+            more => Some(format!("{more} more tools")),
+        };
+        titles.chain(more).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -98,6 +98,25 @@ fn the_list_of_changes_is_bounded() {
         .collect();
     let line = text(run(json!({"status": "ok", "value": 1, "calls": calls})));
     assert_eq!(line, "1\n---\nMay have changed something: s.t0 ×2, s.t1 ×2, s.t2 ×2, 27 more tools");
+    let after = |tools: &[(&str, &str)]| {
+        let call = |(tool, outcome): &(&str, &str)| json!({"server": "s", "tool": tool, "outcome": outcome, "changes": true});
+        let calls: Vec<Value> = tools.iter().map(call).collect();
+        text(run(json!({"status": "ok", "value": 1, "calls": calls})))
+            .rsplit_once("something: ")
+            .map(|(_, names)| names.to_owned())
+    };
+    let (failed, unknown) = ("tool_failed", "timeout");
+    for (tools, expected) in [
+        (vec![("a", "ok"), ("b", "ok"), ("c", "ok"), ("d", "ok")], "s.a, s.b, s.c, 1 more tool"),
+        (vec![("a", "ok"), ("b", "ok"), ("c", "ok"), ("d", failed)], "s.a, s.b, 1 more tool; failed: s.d"),
+        (
+            vec![("a", "ok"), ("b", "ok"), ("c", failed), ("d", failed), ("e", unknown), ("f", unknown)],
+            "s.a, 1 more tool; failed: s.c, 1 more tool; outcome unknown: s.e, 1 more tool",
+        ),
+        (vec![("a", "ok"), ("b", unknown), ("c", unknown)], "s.a; outcome unknown: s.b, s.c"),
+    ] {
+        assert_eq!(after(&tools).as_deref(), Some(expected), "{tools:?}");
+    }
 }
 
 #[test]

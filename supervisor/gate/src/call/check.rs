@@ -12,15 +12,6 @@ use super::attempt::CallAttempt;
 use crate::argument_names::{self, NamedArguments, RawArguments};
 use crate::destination::Destination;
 
-/// Whether the call lists resources or prompts of a server, none of which the execution may use. If so, the caller
-/// gets an empty list, and the server gets no request.
-pub(super) fn is_empty_listing(attempt: &CallAttempt<'_>) -> bool {
-    let CallAttempt { gate, requester, .. } = attempt;
-    let (server, item) = (attempt.server(), attempt.item());
-    let permitted = || gate.policy.current().permits_target(server, item, requester.client());
-    matches!(item, CallTarget::List(_)) && !(requester.scope.contains(server, item) && permitted())
-}
-
 /// Refuses a call of an item that is outside of the execution's scope, or that the policy does not permit with any
 /// arguments. This check precedes the validation of the arguments, whose errors would describe the item to the
 /// caller.
@@ -35,7 +26,7 @@ pub(super) fn refuse_never_permitted(
         return Err(left_out);
     }
     let policy = gate.policy.current();
-    if matches!(item, CallTarget::List(_)) || policy.permits_target(server, item, requester.client()) {
+    if policy.permits_target(server, item, requester.client()) {
         return Ok(());
     }
     if let CallTarget::Tool(tool) = item

@@ -49,9 +49,6 @@ pub(super) struct CheckedCall<'a> {
 impl<'a> CheckedCall<'a> {
     pub(super) async fn new(mut attempt: CallAttempt<'a>, raw: RawArguments) -> Result<Self, EarlyEnd> {
         let destination = attempt.gate.destination(attempt.requester, attempt.server())?;
-        if check::is_empty_listing(&attempt) {
-            return Err(EarlyEnd::Answered(listing_filter::empty_listing()));
-        }
         check::refuse_never_permitted(&attempt, &destination)?;
         let offered = attempt.wait_for_server(destination.fetch_offer()).await?;
         let timeout = raw.timeout;

@@ -20,7 +20,7 @@ use crate::cli::command_audit_log::CommandAuditLog;
 use crate::cli::confirmation::ask_yes_no;
 use crate::cli::terminal::{for_stdout, sanitize, sanitize_lines};
 use crate::cli::{DIGEST_IS_STALE, UNAVAILABLE, USAGE, print_error};
-use crate::config::Files;
+use crate::config::{Files, shell_quote};
 
 /// The number of unchanged lines that are shown before and after a change of a tool definition.
 const CONTEXT_LINES: usize = 2;
@@ -190,12 +190,6 @@ fn accept_command(files: &Files, offered: &OfferedTools) -> String {
         words.extend([option.to_owned(), shell_quote(&path.display().to_string())]);
     }
     words.join(" ")
-}
-
-/// Quotes a word for a POSIX shell.
-fn shell_quote(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// Why the current tools of an upstream server could not be loaded.

@@ -12,6 +12,7 @@ use super::{AiClient, own_place};
 use crate::config::dialects::{Node, Table, Value, get_path, parse_as};
 use crate::config::entry_moves::syntax;
 use crate::config::placeholders::Environment;
+use crate::config::shell_quoting::shell_quote;
 
 /// The path of the key in Qwen Code's settings that switches its code mode on.
 const QWEN_CODE_MODE: [&str; 2] = ["tools", "codeModeOnly"];
@@ -96,13 +97,19 @@ fn rewriting_command(client: AiClient, source: &Source) -> Option<String> {
     }
     let name = client.to_possible_value()?;
     let mut command = vec!["lockhouse init --client".to_owned(), name.get_name().to_owned()];
-    for pair in arguments.windows(2) {
-        let option = match pair[0] {
+    let next = arguments.iter().skip(1).map(Some).chain([None]);
+    for (argument, next) in arguments.iter().zip(next) {
+        let (option, value) = match (argument.split_once('='), next) {
+            (Some((option, value)), _) => (option, value),
+            (None, Some(value)) => (*argument, *value),
+            (None, None) => continue,
+        };
+        let option = match option {
             "--expose" => "--mode",
-            option @ ("--config" | "--policy" | "--servers") => option,
+            "--config" | "--policy" | "--servers" | "--trust-owner" => option,
             _ => continue,
         };
-        command.extend([option.to_owned(), pair[1].to_owned()]);
+        command.extend([option.to_owned(), shell_quote(value)]);
     }
     Some(command.join(" "))
 }
@@ -137,6 +144,11 @@ mod tests {
                 AiClient::Qwen,
                 r#"{"mcpServers": {"lockhouse": {"args": ["serve", "--expose", "both", "--config", "/c", "--answer=value"]}}}"#,
                 init("qwen --mode both --config /c"),
+            ),
+            (
+                AiClient::Qwen,
+                r#"{"mcpServers": {"lockhouse": {"args": ["serve", "--trust-owner", "1000", "--config=/my files/c.toml", "--policy", "/it's", "--answer", "value"]}}}"#,
+                init(r"qwen --trust-owner 1000 --config '/my files/c.toml' --policy '/it'\''s'"),
             ),
             (
                 AiClient::Qwen,
