@@ -16,6 +16,7 @@ import lockhouse_errors as errors
 import lockhouse_files
 import lockhouse_final_value
 import lockhouse_host_files
+import lockhouse_server_files
 import lockhouse_preload
 import lockhouse_refusals
 import lockhouse_servers
@@ -76,6 +77,7 @@ def preload(modules, packages, recipes, elsewhere):
     errors.hide_own_frames()
     lockhouse_files.install()
     lockhouse_host_files.install()
+    lockhouse_server_files.install()
     lockhouse_refusals.install(elsewhere)
     lockhouse_dialects.install()
     threading.excepthook = _report_thread_error

@@ -22,7 +22,7 @@ use crate::{native, recipes};
 const STANDARD_MODULES: &str = include_str!("../lib/standard_modules.py");
 
 /// Embedded Python modules, in an order in which each one imports only earlier ones.
-const MODULES: [(&str, &str); 38] = [
+const MODULES: [(&str, &str); 39] = [
     ("lockhouse_values", include_str!("../lib/values.py")),
     ("lockhouse_decoded", include_str!("../lib/decoded.py")),
     ("lockhouse_results", include_str!("../lib/results.py")),
@@ -49,6 +49,7 @@ const MODULES: [(&str, &str); 38] = [
     ("lockhouse_files_databases", include_str!("../lib/files/databases.py")),
     ("lockhouse_files", include_str!("../lib/files/files.py")),
     ("lockhouse_host_files", include_str!("../lib/host_files.py")),
+    ("lockhouse_server_files", include_str!("../lib/server_files.py")),
     ("lockhouse_refusals", include_str!("../lib/refusals.py")),
     ("lockhouse_excerpts", include_str!("../lib/excerpts.py")),
     ("lockhouse_expressions", include_str!("../lib/expressions.py")),

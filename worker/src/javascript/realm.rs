@@ -13,7 +13,7 @@ use super::shared_state::SharedState;
 
 /// JavaScript source files that build the global scope of programs, each with its name in stack traces. A file comes
 /// after those that it depends on.
-const PARTS: [(&str, &str); 14] = [
+const PARTS: [(&str, &str); 15] = [
     ("lockhouse:decoded", include_str!("decoded.js")),
     ("lockhouse:values", include_str!("values.js")),
     ("lockhouse:requests", include_str!("requests.js")),
@@ -22,6 +22,7 @@ const PARTS: [(&str, &str); 14] = [
     ("lockhouse:skills", include_str!("skills.js")),
     ("lockhouse:files", include_str!("files.js")),
     ("lockhouse:host_files", include_str!("host_files.js")),
+    ("lockhouse:server_files", include_str!("server_files.js")),
     ("lockhouse:file_functions", include_str!("file_functions.js")),
     ("lockhouse:paths", include_str!("paths.js")),
     ("lockhouse:error_hints", include_str!("error_hints.js")),
