@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lockhouse_base::language::Language;
+use lockhouse_base::request_claims::RequestClaims;
 use lockhouse_messages::{RunCode, SearchRequest};
 use lockhouse_protocol::{InvalidName, ResultHandle, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SearchDetail};
 use rmcp::model::JsonObject;
@@ -60,7 +61,8 @@ pub(crate) fn run_code_request(arguments: &JsonObject) -> Result<RunCode, Invali
         Some(Value::String(name)) => Some(name.clone()),
         Some(_) => return Err(InvalidRunCode::Session),
     };
-    Ok(RunCode { language, code: code.to_owned(), timeout, servers, session, for_program: false })
+    let claims = RequestClaims::default();
+    Ok(RunCode { language, code: code.to_owned(), timeout, servers, session, for_program: false, claims })
 }
 
 /// Parses the argument `servers` of `run_code`, or the same argument under another name. Two of them are an error, so that
