@@ -46,6 +46,7 @@ trap 'rm -rf "$stage"' EXIT
 mkdir "$stage/man" "$stage/completions"
 "$built/lockhouse" generate man "$stage/man" >/dev/null
 "$built/lockhouse" generate completions "$stage/completions" >/dev/null
+"$built/lockhouse" generate skill "$stage" >/dev/null
 
 # A version with other commands has other manual pages, so the files of the installed version are removed first.
 if [ -f "$list" ]; then
@@ -60,6 +61,7 @@ done
 install_file 644 "$stage/completions/lockhouse.bash" share/bash-completion/completions/lockhouse
 install_file 644 "$stage/completions/_lockhouse" share/zsh/site-functions/_lockhouse
 install_file 644 "$stage/completions/lockhouse.fish" share/fish/vendor_completions.d/lockhouse.fish
+install_file 644 "$stage/SKILL.md" share/lockhouse/skills/lockhouse/SKILL.md
 install -D -m 644 "$stage/installed-files" "$list"
 echo "installed to $prefix; try: $prefix/bin/lockhouse doctor"
 echo "installed files: $list; to remove them: make uninstall PREFIX=$prefix"

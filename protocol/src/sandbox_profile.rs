@@ -63,6 +63,9 @@ pub struct SandboxProfile {
     pub preload: Vec<String>,
     /// The Python packages of the workers. Zygotes for other languages ignore this field.
     pub packages: PythonPackages,
+    /// The modules that programs may not import, with those below them. No part of the sandbox: it is the interpreter that
+    /// refuses them.
+    pub denied_modules: Vec<String>,
     /// The limits on messages. The worker keeps to `parallel_calls` and `frame_bytes`; the supervisor enforces all
     /// limits.
     pub limits: ConversationLimits,

@@ -231,6 +231,7 @@ fn to_zygote() {
         unprivileged_id: Some(65_000),
         preload: vec!["json".into()],
         packages: PythonPackages::Loaded(vec!["pandas>=2".into()]),
+        denied_modules: vec!["ctypes".into()],
         limits,
     };
     snapshot(

@@ -147,6 +147,7 @@ fn zygote() -> Vec<Vec<u8>> {
         unprivileged_id: Some(61_500),
         preload: vec!["json".into(), "re".into()],
         packages: PythonPackages::Elsewhere(vec!["pandas".into()]),
+        denied_modules: vec!["ctypes".into()],
         limits,
     };
     let messages = [

@@ -21,6 +21,7 @@ mod engine_lock;
 mod engine_log;
 mod engine_socket;
 mod generate;
+mod guide;
 mod id_prefix;
 mod import;
 mod init;
@@ -102,6 +103,8 @@ enum Command {
     Run(run::Arguments),
     /// Check a program without running it: its syntax, and the calls that it makes on every path
     Check(check::Arguments),
+    /// Print how an agent uses these commands from a shell
+    Guide,
     /// Print a result that was too long for the answer of `lockhouse run --json`
     Result(result::Arguments),
     /// Demonstrate Lockhouse with a built-in example server
@@ -169,7 +172,7 @@ enum Command {
     /// Run the example server of `lockhouse demo`
     #[command(hide = true)]
     DemoServer,
-    /// Generate manual pages, shell completions, the configuration template or its schema
+    /// Generate manual pages, shell completions, the configuration template, its schema or the Agent Skill
     #[command(hide = true)]
     Generate(generate::Arguments),
 }
@@ -258,6 +261,7 @@ async fn run_command(command: Command, files: &Files) -> ExitCode {
         Command::Guard { .. } => ExitCode::SUCCESS,
         Command::LandlockRoom => landlock_room::landlock_room(),
         Command::Generate(arguments) => generate::generate(&arguments),
+        Command::Guide => guide::print(),
         Command::DemoServer => match demo::server::serve().await {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => print_error(error.as_ref(), UNAVAILABLE),

@@ -23,6 +23,7 @@ mod http_tables;
 mod interpreter_places;
 mod json_edit;
 mod keys;
+mod module_name;
 mod multi_error_parser;
 mod oauth_settings;
 mod own_places;

@@ -74,6 +74,7 @@ impl BareZygote {
             unprivileged_id: (user.is_none() && nix::unistd::geteuid().is_root()).then_some(61_500),
             preload: Vec::new(),
             packages: PythonPackages::none(),
+            denied_modules: Vec::new(),
             limits,
         };
         let mut zygote = Self { socket, child, limits, findings: Vec::new() };

@@ -9,6 +9,7 @@ mod events;
 mod large_logs;
 mod ocsf;
 mod recorded_values;
+mod request_ids;
 mod stored_programs;
 mod supervisor_kills;
 mod tampering;

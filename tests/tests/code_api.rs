@@ -2,6 +2,7 @@
 //! texts.
 
 mod arguments;
+mod denied_modules;
 mod dialects;
 mod imports;
 mod names;

@@ -4,6 +4,7 @@
 mod code_blocks;
 mod connect_page;
 mod for_models;
+mod guide;
 mod guide_programs;
 mod install_script;
 mod packaged_files;

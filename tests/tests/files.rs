@@ -5,6 +5,7 @@ mod isolation;
 mod limits;
 mod messages;
 mod random_operations;
+mod server_tree;
 mod sessions;
 
 /// The programs of a file in `programs/`: pairs of a name and its code. Each program begins with a line `=== NAME`.

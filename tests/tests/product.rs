@@ -20,6 +20,7 @@ mod packages;
 mod page;
 mod policy;
 mod policy_commands;
+mod predecessors;
 mod resilience;
 mod run_command;
 mod runs;

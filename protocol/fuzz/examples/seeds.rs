@@ -247,6 +247,7 @@ fn to_zygote() -> Vec<ToZygote> {
         unprivileged_id: Some(3),
         preload: vec!["json".into(), "re".into()],
         packages: PythonPackages::Elsewhere(vec!["pandas".into()]),
+        denied_modules: vec!["ctypes".into()],
         limits,
     };
     vec![

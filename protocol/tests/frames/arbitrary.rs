@@ -210,16 +210,20 @@ pub(crate) fn to_zygote() -> impl Strategy<Value = ToZygote> {
         vec(text(), 0..4).prop_map(PythonPackages::Elsewhere),
         vec(text(), 0..4).prop_map(PythonPackages::Loaded),
     ];
-    let profile = (any::<(u64, u64, Option<u32>)>(), vec(text(), 0..4), packages, limits).prop_map(
-        |((cpu_seconds, memory_bytes, unprivileged_id), preload, packages, limits)| SandboxProfile {
+    let profile =
+        (any::<(u64, u64, Option<u32>)>(), [vec(text(), 0..4), vec(text(), 0..4)], packages, limits);
+    let profile = profile.prop_map(|(numbers, [preload, denied_modules], packages, limits)| {
+        let (cpu_seconds, memory_bytes, unprivileged_id) = numbers;
+        SandboxProfile {
             cpu_seconds,
             memory_bytes,
             unprivileged_id,
             preload,
             packages,
+            denied_modules,
             limits,
-        },
-    );
+        }
+    });
     let fork = any::<(bool, bool)>().prop_map(|(warm, session)| ToZygote::Fork { warm, session });
     prop_oneof![profile.prop_map(ToZygote::Prepare), fork]
 }

@@ -4,6 +4,7 @@
 
 use std::time::{Instant, SystemTime};
 
+use lockhouse_base::request_claims::RequestClaims;
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::{ExecutionId, ServerName};
 
@@ -56,6 +57,8 @@ pub struct RefusedRun<'a> {
     pub execution: ExecutionId,
     pub client: Option<&'a ClientName>,
     pub language: Language,
+    /// The ids that the AI client gave the request.
+    pub claims: &'a RequestClaims,
     /// The `type` of the error in the response to the AI client, such as `RateLimited`.
     pub outcome: &'a str,
     pub reason: &'a str,
@@ -112,7 +115,7 @@ impl Audit {
     /// Records a refused run. For each AI client, at most 20 refused runs per minute are recorded; the others are only
     /// counted.
     pub fn refused_run(&self, run: RefusedRun<'_>) -> Result<(), AuditError> {
-        let RefusedRun { execution, client, language, outcome, reason } = run;
+        let RefusedRun { execution, client, language, claims, outcome, reason } = run;
         let client = client.map(ClientName::as_str);
         let admitted = self.refusals().admit(client.unwrap_or_default(), Instant::now());
         let Some(left_out) = admitted else { return Ok(()) };
@@ -120,6 +123,7 @@ impl Audit {
             RecordBody::new("refusal").text("execution", &execution.to_string()).text_if("client", client);
         let body = body.text("language", language.as_str()).text("outcome", outcome);
         let body = body.text("reason", &self.redaction().without_secrets(reason));
+        let body = self.with_claims(body, claims);
         self.append(&body.number_if("left_out", (left_out > 0).then_some(left_out)))
     }
 

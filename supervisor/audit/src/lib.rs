@@ -37,6 +37,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_base::language::Language;
+use lockhouse_base::request_claims::RequestClaims;
 use lockhouse_base::telemetry::{self, Stage};
 use lockhouse_base::{files, secrets};
 use lockhouse_policies::{CallTarget, ClientName, Effect, PermittedCall, SourceLocation};
@@ -123,6 +124,8 @@ pub struct Program<'a> {
     pub session: Option<&'a str>,
     /// SHA-256 digest of the active policy. `None` if there is no policy.
     pub policy: Option<&'a str>,
+    /// The ids that the AI client gave the request.
+    pub claims: &'a RequestClaims,
 }
 
 /// The code of a skill (a saved function) that a running program is about to load.
@@ -186,16 +189,25 @@ impl Audit {
         client: Option<&ClientName>,
         program: Program<'_>,
     ) -> Result<(), AuditError> {
-        let Program { language, code, servers, session, policy } = program;
+        let Program { language, code, servers, session, policy, claims } = program;
         let hash = HEXLOWER.encode(&hash_chain::hash(code.as_bytes()));
         let kept = self.keep_code(language, code, &hash).await;
         let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
         let body = RecordBody::new("execution").text("execution", &execution.to_string());
         let body = body.text_if("client", client.map(ClientName::as_str)).text("language", language.as_str());
         let body = body.json("servers", &serde_json::to_string(&names).unwrap_or_default());
-        let body = body.text_if("session", session);
+        let body = self.with_claims(body.text_if("session", session), claims);
         let body = body.text("code", &hash).number("code_bytes", code.len());
         self.append(&body.text_if("code_kept", kept.as_deref()).text_if("policy", policy))
+    }
+
+    /// Adds the ids that the AI client gave its request, as the member `claimed`.
+    fn with_claims(&self, body: RecordBody, claims: &RequestClaims) -> RecordBody {
+        let claimed: serde_json::Map<String, serde_json::Value> = claims
+            .named()
+            .map(|(name, claim)| (name.to_owned(), self.redaction().without_secrets(claim).into()))
+            .collect();
+        if claimed.is_empty() { body } else { body.json("claimed", &serde_json::json!(claimed).to_string()) }
     }
 
     /// Records that a running program is about to load a skill (a saved function), and stores the skill's code if the

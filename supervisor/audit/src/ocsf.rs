@@ -83,7 +83,7 @@ impl OcsfEvents {
                 let status = status(&outcome);
                 vec![ended(event, &status, &outcome, Some((time, ms)))]
             }
-            Event::Execution { execution, client, language, servers, code, code_bytes, .. } => {
+            Event::Execution { execution, client, language, servers, code, code_bytes, claimed, .. } => {
                 let about = CallIdentity {
                     execution: execution.clone(),
                     call: execution.clone(),
@@ -97,6 +97,9 @@ impl OcsfEvents {
                 event["unmapped"] = json!({
                     "language": language, "servers": servers, "code_sha256": code, "code_bytes": code_bytes,
                 });
+                if !claimed.is_empty() {
+                    event["unmapped"]["claimed"] = json!(claimed);
+                }
                 allow(&mut event, true);
                 self.begin(execution, event)
             }

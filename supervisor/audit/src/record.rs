@@ -1,5 +1,7 @@
 //! Parsed audit records.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -28,6 +30,8 @@ pub enum Event {
         code_bytes: u64,
         /// SHA-256 digest of the policy under which the program runs. `None` if there is no policy.
         policy: Option<String>,
+        /// The ids that the AI client gave the request, by name.
+        claimed: BTreeMap<String, String>,
     },
     /// A run was refused before it started.
     Refusal {
@@ -37,6 +41,7 @@ pub enum Event {
         outcome: String,
         reason: String,
         left_out: u64,
+        claimed: BTreeMap<String, String>,
     },
     /// An administrative event: a configuration reload, a change to a token, a login to an upstream server, or the
     /// acceptance of tool definitions.
@@ -167,6 +172,7 @@ pub(super) struct RecordMembers {
     code_bytes: u64,
     policy: Option<String>,
     left_out: u64,
+    claimed: BTreeMap<String, String>,
     token: Option<String>,
     cause: Option<String>,
     uid: Option<u32>,
@@ -216,6 +222,7 @@ impl RecordMembers {
                 code_kept: self.code_kept,
                 code_bytes: self.code_bytes,
                 policy: self.policy,
+                claimed: self.claimed,
             },
             "refusal" => Event::Refusal {
                 execution: execution(&mut self),
@@ -224,6 +231,7 @@ impl RecordMembers {
                 outcome: text(self.outcome),
                 reason: text(self.reason),
                 left_out: self.left_out,
+                claimed: self.claimed,
             },
             "reload" => self.administration("reload", |members| members.cause.take()),
             "token" => self.administration("token", |members| members.token.take()),

@@ -24,6 +24,7 @@ pub mod path_trust;
 pub mod percent;
 pub mod principal;
 pub mod representable_time;
+pub mod request_claims;
 pub mod secrets;
 pub mod tcp_connection;
 pub mod telemetry;

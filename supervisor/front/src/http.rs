@@ -41,8 +41,11 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use lockhouse_base::http_checks::host_check::{HostCheck, HostName, PageOrigin};
 use lockhouse_base::principal::Principal;
+use lockhouse_base::request_claims::RequestClaims;
 use lockhouse_base::telemetry;
+use rmcp::RoleServer;
 use rmcp::model::{Extensions, JsonObject};
+use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
@@ -315,6 +318,12 @@ fn router(
 /// not authenticated.
 pub(super) fn request_principal(extensions: &Extensions) -> Option<Principal> {
     extensions.get::<http::request::Parts>()?.extensions.get::<Principal>().cloned()
+}
+
+/// Returns the ids that the AI client gave a request: in headers, if it came over HTTP, and in `_meta`.
+pub(super) fn request_claims(context: &RequestContext<RoleServer>) -> RequestClaims {
+    let parts = context.extensions.get::<http::request::Parts>();
+    RequestClaims::of(parts.map(|parts| &parts.headers), context.meta.get_traceparent())
 }
 
 /// Removes the arguments of a `tools/call` from the extensions of the HTTP request and returns them. They were split

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lockhouse_base::language::Language;
+use lockhouse_base::request_claims::RequestClaims;
 use lockhouse_messages::{RunCode, SearchRequest};
 use lockhouse_protocol::{InvalidName, ResultHandle, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SearchDetail};
 use rmcp::model::JsonObject;
@@ -13,6 +14,8 @@ use thiserror::Error;
 /// this time. It is below 300 s, after which some AI clients cancel a request.
 const WAIT_MAX: Duration = Duration::from_secs(240);
 const RUN_CODE_ARGUMENTS: [&str; 5] = ["language", "code", "session", "timeout_s", "servers"];
+/// Other names of the argument `servers`, which similar products use. The schema of `run_code` does not list them.
+const OTHER_NAMES_OF_SERVERS: [&str; 2] = ["requiredTools", "required_tools"];
 
 /// Why the arguments of `run_code` are invalid.
 #[derive(Debug, Error)]
@@ -29,13 +32,16 @@ pub(crate) enum InvalidRunCode {
     Timeout,
     #[error("servers must be a list of names")]
     Servers,
+    #[error("{0} and {1} are names of one argument: give one of them")]
+    SeveralServers(&'static str, &'static str),
     #[error("session must be a string: the name of a session")]
     Session,
 }
 
 /// Parses the arguments of `run_code`.
 pub(crate) fn run_code_request(arguments: &JsonObject) -> Result<RunCode, InvalidRunCode> {
-    if let Some(unknown) = arguments.keys().find(|key| !RUN_CODE_ARGUMENTS.contains(&key.as_str())) {
+    let is_known = |key: &str| RUN_CODE_ARGUMENTS.contains(&key) || OTHER_NAMES_OF_SERVERS.contains(&key);
+    if let Some(unknown) = arguments.keys().find(|key| !is_known(key)) {
         return Err(InvalidRunCode::Unknown(truncate_name(unknown)));
     }
     let language = match arguments.get("language").and_then(Value::as_str) {
@@ -49,16 +55,26 @@ pub(crate) fn run_code_request(arguments: &JsonObject) -> Result<RunCode, Invali
         None | Some(Value::Null) => None,
         Some(seconds) => Some(parse_timeout(seconds).ok_or(InvalidRunCode::Timeout)?),
     };
-    let servers = match arguments.get("servers") {
-        None | Some(Value::Null) => None,
-        Some(names) => Some(serde_json::from_value(names.clone()).map_err(|_| InvalidRunCode::Servers)?),
-    };
+    let servers = servers_of(arguments)?;
     let session = match arguments.get("session") {
         None | Some(Value::Null) => None,
         Some(Value::String(name)) => Some(name.clone()),
         Some(_) => return Err(InvalidRunCode::Session),
     };
-    Ok(RunCode { language, code: code.to_owned(), timeout, servers, session, for_program: false })
+    let claims = RequestClaims::default();
+    Ok(RunCode { language, code: code.to_owned(), timeout, servers, session, for_program: false, claims })
+}
+
+/// Parses the argument `servers` of `run_code`, or the same argument under another name. Two of them are an error, so that
+/// neither widens the other.
+fn servers_of(arguments: &JsonObject) -> Result<Option<Vec<String>>, InvalidRunCode> {
+    let given = |name: &&str| arguments.get(*name).is_some_and(|value| !value.is_null());
+    let mut names = ["servers"].into_iter().chain(OTHER_NAMES_OF_SERVERS).filter(given);
+    let Some(name) = names.next() else { return Ok(None) };
+    if let Some(second) = names.next() {
+        return Err(InvalidRunCode::SeveralServers(name, second));
+    }
+    serde_json::from_value(arguments[name].clone()).map(Some).map_err(|_| InvalidRunCode::Servers)
 }
 
 /// Why the arguments of `search_tools` are invalid.
@@ -189,6 +205,14 @@ mod tests {
                 "timeout_s must be a number of seconds above 0",
             ),
             (json!({"language": "python", "code": "1", "servers": "a"}), "servers must be a list of names"),
+            (
+                json!({"language": "python", "code": "1", "requiredTools": 1}),
+                "servers must be a list of names",
+            ),
+            (
+                json!({"language": "python", "code": "1", "servers": ["a"], "requiredTools": ["b"]}),
+                "servers and requiredTools are names of one argument: give one of them",
+            ),
             (
                 json!({"language": "python", "code": "1", "session": 1}),
                 "session must be a string: the name of a session",

@@ -1,6 +1,7 @@
 //! The scope of an execution: the upstream servers and tools of which the execution may know. A scope can only restrict
 //! what the policy permits.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use lockhouse_policies::{
@@ -71,7 +72,7 @@ impl Scope {
     }
 
     /// Restricts the scope to the servers and tools that a request names: `NAME` for a server, `NAME.TOOL` or
-    /// `NAME.PREFIX*` for some of its tools.
+    /// `NAME.PREFIX*` for some of its tools; also in the form `mcp__NAME__TOOL`.
     ///
     /// # Errors
     /// Fails if a name is invalid or the list is too long. The error describes the first invalid name.
@@ -79,7 +80,7 @@ impl Scope {
         if names.len() > NAMES_MAX {
             return Err(ScopeError::TooManyNames { count: names.len() });
         }
-        let meant = names.iter().map(|name| ScopeEntry::parse(&self.servers, name));
+        let meant = names.iter().map(|name| ScopeEntry::parse(&self.servers, &dotted(&self.servers, name)));
         let of = ScopeEntries::parse(meant.collect::<Result<Vec<ScopeEntry>, ScopeError>>()?);
         let mut written: Vec<String> =
             names.iter().take(NAMED_MAX).map(|name| quoted(name, NAME_CHARS_MAX)).collect();
@@ -202,6 +203,30 @@ impl ScopeEntry {
     }
 }
 
+/// Returns a name in the form `NAME` or `NAME.TOOL` if it is written as `mcp__NAME__TOOL`, `NAME__TOOL`, or with `_` for `-` in
+/// the name of the server. Returns any other name unchanged. A longer name of a server has precedence.
+fn dotted<'a>(known: &[ServerName], name: &'a str) -> Cow<'a, str> {
+    let head = name.split_once('.').map_or(name, |(server, _)| server);
+    if head == SKILLS || known.iter().any(|server| server.as_str() == head) {
+        return name.into();
+    }
+    let plain = name.strip_prefix("mcp__").unwrap_or(name);
+    let exact = known.iter().map(|server| (server, server.to_string()));
+    let others = known.iter().map(|server| (server, server.as_str().replace('-', "_")));
+    let entries = exact.chain(others).filter_map(|(server, written)| {
+        let rest = plain.strip_prefix(&written)?;
+        let tool = rest.strip_prefix("__").or_else(|| rest.strip_prefix('.'));
+        match tool {
+            Some(tool) if !tool.is_empty() => Some((written.len(), format!("{server}.{tool}"))),
+            _ if rest.is_empty() => Some((written.len(), server.to_string())),
+            _ => None,
+        }
+    });
+    // Of several equal lengths, the first: an exact name.
+    let longest = entries.reduce(|best, next| if next.0 > best.0 { next } else { best });
+    longest.map_or(name.into(), |(_, entry)| entry.into())
+}
+
 /// Checks a name in the grant of a token, without regard to which servers are configured. Returns the error, or `None`
 /// if the name is valid.
 pub fn grant_error(name: &str) -> Option<ScopeError> {
@@ -315,6 +340,33 @@ mod tests {
                 .map(|(server, tool)| format!("{server}.{tool}"))
                 .collect();
             assert_eq!(had.join(" "), expected, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn names_are_found_in_the_forms_of_similar_products() {
+        let known =
+            ["git", "my-hub", "my_hub__x", "a-b", "a_b"].map(|name| ServerName::new(name).expect("a name"));
+        for (name, expected) in [
+            ("git", "git"),
+            ("git.log", "git.log"),
+            ("mcp__git", "git"),
+            ("mcp__git__log", "git.log"),
+            ("git__log", "git.log"),
+            ("git__li*", "git.li*"),
+            ("mcp__git.log", "git.log"),
+            ("my_hub.log", "my-hub.log"),
+            ("mcp__my-hub__log", "my-hub.log"),
+            ("mcp__my_hub__log", "my-hub.log"),
+            ("mcp__my_hub__x__y", "my_hub__x.y"),
+            ("a_b.c", "a_b.c"),
+            ("mcp__a_b__c", "a_b.c"),
+            ("git_log", "git_log"),
+            ("git__", "git__"),
+            ("other.log", "other.log"),
+            ("skills", "skills"),
+        ] {
+            assert_eq!(dotted(&known, name), expected, "{name}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lockhouse_base::language::Language;
+use lockhouse_base::request_claims::RequestClaims;
 use lockhouse_protocol::{ExecutionId, ResultHandle};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -28,6 +29,9 @@ pub struct RunCode {
     /// Whether the answer goes to a program and not to a model, as the AI client declares. This is the case if the
     /// AI client itself runs code that calls `run_code`. The answer can then be larger.
     pub for_program: bool,
+    /// The ids that the AI client gave the request, for the records.
+    #[serde(default)]
+    pub claims: RequestClaims,
 }
 
 /// The progress of a run.

@@ -1,5 +1,5 @@
 //! `lockhouse generate`: writes the files that Lockhouse's packages install: manual pages, shell completions,
-//! configuration template and JSON schema. The command is hidden from the help.
+//! configuration template, JSON schema and Agent Skill. The command is hidden from the help.
 
 use std::io::Result;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, ValueEnum};
 use clap_complete::Shell;
 
-use super::{UNAVAILABLE, print_error};
+use super::{UNAVAILABLE, guide, print_error};
 use crate::config;
 
 /// The shells for which completions are generated.
@@ -21,6 +21,7 @@ enum Artifact {
     Completions,
     Configuration,
     Schema,
+    Skill,
 }
 
 /// Options of `lockhouse generate`: what to generate, and the directory for the files.
@@ -44,6 +45,7 @@ pub(super) fn generate(arguments: &Arguments) -> ExitCode {
             let schema = format!("{:#}\n", config::json_schema());
             write(arguments.directory.join("config.schema.json"), &schema)
         }
+        Artifact::Skill => write(arguments.directory.join("SKILL.md"), &guide::skill()),
     };
     match written {
         Ok(files) => {

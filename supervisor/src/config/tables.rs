@@ -16,6 +16,7 @@ use serde::Deserialize;
 
 use super::engine_sharing::EngineSharing;
 use super::keys::{Range, table};
+use super::module_name::ModuleName;
 use super::package_spec::PackageSpec;
 
 table! {
@@ -114,6 +115,9 @@ table! {
             like "\"/opt/lockhouse/liblockhouse_python.so\"";
         /// modules to load before the worker enters the sandbox, in addition to the standard ones
         preload: Vec<String> = Vec::new(), like "[\"logging.handlers\"]";
+        /// modules that programs cannot import, with those below them; the standard library and packages still import them. No
+        /// part of the sandbox
+        denied_modules: Vec<ModuleName> = Vec::new(), within Range::Entries(256), like "[\"ctypes\", \"xml.dom\"]";
         /// packages that programs can import: see python-packages.md; `lockhouse python add` installs them and adds them
         /// here. They are loaded in workers of their own, which only programs that import one of them use
         packages: Vec<PackageSpec> = Vec::new(), within Range::Entries(64), like "[\"numpy\", \"pandas\"]";
@@ -135,6 +139,8 @@ table! {
         /// worker program of the JavaScript engine
         worker: Option<PathBuf> = None,
             else "the same places as extension", like "\"/opt/lockhouse/lockhouse-worker\"";
+        /// modules that programs cannot import, with those below them. No part of the sandbox
+        denied_modules: Vec<ModuleName> = Vec::new(), within Range::Entries(256), like "[\"fs\"]";
     }
 }
 

@@ -9,6 +9,7 @@ use lockhouse_pool::{PoolSettings, QueueLimits, ZygoteCommand};
 use lockhouse_protocol::{PythonPackages, SandboxProfile};
 
 use super::config_toml::ConfigToml;
+use super::module_name::ModuleName;
 use super::{python_environment, search_paths};
 
 /// The Python program that a zygote runs: it loads Lockhouse's extension module by the module's path. The option `-I`
@@ -88,7 +89,9 @@ fn python_pool(
     let arguments = ["-I", "-B", "-c", PYTHON_ENTRY].map(str::to_owned).into_iter();
     let arguments = arguments.chain([extension.to_string_lossy().into_owned()]).collect();
     let pool = pool(document, limits, WorkerKind::Python, program, arguments);
-    let profile = SandboxProfile { preload: python.preload.clone(), packages, ..pool.zygote.profile };
+    let denied_modules = names_of(&python.denied_modules);
+    let profile =
+        SandboxProfile { preload: python.preload.clone(), packages, denied_modules, ..pool.zygote.profile };
     Ok(PoolSettings { zygote: ZygoteCommand { profile, ..pool.zygote }, ..pool })
 }
 
@@ -99,7 +102,14 @@ pub(super) fn typescript(
 ) -> Result<PoolSettings, MissingProgram> {
     let worker = document.javascript.worker.as_deref();
     let program = search_paths::installed_file(worker, "lockhouse-worker", "the JavaScript engine")?;
-    Ok(pool(document, limits, WorkerKind::Typescript, program, Vec::new()))
+    let pool = pool(document, limits, WorkerKind::Typescript, program, Vec::new());
+    let denied_modules = names_of(&document.javascript.denied_modules);
+    let profile = SandboxProfile { denied_modules, ..pool.zygote.profile };
+    Ok(PoolSettings { zygote: ZygoteCommand { profile, ..pool.zygote }, ..pool })
+}
+
+fn names_of(modules: &[ModuleName]) -> Vec<String> {
+    modules.iter().map(|name| name.as_str().to_owned()).collect()
 }
 
 fn pool(
@@ -116,6 +126,7 @@ fn pool(
         unprivileged_id: nix::unistd::geteuid().is_root().then_some(pool.unprivileged_id),
         preload: Vec::new(),
         packages: PythonPackages::none(),
+        denied_modules: Vec::new(),
         limits: limits.conversation,
     };
     PoolSettings {

@@ -8,7 +8,7 @@ use crate::code_api::naming_server;
 
 /// Python programs, each with the name of its style. Each calls the tool `list_issues` of the upstream server
 /// `my-hub`.
-const PYTHON: [(&str, &str); 30] = [
+const PYTHON: [(&str, &str); 39] = [
     ("a server without an import", "my_hub.list_issues('a', 'b')"),
     ("in camelCase", "my_hub.listIssues(owner='a', repo='b')"),
     ("codemode", "codemode.my_hub.list_issues('a', 'b')"),
@@ -39,6 +39,25 @@ const PYTHON: [(&str, &str); 30] = [
     ("from servers", "from servers.my_hub import list_issues\nlist_issues('a', 'b')"),
     ("from servers, the module", "from servers import my_hub\nmy_hub.list_issues('a', 'b')"),
     ("import servers", "import servers.my_hub as hub\nhub.list_issues('a', 'b')"),
+    ("from servers, a tool", "from servers.my_hub.list_issues import list_issues\nlist_issues('a', 'b')"),
+    ("from servers, in camelCase", "from servers.my_hub.listIssues import listIssues\nlistIssues('a', 'b')"),
+    (
+        "import servers, a tool",
+        "import servers.my_hub.list_issues\nservers.my_hub.list_issues.list_issues('a', 'b')",
+    ),
+    ("a module that is called", "import servers.my_hub.list_issues as f\nf('a', 'b')"),
+    ("from mcp_tools, a tool", "from mcp_tools.my_hub.list_issues import list_issues\nlist_issues('a', 'b')"),
+    (
+        "from mcp_tools.aio, a tool",
+        "from mcp_tools.aio.my_hub.list_issues import list_issues\nawait list_issues('a', 'b')",
+    ),
+    (
+        "both forms of an import",
+        "from servers.my_hub.list_issues import list_issues as f\nfrom servers.my_hub import list_issues as g\n\
+         [f is g, g('a', 'b')][1]",
+    ),
+    ("servers without an import", "servers.my_hub.list_issues('a', 'b')"),
+    ("servers, awaited", "await servers['my-hub'].listIssues('a', 'b')"),
     ("import the server", "import my_hub\nmy_hub.list_issues('a', 'b')"),
     (
         "asyncio.run",
@@ -60,7 +79,7 @@ const PYTHON: [(&str, &str); 30] = [
 
 /// TypeScript programs, each with the name of its style. Each calls the tool `list_issues` of the upstream
 /// server `my-hub`.
-const TYPESCRIPT: [(&str, &str); 23] = [
+const TYPESCRIPT: [(&str, &str); 32] = [
     ("a server", "await my_hub.list_issues('a', 'b')"),
     ("codemode", "await codemode.my_hub.list_issues({ owner: 'a', repo: 'b' })"),
     ("codemode, a flat name", "await codemode.my_hub_list_issues({ owner: 'a', repo: 'b' })"),
@@ -84,6 +103,33 @@ const TYPESCRIPT: [(&str, &str); 23] = [
         "import * as hub from '../servers/my_hub/index.ts';\nawait hub.listIssues('a', 'b')",
     ),
     ("from servers", "import { listIssues } from 'servers/my-hub.js';\nawait listIssues('a', 'b')"),
+    (
+        "a tool from ./servers",
+        "import { listIssues } from './servers/my-hub/listIssues';\nawait listIssues('a', 'b')",
+    ),
+    (
+        "a tool from ./servers, by default",
+        "import call from './servers/my_hub/list_issues.ts';\nawait call('a', 'b')",
+    ),
+    (
+        "a tool from ./servers, as a module",
+        "import * as tool from '/servers/my-hub/list-issues.js';\nawait tool.list_issues('a', 'b')",
+    ),
+    (
+        "a tool, dynamically",
+        "const { default: f } = await import('../servers/my-hub/list_issues');\nawait f('a', 'b')",
+    ),
+    ("a tool, required", "const f = require('./servers/my-hub/list_issues');\nawait f('a', 'b')"),
+    (
+        "a tool from mcp_tools",
+        "import { list_issues } from 'mcp_tools/my-hub/list_issues';\nawait list_issues('a', 'b')",
+    ),
+    ("all servers", "import * as servers from './servers';\nawait servers['my-hub'].list_issues('a', 'b')"),
+    (
+        "one of all servers",
+        "import { my_hub } from './servers/index.ts';\nawait my_hub.list_issues('a', 'b')",
+    ),
+    ("servers without an import", "await servers.my_hub.listIssues('a', 'b')"),
     ("the server as a module", "import hub from 'my-hub';\nawait hub.list_issues('a', 'b')"),
     ("dynamically", "const hub = await import('./servers/my-hub');\nawait hub.list_issues('a', 'b')"),
     ("require", "const { list_issues } = require('./servers/my-hub');\nawait list_issues('a', 'b')"),

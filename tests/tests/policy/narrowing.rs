@@ -143,6 +143,49 @@ async fn the_reason_why_a_server_has_nothing_is_told() {
     table.finish();
 }
 
+/// `requiredTools` is another name of `servers`. With both there is no run, so that neither widens the other.
+#[tokio::test]
+async fn required_tools_restrict_like_servers() {
+    let (lockhouse, yes, no) = (lockhouse(), "ok", "denied");
+    let session = lockhouse.serve().await;
+    session.call("search_tools", json!({"query": "add"})).await.unwrap();
+    let mut table = Table::new("requiredTools");
+    for (key, names, outcomes) in [
+        ("requiredTools", json!(["two"]), [no, no, yes]),
+        ("requiredTools", json!(["mcp__one__add", "two.add"]), [yes, no, yes]),
+        ("required_tools", json!(["one__te*"]), [no, yes, no]),
+        ("requiredTools", json!([]), [no, no, no]),
+        ("requiredTools", json!(null), [yes, yes, yes]),
+        ("servers", json!(["mcp__one__text"]), [no, yes, no]),
+    ] {
+        let mut arguments = json!({"language": "python", "code": PROGRAM});
+        arguments[key] = names.clone();
+        let answer = structured(session.call("run_code", arguments).await);
+        let outcome = equal(answer["value"]["calls"].clone(), json!(outcomes));
+        table.row(format!("{key} {names}"), outcome.map_err(|e| format!("{e} {}", answer["error"])));
+    }
+    for (arguments, words) in [
+        (
+            json!({"servers": ["two"], "requiredTools": ["one"]}),
+            "servers and requiredTools are names of one argument",
+        ),
+        (
+            json!({"servers": ["two"], "requiredTools": ["two"]}),
+            "servers and requiredTools are names of one argument",
+        ),
+        (json!({"requiredTools": "two"}), "servers must be a list of names"),
+        (json!({"requiredTools": ["mcp__three__add"]}), "there is no MCP server \"mcp__three__add\""),
+    ] {
+        let mut whole = json!({"language": "python", "code": PROGRAM});
+        whole.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
+        let answer = structured(session.call("run_code", whole).await);
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        let is_refused = answer["value"].is_null() && message.contains(words);
+        table.row(arguments.to_string(), ensure(is_refused, &answer));
+    }
+    table.finish();
+}
+
 #[test]
 fn the_command_line_narrows_too() {
     let lockhouse = lockhouse();

@@ -118,3 +118,61 @@ fn the_folder_is_an_agent_skill() {
         ("def weekly_report():\n    return 1\n", "assert True\n")
     );
 }
+
+/// Name, description, source and tags, in this order. Source that is a program of TypeScript becomes a function.
+#[test]
+fn four_arguments_are_name_description_source_and_tags() {
+    let lockhouse = lockhouse();
+    let mut table = Table::new("skills.save with four arguments");
+    let program = "const rows = [1, 2];\nreturn rows.length + await Promise.resolve(1);";
+    for (language, saving, using, expected) in [
+        (
+            "python",
+            "skills.save('two-rows', 'd', 'def two_rows():\\n    return 2', ['a', 'b'])".to_owned(),
+            "from skills.two_rows import two_rows\n[two_rows(), skills.search('two rows')[0]['tags']]",
+            json!([2, ["a", "b"]]),
+        ),
+        (
+            "typescript",
+            "await skills.save('one-row', 'd', 'export const oneRow = () => 1', ['c'])".to_owned(),
+            "import { oneRow } from 'skills/one_row'; [oneRow(), (await skills.search('one row'))[0].tags]",
+            json!([1, ["c"]]),
+        ),
+        (
+            "typescript",
+            format!("await skills.save('three-rows', 'd', {}, [])", json!(program)),
+            "import { three_rows } from 'skills/three-rows'; [await three_rows(), await skills.run('three-rows')]",
+            json!([3, 3]),
+        ),
+    ] {
+        let saved = lockhouse.answer(language, &saving);
+        table.row(format!("{language}: {saving}"), ensure(saved["value"]["state"] == "saved", &saved));
+        table.row(
+            format!("{language}: {using}"),
+            equal(lockhouse.answer(language, using)["value"].clone(), expected),
+        );
+    }
+    for (language, code, words) in [
+        ("python", "skills.save('f', 'd', 'x = 1', 'a')", "takes name, description and code as text"),
+        ("python", "skills.save('f', 'd', ['a'], ['b'])", "takes name, description and code as text"),
+        (
+            "python",
+            "skills.save('f', 'd', 'x = 1', ['a'], ['b'])",
+            "takes name, description and code as text",
+        ),
+        ("python", "skills.save('f', 'd', 'x = 1', tags=['a'])", "got tags twice"),
+        ("python", "skills.save('f', 'd', 'x = (', ['a'])", "'(' was never closed"),
+        (
+            "typescript",
+            "await skills.save('f', 'd', ['a'], ['b'])",
+            "takes name, description and code as text",
+        ),
+        ("typescript", "await skills.save('f', 'd', 'export const f = 1', 'a')", "and an array of tags"),
+        ("typescript", "await skills.save('f', 'd', 'return (', [])", "the code, line 1"),
+    ] {
+        let answer = lockhouse.answer(language, code);
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        table.row(format!("{language}: {code}"), ensure(message.contains(words), &answer["error"]));
+    }
+    table.finish();
+}

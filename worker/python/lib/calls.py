@@ -196,6 +196,11 @@ def _only_match(found):
     return found[0] if len(found) == 1 else None
 
 
+def is_same_name(name, other):
+    """Whether two names are equal apart from their spelling, as `list_issues` and `listIssues`."""
+    return _normalized(name) == _normalized(other)
+
+
 def _normalized(name):
     """Normalizes a name: `list-issues`, `list_issues` and `listIssues` are equal."""
     return "".join(filter(str.isalnum, name)).lower()

@@ -15,11 +15,11 @@ from types import CodeType, ModuleType
 
 import mcp_tools
 from lockhouse_calls import ToolError, find_server, identifier, known_servers, search_names, tools_of
-from lockhouse_servers import SEARCHES, ServerModule, _imported, server_attribute, split_flat_name, unknown_server_message
+from lockhouse_servers import SEARCHES, ServerModule, _imported, left_out_reason, server_attribute, split_flat_name, tool_spec, unknown_server_message
 
 _FUNCTIONS = {*mcp_tools.__all__, "call_mcp_tool", "callMCPTool", "discover_mcp_tools", "discoverMCPTools", "get_tool_schema", "getToolSchema"}
 _OTHER_NAMES = {"callTool": "call_tool", "searchTools": "search_tools", "listServers": "list_servers"}
-_NAMESPACES = ("codemode", "tools", "mcp")
+_NAMESPACES = ("codemode", "tools", "mcp", "servers")
 _MODULES = ("mcp_tools", "skills")
 _NAMES = {*_NAMESPACES, *_MODULES, *_FUNCTIONS, *_OTHER_NAMES, "ALL_TOOLS"}
 # Functions whose arguments are awaitable.
@@ -191,6 +191,12 @@ class Namespace:
             raise AttributeError(f"{self.__name}.{name}: {_place_of(name) or unknown_server_message(name)}")
         return flat
 
+    def __iter__(self):
+        return map(identifier, known_servers())
+
+    def __dir__(self):
+        return list(self)
+
     def __repr__(self):
         return f"<{self.__name}: {', '.join(known_servers()[:6]) or 'no servers'}>"
 
@@ -204,25 +210,35 @@ def _place_of(tool):
 
 
 class DialectFinder:
-    """Import finder for `github`, `servers.github` and `tools.github`, the second-to-last in sys.meta_path: installed modules have precedence."""
+    """Import finder for `github`, `servers.github`, `servers.github.list_issues` and the same with `tools`, the second-to-last in sys.meta_path: installed modules have precedence."""
 
     packages = ("servers", "tools")
 
     @classmethod
     def find_spec(cls, fullname, path=None, target=None):
         top, _, rest = fullname.partition(".")
-        server = find_server(rest if top in cls.packages and rest else fullname)
+        name = rest if top in cls.packages and rest else fullname
+        server = find_server(name) if "." not in name else None
         if server is None and fullname not in cls.packages:
-            return None
+            return tool_spec(cls, fullname, f"{top}." if name is rest else "") or cls._refuse(fullname, top, rest)
         return ModuleSpec(fullname, cls, loader_state=server, is_package=server is None)
+
+    @staticmethod
+    def _refuse(fullname, top, server):
+        """Raises the error for an unknown server in one of the packages; returns None for other modules."""
+        if isinstance(getattr(sys.modules.get(top), "__spec__", None), ModuleSpec) and sys.modules[top].__spec__.loader is DialectFinder:
+            raise ModuleNotFoundError(left_out_reason(server) or unknown_server_message(server), name=fullname)
 
     @staticmethod
     def create_module(spec):
         _imported.append(spec.name)
-        if spec.loader_state is not None:
+        if isinstance(spec.loader_state, str):
             return ServerModule(f"mcp_tools.{identifier(spec.loader_state)}", spec.loader_state)
+        if spec.loader_state is not None:
+            return spec.loader_state
         package = ModuleType(spec.name, "The MCP servers.")
         package.__getattr__ = lambda name: server_attribute("mcp_tools", name)
+        package.__dir__ = lambda: [identifier(server) for server in known_servers()]
         return package
 
     @staticmethod

@@ -150,6 +150,9 @@ class _Host:
             raise OSError(errno.EFBIG, f"the folder has more than {len(listed['entries']):,} entries, which is the limit", path)
         return [(entry["name"], _facts(entry), entry.get("target")) for entry in listed["entries"]]
 
+    def is_given(self, path):
+        return path.startswith(_WORKING) and path[len(_WORKING):] in _Files.given
+
     def may_save(self, path):
         return _Files.write.covers(path)
 

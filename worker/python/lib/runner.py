@@ -11,11 +11,13 @@ from types import CoroutineType, ModuleType
 
 import _lockhouse
 import lockhouse_check
+import lockhouse_denied_modules
 import lockhouse_dialects
 import lockhouse_errors as errors
 import lockhouse_files
 import lockhouse_final_value
 import lockhouse_host_files
+import lockhouse_server_files
 import lockhouse_preload
 import lockhouse_refusals
 import lockhouse_servers
@@ -66,9 +68,9 @@ class _Execution:
     runs = 0
 
 
-def preload(modules, packages, recipes, elsewhere):
+def preload(modules, packages, recipes, elsewhere, denied_modules):
     """Called in the zygote: loads all modules and packages. Returns interpreter with version, and a description of each package.
-    `elsewhere` has the names of modules that workers of another zygote have. Raises ImportError if a module or package is missing.
+    `elsewhere` has the names of modules that workers of another zygote have, and `denied_modules` of those that programs may not import. Raises ImportError if a module or package is missing.
     """
     loaded = lockhouse_preload.preload(modules, packages, recipes)
     # Thread stacks of the usual 8 MiB would exhaust a worker's memory limit with about thirty threads.
@@ -76,8 +78,10 @@ def preload(modules, packages, recipes, elsewhere):
     errors.hide_own_frames()
     lockhouse_files.install()
     lockhouse_host_files.install()
+    lockhouse_server_files.install()
     lockhouse_refusals.install(elsewhere)
     lockhouse_dialects.install()
+    lockhouse_denied_modules.install(denied_modules)
     threading.excepthook = _report_thread_error
     _Execution.first_main = sys.modules["__main__"]
     lockhouse_streams.install()

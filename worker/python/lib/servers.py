@@ -10,7 +10,7 @@ import _lockhouse
 import lockhouse_signatures
 from lockhouse_calls import (
     NAMES_MAX, ToolError, encode_arguments, ask, begin_run as _begin_run, call, identifier, known_servers, calling_line, find_server, find_tool,
-    tools_of,
+    is_same_name, tools_of,
 )
 from lockhouse_values import parse
 from lockhouse_resources import FUNCTIONS, bind_to_server
@@ -38,11 +38,12 @@ def begin_run(servers, tools, left_out):
 
 
 class ServerModule(ModuleType):
-    """The module of one server. Its tools are requested when a name is first used, not on import."""
+    """The module of one server. Its tools are requested when a name is first used, not on import. Each tool is a module in it, too."""
 
     def __init__(self, name, server):
         super().__init__(name, f"The permitted tools of the MCP server {server}, as functions.")
         self.__dict__["__server__"] = server
+        self.__dict__["__path__"] = []
 
     def __getattr__(self, name):
         server = self.__server__
@@ -68,6 +69,23 @@ class ServerModule(ModuleType):
 
     def __dir__(self):
         return sorted({*tools_of(self.__server__), "list_tools"})
+
+
+def tool_spec(finder, fullname, package):
+    """The spec of a tool as a module of its server, as in `from servers.github.create_issue import create_issue`; None without a server.
+
+    The module is the function itself. `package` is the part of the name before the server, with a dot.
+    """
+    parent, _, name = fullname.rpartition(".")
+    server = find_server(parent[len(package):]) if parent.startswith(package) and name else None
+    module = sys.modules.get(parent)
+    if server is None or not isinstance(module, ServerModule):
+        return None
+    try:
+        function = getattr(module, name)
+    except AttributeError as error:
+        raise ModuleNotFoundError(str(error), name=fullname) from None
+    return ModuleSpec(fullname, finder, loader_state=function)
 
 
 def _describe_unlisted(server, name, module):
@@ -107,6 +125,12 @@ class ToolFunction:
     def __call__(self, *args, **kwargs):
         server, tool = self.tool
         return call(server, tool, encode_arguments(server, tool, self._row["parameters"], args, kwargs))
+
+    def __getattr__(self, name):
+        """The function itself under its own name, as a member of the module `servers.github.create_issue`."""
+        if name[:1] != "_" and is_same_name(name, self.tool[1]):
+            return self
+        raise AttributeError(f"the tool {vars(self).get('__name__')} has no attribute {name!r}: call it")
 
     def __repr__(self):
         return f"<function {self.__module__}.{self.__name__}>"
@@ -232,8 +256,11 @@ class ServerFinder:
         if not fullname.startswith(prefix):
             return None
         name = fullname[len(prefix):]
-        server = find_server(name)
+        server = find_server(name) if "." not in name else None
         if server is None:
+            spec = tool_spec(cls, fullname, prefix)
+            if spec is not None:
+                return spec
             _refuse_left_out(name)
             raise ModuleNotFoundError(unknown_server_message(name), name=fullname)
         return ModuleSpec(fullname, cls, loader_state=server)
@@ -241,7 +268,7 @@ class ServerFinder:
     @staticmethod
     def create_module(spec):
         _imported.append(spec.name)
-        return ServerModule(spec.name, spec.loader_state)
+        return ServerModule(spec.name, spec.loader_state) if isinstance(spec.loader_state, str) else spec.loader_state
 
     @staticmethod
     def exec_module(module):

@@ -23,13 +23,14 @@ __all__ = ["list", "run", "save", "search"]
 _PREFIX = "skills."
 
 
-def save(what, description=None, tags=(), *, name=None, code=None, tests=None):
+def save(what, description=None, *others, tags=None, name=None, code=None, tests=None):
     """Saves a function for later programs, with the imports, helpers and constants that it uses.
 
     save(weekly_report, "What it does.", ["report"]) takes a function or a class of this program;
-    save("weekly_report", "What it does.", code="...") takes source. `tests` is source that imports the skill and asserts.
+    save("weekly_report", "What it does.", code="...") and save("weekly_report", "What it does.", "...", ["report"]) take source. `tests` is source that imports the skill and asserts.
     A person may have to approve it: the result is {"name", "version", "state": "saved" or "draft"}.
     """
+    code, tags = _code_and_tags(what, others, code, tags)
     if isinstance(what, str) and code is None and name is not None:
         code, what = what, None  # The source of a module, and its name.
     elif isinstance(what, str) and code is None:
@@ -50,6 +51,18 @@ def save(what, description=None, tags=(), *, name=None, code=None, tests=None):
     skill = {"name": name, "description": description, "tags": tags, "language": "python", "code": code, "tests": tests}
     arguments = {key: value for key, value in skill.items() if value is not None}
     return call("skills", "save", (to_json(arguments, strict=True), []))
+
+
+def _code_and_tags(what, others, code, tags):
+    """The code and the tags of `save(what, description, tags)` and `save(name, description, code, tags)`."""
+    if len(others) < 2:
+        if others and tags is not None:
+            raise TypeError("save() got tags twice: write save(name, description, code, tags)")
+        return code, (others[0] if others else tags) or ()
+    is_source = len(others) == 2 and isinstance(what, str) and isinstance(others[0], str)
+    if not is_source or not isinstance(others[1], (builtins.list, tuple)) or code is not None or tags is not None:
+        raise TypeError("save() with four arguments takes name, description and code as text, and a list of tags")
+    return others
 
 
 _ALLOW_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT: tests are programs, skills are modules.

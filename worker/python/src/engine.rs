@@ -22,7 +22,7 @@ use crate::{native, recipes};
 const STANDARD_MODULES: &str = include_str!("../lib/standard_modules.py");
 
 /// Embedded Python modules, in an order in which each one imports only earlier ones.
-const MODULES: [(&str, &str); 38] = [
+const MODULES: [(&str, &str); 40] = [
     ("lockhouse_values", include_str!("../lib/values.py")),
     ("lockhouse_decoded", include_str!("../lib/decoded.py")),
     ("lockhouse_results", include_str!("../lib/results.py")),
@@ -49,6 +49,7 @@ const MODULES: [(&str, &str); 38] = [
     ("lockhouse_files_databases", include_str!("../lib/files/databases.py")),
     ("lockhouse_files", include_str!("../lib/files/files.py")),
     ("lockhouse_host_files", include_str!("../lib/host_files.py")),
+    ("lockhouse_server_files", include_str!("../lib/server_files.py")),
     ("lockhouse_refusals", include_str!("../lib/refusals.py")),
     ("lockhouse_excerpts", include_str!("../lib/excerpts.py")),
     ("lockhouse_expressions", include_str!("../lib/expressions.py")),
@@ -60,6 +61,7 @@ const MODULES: [(&str, &str); 38] = [
     ("lockhouse_hints", include_str!("../lib/hints.py")),
     ("lockhouse_errors", include_str!("../lib/errors.py")),
     ("lockhouse_preload", include_str!("../lib/preload.py")),
+    ("lockhouse_denied_modules", include_str!("../lib/denied_modules.py")),
     ("lockhouse_runner", include_str!("../lib/runner.py")),
 ];
 /// Embedded Python modules that only zygotes with packages execute, in an order in which each one imports only earlier ones.
@@ -110,7 +112,8 @@ impl PythonEngine {
             }
             recipes::ALL.iter().try_for_each(|(name, source)| recipes.set_item(name, source))?;
         }
-        let arguments = (profile.preload.clone(), packages, recipes, elsewhere);
+        let arguments =
+            (profile.preload.clone(), packages, recipes, elsewhere, profile.denied_modules.clone());
         let prepared = self.runner.bind(py).call_method1("preload", arguments)?;
         let (runtime, loaded): (String, Vec<(String, String, u64, u64)>) = prepared.extract()?;
         let package =

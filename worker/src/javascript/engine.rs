@@ -115,9 +115,12 @@ impl Interpreter {
 impl Engine for JavaScript {
     /// Starts the QuickJS interpreter and runs the warm-up program, once in the zygote. Each worker reseeds the random
     /// number generator after its fork.
-    fn prepare(&mut self, _profile: &SandboxProfile) -> std::result::Result<PreparedEngine, EngineError> {
+    fn prepare(&mut self, profile: &SandboxProfile) -> std::result::Result<PreparedEngine, EngineError> {
         let start_error = |error| EngineError::new(StartError(error));
         let interpreter = Interpreter::new(MEMORY_BYTES).map_err(start_error)?;
+        if !profile.denied_modules.is_empty() {
+            interpreter.realm.deny_modules(&profile.denied_modules).map_err(start_error)?;
+        }
         interpreter.warm();
         // The first use looks up the function of libc, which would cost every worker more than the seed itself.
         interpreter.realm.shared.reseed();

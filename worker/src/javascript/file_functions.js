@@ -1,8 +1,10 @@
 // Functions on files in memory: those of `node:fs`, and the global `files`.
 (native, realm) => {
-  const { asBuffer, bytesOf, decodeBytes, names, standardModule } = realm;
-  const { add, directory, drop, fileAt, fileError, locate, missing, newFile, put, refused, requireChangeable, resize, statusAt, take, writeAt, LEVELS_MAX } =
-    realm.fileSystem;
+  const { asBuffer, bytesOf, decodeBytes, isOrdinary, names, standardModule } = realm;
+  const {
+    add, directory, drop, fileAt, fileError, locate, missing, newFile, put, refused, requireChangeable, requireUnlisted, resize, statusAt, take,
+    withoutServers, writeAt, LEVELS_MAX,
+  } = realm.fileSystem;
 
   const optionsOf = (options) => (typeof options === "string" ? { encoding: options } : (options ?? {}));
 
@@ -72,8 +74,9 @@
   };
   // Opens a file for writing with a flag of Node: `w`, `a`, `wx`, `ax` or `r+`.
   const openToWrite = (path, flag) => {
-    const place = locate(path, "open");
+    const place = flag.startsWith("r") ? locate(path, "open") : withoutServers(locate(path, "open"));
     if (place.isHost) return undefined;
+    requireUnlisted(place, "open");
     if (place.isFolder && place.parent && !flag.startsWith("r")) throw fileError("EISDIR", place.given, "open");
     if (place.node && flag.includes("x")) throw fileError("EEXIST", place.given, "open");
     if (place.node?.isDirectory) throw fileError("EISDIR", place.given, "open");
@@ -137,7 +140,16 @@
         const parent = prefix ? `${place.given}` : String(path);
         found.push(withFileTypes ? new Dirent(name, parent, facts) : prefix + name);
         // As in Node, a link to a folder is not entered: it may lead to a folder above it.
-        if (recursive && facts.isDirectory && !facts.isLink) collect(locate(`${place.given}/${name}`, "scandir"), `${prefix}${name}/`);
+        if (recursive && facts.isDirectory && !facts.isLink) enter(facts, `${place.given}/${name}`, `${prefix}${name}/`);
+      }
+    };
+    // A server that is not available must not hide the tools of others.
+    const enter = (facts, path, prefix) => {
+      try {
+        collect(locate(path, "scandir"), prefix);
+      } catch (error) {
+        if (!facts.isListed || error?.code !== "EIO") throw error;
+        noteOnce(`readdir: ${error.message}`);
       }
     };
     collect(place, "");
@@ -167,14 +179,16 @@
       return;
     }
     if (!optionsOf(options).recursive) {
-      if (place.node) throw fileError("EEXIST", place.given, "mkdir");
-      return add(place, directory(), "mkdir");
+      const target = withoutServers(place);
+      if (target.node) throw fileError("EEXIST", place.given, "mkdir");
+      return add(target, directory(), "mkdir");
     }
     let first;
     let at = "";
     for (const name of place.path.slice(1).split("/")) {
       at += `/${name}`;
-      const part = locate(at, "mkdir");
+      // A new folder in the tree of MCP servers hides the tree.
+      const part = place.node && at !== place.path ? locate(at, "mkdir") : withoutServers(locate(at, "mkdir"));
       if (part.node && !part.node.isDirectory) throw fileError(at === place.path && !place.isFolder ? "EEXIST" : "ENOTDIR", place.given, "mkdir");
       if (part.node) continue;
       add({ ...part, given: place.given }, directory(), "mkdir");
@@ -216,7 +230,7 @@
     discard(place, "rm");
   };
   const rename = (from, to) => {
-    const [source, target] = [locate(from, "rename"), locate(to, "rename")];
+    const [source, target] = [locate(from, "rename"), withoutServers(locate(to, "rename"))];
     const fail = (code) => fileError(code, source.given, "rename", { dest: target.given });
     for (const place of [source, target]) {
       if (place.isHost) throw refused(place, "rename");
@@ -266,6 +280,7 @@
   const truncate = (path, length = 0) => {
     const place = locate(path, "open");
     if (place.isHost) throw refused(place, "open");
+    requireUnlisted(place, "open");
     resize(fileAt(path, "open"), length, "truncate");
   };
   const realpath = (path) => {

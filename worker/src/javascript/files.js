@@ -10,6 +10,9 @@
   const NAME_BYTES_MAX = 255;
   const PATH_BYTES_MAX = 4096;
   const LEVELS_MAX = 64;
+  const SERVERS = "servers"; // The name of the tree of MCP servers in the working directory, and in /.
+  const READ_ONLY =
+    "the folder servers shows the tools of the MCP servers and cannot be changed; write to another folder, or make one of this name first: mkdirSync('servers')";
   const MEMORY = [HOME, "/out", "/tmp"];
   const HOST_PATH =
     "not available in the Lockhouse sandbox: files of the host cannot be opened; a program has files in memory: use a relative path instead";
@@ -27,6 +30,7 @@
     ENOTEMPTY: [39, "directory not empty"],
     EPERM: [1, "operation not permitted"],
     EIO: [5, "i/o error"],
+    EROFS: [30, "read-only file system"],
     EFBIG: [27, "file too large"],
     ETIMEDOUT: [110, "connection timed out"],
   };
@@ -47,7 +51,8 @@
   // A file; `bytes` may be longer than `size`, and is zero from there on.
   const newFile = () => ({ isDirectory: false, inode: inodes++, modifiedMs: now(), bytes: new Uint8Array(), size: 0, changed: true });
   // Every path below a fixed directory that has no entry is one of the host.
-  const root = directory({ home: directory({ run: directory() }, true), out: directory(), tmp: directory() }, true);
+  const home = directory();
+  const root = directory({ home: directory({ run: home }, true), out: directory(), tmp: directory() }, true);
 
   const requireSpace = (count, call) => {
     const most = native.memoryBytes() / 2;
@@ -92,6 +97,19 @@
     return names;
   };
 
+  // The tree of MCP servers, if it is in this directory and no file of the host has its place.
+  const serversIn = (node) => {
+    if (node !== home && node !== root) return undefined;
+    const host = realm.filesHost;
+    const isOfHost = node === home ? host?.isGiven(`${HOME}/${SERVERS}`) : host?.refusal(`/${SERVERS}`, false) === null;
+    return isOfHost ? undefined : realm.serverTree();
+  };
+  const entryOf = (node, name) => (node.isListed ? node.find(name) : (node.entries.get(name) ?? (name === SERVERS ? serversIn(node) : undefined)));
+  // The place for something new, which may have the name of the tree of MCP servers, and hides it then.
+  const withoutServers = (place) => (place.node?.isListed && place.parent === home ? { ...place, node: undefined, problem: "ENOENT" } : place);
+  const requireUnlisted = (place, call) => {
+    if (place.node?.isListed || place.parent?.isListed) throw fileError("EROFS", place.given, call, { words: READ_ONLY });
+  };
   // Where a path leads: `node` is undefined if nothing is there, and `parent` if its directory is missing, too.
   const locate = (given, call) => {
     const text = pathText(given, call);
@@ -102,8 +120,9 @@
     for (const name of names) {
       if (!node || !node.isDirectory) return { ...place, parent: undefined, node: undefined, problem: node ? "ENOTDIR" : "ENOENT" };
       place.parent = node;
-      if (node.fixed && !node.entries.has(name)) return { ...place, parent: undefined, node: undefined, isHost: true, problem: "EPERM" };
-      node = node.entries.get(name);
+      const entry = entryOf(node, name);
+      if (node.fixed && !entry) return { ...place, parent: undefined, node: undefined, isHost: true, problem: "EPERM" };
+      node = entry;
     }
     if (!node) place.problem = "ENOENT";
     return { ...place, node };
@@ -121,6 +140,7 @@
   };
   const requireChangeable = (place, call) => {
     if (place.isHost) throw refused(place, call);
+    requireUnlisted(place, call);
     if (!place.parent || place.parent.fixed) throw fileError(place.problem ?? "EBUSY", place.given, call);
   };
   const add = (place, node, call) => {
@@ -201,7 +221,8 @@
   // The status of a path: of memory or of the host; undefined if nothing is there.
   const statusAt = (place) => {
     const node = place.node ?? fetched.get(place.path);
-    if (node) return { isDirectory: node.isDirectory, size: node.size ?? 0, modifiedMs: node.modifiedMs, inode: node.inode };
+    // The size of a file that shows a tool is known only when the tool has been described.
+    if (node) return { isDirectory: node.isDirectory, get size() { return node.size ?? 0; }, modifiedMs: node.modifiedMs, inode: node.inode };
     return realm.filesHost?.stat(place.path);
   };
 
@@ -230,6 +251,7 @@
   realm.isBelow = isBelow;
   realm.requireFileSpace = requireSpace;
   realm.fileSystem = {
-    add, directory, drop, fileAt, fileError, locate, missing, newFile, put, refused, requireChangeable, resize, statusAt, take, writeAt, LEVELS_MAX,
+    add, directory, drop, fileAt, fileError, locate, missing, newFile, put, refused, requireChangeable, requireUnlisted, resize, statusAt, take,
+    withoutServers, writeAt, LEVELS_MAX,
   };
 }

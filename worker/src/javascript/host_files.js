@@ -69,6 +69,10 @@
       if (cut) throw realm.fileError("EFBIG", `the folder has more than ${entries.length} entries, which is the limit`, path);
       return entries.map((entry) => [entry.name, { ...factsOf(entry), isLink: entry.target !== undefined }]);
     },
+    // Whether the path in memory is one of a file that arrived with the program.
+    isGiven(path) {
+      return path.startsWith(WORKING) && given.has(path.slice(WORKING.length));
+    },
     maySave(path) {
       return covers(known.write, path);
     },

@@ -13,7 +13,7 @@ use super::shared_state::SharedState;
 
 /// JavaScript source files that build the global scope of programs, each with its name in stack traces. A file comes
 /// after those that it depends on.
-const PARTS: [(&str, &str); 20] = [
+const PARTS: [(&str, &str); 22] = [
     ("lockhouse:decoded", include_str!("decoded.js")),
     ("lockhouse:values", include_str!("values.js")),
     ("lockhouse:results", include_str!("results.js")),
@@ -25,11 +25,13 @@ const PARTS: [(&str, &str); 20] = [
     ("lockhouse:buffer", include_str!("buffer.js")),
     ("lockhouse:files", include_str!("files.js")),
     ("lockhouse:host_files", include_str!("host_files.js")),
+    ("lockhouse:server_files", include_str!("server_files.js")),
     ("lockhouse:file_functions", include_str!("file_functions.js")),
     ("lockhouse:paths", include_str!("paths.js")),
     ("lockhouse:crypto", include_str!("crypto.js")),
     ("lockhouse:url", include_str!("url.js")),
     ("lockhouse:intl", include_str!("intl.js")),
+    ("lockhouse:denied_modules", include_str!("denied_modules.js")),
     ("lockhouse:error_hints", include_str!("error_hints.js")),
     ("lockhouse:undefined_values", include_str!("undefined_values.js")),
     ("lockhouse:console", include_str!("console.js")),
@@ -94,6 +96,14 @@ impl Realm {
             Ok(Persistent::save(&ctx, functions))
         })?;
         Ok(Self { context, functions, shared })
+    }
+
+    /// Makes imports of these modules fail in programs.
+    ///
+    /// # Errors
+    /// There is too little memory.
+    pub(super) fn deny_modules(&self, names: &[String]) -> Result<()> {
+        self.with(|_, functions| functions.get::<_, Function>("denyModules")?.call((names.to_vec(),)))
     }
 
     /// Enters the context, and calls `body` with the object of the engine's JavaScript functions.

@@ -142,5 +142,5 @@
   realm.rememberTool = (server, name, tool) => servers.get(server)?.checked.set(name, tool);
   realm.serverName = (value) => names.get(value);
 
-  Object.assign(realm, { NAMES_MAX, toolList, closest, servers, names, findServer, findTool, isOrdinary, serverObject, unknownToolError });
+  Object.assign(realm, { NAMES_MAX, toolList, closest, servers, names, findServer, findTool, isOrdinary, normalize, serverObject, unknownToolError });
 }

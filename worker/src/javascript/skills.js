@@ -2,6 +2,7 @@
 (native, realm) => {
   const { NAMES_MAX, ask, global, invoke, isOrdinary, names, request, searchLimit, wellFormed } = realm;
 
+  const { isArray } = Array;
   const DEPTH_MAX = 32;
   const loaded = new Map();
   const loading = [];
@@ -44,10 +45,32 @@
     if (unknown !== undefined) throw new Error(`${name} uses ${unknown}, which this program does not define`);
     return code;
   };
-  // save({ name, description, tags, code | fn, tests }), save(fn, description, tags) or save("name of a function",
-  // description, tags).
-  const save = async (first, description, tags) => {
-    const given = typeof first === "object" && first !== null ? { ...first } : { fn: first, description, tags };
+  // The source of a skill: a module, or a program with `return` at its top, which becomes the function of the skill's name.
+  const moduleOf = (name, code) => {
+    try {
+      native.checkSkill(wellFormed(code));
+      return code;
+    } catch (error) {
+      const wrapped = `export async function ${name.replace(/[^A-Za-z0-9_]/g, "_")}() {\n${code}\n}\n`;
+      try {
+        native.checkSkill(wellFormed(wrapped));
+      } catch {
+        throw error;
+      }
+      return wrapped;
+    }
+  };
+  const sourceForm = (name, description, code, tags) => {
+    if (typeof name !== "string" || typeof code !== "string" || !isArray(tags)) {
+      throw new TypeError("save with four arguments takes name, description and code as text, and an array of tags");
+    }
+    return { name, description, code: moduleOf(name, code), tags };
+  };
+  // save({ name, description, tags, code | fn, tests }), save(fn, description, tags), save("name of a function", description, tags) or
+  // save(name, description, code, tags).
+  const save = async (first, description, third, tags) => {
+    const isObject = typeof first === "object" && first !== null;
+    const given = isObject ? { ...first } : tags === undefined ? { fn: first, description, tags: third } : sourceForm(first, description, third, tags);
     const { fn, tests, code } = given;
     const functionName = typeof fn === "function" ? fn.name : (fn ?? given.name);
     const source = code ?? extractSource(functionName);

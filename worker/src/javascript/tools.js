@@ -1,6 +1,6 @@
 // The module `mcp_tools`, and module lookup for `import` and `require`.
 (native, realm) => {
-  const { NAMES_MAX, ToolError, closest, findTool, global, invoke, isDecoded, isOrdinary, names, offers, request, searchLimit, serverObject, findServer, toolList, servers, unknownToolError } = realm;
+  const { NAMES_MAX, ToolError, closest, findTool, normalize, global, invoke, isDecoded, isOrdinary, names, offers, request, searchLimit, serverObject, findServer, toolList, servers, unknownToolError } = realm;
 
   // The server whose object a value is.
   const serverOf = (value) => [...servers.values()].find(({ proxy }) => proxy === value);
@@ -186,7 +186,7 @@
         return []; // An unavailable server must not hide the tools of others.
       }
     });
-  const similar = { tools: namespace("tools"), codemode: namespace("codemode") };
+  const similar = { tools: namespace("tools"), codemode: namespace("codemode"), servers: namespace("servers") };
   realm.offerFlatNames = (list) => {
     for (const name of list) {
       const call = name in globalThis ? undefined : flatFunction(name, ["__"]);
@@ -224,13 +224,33 @@
   const alternativeFor = (name) => alternatives.get(name.replace(/^node:/, "").split("/")[0]) ?? "use a tool of an MCP server instead";
   // Import paths of similar products: "./servers/github", "../servers/github/index.ts", "tools/github" and "github".
   const serverOfPath = (path) => {
-    const inner = /^(?:\.{1,2}\/)*(?:servers|mcp|tools)\/([^/]+?)(?:\/index)?(?:\.[jt]s)?$/.exec(path);
+    const inner = /^(?:\.{0,2}\/)*(?:servers|mcp|tools)\/([^/]+?)(?:\/index)?(?:\.[jt]s)?$/.exec(path);
     return findServer(inner ? inner[1] : path);
+  };
+  const isServersPath = (path) => /^(?:\.{1,2}\/)+servers(?:\/index)?(?:\.[jt]s)?\/?$|^\/?servers(?:\/index)?(?:\.[jt]s)?$/.test(path);
+  // The module of one tool, as "./servers/github/createIssue" or "mcp_tools/github/create_issue": the function, which is also its default and its named export.
+  const toolOfPath = (path) => {
+    const inner = /^(?:(?:\.{0,2}\/)*(?:servers|mcp|tools)|mcp_tools)\/([^/]+)\/([^/]+?)(?:\.[jt]s)?$/.exec(path);
+    const server = inner && findServer(inner[1]);
+    if (!server || inner[2] === "index") return undefined;
+    const call = server.proxy[inner[2]];
+    const isOwnName = (key) => typeof key === "string" && (key === "default" || normalize(key) === normalize(inner[2]));
+    return new Proxy(call, {
+      get(target, key) {
+        if (isOwnName(key)) return call;
+        if (isOrdinary(key) || key in target) return Reflect.get(target, key);
+        throw new Error(`${path} has no ${String(key)}: it exports the tool ${call.name}`);
+      },
+      has: (target, key) => isOwnName(key) || key in target,
+    });
   };
 
   // Module lookup for `import` and `require`.
   realm.module = (name) => {
     if (name === "mcp_tools") return mcp;
+    const tool = toolOfPath(name);
+    if (tool) return tool;
+    if (isServersPath(name)) return similar.servers;
     if (name.startsWith("mcp_tools/")) {
       const server = findServer(name.slice("mcp_tools/".length));
       if (server) return server.proxy;
@@ -238,6 +258,8 @@
     }
     const server = serverOfPath(name);
     if (server) return server.proxy;
+    const [, unknown] = /^(?:\.{0,2}\/)*servers\/([^/]+?)(?:\/.*|\.[jt]s)?$/.exec(name) ?? [];
+    if (unknown) throw unknownServerError(unknown);
     throw new Error(
       `No module named '${name}': not available in the Lockhouse sandbox: there are no packages, network and ` +
         `processes; ${alternativeFor(name)}`,

@@ -22,12 +22,12 @@ pub(super) async fn run(
     cancellation: CancellationToken,
 ) -> Option<Response> {
     let owner = client.principal.owner();
-    let RunCode { language, code, timeout, servers, session, for_program } = program;
+    let RunCode { language, code, timeout, servers, session, for_program, claims } = program;
     let session = match session.map(|name| SessionName::new(&name)).transpose() {
         Ok(name) => name.map(|name| SessionKey { owner, name }),
         Err(invalid) => return Some(Response::Invalid(invalid.to_string())),
     };
-    let request = CodeRequest { timeout, servers, session, ..CodeRequest::new(language, code) };
+    let request = CodeRequest { timeout, servers, session, claims, ..CodeRequest::new(language, code) };
     let (channel, follower) = client.open_channel();
     let (engine, stop) = (supervisor.clone(), cancellation.clone());
     // On the heap: a task copies its future several times, and this one has kilobytes.

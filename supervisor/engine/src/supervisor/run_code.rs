@@ -7,6 +7,7 @@ use std::time::Duration;
 use lockhouse_audit::{ExecutionEnd, Program, RefusedRun};
 use lockhouse_base::language::Language;
 use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_base::request_claims::RequestClaims;
 use lockhouse_base::telemetry::{self, Stage, traces};
 use lockhouse_gate::{Gate, GivenFile, Requester, RunFiles, Scope, ScopeError};
 use lockhouse_policies::ClientName;
@@ -45,6 +46,8 @@ pub struct CodeRequest {
     pub output: Option<OutputFollower>,
     /// The files of this machine that the user gives to the run.
     pub given_files: Vec<GivenFile>,
+    /// The ids that the AI client gave the request, for the records.
+    pub claims: RequestClaims,
 }
 
 impl CodeRequest {
@@ -59,6 +62,7 @@ impl CodeRequest {
             check_only: false,
             output: None,
             given_files: Vec::new(),
+            claims: RequestClaims::default(),
         }
     }
 }
@@ -84,13 +88,23 @@ impl Supervisor {
         };
         let _in_flight = self.lifecycle.begin_run();
         let language = request.language.as_str();
-        let span = tracing::info_span!("execution", id = %execution, client = tracing::field::Empty);
+        let span = tracing::info_span!(
+            "execution",
+            id = %execution,
+            client = tracing::field::Empty,
+            correlation_id = tracing::field::Empty,
+            request_id = tracing::field::Empty,
+            traceparent = tracing::field::Empty,
+        );
+        for (name, claim) in request.claims.named() {
+            span.record(name, claim);
+        }
         if let Some(client) = channel.as_ref().and_then(|channel| channel.client.as_ref()) {
             span.record("client", client.as_str());
         }
         let client = channel.as_ref().and_then(|channel| channel.client.clone());
         let language_and_session = (request.language, request.session.as_ref());
-        let record_fields = (client.clone(), request.language);
+        let record_fields = (client.clone(), request.language, request.claims.clone());
         let default_cause = if channel.is_some() { Cancellation::Client } else { Cancellation::Interrupt };
         let (questions, stop) = (OpenQuestions::default(), StopHandle::new(cancelled, default_cause));
         let active_run = self.active_runs.register(
@@ -106,7 +120,7 @@ impl Supervisor {
                 .await;
             tracing::debug!(status = answer.status.as_str(), "a run ended");
             if answer.refusal.is_some() {
-                self.record_refusal(&answer, record_fields.0.as_ref(), record_fields.1);
+                self.record_refusal(&answer, &record_fields);
             }
             answer
         };
@@ -152,15 +166,20 @@ impl Supervisor {
         answer
     }
 
-    fn record_refusal(&self, answer: &Answer, client: Option<&ClientName>, language: Language) {
+    fn record_refusal(
+        &self,
+        answer: &Answer,
+        (client, language, claims): &(Option<ClientName>, Language, RequestClaims),
+    ) {
         let error = answer.error.as_ref();
         let outcome = error.map_or("refused", |error| error.kind.as_str());
         let reason = error.map_or("", |error| error.message.as_str());
         let execution = answer.execution;
         log_audit_error(self.gate().audit().refused_run(RefusedRun {
             execution,
-            client,
-            language,
+            client: client.as_ref(),
+            language: *language,
+            claims,
             outcome,
             reason,
         }));
@@ -274,6 +293,7 @@ async fn record_start(gate: &Gate, requester: &Requester, request: &CodeRequest)
         servers: requester.scope.servers(),
         session: request.session.as_ref().map(|key| key.name.as_str()),
         policy: gate.policy_digest(),
+        claims: &request.claims,
     };
     log_audit_error(
         gate.audit().execution(requester.caller.execution, requester.caller.client.as_ref(), program).await,

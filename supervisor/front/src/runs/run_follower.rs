@@ -19,6 +19,7 @@ use super::response_to_answer;
 use super::running_status::running_status;
 use crate::answer::{Answer, ToolResponse};
 use crate::elicitation_queue::ElicitationQueue;
+use crate::http;
 use crate::tool_arguments::{self, run_code_request};
 
 /// Delay before a failed attempt to detach a run from its request is repeated. A detached run continues
@@ -60,6 +61,7 @@ impl McpHandler {
         let program = match run_code_request(arguments) {
             Ok(program) => lockhouse_messages::RunCode {
                 for_program: self.is_from_program(principal, context),
+                claims: http::request_claims(context),
                 ..program
             },
             Err(wrong) => return Answer::invalid_request(&wrong.to_string()).into(),

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use lockhouse_base::principal::{Grant, Principal, Validity};
+use lockhouse_base::request_claims::RequestClaims;
 use rmcp::model::{CompleteRequestParams, ProgressNotificationParam};
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -45,6 +46,7 @@ fn each_message_of_a_front_round_trips() {
         servers: Some(vec!["git".into()]),
         session: Some("work".into()),
         for_program: true,
+        claims: RequestClaims { request_id: Some("r1".into()), ..RequestClaims::default() },
     };
     let completion: CompleteRequestParams = serde_json::from_value(json!({
         "ref": {"type": "ref/prompt", "name": "greet"},

@@ -39,6 +39,7 @@ impl History {
                 code_kept,
                 code_bytes,
                 policy,
+                claimed: _,
             } => {
                 let (client, started) = (client.as_deref().map(text::name), time);
                 let run = RunRecord { started, client, language, servers, policy, ..RunRecord::default() };

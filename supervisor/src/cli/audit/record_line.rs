@@ -1,5 +1,7 @@
 //! Renders an audit record for people: as one line, which is wrapped to the width of the terminal.
 
+use std::collections::BTreeMap;
+
 use lockhouse_audit::{AdministrativeEvent, Arguments, CallIdentity, Event, Record};
 use lockhouse_policies::printable;
 use serde_json::{Map, Value};
@@ -60,20 +62,33 @@ fn event_name(event: &Event) -> &'static str {
     }
 }
 
+fn format_client(client: Option<&str>) -> String {
+    client.map(|client| format!(" from {client}")).unwrap_or_default()
+}
+
+/// Formats the ids that an AI client gave its request, each with its name.
+fn format_claims(claimed: &BTreeMap<String, String>) -> String {
+    claimed.iter().fold(String::new(), |text, (name, claim)| text + "; " + name + " " + claim)
+}
+
 fn columns(event: &Event) -> Option<(&str, String, String)> {
     Some(match event {
-        Event::Execution { execution, client, language, servers, code_bytes, .. } => {
-            let client = client.as_ref().map(|client| format!(" from {client}")).unwrap_or_default();
-            let details = format!("{code_bytes} bytes{client}; servers: {}", servers.join(", "));
+        Event::Execution { execution, client, language, servers, code_bytes, claimed, .. } => {
+            let (client, claimed) = (format_client(client.as_deref()), format_claims(claimed));
+            let details = format!("{code_bytes} bytes{client}; servers: {}{claimed}", servers.join(", "));
             (execution, language.clone(), details)
         }
-        Event::Refusal { execution, client, language, outcome, reason, left_out } => {
-            let client = client.as_ref().map(|client| format!(" from {client}")).unwrap_or_default();
+        Event::Refusal { execution, client, language, outcome, reason, left_out, claimed } => {
+            let client = format_client(client.as_deref());
             let left_out = match left_out {
                 0 => String::new(),
                 count => format!(" ({count} more of this client have no record)"),
             };
-            (execution, language.clone(), format!("{outcome}{client}: {reason}{left_out}"))
+            (
+                execution,
+                language.clone(),
+                format!("{outcome}{client}: {reason}{left_out}{}", format_claims(claimed)),
+            )
         }
         Event::Administration(administration) => {
             ("", administration.subject.clone(), describe_administration(administration))

@@ -79,7 +79,7 @@ fn warn(warning: &str, for_programs: bool) {
 /// Prints one audit record of the run, `since_ms` milliseconds after the run began. Returns false if the stored program
 /// of the record was replaced or removed, or cannot be read.
 fn print_record(directory: &Path, found: &LocatedRecord, since_ms: f64) -> bool {
-    let Event::Execution { execution, client, language, servers, code, code_bytes, policy, .. } =
+    let Event::Execution { execution, client, language, servers, code, code_bytes, policy, claimed, .. } =
         &found.record.event
     else {
         if let Some(row) = format_execution_record(&found.record, since_ms) {
@@ -96,6 +96,12 @@ fn print_record(directory: &Path, found: &LocatedRecord, since_ms: f64) -> bool 
     println!("{}", wrap_line(&format!("servers    {}", printable(&servers.join(", "))), HEAD_INDENT));
     if let Some(policy) = policy {
         println!("{}", wrap_line(&format!("policy     SHA-256 {}", printable(policy)), HEAD_INDENT));
+    }
+    for (name, claim) in claimed {
+        println!(
+            "{}",
+            wrap_line(&format!("claimed    {} {}", printable(name), printable(claim)), HEAD_INDENT)
+        );
     }
     let code = format!("code       {}, {code_bytes} bytes, SHA-256 {}", printable(language), printable(code));
     println!("{}\n", wrap_line(&code, HEAD_INDENT));

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::range::Range;
 use crate::config::engine_sharing::EngineSharing;
+use crate::config::module_name::ModuleName;
 use crate::config::package_spec::PackageSpec;
 
 /// A type that a configuration key can have.
@@ -128,7 +129,7 @@ macro_rules! texts {
         })+
     };
 }
-texts!(PathBuf, PackageSpec, ListenAddress, HostName, PageOrigin, TrustedProxy);
+texts!(PathBuf, ModuleName, PackageSpec, ListenAddress, HostName, PageOrigin, TrustedProxy);
 
 impl ValueType for ConfiguredUser {
     fn schema() -> Value {

@@ -23,6 +23,7 @@ require_space = nodes.require_space
 save_all = streams.save_all
 set_host = host.set_host
 set_host_places = store.set_host_places
+set_servers = store.set_servers
 
 # Classes that keep functions of `os` and `io` as attributes or default values, in some versions of Python.
 _KEEPERS = ((pathlib, "_NormalAccessor"), (glob, "_Globber"), (glob, "_StringGlobber"), (tempfile, "_TemporaryFileCloser"))
@@ -64,8 +65,11 @@ def is_of_host(path):
 
 def names_beside(path):
     """Names in the directory in memory in which a path would be."""
-    parent = store.locate(path).parent
-    return sorted(parent.entries) if parent is not None else []
+    try:
+        parent = store.locate(path).parent
+        return sorted(parent.entries) if parent is not None else []
+    except OSError:  # The server is not available whose tools the directory would show.
+        return []
 
 
 def outputs():

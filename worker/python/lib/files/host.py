@@ -22,6 +22,10 @@ class Host:
     def list(self, path):
         """The entries of a directory: a name, what `stat` returns, and the target of a link or None. None as above."""
 
+    def is_given(self, path):
+        """Whether the path in memory is one of a file that arrived with the program."""
+        return False
+
     def may_save(self, path):
         """Whether a file can be written. Asked when a program opens it."""
         return False

@@ -35,6 +35,7 @@ class Node:
 
     __slots__ = ("inode", "mode", "modified_ns", "accessed_ns", "__weakref__")
     inodes = 1
+    is_listed = False  # Whether it is part of a tree that shows something else, and cannot be changed.
 
     def __init__(self, mode):
         Node.inodes += 1
@@ -50,6 +51,32 @@ class Directory(Node):
     def __init__(self, mode=0o755, fixed=False, **entries):
         super().__init__(stat.S_IFDIR | mode & 0o7777)
         self.entries, self.fixed = entries, fixed
+
+    def find(self, name):
+        """The entry of this name, or None."""
+        return self.entries.get(name)
+
+
+class Listing(Directory):
+    """A directory whose entries are found when a program looks at them, and cannot be changed.
+
+    `listed` returns pairs of a name and its node, and `found` the node of a name, or None. Both may raise OSError.
+    """
+
+    __slots__ = ("_listed", "_found")
+    is_listed = True
+    fixed = False
+
+    def __init__(self, listed, found):
+        Node.__init__(self, stat.S_IFDIR | 0o555)
+        self._listed, self._found = listed, found
+
+    @property
+    def entries(self):
+        return dict(self._listed())
+
+    def find(self, name):
+        return self._found(name)
 
 
 class File(Node):
@@ -114,6 +141,21 @@ class File(Node):
         if not self.linked and not self.opened:
             Usage.bytes -= len(self.data)
             self.data, self.refresh = bytearray(), None
+
+
+class ListedFile(File):
+    """A file of a `Listing`. `text` returns its content when it is first read, and may raise OSError."""
+
+    __slots__ = ("_text",)
+    is_listed = True
+
+    def __init__(self, text):
+        super().__init__(0o444)
+        self._text, self.refresh, self.linked = text, self._fill, True
+
+    def _fill(self):
+        if self._text is not None:
+            self.data, self._text = bytearray(self._text().encode("utf-8", "replace")), None
 
 
 class NullDevice(Node):

@@ -172,6 +172,10 @@ def open_raw(path, flags, mode=0o666):
     """Opens a file with the flags of `os.open`. Returns its raw stream."""
     place = store.locate(path)
     writes = flags & _ACCESS != os.O_RDONLY
+    if flags & os.O_CREAT:
+        place = store.without_servers(place)
+    if writes:
+        store.require_unlisted(place, path)
     if isinstance(place.node, NullDevice):
         return NullFile(path, flags)
     if writes and place.is_host:

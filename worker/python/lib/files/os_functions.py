@@ -44,6 +44,7 @@ def mkdir(path, mode=0o777, *, dir_fd=None):
     made = host.make_folder(place.path) if place.is_host else None
     if made:
         return
+    place = store.without_servers(place)
     if place.node is not None or made is False:
         raise failure(errno.EEXIST, path)
     store.add(place, Directory(mode & 0o755), path)
@@ -52,6 +53,10 @@ def mkdir(path, mode=0o777, *, dir_fd=None):
 def makedirs(name, mode=0o777, exist_ok=False):
     """Makes a directory and those around it."""
     place = store.locate(name)
+    if place.node is None and store.is_below(place.path, [f"{store.HOME}/{store.SERVERS}"]):
+        root = store.without_servers(store.locate(f"{store.HOME}/{store.SERVERS}"))
+        if root.node is None:
+            store.add(root, Directory(mode & 0o755), name)
     if not place.is_host:
         return _original["makedirs"](name, mode, exist_ok)
     try:
@@ -103,12 +108,13 @@ def unlink(path, *, dir_fd=None):
 def rename(src, dst, *, src_dir_fd=None, dst_dir_fd=None):
     """Renames a file or directory, and replaces a file or an empty directory of the new name."""
     require_no_descriptor(src_dir_fd, dst_dir_fd)
-    source, target = store.locate(src), store.locate(dst)
+    source, target = store.locate(src), store.without_servers(store.locate(dst))
     for place, given in (source, src), (target, dst):
         if place.is_host:
             raise store.refusal(given, writes=True)
         if place.node is None and place.parent is None:
             raise failure(place.problem, src, dst)
+        store.require_unlisted(place, given)
     node, before = source.node, target.node
     if node is None:
         raise failure(source.problem, src, dst)
@@ -169,6 +175,7 @@ def truncate(path, length):
         raw = streams.stream_of(path)
         return _original["truncate"](path, length) if raw is None else raw.truncate(length) and None
     node = existing(path)
+    store.require_unlisted(store.locate(path), path)
     if isinstance(node, Directory):
         raise failure(errno.EISDIR, path)
     if length < 0 or isinstance(node, NullDevice):
@@ -200,6 +207,7 @@ def chmod(path, mode, *, dir_fd=None, follow_symlinks=True):
     if _is_kept_by_host(path):
         return
     node = existing(path)
+    store.require_unlisted(store.locate(path), path)
     node.mode = modes.S_IFMT(node.mode) | mode & 0o7777
 
 
@@ -213,6 +221,7 @@ def utime(path, times=None, *, ns=None, dir_fd=None, follow_symlinks=True):
     if _is_kept_by_host(path):
         return
     node = existing(path)
+    store.require_unlisted(store.locate(path), path)
     if times is not None:
         ns = [int(seconds * 1_000_000_000) for seconds in times]
     node.accessed_ns, node.modified_ns = ns or (now(),) * 2

@@ -7,7 +7,7 @@ import stat as modes
 import lockhouse_files_host as host
 import lockhouse_files_open as streams
 import lockhouse_files_store as store
-from lockhouse_files_nodes import Directory, File
+from lockhouse_files_nodes import Directory, File, ListedFile
 from lockhouse_files_store import failure
 from lockhouse_streams import PREFIX
 
@@ -144,10 +144,16 @@ class DirEntry:
         return f"<DirEntry {self.name!r}>"
 
     def is_dir(self, *, follow_symlinks=True):
-        return modes.S_ISDIR(self.stat(follow_symlinks=follow_symlinks).st_mode)
+        return modes.S_ISDIR(self._mode(follow_symlinks))
 
     def is_file(self, *, follow_symlinks=True):
-        return modes.S_ISREG(self.stat(follow_symlinks=follow_symlinks).st_mode)
+        return modes.S_ISREG(self._mode(follow_symlinks))
+
+    def _mode(self, follow_symlinks):
+        # The size of a file that shows a tool is known only when the tool has been described.
+        if isinstance(self._node, ListedFile):
+            return self._node.mode
+        return self.stat(follow_symlinks=follow_symlinks).st_mode
 
     def is_symlink(self):
         return link_target(self.path) is not None

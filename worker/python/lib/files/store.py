@@ -17,11 +17,14 @@ OUT = "/out"
 TEMPORARY = "/tmp"
 MEMORY = (HOME, OUT, TEMPORARY)
 NULL = "/dev/null"
+SERVERS = "servers"  # The name of the tree of MCP servers in the working directory at the start, and in /.
 ENTRIES_MAX = 10_000
 NAME_BYTES_MAX = 255
 PATH_BYTES_MAX = 4096
 LEVELS_MAX = 64
 HOST_PATH = f"{PREFIX}: files of the host cannot be opened; a program has files in memory: use a relative path instead"
+READ_ONLY = ("the folder servers shows the tools of the MCP servers and cannot be changed; write to another folder, or make one of "
+             "this name first: os.mkdir('servers')")
 HOST_CHANGE = "files of the host can be read, listed and written as a whole, and folders can be made; nothing else is possible with them"
 
 # Bound here, because the program can replace them.
@@ -51,6 +54,7 @@ class State:
     host_places = ()  # Paths of the host in directories that are in memory.
     last_refusal = (None, None)  # The path of the host that was refused last, and the reason.
     home = None  # The home directory of the host, for paths that begin with ~/.
+    servers = None  # Makes the tree of MCP servers.
     fetched = {}  # Files of the host by path, until the end of the run.
     links = {}  # The targets of links of the host in the folders that the program has listed in this run, by path.
     saved = set()  # Paths of the files of the host that the program has written in this run.
@@ -64,6 +68,7 @@ _root = Directory(
     tmp=Directory(0o1777),
     dev=Directory(fixed=True, null=NullDevice()),
 )
+_home = _root.entries["home"].entries["run"]
 
 
 def failure(number, path, second=None):
@@ -148,7 +153,9 @@ def locate(path):
                 trail.pop(), names.pop()
             continue
         names.append(name)
-        node = at.entries.get(name)
+        node = at.find(name)
+        if node is None and name == SERVERS:
+            node = _servers(at)
         if node is None and at.fixed:
             return _locate_normal(whole)
         missing = errno.ENOENT if node is None else 0
@@ -159,6 +166,29 @@ def locate(path):
         node = None if missing else trail[-1]
         return Place("/" + "/".join(names), parent, node, False, missing, path.endswith(("/", "/.")))
     return Place(_normal(whole), None, None, False, missing, path[-1] == "/")
+
+
+def _servers(directory):
+    """The tree of MCP servers, if it is in this directory and no file of the host has its place."""
+    if State.servers is None or directory is not _home and directory is not _root:
+        return None
+    if State.host is not None:
+        path = f"/{SERVERS}" if directory is _root else f"{HOME}/{SERVERS}"
+        if State.host.is_given(path) or directory is _root and State.host.refusal(path, False) is None:
+            return None
+    return State.servers()
+
+
+def without_servers(place):
+    """The place for something new, which may have the name of the tree of MCP servers, and hides it then."""
+    is_hidden = place.node is not None and place.node.is_listed and place.parent is _home
+    return place._replace(node=None, problem=errno.ENOENT) if is_hidden else place
+
+
+def require_unlisted(place, given):
+    """Raises an error if a place is in the tree of MCP servers."""
+    if place.node is not None and place.node.is_listed or place.parent is not None and place.parent.is_listed:
+        raise OSError(errno.EROFS, READ_ONLY, _fspath(given))
 
 
 def is_below(path, roots):
@@ -172,6 +202,11 @@ def set_host_places(roots, home):
     State.host_places = tuple(root for root in roots if is_below(root, MEMORY) and root not in MEMORY)
 
 
+def set_servers(tree):
+    """Sets the function that makes the tree of MCP servers."""
+    State.servers = staticmethod(tree)
+
+
 def _normal(path):
     return "/" + normpath(path).lstrip("/")
 
@@ -183,7 +218,7 @@ def _locate_normal(path):
     for name in normal.split("/")[1:]:
         if not name or not isinstance(node, Directory) or not node.fixed:
             break
-        node = node.entries.get(name)
+        node = node.entries.get(name) or (_servers(node) if name == SERVERS else None)
         if node is None:
             return Place(normal, None, None, True, errno.EPERM, path[-1] == "/")
     return locate(normal)
@@ -200,6 +235,7 @@ def require_changeable(place, given):
     """Raises an error if nothing can be created, removed or replaced at a place."""
     if place.is_host:
         raise refusal(given, writes=True)
+    require_unlisted(place, given)
     if place.parent is None or place.parent.fixed:
         raise failure(place.problem or errno.EBUSY, given)
 
