@@ -10,7 +10,7 @@ use super::AnswerForm;
 /// Maximum number of tools in the line about a running program.
 const TOOLS_IN_FLIGHT_MAX: usize = 10;
 /// Maximum number of tools in the line about calls that may have changed something.
-const CHANGING_TOOLS_MAX: usize = 3;
+const TOOLS_MAX: usize = 3;
 /// The outcomes of calls that did not reach their upstream server.
 const NOT_SENT: [&str; 7] =
     ["not_sent", "denied", "approval_declined", "invalid_arguments", "unknown_tool", "rate_limited", "draft"];
@@ -92,7 +92,7 @@ pub(super) fn changes(answer: &Value) -> Option<String> {
     let mut groups = vec![("", changed), ("failed: ", failed), ("outcome unknown: ", unknown)];
     groups.retain(|(_, counts)| !counts.0.is_empty());
     // At least one name of each group.
-    let (mut room, mut later) = (CHANGING_TOOLS_MAX, groups.len());
+    let (mut room, mut later) = (TOOLS_MAX, groups.len());
     let groups = groups.into_iter().map(|(label, counts)| {
         later -= 1;
         let shown = counts.0.len().min(room - later);
@@ -111,7 +111,10 @@ pub(super) fn content_aside(answer: &Value) -> Option<String> {
     calls.iter().filter(|call| call["content_aside"] == true).for_each(|call| tools.add(call));
     let of_failures = calls.iter().all(|call| call["content_aside"] != true || call["outcome"] != "ok");
     let taken = if of_failures { "error" } else { "value" };
-    tools.list().map(|tools| format!("Results with further content: {tools} (in code: full_result({taken}))"))
+    let shown = tools.0.len().min(TOOLS_MAX);
+    (shown > 0).then(|| {
+        format!("Results with further content: {} (in code: full_result({taken}))", tools.list(shown))
+    })
 }
 
 /// Returns the line that names the files of a run, because some AI clients drop links. Returns `None` if there are none.
