@@ -155,7 +155,7 @@ impl Scope {
         let shown =
             if names.is_empty() { "none".to_owned() } else { names[..names.len().min(NAMED_MAX)].join(", ") };
         let server: String = server.chars().take(NAME_CHARS_MAX).collect();
-        failure(
+        Failure::new(
             FailureCode::UnknownTool,
             format!("there is no MCP server '{server}'; {near}servers: {shown}"),
         )

@@ -95,7 +95,9 @@ async fn stubs_have_the_types_of_earlier_results() {
     let before = lockhouse.path("before");
     let written = lockhouse.run(&["stubs", "--out", &before.to_string_lossy()]);
     assert_eq!(written.status, Some(0), "{}", written.stderr);
-    session.run_code("python", "from mcp_tools.borders import give\nfor _ in range(3): give(name='row')").await;
+    session
+        .run_code("python", "from mcp_tools.borders import give\nfor _ in range(3): give(name='row')")
+        .await;
     session.close().await;
     let after = lockhouse.path("after");
     let written = lockhouse.run(&["stubs", "--out", &after.to_string_lossy()]);

@@ -9,7 +9,7 @@ use super::AnswerForm;
 
 /// Maximum number of tools in the line about a running program.
 const TOOLS_IN_FLIGHT_MAX: usize = 10;
-/// Maximum number of tools in the line about calls that may have changed something.
+/// Maximum number of tools in the line about calls that may have changed something, and in that about further content.
 const TOOLS_MAX: usize = 3;
 /// The outcomes of calls that did not reach their upstream server.
 const NOT_SENT: [&str; 7] =
