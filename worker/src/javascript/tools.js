@@ -250,7 +250,7 @@
     if (name === "mcp_tools") return mcp;
     const tool = toolOfPath(name);
     if (tool) return tool;
-    if (isServersPath(name)) return similar.servers;
+    if (isServersPath(name) && !findServer(name)) return similar.servers;
     if (name.startsWith("mcp_tools/")) {
       const server = findServer(name.slice("mcp_tools/".length));
       if (server) return server.proxy;
