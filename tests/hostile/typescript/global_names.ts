@@ -12,7 +12,7 @@ const expected = new Set(
     'clearInterval clearImmediate queueMicrotask performance crypto TextEncoder TextDecoder btoa atob structuredClone ' +
     'Intl URL URLSearchParams Buffer DOMException ToolError callTool describe searchTools listServers call_tool search_tools list_servers ' +
     'callMCPTool call_mcp_tool discoverMCPTools discover_mcp_tools getToolSchema get_tool_schema ' +
-    'loadResult load_result rawText raw_text tools servers codemode ALL_TOOLS listResources readResource listPrompts getPrompt list_resources read_resource list_prompts get_prompt mcp mcp_tools skills files fixture').split(' '),
+    'loadResult load_result fullResult full_result rawText raw_text tools servers codemode ALL_TOOLS listResources readResource listPrompts getPrompt list_resources read_resource list_prompts get_prompt mcp mcp_tools skills files fixture').split(' '),
 );
 const names = Reflect.ownKeys(globalThis);
 if (!names.includes('Array') || !names.includes('callTool')) throw new Error('the control found nothing');

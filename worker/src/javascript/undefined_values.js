@@ -13,7 +13,8 @@
   // value counts as one with content.
   realm.undefinedPart = (value) => {
     if (value === undefined) return "undefined";
-    let [parts, visits] = [0, VISITS_MAX];
+    let parts = 0;
+    let visits = VISITS_MAX;
     const isUndefined = (part, level) => {
       visits -= 1;
       if (part === undefined) return true;
