@@ -52,7 +52,15 @@ impl Gate {
             | Request::CreateFile { .. }
             | Request::WritePiece { .. }
             | Request::FinishFile { .. }) => self.serve_file(requester, call, request).await,
-            _ => self.list_servers(requester),
+            Request::ListServers => self.list_servers(requester),
+            // These go to a server, so each has a `tool_request`.
+            Request::Call { .. }
+            | Request::ListResources { .. }
+            | Request::ReadResource { .. }
+            | Request::ListPrompts { .. }
+            | Request::GetPrompt { .. } => {
+                Err(Failure::new(FailureCode::UnknownTool, "the request names no server".to_owned()))
+            }
         };
         (self.limit_reply(reply), None)
     }

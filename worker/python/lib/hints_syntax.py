@@ -1,5 +1,6 @@
 """Hints for programs with syntax errors."""
 
+import ast
 import html
 import keyword
 import re
@@ -61,8 +62,18 @@ def _hint_for_quotes(line):
     quote, other = found[1], "'" if found[1] == '"' else '"'
     # The key of a subscript is the usual case.
     corrected = re.sub(rf"\[{quote}([^{quote}\]]*){quote}\]", rf"[{other}\1{other}]", line.strip())
-    example = corrected if corrected != line.strip() and len(corrected) <= 120 else "assign the expression in {} to a variable first"
+    is_example = corrected != line.strip() and len(corrected) <= 120 and _is_valid(corrected)
+    example = corrected if is_example else "assign the expression in {} to a variable first"
     return f"before Python 3.12, the quotes of an f-string cannot occur within its {{}}: {example}"
+
+
+def _is_valid(line):
+    """Whether a line is valid Python, at least as the beginning of a block."""
+    try:
+        ast.parse(f"{line} pass" if line.endswith(":") else line)
+        return True
+    except (SyntaxError, ValueError):
+        return False
 
 
 def _hint_for_return(line):

@@ -71,7 +71,7 @@ def _hint_for_blob(message, location):
         for argument in node.args:
             if type(expressions.value_of(argument, location.frame)) is Blob:
                 name = expressions.source_of(argument)
-                return f"{name} is a Blob: its bytes are {name}.data"
+                return f"{name} is a Blob: its bytes are {name}.data, decoded already"
     return None
 
 
