@@ -12,11 +12,11 @@
 
 mod caller;
 mod direct;
-mod elicitation_validation;
 mod endpoints;
 mod engine_client;
 pub mod frames;
 mod message;
+mod question;
 mod remote_engine;
 mod run;
 mod user_answers;
@@ -26,13 +26,13 @@ pub use direct::{
     BUILT_IN_TOOL_NAMES, CallOutcome, DirectAction, DirectCall, DirectTarget, ForwardedNotification,
     ListChanges, ListKind,
 };
-pub use elicitation_validation::{InvalidQuestion, QUESTION_BYTES_MAX, Question, QuestionKind};
 pub use endpoints::{EngineEndpoint, FrontEndpoint};
 pub use engine_client::{EngineClient, Exchange, ExchangeStep};
 pub use message::{
     BuiltinTool, BuiltinTools, Event, ExchangeId, FrontSettings, Input, Repetition, Request, Response,
     RunReference, SearchRequest, ToEngine, ToFront, VERSION,
 };
+pub use question::{Question, QuestionKind};
 pub use remote_engine::{Connect, EngineSocket, EngineSource, RemoteEngineSettings};
 pub use run::{FinishedRun, Media, Progress, RESULT_URI_PREFIX, ResultFile, RunCode, RunState, RunView};
 pub use user_answers::{Answer, AskError, InputSupport, OpenQuestion, QUESTIONS_MAX, UserWait};

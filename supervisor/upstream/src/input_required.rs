@@ -11,8 +11,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::call_types::{CallError, InputResponses};
-use super::elicitation_conversion;
 use super::in_flight_calls::Caller;
+use super::{elicitation_conversion, elicitation_validation};
 use crate::ai_client::{Answer, Question};
 
 /// Maximum number of times that Lockhouse sends one call to a server that answers with `input_required`. If the last
@@ -116,8 +116,8 @@ impl Request<'_> {
     fn question(&self, server: &ServerName) -> Result<Question, CallError> {
         let parameters = self.params.map_or("", RawValue::get);
         let question = match self.method.as_str() {
-            "elicitation/create" => Question::from_elicitation(server, parameters),
-            "sampling/createMessage" => Question::from_sampling(parameters),
+            "elicitation/create" => elicitation_validation::elicitation(server, parameters),
+            "sampling/createMessage" => elicitation_validation::sampling(parameters),
             _ => return Err(not_a_question()),
         };
         question.map_err(|unfit| {

@@ -25,6 +25,7 @@ mod connection_task;
 mod definition;
 mod direct_request;
 mod elicitation_conversion;
+mod elicitation_validation;
 mod http;
 mod http_error;
 mod http_proxy;

@@ -16,10 +16,10 @@ use tokio::sync::{Notify, watch};
 
 use super::change_notices::{ChangeNotice, ServerChangeNotices};
 use super::connection_status::ConnectionStatus;
-use super::elicitation_conversion;
 use super::in_flight_calls::{Caller, InFlightCalls, RequestOrigin};
 use super::inbound_message::REFUSED_METHOD;
-use crate::ai_client::{AiClient, Answer, AskError, Question, QuestionKind};
+use super::{elicitation_conversion, elicitation_validation};
+use crate::ai_client::{AiClient, Answer, AskError, QuestionKind};
 
 /// Maximum number of characters of a server's progress message that AI clients receive.
 const PROGRESS_CHARS_MAX: usize = 200;
@@ -104,7 +104,7 @@ impl ClientHandler for McpClientHandler {
             return Ok(self.decline("no call is in flight that it could be for, or several are"));
         };
         let parameters = serde_json::to_string(&request).unwrap_or_default();
-        let question = match Question::from_elicitation(&self.name, &parameters) {
+        let question = match elicitation_validation::elicitation(&self.name, &parameters) {
             Ok(question) => question,
             Err(unfit) => return Ok(self.decline(&unfit.to_string())),
         };
@@ -152,7 +152,8 @@ impl ClientHandler for McpClientHandler {
             return Err(refused("the AI client of this call offers no sampling"));
         };
         let parameters = serde_json::to_string(&request).unwrap_or_default();
-        let question = Question::from_sampling(&parameters).map_err(|unfit| refused(&unfit.to_string()))?;
+        let question =
+            elicitation_validation::sampling(&parameters).map_err(|unfit| refused(&unfit.to_string()))?;
         match ai_client.ask(&self.name, question).await {
             Ok(Answer::Accept(Some(message))) => {
                 serde_json::from_value(message).map_err(|_| refused("the AI client's answer is no message"))

@@ -3,13 +3,13 @@
 //! asks. A sampling request is not changed.
 
 use lockhouse_base::json::{self, JsonFault};
+use lockhouse_messages::Question;
 use lockhouse_policies::printable;
 use lockhouse_protocol::ServerName;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// Maximum length, in bytes, of the JSON text of an elicitation request's parameters.
-pub const QUESTION_BYTES_MAX: usize = 32 * 1024;
+pub(super) const QUESTION_BYTES_MAX: usize = 32 * 1024;
 /// Maximum length, in bytes, of the JSON text of a sampling request's parameters.
 const SAMPLING_BYTES_MAX: usize = 256 * 1024;
 const MESSAGE_CHARS_MAX: usize = 2_000;
@@ -18,31 +18,9 @@ const VALUES_MAX: usize = 10_000;
 const FIELDS_MAX: usize = 40;
 const URL_BYTES_MAX: usize = 2_048;
 
-/// The kind of a question that an AI client gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QuestionKind {
-    Form,
-    Url,
-    /// A sampling request, which is for the AI client's model and not for its user.
-    Sampling,
-}
-
-/// A question that an AI client gets: a validated elicitation or sampling request of an upstream server, or an
-/// approval prompt of Lockhouse as a form.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Question {
-    /// A form to fill in, whose fields are not nested.
-    Form { message: String, schema: Value },
-    /// A web page that the user is asked to open.
-    Url { message: String, url: String, id: String },
-    /// A sampling request: the parameters of `sampling/createMessage`, unchanged. The AI client decides which of the
-    /// parameters it shows. Lockhouse does not present them as its own text.
-    Sampling(Value),
-}
-
 /// Why a question of an upstream server is not shown to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidQuestion {
+pub(super) enum InvalidQuestion {
     /// The question is larger than this number of bytes, or has too many values.
     #[error("it is larger than {0} bytes, or has more than {VALUES_MAX} values")]
     TooLarge(usize),
@@ -69,52 +47,28 @@ fn object(parameters: &str, bytes_max: usize) -> Result<Map<String, Value>, Inva
     }
 }
 
-impl Question {
-    /// Validates the parameters of an `elicitation/create` request of the upstream server `server`, of any MCP
-    /// version.
-    pub fn from_elicitation(server: &ServerName, parameters: &str) -> Result<Self, InvalidQuestion> {
-        let parameters = object(parameters, QUESTION_BYTES_MAX)?;
-        let text = |name: &str| parameters.get(name).and_then(Value::as_str);
-        let message = one_line(text("message").ok_or(InvalidQuestion::Malformed)?);
-        if text("mode") == Some("url") {
-            let url = url(text("url").ok_or(InvalidQuestion::Malformed)?).ok_or(InvalidQuestion::Url)?;
-            let host = url.host_str().unwrap_or_default();
-            let message = format!("Server {server} asks you to open a page of {host}: {message}");
-            let id = printable(text("elicitationId").unwrap_or_default());
-            return Ok(Self::Url { message, url: url.into(), id });
-        }
-        let mut schema = parameters.get("requestedSchema").cloned().ok_or(InvalidQuestion::Malformed)?;
-        check_form(&schema)?;
-        sanitize_texts(&mut schema)?;
-        Ok(Self::Form { message: format!("Server {server} asks: {message}"), schema })
+/// Validates the parameters of an `elicitation/create` request of the upstream server `server`, of any MCP
+/// version.
+pub(super) fn elicitation(server: &ServerName, parameters: &str) -> Result<Question, InvalidQuestion> {
+    let parameters = object(parameters, QUESTION_BYTES_MAX)?;
+    let text = |name: &str| parameters.get(name).and_then(Value::as_str);
+    let message = one_line(text("message").ok_or(InvalidQuestion::Malformed)?);
+    if text("mode") == Some("url") {
+        let url = url(text("url").ok_or(InvalidQuestion::Malformed)?).ok_or(InvalidQuestion::Url)?;
+        let host = url.host_str().unwrap_or_default();
+        let message = format!("Server {server} asks you to open a page of {host}: {message}");
+        let id = printable(text("elicitationId").unwrap_or_default());
+        return Ok(Question::Url { message, url: url.into(), id });
     }
+    let mut schema = parameters.get("requestedSchema").cloned().ok_or(InvalidQuestion::Malformed)?;
+    check_form(&schema)?;
+    sanitize_texts(&mut schema)?;
+    Ok(Question::Form { message: format!("Server {server} asks: {message}"), schema })
+}
 
-    /// Validates the parameters of a server's `sampling/createMessage` request.
-    pub fn from_sampling(parameters: &str) -> Result<Self, InvalidQuestion> {
-        Ok(Self::Sampling(Value::Object(object(parameters, SAMPLING_BYTES_MAX)?)))
-    }
-
-    /// Returns the parameters of an `elicitation/create` request to the AI client that shows the question. Returns
-    /// `None` for a sampling request.
-    pub fn to_elicitation_parameters(&self) -> Option<Value> {
-        match self {
-            Self::Form { message, schema } => {
-                Some(json!({"mode": "form", "message": message, "requestedSchema": schema}))
-            }
-            Self::Url { message, url, id } => {
-                Some(json!({"mode": "url", "message": message, "url": url, "elicitationId": id}))
-            }
-            Self::Sampling(_) => None,
-        }
-    }
-
-    pub fn kind(&self) -> QuestionKind {
-        match self {
-            Self::Form { .. } => QuestionKind::Form,
-            Self::Url { .. } => QuestionKind::Url,
-            Self::Sampling(_) => QuestionKind::Sampling,
-        }
-    }
+/// Validates the parameters of a server's `sampling/createMessage` request.
+pub(super) fn sampling(parameters: &str) -> Result<Question, InvalidQuestion> {
+    Ok(Question::Sampling(Value::Object(object(parameters, SAMPLING_BYTES_MAX)?)))
 }
 
 fn url(text: &str) -> Option<url::Url> {
@@ -189,7 +143,7 @@ mod tests {
     use super::*;
 
     fn read(parameters: &Value) -> Result<Question, InvalidQuestion> {
-        Question::from_elicitation(&ServerName::new("github").expect("a name"), &parameters.to_string())
+        elicitation(&ServerName::new("github").expect("a name"), &parameters.to_string())
     }
 
     fn form(properties: Value) -> Value {
@@ -264,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_sampling_request_has_a_limit_of_its_own() {
-        let ask = |length: usize| Question::from_sampling(&json!({"a": "x".repeat(length)}).to_string());
+        let ask = |length: usize| sampling(&json!({"a": "x".repeat(length)}).to_string());
         assert!(ask(QUESTION_BYTES_MAX).is_ok());
         let error = ask(SAMPLING_BYTES_MAX).expect_err("too large").to_string();
         assert_eq!(error, "it is larger than 262144 bytes, or has more than 10000 values");
