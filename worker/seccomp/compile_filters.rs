@@ -1,4 +1,4 @@
-//! Compiles the seccomp filters of each architecture from the JSON data in `seccomp/`.
+//! Compiles the seccomp filters of each architecture from the JSON data in `seccomp/`. A part of the build script.
 //!
 //! `common.json` holds what a worker may do, with a reason for every rule. `ARCHITECTURE.json` adds the system calls
 //! that exist on one architecture only. `zygote.json` adds what the zygote needs, and what a worker needs until it has
@@ -13,7 +13,6 @@
 //!
 //! Each program finds the range of a system call by binary search for its number. seccompiler generates the
 //! instructions that check the arguments of one call.
-#![allow(clippy::print_stdout, reason = "cargo reads what a build script prints")]
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -43,9 +42,9 @@ const ARCHITECTURE: u32 = 4;
 /// this high.
 const X32_CALLS: u32 = 0x4000_0000;
 
-fn main() -> Fallible<()> {
+/// Compiles the filters into the directory `out`.
+pub(crate) fn compile(out: &Path) -> Fallible<()> {
     println!("cargo::rerun-if-changed=seccomp");
-    let out = std::env::var("OUT_DIR")?;
     for (architecture, audit) in ARCHITECTURES {
         let target = TargetArch::try_from(architecture)?;
         let (filters, zygote) = (merge(architecture)?, zygote_rules(architecture)?);
@@ -55,7 +54,7 @@ fn main() -> Fallible<()> {
         ];
         for (name, program) in programs {
             let bytes: Vec<u8> = program.iter().flat_map(instruction_bytes).collect();
-            std::fs::write(Path::new(&out).join(format!("{architecture}.{name}.bpf")), bytes)?;
+            std::fs::write(out.join(format!("{architecture}.{name}.bpf")), bytes)?;
         }
     }
     Ok(())

@@ -61,7 +61,17 @@ impl Client {
         )
     }
 
+    /// Receives the next answer. Notifications, such as that of a changed list of tools, are skipped.
     fn receive(&mut self) -> Fallible<String> {
+        loop {
+            let line = self.receive_line()?;
+            if !line.contains("\"method\":\"notifications/") {
+                return Ok(line);
+            }
+        }
+    }
+
+    fn receive_line(&mut self) -> Fallible<String> {
         let mut line = Vec::new();
         while line.last() != Some(&b'\n') {
             if self.from.buffer().is_empty() {

@@ -5,37 +5,43 @@ use std::ffi::CStr;
 use std::rc::Rc;
 
 use lockhouse_worker::signals;
-use rquickjs::{Context, Ctx, Function, Object, Persistent, Result, Runtime, Value};
+use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Result, Runtime, Value};
 
-use super::evaluate::evaluate;
 use super::native_functions;
 use super::shared_state::SharedState;
 
-/// JavaScript source files that build the global scope of programs, each with its name in stack traces. A file comes
-/// after those that it depends on.
-const PARTS: [(&str, &str); 22] = [
-    ("lockhouse:decoded", include_str!("decoded.js")),
-    ("lockhouse:values", include_str!("values.js")),
-    ("lockhouse:results", include_str!("results.js")),
-    ("lockhouse:requests", include_str!("requests.js")),
-    ("lockhouse:servers", include_str!("servers.js")),
-    ("lockhouse:tools", include_str!("tools.js")),
-    ("lockhouse:skills", include_str!("skills.js")),
-    ("lockhouse:standard_modules", include_str!("standard_modules.js")),
-    ("lockhouse:buffer", include_str!("buffer.js")),
-    ("lockhouse:files", include_str!("files.js")),
-    ("lockhouse:host_files", include_str!("host_files.js")),
-    ("lockhouse:server_files", include_str!("server_files.js")),
-    ("lockhouse:file_functions", include_str!("file_functions.js")),
-    ("lockhouse:paths", include_str!("paths.js")),
-    ("lockhouse:crypto", include_str!("crypto.js")),
-    ("lockhouse:url", include_str!("url.js")),
-    ("lockhouse:intl", include_str!("intl.js")),
-    ("lockhouse:denied_modules", include_str!("denied_modules.js")),
-    ("lockhouse:error_hints", include_str!("error_hints.js")),
-    ("lockhouse:undefined_values", include_str!("undefined_values.js")),
-    ("lockhouse:console", include_str!("console.js")),
-    ("lockhouse:web", include_str!("web.js")),
+/// Includes the bytecode of the named source files, which the build script compiles (`compile_parts.rs`).
+macro_rules! bytecode {
+    ($($name:literal),* $(,)?) => {
+        [$(include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bytecode")) as &[u8]),*]
+    };
+}
+
+/// JavaScript source files that build the global scope of programs, as bytecode. A file comes after those that it depends
+/// on.
+const PARTS: [&[u8]; 22] = bytecode![
+    "decoded",
+    "values",
+    "results",
+    "requests",
+    "servers",
+    "tools",
+    "skills",
+    "standard_modules",
+    "buffer",
+    "files",
+    "host_files",
+    "server_files",
+    "file_functions",
+    "paths",
+    "crypto",
+    "url",
+    "intl",
+    "denied_modules",
+    "error_hints",
+    "undefined_values",
+    "console",
+    "web",
 ];
 
 /// Maximum size in bytes of the C stack that QuickJS uses. The rest of the usual 8 MiB is for oxc and native functions.
@@ -89,9 +95,8 @@ impl Realm {
         let functions = context.with(|ctx| -> Result<_> {
             let natives = native_functions::create(&ctx, &shared)?;
             let functions = Object::new(ctx.clone())?;
-            for (name, source) in PARTS {
-                let part: Function = evaluate(&ctx, name, source)?;
-                part.call::<_, ()>((natives.clone(), functions.clone()))?;
+            for bytecode in PARTS {
+                load(&ctx, bytecode)?.call::<_, ()>((natives.clone(), functions.clone()))?;
             }
             Ok(Persistent::save(&ctx, functions))
         })?;
@@ -116,6 +121,16 @@ impl Realm {
     ) -> std::result::Result<R, E> {
         self.context.with(|ctx| body(&ctx, &self.functions.clone().restore(&ctx)?))
     }
+}
+
+/// Loads a source file from its bytecode, and returns its function.
+#[allow(unsafe_code, reason = "QuickJS trusts bytecode")]
+fn load<'js>(ctx: &Ctx<'js>, bytecode: &[u8]) -> Result<Function<'js>> {
+    // SAFETY: the build script has written the bytecode with the same version of QuickJS, and it is part of this binary.
+    let module = unsafe { Module::load(ctx.clone(), bytecode) }?;
+    let (module, evaluated) = module.eval()?;
+    evaluated.finish::<()>()?;
+    module.get("default")
 }
 
 /// Returns the version of QuickJS-NG.
