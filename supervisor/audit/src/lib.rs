@@ -418,6 +418,11 @@ impl Audit {
         self.refusals.lock()
     }
 
+    /// Returns a text in which the secrets of the configuration are replaced, as in the audit log.
+    pub fn without_secrets(&self, text: &str) -> String {
+        self.redaction().without_secrets(text).into_owned()
+    }
+
     fn redaction(&self) -> RwLockReadGuard<'_, Redaction> {
         self.redaction.read()
     }

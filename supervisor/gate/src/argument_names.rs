@@ -4,6 +4,7 @@
 //! module therefore rejects unknown names, unless the tool's schema explicitly permits additional properties. Values
 //! are validated in [`schema`](super::schema).
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
@@ -137,8 +138,9 @@ pub(super) fn normalize(
             values.into_iter().next().and_then(into_object).unwrap_or_default()
         }
         Ok(Value::Array(values)) if values.len() <= count => {
+            let forms = OnceCell::new();
             text_of_arguments::refuse(tool, &values, language, |name| {
-                ParameterForms::new(tool).parameter(name)
+                forms.get_or_init(|| ParameterForms::new(tool)).parameter(name)
             })?;
             let values = tool.parameters.iter().cloned().zip(values).collect();
             return complete(tool, NamedArguments { values, decoded: by_position(tool, decoded) }, language);

@@ -87,10 +87,17 @@ impl SchemaCache {
                 _ => check_in_background(validator.clone(), arguments, slot).await?,
             };
         match fits {
-            Ok(true) => match other_forms::rounded_integer(&validator, &arguments) {
-                None => Ok(into_members(arguments)),
-                Some((place, float)) => Err(invalid_arguments(error_message::rounded(tool, &place, float))),
-            },
+            Ok(true) if other_forms::has_large_float(&arguments) => {
+                let work = move || (other_forms::rounded_integer(&validator, &arguments), arguments);
+                match run_blocking(slot, CHECK_TIMEOUT, work).await {
+                    Some((None, arguments)) => Ok(into_members(arguments)),
+                    Some((Some((place, float)), _)) => {
+                        Err(invalid_arguments(error_message::rounded(tool, &place, float)))
+                    }
+                    None => Err(too_costly(tool)),
+                }
+            }
+            Ok(true) => Ok(into_members(arguments)),
             Ok(false) => {
                 let message = failure_message(&validator, tool, &arguments, language);
                 let work = move || other_forms::with_other_forms(&validator, arguments, decoded);

@@ -189,14 +189,18 @@ impl Gate {
         }
         let catalogue = connection.connected_catalogue().await?;
         let permitted = self.permitted_tools_of(server, &catalogue, requester.client(), &requester.scope);
-        let mut described =
-            json!({"server": server.as_str(), "state": "connected", "tools": permitted.count()});
-        if let Some(about) = connection.about() {
+        let tools = permitted.count();
+        let mut described = json!({"server": server.as_str(), "state": "connected", "tools": tools});
+        if let Some(about) = connection.about().filter(|_| tools > 0) {
             if let Some((name, version)) = about.program {
                 described["program"] = sanitize_message(&format!("{name} {version}")).into();
             }
             if let Some(instructions) = about.instructions {
-                described["instructions"] = sanitize_message(&instructions).into();
+                let shown = sanitize_message(&instructions);
+                if shown.chars().count() < instructions.chars().count() {
+                    described["instructions_cut"] = true.into();
+                }
+                described["instructions"] = shown.into();
             }
             described["note"] = "program and instructions are the server's own words".into();
         }

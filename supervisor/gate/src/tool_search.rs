@@ -16,6 +16,9 @@ use super::Gate;
 use super::failures::sanitize_message;
 use super::scope::Scope;
 
+/// Maximum number of characters of a server name in a query that an answer quotes.
+const NAME_CHARS_MAX: usize = 80;
+
 /// Maximum time that a search waits for the first connection to an upstream server, measured from the start of the
 /// connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -138,7 +141,11 @@ impl Gate {
             let left_out = ServerName::new(only).ok().filter(|server| scope.knows(server));
             let failure = left_out.and_then(|_| scope.out_of_scope_failure());
             let failure = failure.unwrap_or_else(|| scope.unknown_server_failure(only));
-            return Some(format!("{only}: {}", failure.message));
+            return Some(sanitize_message(&format!(
+                "{}: {}",
+                only.chars().take(NAME_CHARS_MAX).collect::<String>(),
+                failure.message
+            )));
         };
         let catalogue = self.code_server(server)?.known_catalogue()?;
         let is_denied = !catalogue.tools.is_empty()

@@ -26,7 +26,7 @@ async fn a_server_is_described_with_its_instructions() {
     let mut table = Table::new("describe(SERVER)");
     let expected = json!({
         "server": "borders", "state": "connected", "tools": 7, "program": "borders 1", "begins": "Call list_pages first. Then",
-        "characters": 4_000, "note": "program and instructions are the server's own words",
+        "characters": 4_000, "instructions_cut": true, "note": "program and instructions are the server's own words",
     });
     let python = |argument: &str| {
         format!(

@@ -97,7 +97,7 @@ impl Supervisor {
             traceparent = tracing::field::Empty,
         );
         for (name, claim) in request.claims.named() {
-            span.record(name, claim);
+            span.record(name, self.gate().audit().without_secrets(claim));
         }
         if let Some(client) = channel.as_ref().and_then(|channel| channel.client.as_ref()) {
             span.record("client", client.as_str());

@@ -1,7 +1,7 @@
 //! Compiles the JSON Schema of a tool into a validator, with limits and without network access.
 
 use jsonschema::{PatternOptions, Validator};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::budgeted_json::BudgetedJson;
 use super::error_message;
@@ -45,7 +45,7 @@ pub(super) fn compile(definition: &str) -> Result<Option<Validator<BudgetedJson>
         Some(schema) => schema,
     };
     if let Value::Object(members) = &mut schema {
-        members.values_mut().for_each(accept_nullable);
+        accept_nullable_inside(members);
     }
     let (references, depth) = reference_count_and_depth(&schema);
     if (references + 1) * depth > REFERENCE_DEPTH_MAX {
@@ -66,6 +66,9 @@ pub(super) fn compile(definition: &str) -> Result<Option<Validator<BudgetedJson>
 
 /// Keywords whose values are data and not schemas.
 const DATA_KEYWORDS: [&str; 4] = ["const", "default", "enum", "examples"];
+/// Keywords whose values are maps from names to schemas.
+const MAP_KEYWORDS: [&str; 5] =
+    ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
 
 /// Makes each schema with OpenAPI's `nullable: true` accept `null`, as the signature of its tool says. JSON Schema
 /// validators ignore this keyword.
@@ -73,18 +76,43 @@ fn accept_nullable(schema: &mut Value) {
     match schema {
         Value::Array(schemas) => schemas.iter_mut().for_each(accept_nullable),
         Value::Object(members) => {
-            for (keyword, part) in members.iter_mut() {
-                if !DATA_KEYWORDS.contains(&keyword.as_str()) {
-                    accept_nullable(part);
-                }
-            }
-            if members.get("nullable") == Some(&Value::Bool(true)) {
-                members.remove("nullable");
-                let inner = std::mem::take(members);
-                members.insert("anyOf".into(), json!([inner, {"type": "null"}]));
+            accept_nullable_inside(members);
+            if members.remove("nullable") == Some(Value::Bool(true)) {
+                accept_null(members);
             }
         }
         _ => {}
+    }
+}
+
+/// Makes each nullable schema inside of a schema accept `null`.
+fn accept_nullable_inside(members: &mut Map<String, Value>) {
+    for (keyword, part) in members.iter_mut() {
+        match part {
+            Value::Object(schemas) if MAP_KEYWORDS.contains(&keyword.as_str()) => {
+                schemas.values_mut().for_each(accept_nullable);
+            }
+            _ if DATA_KEYWORDS.contains(&keyword.as_str()) => {}
+            part => accept_nullable(part),
+        }
+    }
+}
+
+/// Makes a schema accept `null`. A schema with a type stays where it is, so that references into it stay valid.
+fn accept_null(members: &mut Map<String, Value>) {
+    let is_open = ["enum", "const", "anyOf", "oneOf", "allOf", "not", "$ref"]
+        .iter()
+        .all(|name| !members.contains_key(*name));
+    match members.get_mut("type") {
+        Some(Value::String(kind)) if is_open => {
+            let kinds = json!([kind, "null"]);
+            members.insert("type".into(), kinds);
+        }
+        Some(Value::Array(kinds)) if is_open => kinds.push("null".into()),
+        _ => {
+            let inner = std::mem::take(members);
+            members.insert("anyOf".into(), json!([inner, {"type": "null"}]));
+        }
     }
 }
 

@@ -34,11 +34,13 @@ pub(super) fn describe_mismatch(tool: &Tool, language: Language) -> String {
     format!("the arguments do not fit the schema of {}: {}", tool.name, signature(tool, language))
 }
 
-/// Returns the error message for a float beyond 2^53 at the JSON pointer `place`, where the schema requires an integer.
-pub(super) fn rounded(tool: &Tool, place: &str, float: f64) -> String {
-    let place = truncate(place);
+/// Returns the error message for a float beyond 2^53 at the JSON pointer `place`, where the schema requires an integer. The
+/// place is empty, and there is no float, if they are not known.
+pub(super) fn rounded(tool: &Tool, place: &str, float: Option<f64>) -> String {
+    let place = if place.is_empty() { "a value".to_owned() } else { truncate(place) };
+    let float = float.map(|float| format!("{float:e} ")).unwrap_or_default();
     format!(
-        "{}: {place} must be an integer, and {float:e} is a float beyond 2^53, which may have lost digits: pass the exact integer \
+        "{}: {place} must be an integer, and {float}is a float beyond 2^53, which may have lost digits: pass the exact integer \
          (an int in Python, a BigInt such as 9007199254740993n in TypeScript)",
         tool.name
     )

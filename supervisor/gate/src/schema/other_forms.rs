@@ -6,8 +6,8 @@
 //! - Answers show integers beyond ±(2^53 - 1) as text, and some servers use text where others use integers. A text of the
 //!   digits of such an integer is sent as an integer, or an integer as text, if the schema permits nothing else.
 
-use jsonschema::Validator;
-use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::{JsonType, ValidationError, Validator};
 use lockhouse_base::language::Language;
 use lockhouse_catalog::Tool;
 use lockhouse_protocol::DecodedArgument;
@@ -18,6 +18,9 @@ use super::budgeted_json::{BudgetedJson, BudgetedValue};
 use super::validation_budget::{BudgetExceeded, ValidationMeter};
 use super::{BACKGROUND_BUDGET, is_valid};
 
+/// Maximum number of bytes of the JSON pointers of all values in the arguments for which errors are listed. Each error
+/// contains the pointer of its value.
+const PATH_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// 2^53: from here on, a float may stand for several integers.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
@@ -55,15 +58,17 @@ pub(super) fn with_other_forms(
     if decoded.is_empty() && !has_large_integer(&arguments) {
         return None;
     }
-    let misfits = misfits(validator, &arguments).ok()?;
-    for misfit in &misfits {
-        if let Some(value) = arguments.pointer_mut(misfit) {
-            exchange_large_integers(value);
+    let misfits = misfits(validator, &arguments).ok()??;
+    for Misfit { pointer, .. } in misfits.iter().filter(|misfit| misfit.is_about_type) {
+        let value = arguments.pointer_mut(pointer);
+        if let Some((value, other)) = value.and_then(|value| large_integer(value).map(|other| (value, other)))
+        {
+            *value = other;
         }
     }
     let mut changed = None;
     for DecodedArgument { pointer, text } in decoded {
-        if !misfits.iter().any(|misfit| contains(misfit, &pointer)) {
+        if !misfits.iter().any(|misfit| contains(&misfit.pointer, &pointer)) {
             continue;
         }
         let value = arguments.pointer_mut(&pointer)?;
@@ -86,19 +91,6 @@ pub(super) fn has_large_integer(value: &Value) -> bool {
     }
 }
 
-/// Replaces each large integer in a value by the text of its digits, and each text of digits by the integer.
-fn exchange_large_integers(value: &mut Value) {
-    match value {
-        Value::Array(elements) => elements.iter_mut().for_each(exchange_large_integers),
-        Value::Object(members) => members.values_mut().for_each(exchange_large_integers),
-        leaf => {
-            if let Some(other) = large_integer(leaf) {
-                *leaf = other;
-            }
-        }
-    }
-}
-
 /// Returns the other form of a large integer: the text of its digits, or the integer that a text shows. `None` for other
 /// values, and for text whose integer has more than 64 bits.
 fn large_integer(value: &Value) -> Option<Value> {
@@ -114,62 +106,110 @@ fn large_integer(value: &Value) -> Option<Value> {
     }
 }
 
-/// Returns the JSON pointer and the value of the first float beyond ±2^53 in arguments that match the schema, where the schema
-/// requires an integer. Such a float may have lost digits, so it may name another object than the program means.
+/// Returns the JSON pointer and the value of a float beyond ±2^53 in arguments that match the schema, where the schema
+/// requires an integer. Such a float may have lost digits, so it may name another object than the program means. The
+/// pointer is empty if the place is not known. Costs one validation, or two.
 pub(super) fn rounded_integer(
     validator: &Validator<BudgetedJson>,
     arguments: &Value,
-) -> Option<(String, f64)> {
-    let mut floats = Vec::new();
-    collect_large_floats(arguments, String::new(), &mut floats);
-    if floats.is_empty() {
+) -> Option<(String, Option<f64>)> {
+    let mut fractions = arguments.clone();
+    replace_large_floats(&mut fractions);
+    if is_valid(validator, &fractions, BACKGROUND_BUDGET) == Ok(true) {
         return None;
     }
-    let mut fractions = arguments.clone();
-    for (pointer, _) in &floats {
-        if let Some(value) = fractions.pointer_mut(pointer) {
-            *value = Value::from(0.5);
-        }
-    }
-    let of_type = ValidationMeter::run(BACKGROUND_BUDGET, |meter| {
-        let errors = validator.iter_errors(BudgetedValue::new(&fractions, meter));
-        let about_type = errors.filter(|error| {
-            matches!(error.kind(), Kind::Type { .. } | Kind::AnyOf { .. } | Kind::OneOfNotValid { .. })
-        });
-        about_type.map(|error| error.instance_path().as_str().to_owned()).collect::<Vec<_>>()
-    });
-    let misfits = of_type.ok()?;
-    floats.into_iter().find(|(pointer, _)| misfits.iter().any(|misfit| contains(misfit, pointer)))
+    let Ok(Some(misfits)) = misfits(validator, &fractions) else { return Some((String::new(), None)) };
+    let large = |misfit: &Misfit| arguments.pointer(&misfit.pointer).and_then(large_float);
+    let mut of_integers = misfits.into_iter().filter(|misfit| misfit.requires_integer);
+    of_integers.find_map(|misfit| large(&misfit).map(|float| (misfit.pointer, Some(float))))
 }
 
-/// Finds the floats beyond ±2^53, each with its JSON pointer.
-fn collect_large_floats(value: &Value, pointer: String, found: &mut Vec<(String, f64)>) {
+/// Whether a value has a float beyond ±2^53.
+pub(super) fn has_large_float(value: &Value) -> bool {
     match value {
-        Value::Number(number) if number.is_f64() => {
-            let large = number.as_f64().filter(|float| float.abs() >= EXACT_MAX);
-            found.extend(large.map(|float| (pointer, float)));
-        }
-        Value::Array(elements) => {
-            for (index, element) in elements.iter().enumerate() {
-                collect_large_floats(element, format!("{pointer}/{index}"), found);
-            }
-        }
-        Value::Object(members) => {
-            for (name, member) in members {
-                let name = name.replace('~', "~0").replace('/', "~1");
-                collect_large_floats(member, format!("{pointer}/{name}"), found);
-            }
-        }
-        _ => {}
+        Value::Array(elements) => elements.iter().any(has_large_float),
+        Value::Object(members) => members.values().any(has_large_float),
+        leaf => large_float(leaf).is_some(),
     }
 }
 
-/// Returns the JSON pointers of the values in the arguments that do not match the schema.
-fn misfits(validator: &Validator<BudgetedJson>, arguments: &Value) -> Result<Vec<String>, BudgetExceeded> {
+/// Replaces each float beyond ±2^53 by a fraction, which no schema takes for an integer.
+fn replace_large_floats(value: &mut Value) {
+    match value {
+        Value::Array(elements) => elements.iter_mut().for_each(replace_large_floats),
+        Value::Object(members) => members.values_mut().for_each(replace_large_floats),
+        leaf => {
+            if large_float(leaf).is_some() {
+                *leaf = Value::from(0.5);
+            }
+        }
+    }
+}
+
+fn large_float(value: &Value) -> Option<f64> {
+    let number = value.as_number().filter(|number| number.is_f64())?;
+    number.as_f64().filter(|float| float.abs() >= EXACT_MAX)
+}
+
+/// A value in the arguments that does not match the schema.
+struct Misfit {
+    pointer: String,
+    /// Whether the value has a wrong type, and no other rule of the schema is broken.
+    is_about_type: bool,
+    /// Whether an integer would have the right type.
+    requires_integer: bool,
+}
+
+impl Misfit {
+    fn new(error: &ValidationError<'_>) -> Self {
+        let (is_about_type, requires_integer) = type_rule(error);
+        Self { pointer: error.instance_path().as_str().to_owned(), is_about_type, requires_integer }
+    }
+}
+
+/// Returns whether an error is about the type of a value alone, and whether an integer would have the right type. An error
+/// of alternatives is, if that of each alternative is.
+fn type_rule(error: &ValidationError<'_>) -> (bool, bool) {
+    let is_integer = |kind: &JsonType| *kind == JsonType::Integer;
+    match error.kind() {
+        Kind::Type { kind: TypeKind::Single(kind) } => (true, is_integer(kind)),
+        Kind::Type { kind: TypeKind::Multiple(kinds) } => (true, kinds.iter().any(|kind| is_integer(&kind))),
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            let rules: Vec<(bool, bool)> =
+                context.iter().map(|branch| branch.first().map_or((false, false), type_rule)).collect();
+            let all = rules.iter().all(|(is_about_type, _)| *is_about_type);
+            (all, all && rules.iter().any(|(_, integer)| *integer))
+        }
+        _ => (false, false),
+    }
+}
+
+/// Returns the values in the arguments that do not match the schema. `None` if the paths of all values are so long together
+/// that their errors would take much memory.
+fn misfits(
+    validator: &Validator<BudgetedJson>,
+    arguments: &Value,
+) -> Result<Option<Vec<Misfit>>, BudgetExceeded> {
+    if path_bytes(arguments, 0) > PATH_BYTES_MAX {
+        return Ok(None);
+    }
     ValidationMeter::run(BACKGROUND_BUDGET, |meter| {
         let errors = validator.iter_errors(BudgetedValue::new(arguments, meter));
-        errors.map(|error| error.instance_path().as_str().to_owned()).collect()
+        Some(errors.map(|error| Misfit::new(&error)).collect())
     })
+}
+
+/// Returns about how many bytes the JSON pointers of a value and of all values in it have together. `path` is the length of
+/// the value's own pointer.
+fn path_bytes(value: &Value, path: usize) -> usize {
+    let inner = match value {
+        Value::Array(elements) => elements.iter().map(|element| path_bytes(element, path + 6)).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(name, member)| path_bytes(member, path + 1 + name.len())).sum()
+        }
+        _ => 0_usize,
+    };
+    inner.saturating_add(path)
 }
 
 /// Whether the value at the JSON pointer `inner` is the value at `outer` or a part of it.
@@ -254,6 +294,9 @@ mod tests {
             (one(json!({"type": "string"})), json!(42), None),
             (one(json!({"type": "integer"})), json!("7960607143101464577x"), None),
             (one(json!({"type": "integer"})), json!("18446744073709551616"), None),
+            // Another rule than that of the type is broken.
+            (one(json!({"type": ["integer", "string"], "maximum": 5})), integer.clone(), None),
+            (one(json!({"maxLength": 3})), json!(digits), None),
         ] {
             let got = checked(schema, json!({"a": given}), &[]);
             assert_eq!(got, expected.map(|expected| Ok(json!({"a": expected}))), "{given}");
@@ -277,10 +320,30 @@ mod tests {
             (integer.clone(), json!(1_000_000_000_000_000_000_u64)),
             (integer, json!(4.0)),
             (json!({"type": "number", "minimum": 1}), json!(1e18)),
+            (json!({"anyOf": [{"type": "number", "exclusiveMinimum": 1}, {"type": "null"}]}), json!(1e300)),
             (json!({}), json!(1e18)),
         ] {
             assert_eq!(rounded(schema.clone(), value), None, "{schema}");
         }
+    }
+
+    #[test]
+    fn values_beside_a_wrong_one_stay() {
+        let account = json!({"properties": {"number": {}, "id": {"type": "integer"}}, "required": ["id"]});
+        let schema = json!({"properties": {"a": {"anyOf": [account, {"type": "null"}]}}});
+        let digits = "7960607143101464577";
+        assert_eq!(checked(schema, json!({"a": {"number": digits, "id": digits}}), &[]), None);
+    }
+
+    #[test]
+    fn long_paths_are_not_listed() {
+        let schema = json!({"additionalProperties": {"type": "array", "items": {"type": "string"}}});
+        let numbers = vec![json!(9_007_199_254_740_993_u64); 1_000];
+        let arguments = json!({"k".repeat(1_000_000): numbers});
+        assert_eq!(path_bytes(&arguments, 0) / 1_000_000, 1_001);
+        assert_eq!(checked(schema.clone(), arguments, &[]), None);
+        let short = json!({"k": [9_007_199_254_740_993_u64]});
+        assert_eq!(checked(schema, short, &[]), Some(Ok(json!({"k": ["9007199254740993"]}))));
     }
 
     #[test]

@@ -61,11 +61,12 @@ fn nullable_values_accept_null_as_their_signature_says() {
         "b": {"enum": ["x"], "nullable": true},
         "c": {"type": "array", "items": {"$ref": "#/$defs/n"}},
         "nullable": {"type": "boolean"},
+        "default": {"type": "object", "nullable": true, "properties": {"nullable": true}},
     }, "$defs": {"n": {"type": "integer", "nullable": true}}});
-    let fits = json!({"a": null, "b": null, "c": [1, null], "nullable": true});
+    let fits = json!({"a": null, "b": null, "c": [1, null], "nullable": true, "default": null});
     assert_eq!(check_outcome(&schema, &fits), "fits");
     let message = check_outcome(&schema, &json!({"a": 5}));
-    assert!(message.starts_with("log: /a must be string or null, and is 5"), "{message}");
+    assert!(message.starts_with("log: /a must be null or string, and is 5"), "{message}");
     assert_ne!(check_outcome(&schema, &json!({"nullable": null})), "fits");
 }
 

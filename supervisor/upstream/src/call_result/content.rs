@@ -96,10 +96,10 @@ impl<'a> Content<'a> {
             .all(|block| block.is("text") && block.annotations.is_none() && block.meta.is_none())
     }
 
-    /// Returns the texts of the text blocks.
+    /// Returns the texts of the text blocks. A text with a lone surrogate is returned as its JSON.
     pub(super) fn texts(&self) -> impl Iterator<Item = String> {
         let texts = self.blocks.iter().filter(|block| block.is("text")).filter_map(|block| block.text);
-        texts.filter_map(|text| serde_json::from_str(text.get()).ok())
+        texts.map(|text| serde_json::from_str(text.get()).unwrap_or_else(|_| text.get().to_owned()))
     }
 
     /// Whether the content only repeats a structured value, as servers write it for clients that know no structured
@@ -206,6 +206,7 @@ mod tests {
             (texts(&["{\"n\":1}", "{\"n\":2}"]), json!({"result": [{"n": 1}, {"n": 2}]}), true),
             (texts(&["a"]), json!({"result": "a"}), true),
             (texts(&["3 rows"]), json!({"rows": 3}), false),
+            (json!([{"type": "text", "text": "\u{fffd}"}]), json!({"rows": 3}), false),
             (texts(&["{\"a\": 2}"]), json!({"a": 1}), false),
             (texts(&["a", "c"]), json!({"result": ["a", "b"]}), false),
             (json!([{"type": "image", "data": ""}]), json!({"a": 1}), false),

@@ -24,6 +24,9 @@ pub(super) enum RoundingMode {
     HalfEven,
 }
 
+/// Maximum absolute exponent of a number. JavaScript's own exponents have three digits.
+const EXPONENT_MAX: i32 = 10_000;
+
 impl Decimal {
     /// Parses a number as JavaScript writes it, such as `-1.5e-7`. Returns `None` for any other text.
     pub(super) fn parse(text: &str) -> Option<Self> {
@@ -32,7 +35,7 @@ impl Decimal {
             None => (false, text.strip_prefix('+').unwrap_or(text)),
         };
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-        let exponent: i32 = exponent.parse().ok()?;
+        let exponent: i32 = exponent.parse().ok().filter(|exponent: &i32| exponent.abs() <= EXPONENT_MAX)?;
         let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let digits: Vec<u8> = integer
             .bytes()
