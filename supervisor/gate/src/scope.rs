@@ -2,7 +2,7 @@
 //! what the policy permits.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lockhouse_policies::{
     CallTarget, InvalidPattern, Pattern, PatternKind, SKILLS, most_similar_name, quoted,
@@ -204,27 +204,31 @@ impl ScopeEntry {
 }
 
 /// Returns a name in the form `NAME` or `NAME.TOOL` if it is written as `mcp__NAME__TOOL`, `NAME__TOOL`, or with `_` for `-` in
-/// the name of the server. Returns any other name unchanged. A longer name of a server has precedence.
+/// the name of the server; an exact name has precedence. Returns any other name unchanged, and one that has several
+/// meanings, so that it is refused.
 fn dotted<'a>(known: &[ServerName], name: &'a str) -> Cow<'a, str> {
     let head = name.split_once('.').map_or(name, |(server, _)| server);
     if head == SKILLS || known.iter().any(|server| server.as_str() == head) {
         return name.into();
     }
     let plain = name.strip_prefix("mcp__").unwrap_or(name);
-    let exact = known.iter().map(|server| (server, server.to_string()));
-    let others = known.iter().map(|server| (server, server.as_str().replace('-', "_")));
-    let entries = exact.chain(others).filter_map(|(server, written)| {
+    let meaning = |(server, written): (&ServerName, String)| {
         let rest = plain.strip_prefix(&written)?;
         let tool = rest.strip_prefix("__").or_else(|| rest.strip_prefix('.'));
         match tool {
-            Some(tool) if !tool.is_empty() => Some((written.len(), format!("{server}.{tool}"))),
-            _ if rest.is_empty() => Some((written.len(), server.to_string())),
+            Some(tool) if !tool.is_empty() => Some(format!("{server}.{tool}")),
+            _ if rest.is_empty() => Some(server.to_string()),
             _ => None,
         }
-    });
-    // Of several equal lengths, the first: an exact name.
-    let longest = entries.reduce(|best, next| if next.0 > best.0 { next } else { best });
-    longest.map_or(name.into(), |(_, entry)| entry.into())
+    };
+    let exact: BTreeSet<String> =
+        known.iter().filter_map(|server| meaning((server, server.to_string()))).collect();
+    let others = || known.iter().filter_map(|server| meaning((server, server.as_str().replace('-', "_"))));
+    let mut meanings = if exact.is_empty() { others().collect() } else { exact };
+    match (meanings.pop_first(), meanings.is_empty()) {
+        (Some(only), true) => only.into(),
+        _ => name.into(),
+    }
 }
 
 /// Checks a name in the grant of a token, without regard to which servers are configured. Returns the error, or `None`
@@ -345,8 +349,8 @@ mod tests {
 
     #[test]
     fn names_are_found_in_the_forms_of_similar_products() {
-        let known =
-            ["git", "my-hub", "my_hub__x", "a-b", "a_b"].map(|name| ServerName::new(name).expect("a name"));
+        let known = ["git", "my-hub", "my_hub__x", "a-b", "a_b", "one", "one__two", "x-y_z", "x_y-z"]
+            .map(|name| ServerName::new(name).expect("a name"));
         for (name, expected) in [
             ("git", "git"),
             ("git.log", "git.log"),
@@ -361,6 +365,9 @@ mod tests {
             ("mcp__my_hub__x__y", "my_hub__x.y"),
             ("a_b.c", "a_b.c"),
             ("mcp__a_b__c", "a_b.c"),
+            ("mcp__one__two", "mcp__one__two"),
+            ("mcp__one__add", "one.add"),
+            ("mcp__x_y_z__a", "mcp__x_y_z__a"),
             ("git_log", "git_log"),
             ("git__", "git__"),
             ("other.log", "other.log"),
