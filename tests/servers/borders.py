@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 INSTRUCTIONS = "Call list_pages first." + " Then read." * 1000 + "\u200b"
+PAGE = {"cursor": {"type": "string", "nullable": True}, "limit": {"type": "integer", "maximum": 2**64 - 1}}
 ANY, INTEGER, NUMBER, TEXT = {}, {"type": "integer"}, {"type": "number"}, {"type": "string"}
 MAYBE = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
 KINDS = {"any": ANY, "integer": INTEGER, "number": NUMBER, "text": TEXT, "maybe": MAYBE}
@@ -28,7 +29,7 @@ def tools():
     pages = {
         "name": "list_pages",
         "description": "Lists the pages. Sorted by name. Repeat with next_cursor until it is null. Cached.",
-        "inputSchema": {"type": "object", "properties": {"cursor": {"type": "string", "nullable": True}}, "required": ["cursor"]},
+        "inputSchema": {"type": "object", "properties": PAGE, "required": ["cursor"]},
         "annotations": {"readOnlyHint": True},
     }
     return [{**give, "annotations": {"readOnlyHint": True}}, *takes, pages]

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lockhouse_tests::{HttpAnswer, HttpServer, Lockhouse, Table, ensure, equal};
+use lockhouse_tests::{HttpAnswer, HttpServer, Lockhouse, Table, ensure, equal, structured};
 use serde_json::{Value, json};
 
 use super::mapping::{code, expected, rows};
@@ -233,6 +233,39 @@ async fn large_integers_keep_their_digits_on_every_way() {
     for (language, code) in [("python", python), ("typescript", typescript)] {
         let answer = session.run_code(language, &code).await;
         table.row(format!("{language}: a stored result"), equal(value_or_error(&answer), json!(true)));
+    }
+    let largest = "18446744073709551615";
+    let described = "describe('borders', 'list_pages')";
+    for (language, code) in [
+        (
+            "python",
+            format!(
+                "from mcp_tools import describe\n{described}['inputSchema']['properties']['limit']['maximum'] == {largest}"
+            ),
+        ),
+        ("typescript", format!("(await {described}).inputSchema.properties.limit.maximum === {largest}n")),
+    ] {
+        let answer = session.run_code(language, &code).await;
+        table.row(format!("{language}: a description"), equal(value_or_error(&answer), json!(true)));
+    }
+    for (language, first, second) in [
+        (
+            "python",
+            "from mcp_tools.borders import give\nkept = give(name='one')".to_owned(),
+            format!("kept['id'] == {id}"),
+        ),
+        (
+            "typescript",
+            "const kept = await borders.give({ name: 'one' })".to_owned(),
+            format!("kept.id === {id}n"),
+        ),
+    ] {
+        let mut answer = json!(null);
+        for code in [first, second] {
+            let arguments = json!({"language": language, "code": code, "session": language});
+            answer = structured(session.call("run_code", arguments).await);
+        }
+        table.row(format!("{language}: a session"), equal(value_or_error(&answer), json!(true)));
     }
     table.row("the model reads digits of a stored result", equal(&stored["preview"][0], &json!(id)));
     table.finish();
