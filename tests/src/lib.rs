@@ -34,7 +34,7 @@ pub use daemon::{ALL_VERSIONS, Daemon, Events, HttpClient, LATEST_VERSION, Reply
 pub use hostile::{Attack, Control, Outcome};
 pub use http_server::{HttpAnswer, HttpRequest, HttpServer};
 pub use issuer::{Issuer, Signer};
-pub use lockhouse::Lockhouse;
+pub use lockhouse::{EARLIER_PRODUCTS_SERVERS, Lockhouse};
 pub use loopback_client::{OTHER_ACCOUNT, get_as, get_confined, loopback_addresses};
 pub use native_attacks::{NativeAttack, layers_in_words, native_attacks, native_worker};
 pub use page::{Page, PageBrowser, PageEvents, PageReply, request};

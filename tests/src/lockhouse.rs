@@ -8,6 +8,22 @@ use tempfile::TempDir;
 
 use crate::{CommandOutput, Session, build_products, fixture_server};
 
+/// The servers of `tests/servers/canned.py` that the documents of earlier products use.
+pub const EARLIER_PRODUCTS_SERVERS: [&str; 12] = [
+    "arxiv",
+    "chroma",
+    "context7",
+    "docker",
+    "filesystem",
+    "gdrive",
+    "github",
+    "k8s",
+    "postgres",
+    "sheets",
+    "slack",
+    "supabase",
+];
+
 /// A policy that allows all tools of the upstream server `fixture`, which a test can start.
 const ALLOW_ALL: &str = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n";
 

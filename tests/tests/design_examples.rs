@@ -3,23 +3,8 @@
 
 use std::path::Path;
 
-use lockhouse_tests::{Lockhouse, Session, Table, ensure, equal, structured};
+use lockhouse_tests::{EARLIER_PRODUCTS_SERVERS, Lockhouse, Session, Table, ensure, equal, structured};
 use serde_json::{Value, json};
-
-const SERVERS: [&str; 12] = [
-    "arxiv",
-    "chroma",
-    "context7",
-    "docker",
-    "filesystem",
-    "gdrive",
-    "github",
-    "k8s",
-    "postgres",
-    "sheets",
-    "slack",
-    "supabase",
-];
 
 /// An example program with its expected outcome.
 #[derive(Default)]
@@ -104,7 +89,7 @@ fn program(file: &str) -> (&'static str, String) {
 
 async fn run(session: &Session, file: &str, servers: &[&str]) -> Value {
     let (language, code) = program(file);
-    let servers = if servers.is_empty() { &SERVERS } else { servers };
+    let servers = if servers.is_empty() { &EARLIER_PRODUCTS_SERVERS } else { servers };
     let arguments = json!({"language": language, "code": code, "servers": servers});
     structured(session.call("run_code", arguments).await)
 }
@@ -131,7 +116,7 @@ fn outcome(seed: &Seed, answer: &Value, calls: &[Value]) -> Result<(), String> {
 async fn the_design_examples_run_unchanged() {
     let mut table = Table::new("examples, by the form of their servers' results");
     for form in ["any", "wrapped", "text"] {
-        let lockhouse = Lockhouse::with_canned(&SERVERS, form);
+        let lockhouse = Lockhouse::with_canned(&EARLIER_PRODUCTS_SERVERS, form);
         let session = lockhouse.serve().await;
         for seed in seeds() {
             let before = lockhouse.calls().len();
@@ -145,7 +130,7 @@ async fn the_design_examples_run_unchanged() {
 
 #[tokio::test]
 async fn positional_arguments_are_mapped_to_their_names() {
-    let lockhouse = Lockhouse::with_canned(&SERVERS, "any");
+    let lockhouse = Lockhouse::with_canned(&EARLIER_PRODUCTS_SERVERS, "any");
     let session = lockhouse.serve().await;
     run(&session, "list_tables.ts", &[]).await;
     run(&session, "many_servers.ts", &[]).await;
@@ -179,7 +164,7 @@ async fn invalid_arguments_are_reported_as_missing_or_of_the_wrong_type() {
 #[tokio::test]
 async fn a_data_frame_can_be_created_if_pandas_is_preloaded() {
     let python = std::process::Command::new("python3").args(["-c", "import pandas"]).output().unwrap();
-    let lockhouse = Lockhouse::with_canned(&SERVERS, "any");
+    let lockhouse = Lockhouse::with_canned(&EARLIER_PRODUCTS_SERVERS, "any");
     if !python.status.success() {
         let session = lockhouse.serve().await;
         let answer = run(&session, "data_pipeline.py", &[]).await;
@@ -209,7 +194,7 @@ async fn a_saved_skill_can_be_used_by_a_later_session() {
         ),
     ];
     for (saving, saved, using, used) in rows {
-        let lockhouse = Lockhouse::with_canned(&SERVERS, "any");
+        let lockhouse = Lockhouse::with_canned(&EARLIER_PRODUCTS_SERVERS, "any");
         let policy = std::fs::read_to_string(lockhouse.path("config/lockhouse/policy.toml")).unwrap();
         let lockhouse = lockhouse.policy(&format!("{policy}[servers.skills]\nallow = [\"save\"]\n"));
         for (file, expected) in [(saving, saved), (using, used)] {

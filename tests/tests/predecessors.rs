@@ -5,24 +5,10 @@
 
 use std::path::PathBuf;
 
-use lockhouse_tests::{Lockhouse, Table, equal};
+use lockhouse_tests::{EARLIER_PRODUCTS_SERVERS, Lockhouse, Table, equal};
 use serde_json::{Value, json};
 
 const FILES: [&str; 3] = ["coordinator", "execution_system", "code_executor"];
-const SERVERS: [&str; 12] = [
-    "arxiv",
-    "chroma",
-    "context7",
-    "docker",
-    "filesystem",
-    "gdrive",
-    "github",
-    "k8s",
-    "postgres",
-    "sheets",
-    "slack",
-    "supabase",
-];
 
 fn path(file: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/predecessors")).join(format!("{file}.json"))
@@ -53,7 +39,7 @@ fn fragments_of_earlier_products_have_these_answers() {
             serde_json::from_str(&std::fs::read_to_string(path(file)).unwrap()).unwrap();
         for fragment in &mut fragments {
             // New servers for each fragment: what an earlier one did changes nothing.
-            let lockhouse = Lockhouse::with_canned(&SERVERS, "any");
+            let lockhouse = Lockhouse::with_canned(&EARLIER_PRODUCTS_SERVERS, "any");
             let lines = fragment["code"].as_array().unwrap().iter();
             let code: String = lines.map(|line| format!("{}\n", line.as_str().unwrap())).collect();
             let answer = shown(&lockhouse.answer(fragment["language"].as_str().unwrap(), &code));

@@ -1,5 +1,5 @@
 //! What a client claims about a request to identify it in its own logs: the ids of HTTP headers, and the trace context.
-//! Anybody can send any value, so that nothing may depend on it: it is recorded for whoever reads the records.
+//! A client can send any value, so no decision may depend on one. The audit log and the log record them.
 
 use http::HeaderMap;
 use serde::{Deserialize, Serialize};

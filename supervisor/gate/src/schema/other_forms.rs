@@ -84,11 +84,7 @@ pub(super) fn with_other_forms(
 
 /// Whether a value has an integer beyond ±(2^53 - 1), or a text of the digits of one.
 pub(super) fn has_large_integer(value: &Value) -> bool {
-    match value {
-        Value::Array(elements) => elements.iter().any(has_large_integer),
-        Value::Object(members) => members.values().any(has_large_integer),
-        leaf => large_integer(leaf).is_some(),
-    }
+    has_leaf(value, &|leaf| large_integer(leaf).is_some())
 }
 
 /// Returns the other form of a large integer: the text of its digits, or the integer that a text shows. `None` for other
@@ -126,10 +122,15 @@ pub(super) fn rounded_integer(
 
 /// Whether a value has a float beyond ±2^53.
 pub(super) fn has_large_float(value: &Value) -> bool {
+    has_leaf(value, &|leaf| large_float(leaf).is_some())
+}
+
+/// Whether a value has a leaf, which is neither an array nor an object, that meets a condition.
+fn has_leaf(value: &Value, condition: &impl Fn(&Value) -> bool) -> bool {
     match value {
-        Value::Array(elements) => elements.iter().any(has_large_float),
-        Value::Object(members) => members.values().any(has_large_float),
-        leaf => large_float(leaf).is_some(),
+        Value::Array(elements) => elements.iter().any(|element| has_leaf(element, condition)),
+        Value::Object(members) => members.values().any(|member| has_leaf(member, condition)),
+        leaf => condition(leaf),
     }
 }
 
