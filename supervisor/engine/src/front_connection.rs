@@ -9,26 +9,19 @@ mod search_requests;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::{Grant, Principal, Validity};
-use lockhouse_link::{EngineClient, EngineEndpoint, FrontEndpoint};
-use lockhouse_messages::{
-    Caller, ExchangeId, Input, Repetition, Request, Response, ToEngine, ToFront, VERSION,
-};
+use lockhouse_link::{EngineClient, EngineEndpoint, FrontEndpoint, Waiting};
+use lockhouse_messages::{Caller, ExchangeId, Repetition, Request, RequestHead, Response, ToEngine, ToFront};
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
-use exchange::Exchange;
-
-/// Maximum number of inputs (such as answers to questions) from the front, the part that serves AI clients, that are
-/// queued in one exchange. Further inputs are dropped. The limit is higher than the number of questions that one
-/// execution can have pending at the same time.
-const INPUTS_MAX: usize = 64;
+use exchange::{Exchange, OpenExchanges};
 
 /// Maximum number of open exchanges of a front in another process. Further ones are refused.
 const EXCHANGES_MAX: usize = 1_024;
@@ -37,7 +30,7 @@ const EXCHANGES_MAX: usize = 1_024;
 pub(crate) struct FrontConnection {
     supervisor: Arc<Supervisor>,
     front: Weak<dyn FrontEndpoint>,
-    open_exchanges: Arc<Mutex<HashMap<ExchangeId, mpsc::Sender<Input>>>>,
+    open_exchanges: OpenExchanges,
     /// The grants (revocable permissions) of AI clients of this front, by the numbers with which the front refers to
     /// them. Revoking a grant ends the runs of its client.
     grants: Mutex<HashMap<u64, Grant>>,
@@ -60,7 +53,8 @@ impl FrontConnection {
         front: Weak<dyn FrontEndpoint>,
         only_client: Option<Principal>,
     ) -> Arc<Self> {
-        let (open_exchanges, grants, closed) = (Arc::default(), Mutex::default(), CancellationToken::new());
+        let (open_exchanges, grants, closed) =
+            (OpenExchanges::default(), Mutex::default(), CancellationToken::new());
         Arc::new(Self { supervisor, front, open_exchanges, grants, only_client, closed })
     }
 
@@ -73,13 +67,8 @@ impl FrontConnection {
         Self::new(supervisor.clone(), front, Some(client))
     }
 
-    fn negotiate_version(&self, version: u32) {
-        let Some(front) = self.front.upgrade() else { return };
-        if version != VERSION {
-            front.send(ToFront::Unsupported { version: VERSION });
-            return;
-        }
-        front.send(ToFront::Welcome { version: VERSION });
+    /// Sends the front the settings that concern it, now and when they change.
+    fn send_settings(&self) {
         self.supervisor.add_front(self.front.clone());
         let (supervisor, closed) = (self.supervisor.clone(), self.closed.clone());
         tokio::spawn(async move {
@@ -87,7 +76,7 @@ impl FrontConnection {
         });
     }
 
-    fn start_exchange(&self, id: ExchangeId, caller: Caller, request: Request) {
+    fn start_exchange(&self, id: ExchangeId, head: RequestHead, request: Request) {
         let in_flight = match &self.only_client {
             None => None,
             Some(_) => match self.admit(&request) {
@@ -95,14 +84,12 @@ impl FrontConnection {
                 Err(reason) => return self.refuse(id, reason),
             },
         };
-        let (sender, inputs) = mpsc::channel(INPUTS_MAX);
-        self.open_exchanges.lock().insert(id, sender);
-        let exchange =
-            Exchange { id, front: self.front.clone(), inputs, open_exchanges: self.open_exchanges.clone() };
+        let exchange = self.open_exchanges.open(id, self.front.clone(), head.deadline);
+        let RequestHead { caller, deadline, .. } = head;
         let (client, supervisor) = (self.client(caller), self.supervisor.clone());
         let cancellation = self.closed.child_token();
         let serving = async move {
-            serve(&supervisor, client, request, exchange, cancellation).await;
+            serve_until(deadline, &supervisor, client, request, exchange, cancellation).await;
             drop(in_flight);
         };
         tokio::spawn(serving.in_current_span());
@@ -112,7 +99,7 @@ impl FrontConnection {
     /// the exchange; `None` if it follows changes, which never ends by itself.
     fn admit(&self, request: &Request) -> Result<Option<InFlightGuard>, &'static str> {
         let lifecycle = self.supervisor.lifecycle();
-        if self.open_exchanges.lock().len() >= EXCHANGES_MAX {
+        if self.open_exchanges.len() >= EXCHANGES_MAX {
             return Err("this client has too many open requests; wait for their answers first");
         }
         match request.repetition() {
@@ -123,7 +110,7 @@ impl FrontConnection {
 
     fn refuse(&self, id: ExchangeId, reason: &str) {
         if let Some(front) = self.front.upgrade() {
-            front.send(ToFront::Response(id, Response::Unavailable(reason.to_owned())));
+            front.notify(ToFront::Response(id, Response::Unavailable(reason.to_owned())));
         }
     }
 
@@ -144,17 +131,22 @@ impl FrontConnection {
 }
 
 impl EngineEndpoint for FrontConnection {
-    fn receive(&self, message: ToEngine) {
+    fn begin(&self) {
+        self.send_settings();
+    }
+
+    fn receive(&self, message: ToEngine) -> Option<Waiting> {
         match message {
-            ToEngine::Hello { version, .. } => self.negotiate_version(version),
-            ToEngine::Request(id, caller, request) => self.start_exchange(id, *caller, *request),
+            ToEngine::Request(id, head, request) => self.start_exchange(id, *head, *request),
             ToEngine::Input(id, input) => {
-                if let Some(inputs) = self.open_exchanges.lock().get(&id) {
-                    let _ = inputs.try_send(input);
+                if !self.open_exchanges.input(id, input) {
+                    self.refuse(id, "too many answers and questions about this request wait");
                 }
             }
-            // Dropping the sender ends the input of the exchange, which its task notices.
-            ToEngine::Close(id) => drop(self.open_exchanges.lock().remove(&id)),
+            ToEngine::Credit(id, count) => self.open_exchanges.add_credit(id, count),
+            ToEngine::Close(id) => {
+                self.open_exchanges.close(id);
+            }
             ToEngine::Revoke { grant } => {
                 let grant = self.grants.lock().remove(&grant);
                 if let Some(grant) = grant {
@@ -163,6 +155,24 @@ impl EngineEndpoint for FrontConnection {
             }
             ToEngine::Goodbye => self.closed.cancel(),
         }
+        None
+    }
+}
+
+/// Serves one request until it is answered, or its deadline has passed.
+async fn serve_until(
+    deadline: Option<Duration>,
+    supervisor: &Arc<Supervisor>,
+    client: RequestingClient,
+    request: Request,
+    exchange: Exchange,
+    cancellation: CancellationToken,
+) {
+    let serving = serve(supervisor, client, request, exchange, cancellation);
+    match deadline {
+        // The exchange reports the deadline when it is dropped.
+        Some(deadline) => drop(tokio::time::timeout(deadline, serving).await),
+        None => serving.await,
     }
 }
 
@@ -207,6 +217,6 @@ async fn serve(
         Request::Metrics => Some(Response::Text(supervisor.render_metrics())),
     };
     if let Some(response) = response {
-        exchange.end(response);
+        exchange.end(response).await;
     }
 }
