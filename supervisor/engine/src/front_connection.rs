@@ -9,16 +9,20 @@ mod search_requests;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::{Grant, Principal, Validity};
 use lockhouse_link::{EngineClient, EngineEndpoint, FrontEndpoint, Waiting};
-use lockhouse_messages::{Caller, ExchangeId, Repetition, Request, RequestHead, Response, ToEngine, ToFront};
+use lockhouse_messages::{
+    Caller, ExchangeId, Repetition, Request, RequestHead, RequestId, Response, ToEngine, ToFront,
+};
 use parking_lot::Mutex;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::background_runs::RequestDigest;
 use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
 use exchange::{Exchange, OpenExchanges};
@@ -85,11 +89,17 @@ impl FrontConnection {
             },
         };
         let exchange = self.open_exchanges.open(id, self.front.clone(), head.deadline);
-        let RequestHead { caller, deadline, .. } = head;
+        let RequestHead { id, is_chosen, caller, deadline } = head;
+        let request_id = ChosenId { id, is_chosen };
         let (client, supervisor) = (self.client(caller), self.supervisor.clone());
         let cancellation = self.closed.child_token();
         let serving = async move {
-            serve_until(deadline, &supervisor, client, request, exchange, cancellation).await;
+            let serving = serve(&supervisor, client, (request_id, request), exchange, cancellation);
+            match deadline {
+                // The exchange reports the deadline when it is dropped.
+                Some(deadline) => drop(tokio::time::timeout(deadline, serving).await),
+                None => serving.await,
+            }
             drop(in_flight);
         };
         tokio::spawn(serving.in_current_span());
@@ -159,21 +169,18 @@ impl EngineEndpoint for FrontConnection {
     }
 }
 
-/// Serves one request until it is answered, or its deadline has passed.
-async fn serve_until(
-    deadline: Option<Duration>,
-    supervisor: &Arc<Supervisor>,
-    client: RequestingClient,
-    request: Request,
-    exchange: Exchange,
-    cancellation: CancellationToken,
-) {
-    let serving = serve(supervisor, client, request, exchange, cancellation);
-    match deadline {
-        // The exchange reports the deadline when it is dropped.
-        Some(deadline) => drop(tokio::time::timeout(deadline, serving).await),
-        None => serving.await,
-    }
+/// The id of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChosenId {
+    pub(super) id: RequestId,
+    /// Whether the AI client chose the id, and can ask for the run of the request by it.
+    pub(super) is_chosen: bool,
+}
+
+/// Returns the digest of what a request asks for.
+fn digest_of(request: &impl Serialize) -> RequestDigest {
+    // A message can be serialized.
+    Sha256::digest(serde_json::to_vec(request).unwrap_or_default()).into()
 }
 
 /// Serves one request of the front (the part that serves AI clients) and sends the response. The large futures are on the
@@ -181,19 +188,19 @@ async fn serve_until(
 async fn serve(
     supervisor: &Arc<Supervisor>,
     client: RequestingClient,
-    request: Request,
+    (id, request): (ChosenId, Request),
     mut exchange: Exchange,
     cancellation: CancellationToken,
 ) {
     let response = match request {
         Request::RunCode(program) => {
-            code_requests::run(supervisor, client, program, &mut exchange, cancellation).await
+            code_requests::run(supervisor, client, (id, program), &mut exchange, cancellation).await
         }
         Request::FollowRun(name) => {
             code_requests::resume_following(supervisor, &client, &name, &mut exchange).await
         }
         Request::Call(call) => {
-            Box::pin(call_requests::serve(supervisor, &client, call, &mut exchange, cancellation)).await
+            Box::pin(call_requests::serve(supervisor, &client, (id, call), &mut exchange, cancellation)).await
         }
         Request::FollowChanges => {
             Box::pin(change_notifications::follow(supervisor, &client, &mut exchange, &cancellation)).await

@@ -218,6 +218,7 @@ impl Supervisor {
     pub(crate) fn forget_client(&self, owner: Owner) {
         self.sessions.forget(owner);
         self.results.forget(owner);
+        self.background_runs.forget(owner);
     }
 
     pub fn sessions(&self) -> &Sessions {

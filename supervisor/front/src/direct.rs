@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use lockhouse_base::principal::Principal;
 use lockhouse_link::Exchange;
-use lockhouse_messages::{CallOutcome, DirectAction, DirectCall, DirectTarget, Request, Response};
+use lockhouse_messages::{CallOutcome, DirectAction, DirectCall, DirectTarget, Request, RequestId, Response};
 use lockhouse_protocol::ServerName;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
@@ -241,7 +241,12 @@ impl McpHandler {
                     input_responses: responses,
                     request_state: state,
                 };
-                self.open_direct(&principal, context, Request::Call(call)).await
+                // Only a call of a tool has effects.
+                let chosen = match &call.target {
+                    DirectTarget::Tool(_) => crate::http::idempotency_key(context).map_err(invalid_params)?,
+                    DirectTarget::Prompt(_) | DirectTarget::Resource(_) => None,
+                };
+                self.open_direct(&principal, context, chosen, Request::Call(call)).await
             }
         };
         let logs = self.log_threshold(context);
@@ -255,6 +260,7 @@ impl McpHandler {
         &self,
         principal: &Principal,
         context: &RequestContext<RoleServer>,
+        chosen: Option<RequestId>,
         request: Request,
     ) -> Exchange {
         let capabilities = context.client_capabilities();
@@ -264,7 +270,8 @@ impl McpHandler {
         let (sampling, roots) = (has(|can| can.sampling.is_some()), has(|can| can.roots.is_some()));
         let mut abilities = elicitation::client_abilities(capabilities);
         (abilities.sampling, abilities.roots) = (sampling, roots && supports_input_required(context));
-        self.engine.open(principal, client_name(principal, context), abilities, request).await
+        let client = client_name(principal, context);
+        self.engine.open_with_id(chosen, principal, client, abilities, request).await
     }
 
     /// Returns the minimum severity of log messages that are forwarded to the AI client. Returns `None` for a client of

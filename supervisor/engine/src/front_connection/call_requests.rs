@@ -10,6 +10,8 @@ use lockhouse_upstream::{DirectFailure, DirectRequest, DirectRequestKind};
 use tokio_util::sync::CancellationToken;
 
 use super::exchange::{Credit, Exchange};
+use super::{ChosenId, digest_of};
+use crate::background_runs::Admission;
 use crate::direct::{LookupError, RequestingClient, completion_request, json_rpc_error};
 use crate::pending_questions::PendingQuestions;
 use crate::supervisor::{DirectCallOutcome, Supervisor};
@@ -19,10 +21,17 @@ use crate::supervisor::{DirectCallOutcome, Supervisor};
 pub(super) async fn serve(
     supervisor: &Arc<Supervisor>,
     client: &RequestingClient,
-    call: DirectCall,
+    (id, call): (ChosenId, DirectCall),
     exchange: &mut Exchange,
     cancellation: CancellationToken,
 ) -> Option<Response> {
+    let digest = id.is_chosen.then(|| digest_of(&call));
+    match supervisor.background_runs().admit(client.principal.owner(), id.id, digest) {
+        Admission::New => {}
+        Admission::Refused(reason) => return Some(Response::Invalid(reason.to_owned())),
+        // A direct call starts no run.
+        Admission::Run(_) => return Some(Response::EngineFailed),
+    }
     let DirectCall {
         target,
         action,

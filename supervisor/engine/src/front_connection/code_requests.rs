@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use lockhouse_base::telemetry;
-use lockhouse_messages::{BuiltinTool, Event, FinishedRun, Input, Response, RunCode, RunReference};
+use lockhouse_messages::{
+    BuiltinTool, Event, FinishedRun, Input, RequestClaims, Response, RunCode, RunReference,
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::exchange::{Credit, Exchange};
-use crate::background_runs::{RunHandle, RunLookup, RunUpdate};
+use super::{ChosenId, digest_of};
+use crate::background_runs::{Admission, RunHandle, RunLookup, RunUpdate};
 use crate::direct::RequestingClient;
 use crate::execution::{self, Answer, DisplayOptions, FileStorage, RenderedAnswer, Status};
 use crate::sessions::{SessionKey, SessionName};
@@ -17,16 +20,26 @@ use crate::supervisor::{CodeRequest, Supervisor};
 pub(super) async fn run(
     supervisor: &Arc<Supervisor>,
     client: RequestingClient,
-    program: RunCode,
+    (id, program): (ChosenId, RunCode),
     exchange: &mut Exchange,
     cancellation: CancellationToken,
 ) -> Option<Response> {
     let owner = client.principal.owner();
-    let RunCode { language, code, timeout, servers, session, for_program, claims } = program;
-    let session = match session.map(|name| SessionName::new(&name)).transpose() {
+    let session = match program.session.as_deref().map(SessionName::new).transpose() {
         Ok(name) => name.map(|name| SessionKey { owner, name }),
         Err(invalid) => return Some(Response::Invalid(invalid.to_string())),
     };
+    let runs = supervisor.background_runs();
+    // The ids in the claims differ when a request is sent again.
+    let digest =
+        id.is_chosen.then(|| digest_of(&RunCode { claims: RequestClaims::default(), ..program.clone() }));
+    match runs.admit(owner, id.id, digest) {
+        Admission::New => {}
+        Admission::Refused(reason) => return Some(Response::Invalid(reason.to_owned())),
+        Admission::Run(RunLookup::Ended(ended)) => return Some(Response::Run(ended)),
+        Admission::Run(RunLookup::Live(run)) => return follow(supervisor, run, exchange).await,
+    }
+    let RunCode { language, code, timeout, servers, for_program, claims, .. } = program;
     let request = CodeRequest { timeout, servers, session, claims, ..CodeRequest::new(language, code) };
     let (channel, follower) = client.open_channel();
     let (engine, stop) = (supervisor.clone(), cancellation.clone());
@@ -46,8 +59,9 @@ pub(super) async fn run(
             FinishedRun { execution, cancelled: false, is_error: true, begun, ended, json, files: Vec::new() }
         })
     });
-    follow(supervisor, supervisor.background_runs().start(owner, follower, cancellation, answering), exchange)
-        .await
+    let run = runs.start(owner, follower, cancellation, answering);
+    runs.set_run_of(owner, id.id, &run, id.is_chosen);
+    follow(supervisor, run, exchange).await
 }
 
 pub(super) async fn resume_following(

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use lockhouse_base::principal::Principal;
 use lockhouse_link::{Exchange, ExchangeStep};
-use lockhouse_messages::{AskError, Event, Input, OpenQuestion, Request, Response, RunReference, RunView};
+use lockhouse_messages::{
+    AskError, Event, Input, OpenQuestion, Request, RequestId, Response, RunReference, RunView,
+};
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::{InputResponses, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
@@ -65,7 +67,11 @@ impl McpHandler {
             },
             Err(wrong) => return Answer::invalid_request(&wrong.to_string()).into(),
         };
-        let exchange = self.open(principal, context, Request::RunCode(program)).await;
+        let chosen = match http::idempotency_key(context) {
+            Ok(chosen) => chosen,
+            Err(wrong) => return Answer::invalid_request(wrong).into(),
+        };
+        let exchange = self.open(principal, context, chosen, Request::RunCode(program)).await;
         let (tool, wait) = (RunTool::RunCode, self.default_wait(principal));
         let request = RunRequest {
             exchange,
@@ -117,7 +123,7 @@ impl McpHandler {
     ) -> Option<ToolResponse> {
         let handle = tool_arguments::parse_handle(arguments).ok()?;
         let request = Request::FollowRun(RunReference::Handle(handle.clone()));
-        let mut exchange = self.open(principal, context, request).await;
+        let mut exchange = self.open(principal, context, None, request).await;
         match exchange.next().await {
             ExchangeStep::Finished(Response::NotFound) => return None,
             ExchangeStep::Finished(response) => return Some(response_to_answer(response).into()),
@@ -142,16 +148,18 @@ impl McpHandler {
         Some(self.follow(request, context).await)
     }
 
-    /// Opens an exchange with the engine on behalf of the client of an MCP request: sends a request, and
-    /// receives its later events and its response.
+    /// Opens an exchange with the engine on behalf of the client of an MCP request: sends a request, with the id that the
+    /// client chose for it, and receives its later events and its response.
     pub(crate) async fn open(
         &self,
         principal: &Principal,
         context: &RequestContext<RoleServer>,
+        chosen: Option<RequestId>,
         request: Request,
     ) -> Exchange {
         let abilities = elicitation::client_abilities(context.client_capabilities());
-        self.engine.open(principal, client_name(principal, context), abilities, request).await
+        let client = client_name(principal, context);
+        self.engine.open_with_id(chosen, principal, client, abilities, request).await
     }
 
     async fn follow(&self, request: RunRequest<'_>, context: &RequestContext<RoleServer>) -> ToolResponse {
