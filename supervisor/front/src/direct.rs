@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use lockhouse_base::principal::Principal;
-use lockhouse_messages::{CallOutcome, DirectAction, DirectCall, DirectTarget, Exchange, Request, Response};
+use lockhouse_messages::{DirectAction, DirectCall, DirectReply, DirectTarget, Exchange, Request, Response};
 use lockhouse_protocol::ServerName;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
@@ -114,13 +114,13 @@ impl McpHandler {
             CallAnswer::Response(other) => return Err(failed_call(other)),
         };
         Ok(Some(match outcome {
-            CallOutcome::Result(text) => {
+            DirectReply::Result(text) => {
                 let mut result = CallToolResult::success(Vec::new());
                 result.meta = Some(add_result_fields(&text, context, false)?);
                 result.into()
             }
-            CallOutcome::Error(error) => return Err(error),
-            CallOutcome::Failure(failure) => {
+            DirectReply::Error(error) => return Err(error),
+            DirectReply::Failure(failure) => {
                 CallToolResult::error(vec![ContentBlock::text(failure_text(&failure))]).into()
             }
         }))
@@ -201,9 +201,9 @@ impl McpHandler {
             CallAnswer::InputRequired(required) => Ok(Err(required)),
             CallAnswer::Error(error) | CallAnswer::Response(Response::Error(error)) => Err(error),
             CallAnswer::Response(Response::Call(server, outcome)) => match outcome {
-                CallOutcome::Result(text) => Ok(Ok((server, add_result_fields(&text, context, is_cached)?))),
-                CallOutcome::Error(error) => Err(error),
-                CallOutcome::Failure(failure) => Err(protocol_error(&failure)),
+                DirectReply::Result(text) => Ok(Ok((server, add_result_fields(&text, context, is_cached)?))),
+                DirectReply::Error(error) => Err(error),
+                DirectReply::Failure(failure) => Err(protocol_error(&failure)),
             },
             CallAnswer::Response(other) => Err(failed_call(other)),
         }

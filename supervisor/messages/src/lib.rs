@@ -10,6 +10,7 @@
 #![cfg_attr(test, allow(clippy::expect_used, clippy::panic))]
 #![allow(missing_docs)] // Only the crates of this workspace use it; obvious fields need no comment.
 
+mod base64_bytes;
 mod caller;
 mod direct;
 mod endpoints;
@@ -19,11 +20,13 @@ mod message;
 mod question;
 mod remote_engine;
 mod run;
+mod run_answer;
+mod shared;
 mod user_answers;
 
 pub use caller::Caller;
 pub use direct::{
-    BUILT_IN_TOOL_NAMES, CallOutcome, DirectAction, DirectCall, DirectTarget, ForwardedNotification,
+    BUILT_IN_TOOL_NAMES, DirectAction, DirectCall, DirectReply, DirectTarget, ForwardedNotification,
     ListChanges, ListKind,
 };
 pub use endpoints::{EngineEndpoint, FrontEndpoint};
@@ -35,4 +38,8 @@ pub use message::{
 pub use question::{Question, QuestionKind};
 pub use remote_engine::{Connect, EngineSocket, EngineSource, RemoteEngineSettings};
 pub use run::{FinishedRun, Media, Progress, RESULT_URI_PREFIX, ResultFile, RunCode, RunState, RunView};
+pub use run_answer::{
+    AnswerMembers, CallReport, CalledItem, CutPart, CutValue, ErrorCode, FileReport, RunAnswer, RunError,
+    RunStats, RunStatus, RunUsage, Sandbox, SessionReport, ShownText, ShownValue, StoredFileReport,
+};
 pub use user_answers::{Answer, AskError, InputSupport, OpenQuestion, QUESTIONS_MAX, UserWait};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lockhouse_gate::ToolRequest;
-use lockhouse_messages::{CallOutcome, DirectAction, DirectCall, Event, Input, Response};
+use lockhouse_messages::{DirectAction, DirectCall, DirectReply, Event, Input, Response};
 use lockhouse_upstream::ai_client::ClientMessage;
 use lockhouse_upstream::{DirectFailure, DirectRequest, DirectRequestKind};
 use tokio_util::sync::CancellationToken;
@@ -76,18 +76,18 @@ pub(super) async fn serve(
             },
         }
     };
-    Some(Response::Call(server, to_call_outcome(outcome)))
+    Some(Response::Call(server, to_reply(outcome)))
 }
 
-fn to_call_outcome(outcome: DirectCallOutcome) -> CallOutcome {
+fn to_reply(outcome: DirectCallOutcome) -> DirectReply {
     let text = |raw: Vec<u8>| match String::from_utf8(raw) {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
     };
     match outcome {
-        DirectCallOutcome::Result(raw) => CallOutcome::Result(text(raw)),
-        DirectCallOutcome::ServerError(DirectFailure::Result(raw)) => CallOutcome::Result(raw),
-        DirectCallOutcome::ServerError(DirectFailure::Error(error)) => CallOutcome::Error(error),
-        DirectCallOutcome::Failure(failure) => CallOutcome::Failure(failure),
+        DirectCallOutcome::Result(raw) => DirectReply::Result(text(raw)),
+        DirectCallOutcome::ServerError(DirectFailure::Result(raw)) => DirectReply::Result(raw),
+        DirectCallOutcome::ServerError(DirectFailure::Error(error)) => DirectReply::Error(error),
+        DirectCallOutcome::Failure(failure) => DirectReply::Failure(failure),
     }
 }

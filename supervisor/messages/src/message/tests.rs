@@ -4,14 +4,17 @@ use std::fmt::Debug;
 
 use lockhouse_base::principal::{Grant, Principal, Validity};
 use lockhouse_base::request_claims::RequestClaims;
+use lockhouse_protocol::{CallOutcome, FailureCode};
 use rmcp::model::{CompleteRequestParams, ProgressNotificationParam};
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::*;
 use crate::{
-    DirectAction, DirectTarget, ForwardedNotification, InputSupport, Progress, Question, ResultFile,
-    RunState, UserWait,
+    CallReport, CalledItem, CutPart, DirectAction, DirectTarget, ErrorCode, FileReport,
+    ForwardedNotification, InputSupport, Progress, Question, ResultFile, RunAnswer, RunError, RunState,
+    RunStats, RunStatus, RunUsage, Sandbox, SessionReport, ShownText, ShownValue, StoredFileReport, UserWait,
 };
 
 /// Serializes a message to JSON and parses the JSON. Asserts that the parsed message has the same debug format as
@@ -101,6 +104,46 @@ fn each_message_of_a_front_round_trips() {
     assert_round_trip(ToEngine::Goodbye);
 }
 
+/// Returns an answer with a part of each kind. Its value is the JSON `null`, which is not the same as no value.
+fn answer(execution: ExecutionId) -> RunAnswer {
+    let cut = CutPart { bytes: 9, shown: 4, omissions: vec![json!({"path": "$"})], handle: Some(handle()) };
+    let call = CallReport {
+        server: "git".into(),
+        item: CalledItem::Tool("log".into()),
+        outcome: CallOutcome::Failed(FailureCode::Timeout),
+        changes: true,
+        likely_read: true,
+        content_aside: false,
+        count: Some(2),
+        ms: 1.5,
+        bytes: 0,
+    };
+    let stored = StoredFileReport {
+        name: "a".into(),
+        mime_type: "a/b".into(),
+        bytes: 1,
+        handle: handle(),
+        content: 1,
+        expires_s: 60,
+        ends_with_client: true,
+    };
+    let error = RunError { code: Some("timeout".to_owned().into()), ..RunError::new("ToolError", "no") };
+    assert_eq!(error.code, Some(ErrorCode::Failure(FailureCode::Timeout)));
+    RunAnswer {
+        value: Some(ShownValue { json: RawValue::NULL.to_owned(), cut: Some(cut.clone()) }),
+        stdout: ShownText { text: "x".into(), cut: Some(cut) },
+        error: Some(error),
+        session: Some(SessionReport { name: "work".into(), runs: 1, ended: Some("it failed".into()) }),
+        usage: Some(RunUsage { calls: vec![call], is_grouped: true, stats: RunStats::default() }),
+        sandbox: Some(Sandbox { reduced: vec!["landlock".into()] }),
+        files: vec![
+            FileReport::Stored(stored),
+            FileReport::LeftOut { name: "b".into(), reason: "too large".into() },
+        ],
+        ..RunAnswer::new(Some(execution), RunStatus::Limit)
+    }
+}
+
 #[test]
 #[expect(clippy::too_many_lines, reason = "one value of each message")]
 fn each_message_of_the_engine_round_trips() {
@@ -118,12 +161,11 @@ fn each_message_of_the_engine_round_trips() {
     let ended = FinishedRun {
         execution,
         cancelled: false,
-        is_error: false,
         begun: "then".into(),
         ended: "now".into(),
-        json: json!({"value": [1, 1.5, null, "x"], "stats": {}}),
+        answer: answer(execution),
         files: vec![ResultFile {
-            base64: Some("YQ==".into()),
+            content: Some(b"a".to_vec()),
             mime_type: "a/b".into(),
             name: None,
             bytes: 1,
@@ -152,11 +194,11 @@ fn each_message_of_the_engine_round_trips() {
     }
     let raw = r#"{"content":[{"n":1e400}],"\u0061":1.0}"#;
     for response in [
-        Response::Run(Box::new(ended)),
+        Response::Run(Arc::new(ended)),
         Response::Json(json!({"tools": []})),
         Response::Entries(vec![raw.into()]),
-        Response::Call(server.clone(), CallOutcome::Result(raw.into())),
-        Response::Call(server, CallOutcome::Error(ErrorData::invalid_params("no", Some(json!(1))))),
+        Response::Call(server.clone(), DirectReply::Result(raw.into())),
+        Response::Call(server, DirectReply::Error(ErrorData::invalid_params("no", Some(json!(1))))),
         Response::Reasons(vec!["the audit log".into()]),
         Response::Text(None),
         Response::NotFound,
