@@ -36,12 +36,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lockhouse_base::language::Language;
-use lockhouse_base::request_claims::RequestClaims;
 use lockhouse_base::telemetry::{self, Stage};
 use lockhouse_base::{files, secrets};
+use lockhouse_messages::RequestClaims;
 use lockhouse_policies::{CallTarget, ClientName, Effect, PermittedCall, SourceLocation};
-use lockhouse_protocol::{CallId, CallOutcome, ExecutionId, ServerName};
+use lockhouse_protocol::{CallId, CallOutcome, ExecutionId, Language, ServerName};
 use tokio::sync::Notify;
 
 pub use administrative_records::{ActiveDigests, LoginStep, RefusedRun, Reload, ReloadCause, TokenChange};

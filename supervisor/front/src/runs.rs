@@ -6,7 +6,8 @@ mod run_follower;
 mod suspended_requests;
 mod tasks;
 
-use lockhouse_messages::{Event, Exchange, ExchangeStep, Input, Response, RunView};
+use lockhouse_link::{Exchange, ExchangeStep};
+use lockhouse_messages::{Event, Input, Response, RunView};
 
 pub(super) use run_follower::RunTool;
 pub(super) use suspended_requests::{SuspendedRequests, new_handle};

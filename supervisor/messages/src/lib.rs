@@ -13,12 +13,9 @@
 mod base64_bytes;
 mod caller;
 mod direct;
-mod endpoints;
-mod engine_client;
-pub mod frames;
 mod message;
 mod question;
-mod remote_engine;
+mod request_claims;
 mod run;
 mod run_answer;
 mod shared;
@@ -27,16 +24,14 @@ mod user_answers;
 pub use caller::Caller;
 pub use direct::{
     BUILT_IN_TOOL_NAMES, DirectAction, DirectCall, DirectReply, DirectTarget, ForwardedNotification,
-    ListChanges, ListKind,
+    JsonRpcError, ListChanges, ListKind,
 };
-pub use endpoints::{EngineEndpoint, FrontEndpoint};
-pub use engine_client::{EngineClient, Exchange, ExchangeStep};
 pub use message::{
     BuiltinTool, BuiltinTools, Event, ExchangeId, FrontSettings, Input, Repetition, Request, Response,
     RunReference, SearchRequest, ToEngine, ToFront, VERSION,
 };
 pub use question::{Question, QuestionKind};
-pub use remote_engine::{Connect, EngineSocket, EngineSource, RemoteEngineSettings};
+pub use request_claims::{Claim, RequestClaims};
 pub use run::{FinishedRun, Media, Progress, RESULT_URI_PREFIX, ResultFile, RunCode, RunState, RunView};
 pub use run_answer::{
     AnswerMembers, CallReport, CalledItem, CutPart, CutValue, ErrorCode, FileReport, RunAnswer, RunError,

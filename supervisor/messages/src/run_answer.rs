@@ -232,3 +232,6 @@ impl RunAnswer {
         self.value.as_ref().filter(|value| value.cut.is_none()).map(|value| &*value.json)
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

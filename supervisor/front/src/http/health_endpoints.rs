@@ -13,7 +13,8 @@ use axum::routing::get;
 use lockhouse_base::lifecycle::Lifecycle;
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry;
-use lockhouse_messages::{EngineClient, Request as Ask, Response as Answer};
+use lockhouse_link::EngineClient;
+use lockhouse_messages::{Request as Ask, Response as Answer};
 use thiserror::Error;
 
 use super::ListenAddress;

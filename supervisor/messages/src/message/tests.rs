@@ -3,18 +3,14 @@
 use std::fmt::Debug;
 
 use lockhouse_base::principal::{Grant, Principal, Validity};
-use lockhouse_base::request_claims::RequestClaims;
-use lockhouse_protocol::{CallOutcome, FailureCode};
-use rmcp::model::{CompleteRequestParams, ProgressNotificationParam};
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use serde_json::value::RawValue;
 
 use super::*;
+use crate::run_answer::tests::answer;
 use crate::{
-    CallReport, CalledItem, CutPart, DirectAction, DirectTarget, ErrorCode, FileReport,
-    ForwardedNotification, InputSupport, Progress, Question, ResultFile, RunAnswer, RunError, RunState,
-    RunStats, RunStatus, RunUsage, Sandbox, SessionReport, ShownText, ShownValue, StoredFileReport, UserWait,
+    Claim, DirectAction, DirectTarget, ForwardedNotification, InputSupport, Progress, Question, RequestClaims,
+    ResultFile, RunState, UserWait,
 };
 
 /// Serializes a message to JSON and parses the JSON. Asserts that the parsed message has the same debug format as
@@ -49,13 +45,12 @@ fn each_message_of_a_front_round_trips() {
         servers: Some(vec!["git".into()]),
         session: Some("work".into()),
         for_program: true,
-        claims: RequestClaims { request_id: Some("r1".into()), ..RequestClaims::default() },
+        claims: RequestClaims { request_id: Claim::new("r1"), ..RequestClaims::default() },
     };
-    let completion: CompleteRequestParams = serde_json::from_value(json!({
+    let completion = json!({
         "ref": {"type": "ref/prompt", "name": "greet"},
         "argument": {"name": "who", "value": "A"},
-    }))
-    .expect("parameters");
+    });
     let call = |action| DirectCall {
         target: DirectTarget::Prompt("greet".into()),
         action,
@@ -77,7 +72,7 @@ fn each_message_of_a_front_round_trips() {
         Request::Search(search),
         Request::ReadResult { handle: handle(), offset: 7 },
         Request::List(ListKind::ResourceTemplates),
-        Request::Call(call(DirectAction::Complete(Box::new(completion)))),
+        Request::Call(call(DirectAction::Complete(completion))),
         Request::Call(call(DirectAction::Subscribe)),
         Request::FollowChanges,
         Request::Health,
@@ -102,46 +97,6 @@ fn each_message_of_a_front_round_trips() {
     assert_round_trip(ToEngine::Close(ExchangeId(3)));
     assert_round_trip(ToEngine::Revoke { grant: 4 });
     assert_round_trip(ToEngine::Goodbye);
-}
-
-/// Returns an answer with a part of each kind. Its value is the JSON `null`, which is not the same as no value.
-fn answer(execution: ExecutionId) -> RunAnswer {
-    let cut = CutPart { bytes: 9, shown: 4, omissions: vec![json!({"path": "$"})], handle: Some(handle()) };
-    let call = CallReport {
-        server: "git".into(),
-        item: CalledItem::Tool("log".into()),
-        outcome: CallOutcome::Failed(FailureCode::Timeout),
-        changes: true,
-        likely_read: true,
-        content_aside: false,
-        count: Some(2),
-        ms: 1.5,
-        bytes: 0,
-    };
-    let stored = StoredFileReport {
-        name: "a".into(),
-        mime_type: "a/b".into(),
-        bytes: 1,
-        handle: handle(),
-        content: 1,
-        expires_s: 60,
-        ends_with_client: true,
-    };
-    let error = RunError { code: Some("timeout".to_owned().into()), ..RunError::new("ToolError", "no") };
-    assert_eq!(error.code, Some(ErrorCode::Failure(FailureCode::Timeout)));
-    RunAnswer {
-        value: Some(ShownValue { json: RawValue::NULL.to_owned(), cut: Some(cut.clone()) }),
-        stdout: ShownText { text: "x".into(), cut: Some(cut) },
-        error: Some(error),
-        session: Some(SessionReport { name: "work".into(), runs: 1, ended: Some("it failed".into()) }),
-        usage: Some(RunUsage { calls: vec![call], is_grouped: true, stats: RunStats::default() }),
-        sandbox: Some(Sandbox { reduced: vec!["landlock".into()] }),
-        files: vec![
-            FileReport::Stored(stored),
-            FileReport::LeftOut { name: "b".into(), reason: "too large".into() },
-        ],
-        ..RunAnswer::new(Some(execution), RunStatus::Limit)
-    }
 }
 
 #[test]
@@ -172,9 +127,8 @@ fn each_message_of_the_engine_round_trips() {
             handle: None,
         }],
     };
-    let notification =
-        serde_json::from_value(json!({"progressToken": 1, "progress": 0.5})).expect("progress");
-    let notification: ProgressNotificationParam = notification;
+    let notification = json!({"progressToken": 1, "progress": 0.5});
+    let error = JsonRpcError { code: -32_602, message: "no".into(), data: Some(json!(1)) };
     let changed =
         ListChanges { tools: true, updated: vec![(server.clone(), "a:b".into())], ..ListChanges::default() };
     for event in [
@@ -198,12 +152,12 @@ fn each_message_of_the_engine_round_trips() {
         Response::Json(json!({"tools": []})),
         Response::Entries(vec![raw.into()]),
         Response::Call(server.clone(), DirectReply::Result(raw.into())),
-        Response::Call(server, DirectReply::Error(ErrorData::invalid_params("no", Some(json!(1))))),
+        Response::Call(server, DirectReply::Error(error.clone())),
         Response::Reasons(vec!["the audit log".into()]),
         Response::Text(None),
         Response::NotFound,
         Response::Invalid("no".into()),
-        Response::Error(ErrorData::internal_error("no", None)),
+        Response::Error(error),
         Response::EngineFailed,
         Response::Unavailable("it has ended".into()),
     ] {
