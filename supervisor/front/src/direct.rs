@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use lockhouse_base::principal::Principal;
 use lockhouse_link::Exchange;
-use lockhouse_messages::{DirectReply, DirectAction, DirectCall, DirectTarget, Request, Response};
+use lockhouse_messages::{DirectAction, DirectCall, DirectReply, DirectTarget, Request, Response};
 use lockhouse_protocol::ServerName;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,

@@ -85,11 +85,11 @@ fn to_reply(outcome: DirectCallOutcome) -> DirectReply {
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
     };
     match outcome {
-        DirectDirectReply::Result(raw) => DirectReply::Result(text(raw)),
-        DirectDirectReply::ServerError(DirectFailure::Result(raw)) => DirectReply::Result(raw),
-        DirectDirectReply::ServerError(DirectFailure::Error(error)) => {
+        DirectCallOutcome::Result(raw) => DirectReply::Result(text(raw)),
+        DirectCallOutcome::ServerError(DirectFailure::Result(raw)) => DirectReply::Result(raw),
+        DirectCallOutcome::ServerError(DirectFailure::Error(error)) => {
             DirectReply::Error(json_rpc_error(error))
         }
-        DirectDirectReply::Failure(failure) => DirectReply::Failure(failure),
+        DirectCallOutcome::Failure(failure) => DirectReply::Failure(failure),
     }
 }

@@ -9,8 +9,8 @@ use serde_json::json;
 use super::*;
 use crate::run_answer::tests::answer;
 use crate::{
-    Claim, DirectAction, DirectTarget, ForwardedNotification, InputSupport, Progress, Question, RequestClaims,
-    ResultFile, RunState, UserWait,
+    Claim, DirectAction, DirectTarget, ForwardedNotification, InputSupport, Progress, Question,
+    RequestClaims, ResultFile, RunState, UserWait,
 };
 
 /// Serializes a message to JSON and parses the JSON. Asserts that the parsed message has the same debug format as
