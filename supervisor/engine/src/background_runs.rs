@@ -17,9 +17,9 @@ use lockhouse_messages::{FinishedRun, RequestId, RunReference};
 use lockhouse_protocol::{ExecutionId, ResultHandle};
 use lockhouse_upstream::ai_client::RunFollower;
 use parking_lot::Mutex;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::execution::RenderedAnswer;
 use crate::supervisor::BackgroundRunSettings;
 pub(crate) use known_requests::RequestDigest;
 use known_requests::{KnownRequest, KnownRequests, Recognition};
@@ -56,7 +56,7 @@ pub(crate) enum RunLookup {
     /// The run to which a handle still exists: it is active, or has ended very recently.
     Live(RunHandle),
     /// The stored answer of a background run that has ended.
-    Ended(Box<FinishedRun>),
+    Ended(Arc<FinishedRun>),
 }
 
 impl BackgroundRuns {
@@ -117,7 +117,7 @@ impl BackgroundRuns {
         owner: Owner,
         follower: RunFollower,
         token: CancellationToken,
-        completion: impl Future<Output = FinishedRun> + Send + 'static,
+        completion: impl Future<Output = RenderedAnswer> + Send + 'static,
     ) -> RunHandle {
         let run = RunHandle::start(owner, follower, token, completion);
         let mut live = self.0.live.lock();
@@ -141,26 +141,22 @@ impl BackgroundRuns {
         let handle = Results::generate_handle()?;
         kept.insert(handle.clone(), run.clone());
         let (runs, owner, finished, name) = (self.clone(), run.owner(), run.finished(), handle.clone());
-        let execution = run.execution();
+        let failed = run.failed();
         tokio::spawn(async move {
             let finished = finished.await;
-            runs.keep_answer(
-                owner,
-                &name,
-                finished.as_deref().cloned().unwrap_or_else(|| failed_run(execution)),
-            );
+            runs.keep_answer(owner, &name, finished.as_deref().unwrap_or(&failed));
             // Removed after the answer was stored, so that the handle is valid at any time.
             runs.0.kept.lock().remove(&name);
         });
         Some(handle)
     }
 
-    fn keep_answer(&self, owner: Owner, handle: &ResultHandle, ended: FinishedRun) {
+    fn keep_answer(&self, owner: Owner, handle: &ResultHandle, ended: &FinishedRun) {
         let keep = |ended: &FinishedRun| match serde_json::to_string(ended) {
             Ok(json) => self.0.results.store_answer(owner, handle, &json),
             Err(_) => false,
         };
-        if !(keep(&ended) || keep(&ended.without_result())) {
+        if !(keep(ended) || keep(&ended.without_result())) {
             tracing::warn!(
                 "the answer of a background run was dropped: it exceeds the free space of `[results] keep_mib`"
             );
@@ -181,18 +177,10 @@ impl BackgroundRuns {
         }
         let RunReference::Handle(handle) = name else { return None };
         if let Some(kept) = self.0.results.answer(owner, handle) {
-            return serde_json::from_str(&kept).ok().map(RunLookup::Ended);
+            return serde_json::from_str(&kept).ok().map(Arc::new).map(RunLookup::Ended);
         }
         let id = RequestId::parse(handle.as_str())?;
         let known = self.0.known_requests.lock().find(owner, id).cloned()?;
         self.find_known(owner, &known)
     }
-}
-
-/// Returns the answer to store for a background run whose task failed (panicked) and left no answer.
-fn failed_run(execution: ExecutionId) -> FinishedRun {
-    let error = json!({"type": "InvalidRequest", "message": "the execution failed inside Lockhouse"});
-    let json = json!({"status": "error", "error": error});
-    let (begun, ended) = (String::new(), String::new());
-    FinishedRun { execution, cancelled: false, is_error: true, begun, ended, json, files: Vec::new() }
 }

@@ -11,21 +11,23 @@ const NAME_CHARS_MAX: usize = 80;
 /// Converts a file in the result of an execution to an MCP content block: an image, audio, a link to a stored file, or an
 /// embedded resource if files are not stored.
 /// `number` is the position of the file in the result, and is part of the resource's URI.
-pub(super) fn content_block(execution: ExecutionId, number: usize, file: ResultFile) -> ContentBlock {
+pub(super) fn content_block(execution: ExecutionId, number: usize, file: &ResultFile) -> ContentBlock {
     let media = file.media();
-    let ResultFile { base64, mime_type, name, bytes, handle } = file;
-    let Some(base64) = base64 else {
-        let handle = handle.map(|handle| handle.to_string()).unwrap_or_default();
-        let name = name.unwrap_or_else(|| "file".to_owned());
+    let ResultFile { content, mime_type, name, bytes, handle } = file;
+    let mime_type = mime_type.clone();
+    let Some(content) = content else {
+        let handle = handle.as_ref().map(|handle| handle.to_string()).unwrap_or_default();
+        let name = name.clone().unwrap_or_else(|| "file".to_owned());
         let mut link = Resource::new(format!("{RESULT_URI_PREFIX}{handle}"), name);
-        (link.mime_type, link.size) = (Some(mime_type), Some(bytes));
+        (link.mime_type, link.size) = (Some(mime_type), Some(*bytes));
         return ContentBlock::resource_link(link);
     };
+    let base64 = BASE64.encode(content);
     match media {
         Media::Image => ContentBlock::image(base64, mime_type),
         Media::Audio => ContentBlock::audio(base64, mime_type),
         Media::None => {
-            let name = name.map(|name| format!("/{}", uri_segment(&name))).unwrap_or_default();
+            let name = name.as_ref().map(|name| format!("/{}", uri_segment(name))).unwrap_or_default();
             ContentBlock::resource(ResourceContents::BlobResourceContents {
                 uri: format!("lockhouse://{execution}/{number}{name}"),
                 mime_type: Some(mime_type),

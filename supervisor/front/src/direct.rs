@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use lockhouse_base::principal::Principal;
 use lockhouse_link::Exchange;
-use lockhouse_messages::{CallOutcome, DirectAction, DirectCall, DirectTarget, Request, RequestId, Response};
+use lockhouse_messages::{DirectAction, DirectCall, DirectReply, DirectTarget, Request, RequestId, Response};
 use lockhouse_protocol::ServerName;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
@@ -116,13 +116,13 @@ impl McpHandler {
             CallAnswer::Response(other) => return Err(failed_call(other)),
         };
         Ok(Some(match outcome {
-            CallOutcome::Result(text) => {
+            DirectReply::Result(text) => {
                 let mut result = CallToolResult::success(Vec::new());
                 result.meta = Some(add_result_fields(&text, context, false)?);
                 result.into()
             }
-            CallOutcome::Error(error) => return Err(mcp_error(error)),
-            CallOutcome::Failure(failure) => {
+            DirectReply::Error(error) => return Err(mcp_error(error)),
+            DirectReply::Failure(failure) => {
                 CallToolResult::error(vec![ContentBlock::text(failure_text(&failure))]).into()
             }
         }))
@@ -204,9 +204,9 @@ impl McpHandler {
             CallAnswer::Error(error) => Err(error),
             CallAnswer::Response(Response::Error(error)) => Err(mcp_error(error)),
             CallAnswer::Response(Response::Call(server, outcome)) => match outcome {
-                CallOutcome::Result(text) => Ok(Ok((server, add_result_fields(&text, context, is_cached)?))),
-                CallOutcome::Error(error) => Err(mcp_error(error)),
-                CallOutcome::Failure(failure) => Err(protocol_error(&failure)),
+                DirectReply::Result(text) => Ok(Ok((server, add_result_fields(&text, context, is_cached)?))),
+                DirectReply::Error(error) => Err(mcp_error(error)),
+                DirectReply::Failure(failure) => Err(protocol_error(&failure)),
             },
             CallAnswer::Response(other) => Err(failed_call(other)),
         }

@@ -42,7 +42,7 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer, Subscriptio
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-use answer::{Answer, AnswerKind, ToolResponse};
+use answer::{Answer, ToolResponse};
 pub use lockhouse_messages::{BuiltinTool, BuiltinTools};
 
 pub use answer::{AnswerForm, AnswerSettings, UnknownForm};
@@ -420,7 +420,7 @@ impl McpHandler {
     }
 
     async fn health(&self, principal: &Principal) -> Answer {
-        json_answer(AnswerKind::Report, self.engine.ask(principal, None, Request::Health).await)
+        json_answer(Answer::Report, self.engine.ask(principal, None, Request::Health).await)
     }
 
     /// Returns the error "method not found" unless the configuration exposes an upstream server to AI clients
@@ -444,7 +444,7 @@ impl McpHandler {
         match search_request(arguments) {
             Ok(search) => {
                 let found = self.engine.ask(principal, client, Request::Search(search)).await;
-                json_answer(AnswerKind::Search, found)
+                json_answer(Answer::Search, found)
             }
             Err(wrong) => Answer::invalid_request(&wrong.to_string()),
         }
@@ -472,7 +472,8 @@ impl McpHandler {
         match read_result_request(arguments) {
             Ok((handle, offset)) => {
                 let request = Request::ReadResult { handle: handle.clone(), offset };
-                json_answer(AnswerKind::Part(handle), self.engine.ask(principal, None, request).await)
+                let part = self.engine.ask(principal, None, request).await;
+                json_answer(|json| Answer::Part(handle, json), part)
             }
             Err(wrong) => Answer::invalid_request(&wrong.to_string()),
         }
@@ -481,9 +482,9 @@ impl McpHandler {
 
 /// Converts a response of the engine, which executes requests, to an answer for the AI client. A response
 /// without JSON becomes an error.
-fn json_answer(kind: AnswerKind, response: Response) -> Answer {
+fn json_answer(with_json: impl FnOnce(serde_json::Value) -> Answer, response: Response) -> Answer {
     match response {
-        Response::Json(value) => Answer::new(kind, value),
+        Response::Json(value) => with_json(value),
         Response::Invalid(message) => Answer::invalid_request(&message),
         Response::Unavailable(message) => Answer::engine_unavailable(&message),
         _ => Answer::invalid_request("the request failed inside Lockhouse"),

@@ -1,7 +1,11 @@
 //! The large values in messages. A link sends them beside the message, as bytes: JSON would escape them, and a long value
 //! would delay other messages.
 
-use crate::{CallOutcome, Request, Response, ToEngine, ToFront};
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use crate::{DirectReply, FinishedRun, Request, Response, ToEngine, ToFront};
 
 /// A body that is missing, or whose bytes are not of the type of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +14,7 @@ pub struct InvalidBody;
 /// A large value in a message.
 pub enum LargeValue<'m> {
     Text(&'m mut String),
+    Json(&'m mut Box<RawValue>),
     Bytes(&'m mut Vec<u8>),
 }
 
@@ -40,6 +45,10 @@ impl LargeValue<'_> {
     fn take(self) -> Vec<u8> {
         match self {
             Self::Text(text) => std::mem::take(text).into_bytes(),
+            Self::Json(json) => {
+                let text: Box<str> = std::mem::replace(json, RawValue::NULL.to_owned()).into();
+                text.into_string().into_bytes()
+            }
             Self::Bytes(bytes) => std::mem::take(bytes),
         }
     }
@@ -47,6 +56,10 @@ impl LargeValue<'_> {
     fn put(self, body: Vec<u8>) -> Result<(), InvalidBody> {
         match self {
             Self::Text(text) => *text = String::from_utf8(body).map_err(|_| InvalidBody)?,
+            Self::Json(json) => {
+                let text = String::from_utf8(body).map_err(|_| InvalidBody)?;
+                *json = RawValue::from_string(text).map_err(|_| InvalidBody)?;
+            }
             Self::Bytes(bytes) => *bytes = body,
         }
         Ok(())
@@ -92,10 +105,11 @@ impl Bodies for ToFront {
 
 fn of_response(response: &mut Response) -> Vec<LargeValue<'_>> {
     match response {
-        Response::Call(_, CallOutcome::Result(result)) => vec![LargeValue::Text(result)],
+        // A run that further requests follow is cloned.
+        Response::Run(run) => of_run(Arc::make_mut(run)),
+        Response::Call(_, DirectReply::Result(result)) => vec![LargeValue::Text(result)],
         Response::File(file) => vec![LargeValue::Bytes(&mut file.content)],
-        Response::Call(_, CallOutcome::Error(_) | CallOutcome::Failure(_))
-        | Response::Run(_)
+        Response::Call(_, DirectReply::Error(_) | DirectReply::Failure(_))
         | Response::Json(_)
         | Response::Entries(_)
         | Response::Reasons(_)
@@ -107,4 +121,12 @@ fn of_response(response: &mut Response) -> Vec<LargeValue<'_>> {
         | Response::DeadlineExceeded
         | Response::Unavailable(_) => Vec::new(),
     }
+}
+
+fn of_run(run: &mut FinishedRun) -> Vec<LargeValue<'_>> {
+    let FinishedRun { answer, files, .. } = run;
+    let texts = [&mut answer.stdout.text, &mut answer.stderr.text];
+    let value = answer.value.as_mut().map(|value| LargeValue::Json(&mut value.json));
+    let contents = files.iter_mut().filter_map(|file| file.content.as_mut());
+    value.into_iter().chain(texts.map(LargeValue::Text)).chain(contents.map(LargeValue::Bytes)).collect()
 }

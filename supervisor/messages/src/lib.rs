@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::expect_used, clippy::panic))]
 #![allow(missing_docs)] // Only the crates of this workspace use it; obvious fields need no comment.
 
+mod base64_bytes;
 mod bodies;
 mod caller;
 mod direct;
@@ -18,12 +19,14 @@ mod question;
 mod request_claims;
 mod request_head;
 mod run;
+mod run_answer;
+mod shared;
 mod user_answers;
 
 pub use bodies::{Bodies, InvalidBody, LargeValue};
 pub use caller::Caller;
 pub use direct::{
-    BUILT_IN_TOOL_NAMES, CallOutcome, DirectAction, DirectCall, DirectTarget, ForwardedNotification,
+    BUILT_IN_TOOL_NAMES, DirectAction, DirectCall, DirectReply, DirectTarget, ForwardedNotification,
     JsonRpcError, ListChanges, ListKind,
 };
 pub use greeting::{Greeting, GreetingReply, VERSIONS, VersionRange};
@@ -35,4 +38,8 @@ pub use question::{Question, QuestionKind};
 pub use request_claims::{Claim, RequestClaims};
 pub use request_head::{Incarnation, RequestHead, RequestId};
 pub use run::{FinishedRun, Media, Progress, RESULT_URI_PREFIX, ResultFile, RunCode, RunState, RunView};
+pub use run_answer::{
+    AnswerMembers, CallReport, CalledItem, CutPart, CutValue, ErrorCode, FileReport, RunAnswer, RunError,
+    RunStats, RunStatus, RunUsage, Sandbox, SessionReport, ShownText, ShownValue, StoredFileReport,
+};
 pub use user_answers::{Answer, AskError, InputSupport, OpenQuestion, QUESTIONS_MAX, UserWait};

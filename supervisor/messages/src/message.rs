@@ -1,6 +1,7 @@
 //! The messages that the front (which speaks MCP with AI clients) and the engine (which runs programs)
 //! exchange.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_protocol::Language;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Answer, AskError, BUILT_IN_TOOL_NAMES, CallOutcome, DirectCall, FinishedRun, ForwardedNotification,
+    Answer, AskError, BUILT_IN_TOOL_NAMES, DirectCall, DirectReply, FinishedRun, ForwardedNotification,
     JsonRpcError, ListChanges, ListKind, OpenQuestion, RequestHead, RunCode, RunView,
 };
 
@@ -247,12 +248,13 @@ pub enum Event {
 /// The engine's response to a request of the front. It ends the exchange of messages about the request.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Response {
-    Run(Box<FinishedRun>),
+    /// Each request that follows a run gets the same result, which the engine builds once.
+    Run(#[serde(with = "crate::shared")] Arc<FinishedRun>),
     Json(Value),
     File(StoredFile),
     Entries(Vec<String>),
-    /// The outcome of a direct call, with the upstream server that was called.
-    Call(ServerName, CallOutcome),
+    /// What a direct call returned, with the upstream server that was called.
+    Call(ServerName, DirectReply),
     Reasons(Vec<String>),
     Text(Option<String>),
     /// The run or the tool that the request names does not exist.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lockhouse_gate::ToolRequest;
-use lockhouse_messages::{CallOutcome, DirectAction, DirectCall, Event, Input, JsonRpcError, Response};
+use lockhouse_messages::{DirectAction, DirectCall, DirectReply, Event, Input, JsonRpcError, Response};
 use lockhouse_policies::CallTarget;
 use lockhouse_upstream::ai_client::{ClientMessage, RunFollower};
 use lockhouse_upstream::{DirectFailure, DirectRequest, DirectRequestKind};
@@ -91,7 +91,7 @@ pub(super) async fn serve(
             },
         }
     };
-    Some(Response::Call(server, to_call_outcome(outcome)))
+    Some(Response::Call(server, to_reply(outcome)))
 }
 
 fn request_kind(action: DirectAction, item: &CallTarget) -> Result<DirectRequestKind, JsonRpcError> {
@@ -110,17 +110,17 @@ async fn next_message(credit: &Credit, follower: &mut RunFollower) -> Option<Cli
     follower.messages.recv().await
 }
 
-fn to_call_outcome(outcome: DirectCallOutcome) -> CallOutcome {
+fn to_reply(outcome: DirectCallOutcome) -> DirectReply {
     let text = |raw: Vec<u8>| match String::from_utf8(raw) {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
     };
     match outcome {
-        DirectCallOutcome::Result(raw) => CallOutcome::Result(text(raw)),
-        DirectCallOutcome::ServerError(DirectFailure::Result(raw)) => CallOutcome::Result(raw),
+        DirectCallOutcome::Result(raw) => DirectReply::Result(text(raw)),
+        DirectCallOutcome::ServerError(DirectFailure::Result(raw)) => DirectReply::Result(raw),
         DirectCallOutcome::ServerError(DirectFailure::Error(error)) => {
-            CallOutcome::Error(json_rpc_error(error))
+            DirectReply::Error(json_rpc_error(error))
         }
-        DirectCallOutcome::Failure(failure) => CallOutcome::Failure(failure),
+        DirectCallOutcome::Failure(failure) => DirectReply::Failure(failure),
     }
 }

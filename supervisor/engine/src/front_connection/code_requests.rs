@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use lockhouse_base::telemetry;
 use lockhouse_messages::{
-    BuiltinTool, Event, FinishedRun, Input, RequestClaims, Response, RunCode, RunReference,
+    BuiltinTool, Event, Input, RequestClaims, Response, RunAnswer, RunCode, RunReference,
 };
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::exchange::{Credit, Exchange};
 use super::{ChosenId, digest_of};
 use crate::background_runs::{Admission, RunHandle, RunLookup, RunUpdate};
 use crate::direct::RequestingClient;
-use crate::execution::{self, Answer, DisplayOptions, FileStorage, RenderedAnswer, Status};
+use crate::execution::{self, Answer, DisplayOptions, FileStorage, RenderedAnswer};
 use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
 
@@ -50,13 +49,11 @@ pub(super) async fn run(
             return render(&engine, &client, answer, for_program);
         }
         // Files are written to disk and read from it.
-        let execution = answer.execution;
         let rendering = tokio::task::spawn_blocking(move || render(&engine, &client, answer, for_program));
         rendering.await.unwrap_or_else(|error| {
             tracing::error!("an answer was lost: {error}");
-            let json = json!({"status": "error", "error": {"type": "InternalError", "message": "the answer was lost"}});
-            let (begun, ended) = (String::new(), String::new());
-            FinishedRun { execution, cancelled: false, is_error: true, begun, ended, json, files: Vec::new() }
+            let answer = RunAnswer::without_run("InternalError", "the answer was lost");
+            RenderedAnswer { answer, files: Vec::new() }
         })
     });
     let run = runs.start(owner, follower, cancellation, answering);
@@ -105,7 +102,7 @@ async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exc
             step = next_update(&credit, &run) => match step {
                 RunUpdate::Question(question) => exchange.send(Event::Question(question)).await,
                 RunUpdate::Progress(words) => exchange.send(Event::ProgressMessage(words)).await,
-                RunUpdate::Finished(Some(ended)) => return Some(Response::Run(Box::new((*ended).clone()))),
+                RunUpdate::Finished(Some(ended)) => return Some(Response::Run(ended)),
                 RunUpdate::Finished(None) => return Some(Response::EngineFailed),
             },
         }
@@ -121,30 +118,29 @@ async fn next_update(credit: &Credit, run: &RunHandle) -> RunUpdate {
     }
 }
 
-/// Renders the answer to a run as JSON within the size limits for the AI client, and stores the values that exceed
+/// Builds the answer to a run within the size limits for the AI client, and stores the values that exceed
 /// these limits. `for_program` permits a longer value, because a program of the AI client reads the answer.
 fn render(
     supervisor: &Supervisor,
     client: &RequestingClient,
     answer: Answer,
     for_program: bool,
-) -> FinishedRun {
+) -> RenderedAnswer {
     let owner = client.principal.owner();
     let keep = |json: &str| supervisor.results().store(owner, json);
-    let storage = Some(FileStorage { files: supervisor.result_files(), owner });
+    let storage = FileStorage { files: supervisor.result_files(), owner };
     let mut limits = supervisor.settings().display;
     if for_program {
         limits.part_bytes = limits.part_bytes.max(limits.program_bytes);
     }
     let reader = supervisor.settings().builtin_tools.exposed_name(BuiltinTool::GetResult);
     let next_part_hint = &*format!("{reader}(handle)");
-    let RenderedAnswer { json, files } = execution::render_answer(
+    let rendered = execution::render_answer(
         &answer,
         &DisplayOptions { limits, next_part_hint, extract_files: true, storage, keep: &keep },
     );
-    telemetry::count_withheld_bytes(json["stats"]["bytes_kept_out"].as_u64().unwrap_or(0));
-    let (cancelled, is_error) = (answer.status == Status::Cancelled, answer.status != Status::Ok);
-    // The run handle sets both times.
-    let (execution, begun, ended) = (answer.execution, String::new(), String::new());
-    FinishedRun { execution, cancelled, is_error, begun, ended, json, files }
+    if let Some(usage) = &rendered.answer.usage {
+        telemetry::count_withheld_bytes(usage.stats.bytes_kept_out as u64);
+    }
+    rendered
 }

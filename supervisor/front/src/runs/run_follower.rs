@@ -17,8 +17,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 use super::super::progress_notifications::{ProgressReporter, VIEW_INTERVAL};
 use super::super::{McpHandler, client_name, elicitation, supports_input_required};
 use super::response_to_answer;
-use super::running_status::running_status;
-use crate::answer::{Answer, ToolResponse};
+use crate::answer::{Answer, RunningAnswer, ToolResponse};
 use crate::elicitation_queue::ElicitationQueue;
 use crate::http;
 use crate::tool_arguments::{self, run_code_request};
@@ -299,7 +298,8 @@ impl<'a> RunFollower<'a> {
         match self.request.tool {
             RunTool::RunCode if takes_tasks => self.handler.new_task(view, handle).into(),
             RunTool::RunCode | RunTool::GetResult => {
-                running_status(view, handle, &self.handler.reader_name()).into()
+                let (view, handle) = (view.clone(), handle.clone());
+                Answer::Running(RunningAnswer { view, handle }).into()
             }
         }
     }

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::*;
+use crate::run_answer::tests::answer;
 use crate::{
     Bodies, Caller, Claim, DirectAction, DirectTarget, ForwardedNotification, InputSupport, Progress,
     Question, RequestClaims, RequestId, ResultFile, RunState, UserWait,
@@ -121,12 +122,11 @@ fn each_message_of_the_engine_round_trips() {
     let ended = FinishedRun {
         execution,
         cancelled: false,
-        is_error: false,
         begun: "then".into(),
         ended: "now".into(),
-        json: json!({"value": [1, 1.5, null, "x"], "stats": {}}),
+        answer: answer(execution),
         files: vec![ResultFile {
-            base64: Some("YQ==".into()),
+            content: Some(b"a".to_vec()),
             mime_type: "a/b".into(),
             name: None,
             bytes: 1,
@@ -154,11 +154,11 @@ fn each_message_of_the_engine_round_trips() {
     }
     let raw = r#"{"content":[{"n":1e400}],"\u0061":1.0}"#;
     for response in [
-        Response::Run(Box::new(ended)),
+        Response::Run(Arc::new(ended)),
         Response::Json(json!({"tools": []})),
         Response::Entries(vec![raw.into()]),
-        Response::Call(server.clone(), CallOutcome::Result(raw.into())),
-        Response::Call(server, CallOutcome::Error(error.clone())),
+        Response::Call(server.clone(), DirectReply::Result(raw.into())),
+        Response::Call(server, DirectReply::Error(error.clone())),
         Response::Reasons(vec!["the audit log".into()]),
         Response::Text(None),
         Response::NotFound,
