@@ -5,17 +5,20 @@ mod call_requests;
 mod change_notifications;
 mod code_requests;
 mod exchange;
+mod grants;
 mod search_requests;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use lockhouse_access::Authenticator;
 use lockhouse_base::lifecycle::InFlightGuard;
-use lockhouse_base::principal::{Grant, Principal, Validity};
+use lockhouse_base::principal::Principal;
 use lockhouse_messages::{
-    Caller, EngineClient, EngineEndpoint, ExchangeId, FrontEndpoint, Input, Repetition, Request, Response,
-    ToEngine, ToFront, VERSION,
+    AccessRefusal, Caller, Credential, EngineClient, EngineEndpoint, ExchangeId, FrontEndpoint, Input,
+    Repetition, Request, Response, Role, ToEngine, ToFront, VERSION,
 };
+use lockhouse_policies::ClientName;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +27,8 @@ use tracing::Instrument;
 use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
 use exchange::Exchange;
+pub(crate) use grants::FrontKind;
+use grants::Grants;
 
 /// Maximum number of inputs (such as answers to questions) from the front, the part that serves AI clients, that are
 /// queued in one exchange. Further inputs are dropped. The limit is higher than the number of questions that one
@@ -38,30 +43,44 @@ pub(crate) struct FrontConnection {
     supervisor: Arc<Supervisor>,
     front: Weak<dyn FrontEndpoint>,
     open_exchanges: Arc<Mutex<HashMap<ExchangeId, mpsc::Sender<Input>>>>,
-    /// The grants (revocable permissions) of AI clients of this front, by the numbers with which the front refers to
-    /// them. Revoking a grant ends the runs of its client.
-    grants: Mutex<HashMap<u64, Grant>>,
-    /// The one AI client of a front in another process: all requests of the front count as its requests, whatever they
-    /// say. `None` if the front is in this process, and authenticates the clients itself.
-    only_client: Option<Principal>,
+    grants: Arc<Grants>,
+    /// Whether the front is in another process, so that its open exchanges are limited and delay a drain.
+    is_remote: bool,
     /// The token that is cancelled when the front disconnects. The cancellation ends all requests of the front.
     closed: CancellationToken,
 }
 
 /// Connects a front (the part that serves AI clients) in the same process to the engine, and returns the front's end of
-/// the connection. When `closing` is cancelled, the engine cancels all requests of this front.
+/// the connection. The front serves one AI client over standard input and output. When `closing` is cancelled, the
+/// engine cancels all requests of this front.
 pub fn connect(supervisor: &Arc<Supervisor>, closing: CancellationToken) -> EngineClient {
-    EngineClient::connect(|front| FrontConnection::new(supervisor.clone(), front, None), closing)
+    connect_local(supervisor, FrontKind::Client(Principal::for_new_connection()), closing)
+}
+
+/// Connects a front like [`connect`], which serves AI clients over HTTP. `authenticator` verifies their credentials.
+pub fn connect_http(
+    supervisor: &Arc<Supervisor>,
+    authenticator: Arc<Authenticator>,
+    closing: CancellationToken,
+) -> EngineClient {
+    supervisor.set_authenticator(authenticator);
+    connect_local(supervisor, FrontKind::Http { reports_peers: true }, closing)
+}
+
+fn connect_local(supervisor: &Arc<Supervisor>, kind: FrontKind, closing: CancellationToken) -> EngineClient {
+    EngineClient::connect(|front| FrontConnection::new(supervisor.clone(), front, kind, false), closing)
 }
 
 impl FrontConnection {
     fn new(
         supervisor: Arc<Supervisor>,
         front: Weak<dyn FrontEndpoint>,
-        only_client: Option<Principal>,
+        kind: FrontKind,
+        is_remote: bool,
     ) -> Arc<Self> {
-        let (open_exchanges, grants, closed) = (Arc::default(), Mutex::default(), CancellationToken::new());
-        Arc::new(Self { supervisor, front, open_exchanges, grants, only_client, closed })
+        let (open_exchanges, closed) = (Arc::default(), CancellationToken::new());
+        let grants = Grants::new(kind, front.clone());
+        Arc::new(Self { supervisor, front, open_exchanges, grants, is_remote, closed })
     }
 
     /// Connects a front in another process, which serves one AI client.
@@ -70,7 +89,7 @@ impl FrontConnection {
         front: Weak<dyn FrontEndpoint>,
         client: Principal,
     ) -> Arc<Self> {
-        Self::new(supervisor.clone(), front, Some(client))
+        Self::new(supervisor.clone(), front, FrontKind::Client(client), true)
     }
 
     fn negotiate_version(&self, version: u32) {
@@ -88,21 +107,32 @@ impl FrontConnection {
     }
 
     fn start_exchange(&self, id: ExchangeId, caller: Caller, request: Request) {
-        let in_flight = match &self.only_client {
+        let in_flight = match self.is_remote.then(|| self.admit(&request)) {
             None => None,
-            Some(_) => match self.admit(&request) {
-                Ok(in_flight) => in_flight,
-                Err(reason) => return self.refuse(id, reason),
-            },
+            Some(Ok(in_flight)) => in_flight,
+            Some(Err(reason)) => return self.respond(id, Response::Unavailable(reason.to_owned())),
+        };
+        // The one place that decides whether a request is served.
+        let client = match request.role().map(|role| self.client(caller, role)) {
+            None => None,
+            Some(Ok(client)) => Some(client),
+            Some(Err(refusal)) => return self.respond(id, Response::Refused(refusal)),
         };
         let (sender, inputs) = mpsc::channel(INPUTS_MAX);
         self.open_exchanges.lock().insert(id, sender);
         let exchange =
             Exchange { id, front: self.front.clone(), inputs, open_exchanges: self.open_exchanges.clone() };
-        let (client, supervisor) = (self.client(caller), self.supervisor.clone());
+        let (supervisor, grants) = (self.supervisor.clone(), self.grants.clone());
         let cancellation = self.closed.child_token();
         let serving = async move {
-            serve(&supervisor, client, request, exchange, cancellation).await;
+            match (request, client) {
+                (Request::Authenticate(credential), _) => {
+                    authenticate(&supervisor, &grants, &credential, exchange).await;
+                }
+                (request, Some(client)) => serve(&supervisor, client, request, exchange, cancellation).await,
+                // Unreachable: only `Authenticate` requires no role.
+                (_, None) => exchange.end(Response::Refused(AccessRefusal::EndedGrant)),
+            }
             drop(in_flight);
         };
         tokio::spawn(serving.in_current_span());
@@ -121,25 +151,21 @@ impl FrontConnection {
         }
     }
 
-    fn refuse(&self, id: ExchangeId, reason: &str) {
+    fn respond(&self, id: ExchangeId, response: Response) {
         if let Some(front) = self.front.upgrade() {
-            front.send(ToFront::Response(id, Response::Unavailable(reason.to_owned())));
+            front.send(ToFront::Response(id, response));
         }
     }
 
-    fn client(&self, caller: Caller) -> RequestingClient {
-        let Caller { identity, grant, client, abilities } = caller;
-        if let Some(principal) = self.only_client.clone() {
-            if let Some(name) = &client {
-                self.supervisor.connected_clients().set_name(principal.owner(), name.as_str());
-            }
-            return RequestingClient { principal, name: client, abilities };
+    /// Returns the AI client that holds the caller's grant, if the grant has this role.
+    fn client(&self, caller: Caller, role: Role) -> Result<RequestingClient, AccessRefusal> {
+        let Caller { grant, client, abilities } = caller;
+        let principal = self.grants.principal(grant, role)?;
+        if let Some(name) = client.as_ref().filter(|_| self.is_remote) {
+            self.supervisor.connected_clients().set_name(principal.owner(), name.as_str());
         }
-        let standing = match grant {
-            None => Validity::Connection,
-            Some(number) => Validity::Revocable(self.grants.lock().entry(number).or_default().clone()),
-        };
-        RequestingClient { principal: Principal::new(identity, standing), name: client, abilities }
+        let name = principal.client(client.as_ref().map(ClientName::as_str));
+        Ok(RequestingClient { principal, name, abilities })
     }
 }
 
@@ -155,15 +181,24 @@ impl EngineEndpoint for FrontConnection {
             }
             // Dropping the sender ends the input of the exchange, which its task notices.
             ToEngine::Close(id) => drop(self.open_exchanges.lock().remove(&id)),
-            ToEngine::Revoke { grant } => {
-                let grant = self.grants.lock().remove(&grant);
-                if let Some(grant) = grant {
-                    grant.revoke();
-                }
-            }
             ToEngine::Goodbye => self.closed.cancel(),
         }
     }
+}
+
+/// Verifies a credential that the front passes on. Stops if the front closes the exchange.
+async fn authenticate(
+    supervisor: &Supervisor,
+    grants: &Arc<Grants>,
+    credential: &Credential,
+    mut exchange: Exchange,
+) {
+    let verified = tokio::select! {
+        biased;
+        verified = grants.authenticate(supervisor.authenticator(), credential) => verified,
+        () = exchange.closed() => return,
+    };
+    exchange.end(Response::Access(verified.map(Box::new)));
 }
 
 /// Serves one request of the front (the part that serves AI clients) and sends the response. The large futures are on the
@@ -203,8 +238,11 @@ async fn serve(
         Request::ReadResult { handle, offset } => Some(supervisor.read_result(&client, &handle, offset)),
         Request::ReadFile { handle } => Some(supervisor.read_file(&client, handle).await),
         Request::Health => Some(Response::Json(supervisor.health_for(&client.principal))),
+        Request::ServiceHealth => Some(Response::Json(supervisor.complete_health())),
         Request::Readiness => Some(Response::Reasons(supervisor.unready_reasons())),
         Request::Metrics => Some(Response::Text(supervisor.render_metrics())),
+        // `start_exchange` answers this request.
+        Request::Authenticate(_) => None,
     };
     if let Some(response) = response {
         exchange.end(response);

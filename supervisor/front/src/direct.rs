@@ -10,8 +10,9 @@ pub(super) mod raw_results;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use lockhouse_base::principal::Principal;
-use lockhouse_messages::{CallOutcome, DirectAction, DirectCall, DirectTarget, Exchange, Request, Response};
+use lockhouse_messages::{
+    CallOutcome, DirectAction, DirectCall, DirectTarget, Exchange, GrantedAccess, Request, Response,
+};
 use lockhouse_protocol::ServerName;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
@@ -216,16 +217,13 @@ impl McpHandler {
         call: Call,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallAnswer, ErrorData> {
-        let principal = self.principal(context)?;
+        let access = self.access(context)?;
         let Call { target, action, arguments, responses, state } = call;
         let request = json!([target, arguments]);
         let exchange = match state {
             Some(state) if is_suspended_call(&state) => {
                 let responses = responses.unwrap_or_default();
-                self.direct
-                    .suspended
-                    .resume(&principal, &state, &request, responses)
-                    .map_err(invalid_params)?
+                self.direct.suspended.resume(&access, &state, &request, responses).map_err(invalid_params)?
             }
             state => {
                 let (arguments, calls_again) =
@@ -238,11 +236,11 @@ impl McpHandler {
                     input_responses: responses,
                     request_state: state,
                 };
-                self.open_direct(&principal, context, Request::Call(call))
+                self.open_direct(&access, context, Request::Call(call))
             }
         };
         let logs = self.log_threshold(context);
-        Ok(follow_call(exchange, &principal, &self.direct.suspended, &request, context, logs).await)
+        Ok(follow_call(exchange, &access, &self.direct.suspended, &request, context, logs).await)
     }
 
     /// Sends a request that comes from the AI client itself to the engine, the part that calls upstream
@@ -250,7 +248,7 @@ impl McpHandler {
     /// programs, an upstream server may ask this client for sampling and roots.
     fn open_direct(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         context: &RequestContext<RoleServer>,
         request: Request,
     ) -> Exchange {
@@ -261,7 +259,7 @@ impl McpHandler {
         let (sampling, roots) = (has(|can| can.sampling.is_some()), has(|can| can.roots.is_some()));
         let mut abilities = elicitation::client_abilities(capabilities);
         (abilities.sampling, abilities.roots) = (sampling, roots && supports_input_required(context));
-        self.engine.open(principal, client_name(principal, context), abilities, request)
+        self.engine.open(access, client_name(access, context), abilities, request)
     }
 
     /// Returns the minimum severity of log messages that are forwarded to the AI client. Returns `None` for a client of
@@ -275,6 +273,7 @@ impl McpHandler {
 fn failed_call(response: Response) -> ErrorData {
     match response {
         Response::Unavailable(message) => ErrorData::internal_error(message, None),
+        Response::Refused(refusal) => ErrorData::invalid_request(refusal.description(), None),
         _ => ErrorData::internal_error("the call failed inside Lockhouse", None),
     }
 }

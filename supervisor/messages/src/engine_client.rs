@@ -1,21 +1,21 @@
 //! The connection of the front (which speaks MCP with AI clients) to the engine (which runs programs). It
 //! sends requests, and passes each event and response of the engine to the request that it belongs to.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use lockhouse_base::principal::{Grant, Principal};
 use lockhouse_policies::ClientName;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::endpoints::round_trip_in_debug;
+use crate::granted_access::{GrantedAccess, KnownGrants};
 use crate::remote_engine::{self, RemoteEngine, RemoteEngineSettings};
 use crate::{
-    Caller, EngineEndpoint, Event, ExchangeId, FrontEndpoint, FrontSettings, Input, InputSupport, Request,
-    Response, ToEngine, ToFront, VERSION,
+    AccessRefusal, Caller, Credential, EngineEndpoint, Event, ExchangeId, FrontEndpoint, FrontSettings,
+    Input, InputSupport, Request, Response, ToEngine, ToFront, VERSION,
 };
 
 /// Maximum number of buffered events of the engine for one request. Further events are dropped.
@@ -34,9 +34,7 @@ struct Shared {
     last: AtomicU64,
     settings: watch::Sender<FrontSettings>,
     open: Mutex<HashMap<ExchangeId, OpenExchange>>,
-    /// The numbers of the grants (revocable permissions of AI clients) whose revocation a task waits for, to
-    /// report it to the engine.
-    grants: Mutex<HashSet<u64>>,
+    grants: Mutex<KnownGrants>,
 }
 
 /// The senders that pass the engine's events and response to the front's request.
@@ -50,6 +48,8 @@ struct OpenExchange {
 pub struct Exchange {
     id: ExchangeId,
     shared: Arc<Shared>,
+    /// The access under which the request was made. `None` for a request that needs none.
+    access: Option<GrantedAccess>,
     events: mpsc::Receiver<Event>,
     response: Option<oneshot::Receiver<Response>>,
 }
@@ -112,44 +112,60 @@ impl EngineClient {
         self.0.settings.borrow().clone()
     }
 
+    /// Whether AI clients need a credential over HTTP.
+    pub fn requires_authentication(&self) -> bool {
+        self.0.settings.borrow().authentication.is_required
+    }
+
+    /// Asks the engine to verify a credential.
+    ///
+    /// # Errors
+    /// Why the engine refuses the credential.
+    pub async fn authenticate(&self, credential: Credential) -> Result<GrantedAccess, AccessRefusal> {
+        let caller = Caller { grant: None, client: None, abilities: InputSupport::default() };
+        match self.start(None, caller, Request::Authenticate(credential)).response().await {
+            Response::Access(Ok(access)) => {
+                let end = self.0.grants.lock().end_of(access.grant);
+                Ok(GrantedAccess::new(*access, end))
+            }
+            Response::Access(Err(refusal)) | Response::Refused(refusal) => Err(refusal),
+            other => {
+                tracing::error!("a credential was not verified: {other:?}");
+                Err(AccessRefusal::EngineUnavailable)
+            }
+        }
+    }
+
     /// Sends a request to the engine on behalf of an AI client. Returns the exchange, through which the caller
     /// receives the events and the response.
     pub fn open(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         client: Option<ClientName>,
         abilities: InputSupport,
         request: Request,
     ) -> Exchange {
-        if let Some(grant) = principal.grant() {
-            self.forward_revocation(grant);
-        }
-        let caller = Caller::new(principal, client, abilities);
+        let caller = Caller { grant: Some(access.grant()), client, abilities };
+        self.start(Some(access.clone()), caller, request)
+    }
+
+    /// Sends a request to the engine, and waits for its response. Ignores the events before the response.
+    pub async fn ask(
+        &self,
+        access: &GrantedAccess,
+        client: Option<ClientName>,
+        request: Request,
+    ) -> Response {
+        self.open(access, client, InputSupport::default(), request).response().await
+    }
+
+    fn start(&self, access: Option<GrantedAccess>, caller: Caller, request: Request) -> Exchange {
         let id = ExchangeId(self.0.last.fetch_add(1, Ordering::Relaxed) + 1);
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let (respond, response) = oneshot::channel();
         self.0.open.lock().insert(id, OpenExchange { events: sender, response: respond });
         self.0.send(ToEngine::Request(id, Box::new(caller), Box::new(request)));
-        Exchange { id, shared: self.0.clone(), events, response: Some(response) }
-    }
-
-    /// Sends a request to the engine, and waits for its response. Ignores the events before the response.
-    pub async fn ask(&self, principal: &Principal, client: Option<ClientName>, request: Request) -> Response {
-        self.open(principal, client, InputSupport::default(), request).response().await
-    }
-
-    fn forward_revocation(&self, grant: &Grant) {
-        if !self.0.grants.lock().insert(grant.number()) {
-            return;
-        }
-        let (grant, shared) = (grant.clone(), Arc::downgrade(&self.0));
-        tokio::spawn(async move {
-            grant.revoked().await;
-            if let Some(shared) = shared.upgrade() {
-                shared.grants.lock().remove(&grant.number());
-                shared.send(ToEngine::Revoke { grant: grant.number() });
-            }
-        });
+        Exchange { id, shared: self.0.clone(), access, events, response: Some(response) }
     }
 }
 
@@ -170,6 +186,7 @@ impl FrontEndpoint for Shared {
                     "the engine uses version {version} of the front protocol, but this front uses version {VERSION}"
                 );
             }
+            ToFront::AccessEnded { grant } => self.grants.lock().end(grant),
             ToFront::Settings(settings) => drop(self.settings.send_replace(settings)),
             ToFront::Event(id, event) => {
                 let open = self.open.lock();
@@ -198,7 +215,11 @@ impl Exchange {
             Some(event) = self.events.recv() => ExchangeStep::Event(event),
             over = response => {
                 self.response = None;
-                ExchangeStep::Finished(over.unwrap_or(Response::EngineFailed))
+                let response = over.unwrap_or(Response::EngineFailed);
+                if let (Some(access), Response::Refused(refusal)) = (&self.access, &response) {
+                    access.set_refusal(refusal.clone());
+                }
+                ExchangeStep::Finished(response)
             }
         }
     }

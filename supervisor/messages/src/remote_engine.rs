@@ -313,11 +313,6 @@ impl EngineEndpoint for RemoteEngine {
                     requests.remove(*id);
                 }
             }
-            ToEngine::Revoke { .. } => {
-                if let Ok(frame) = frames::encode(&message) {
-                    self.requests.lock().send(frame);
-                }
-            }
         }
     }
 }

@@ -2,16 +2,17 @@
 
 use std::fmt::Debug;
 
-use lockhouse_base::principal::{Grant, Principal, Validity};
+use lockhouse_base::principal::Owner;
 use lockhouse_base::request_claims::RequestClaims;
+use lockhouse_policies::ClientName;
 use rmcp::model::{CompleteRequestParams, ProgressNotificationParam};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::*;
 use crate::{
-    DirectAction, DirectTarget, ForwardedNotification, InputSupport, Progress, Question, ResultFile,
-    RunState, UserWait,
+    DirectAction, DirectTarget, ForwardedNotification, InputSupport, Progress, Question, ResourceMetadata,
+    ResultFile, Roles, RunState, UserWait,
 };
 
 /// Serializes a message to JSON and parses the JSON. Asserts that the parsed message has the same debug format as
@@ -26,6 +27,18 @@ fn handle() -> ResultHandle {
     ResultHandle::new("r-1").expect("a handle")
 }
 
+fn access() -> Access {
+    Access {
+        grant: GrantId::CONNECTION,
+        owner: Owner::from_name("token:desk"),
+        name: Some("token:desk".into()),
+        client: Some(ClientName::new("desk")),
+        only: Some(vec!["git.log".into()]),
+        roles: Roles::only(Role::Run),
+        expires_in: Some(Duration::from_millis(1)),
+    }
+}
+
 fn question() -> OpenQuestion {
     let question = Question::Form { message: "Who?".into(), schema: json!({"type": "object"}) };
     OpenQuestion { key: "question-1".into(), question, time_left: Duration::from_millis(1_500) }
@@ -34,11 +47,9 @@ fn question() -> OpenQuestion {
 #[test]
 #[expect(clippy::too_many_lines, reason = "one value of each message")]
 fn each_message_of_a_front_round_trips() {
-    let standing = Validity::Revocable(Grant::default());
-    let principal = Principal::authenticated("token:desk", "desk", Some(vec!["git.log".into()]), standing);
     let abilities = InputSupport { form: true, ..InputSupport::default() };
-    let caller = Caller::new(&principal, principal.client(None), abilities);
-    assert!(caller.grant.is_some());
+    let caller =
+        Caller { grant: Some(GrantId::new_random()), client: Some(ClientName::new("desk")), abilities };
     let program = RunCode {
         language: Language::Typescript,
         code: "1 + 1".into(),
@@ -78,6 +89,8 @@ fn each_message_of_a_front_round_trips() {
         Request::Call(call(DirectAction::Subscribe)),
         Request::FollowChanges,
         Request::Health,
+        Request::ServiceHealth,
+        Request::Authenticate(Credential::Peer { uid: u32::MAX }),
         Request::Readiness,
         Request::Metrics,
     ] {
@@ -97,7 +110,6 @@ fn each_message_of_a_front_round_trips() {
     }
     assert_round_trip(ToEngine::Hello { version: VERSION, setup: Some("5e7".into()) });
     assert_round_trip(ToEngine::Close(ExchangeId(3)));
-    assert_round_trip(ToEngine::Revoke { grant: 4 });
     assert_round_trip(ToEngine::Goodbye);
 }
 
@@ -159,6 +171,9 @@ fn each_message_of_the_engine_round_trips() {
         Response::Call(server, CallOutcome::Error(ErrorData::invalid_params("no", Some(json!(1))))),
         Response::Reasons(vec!["the audit log".into()]),
         Response::Text(None),
+        Response::Access(Ok(Box::new(access()))),
+        Response::Access(Err(AccessRefusal::InvalidJwt("the token has expired".into()))),
+        Response::Refused(AccessRefusal::MissingRole(Role::Operate)),
         Response::NotFound,
         Response::Invalid("no".into()),
         Response::Error(ErrorData::internal_error("no", None)),
@@ -172,8 +187,13 @@ fn each_message_of_the_engine_round_trips() {
     assert_round_trip(ToFront::OtherSetup);
     assert_round_trip(ToFront::Draining);
     assert_round_trip(ToFront::Begun(ExchangeId(3)));
+    assert_round_trip(ToFront::AccessEnded { grant: GrantId::new_random() });
     assert_round_trip(ToFront::Settings(FrontSettings {
         wait: Duration::from_secs(45),
+        authentication: Authentication {
+            metadata: Some(ResourceMetadata { url: "https://a/".into(), document: json!({"resource": "b"}) }),
+            ..Authentication::default()
+        },
         ..FrontSettings::default()
     }));
 }
