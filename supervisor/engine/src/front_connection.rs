@@ -14,9 +14,10 @@ use std::sync::{Arc, Weak};
 use lockhouse_access::Authenticator;
 use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::Principal;
+use lockhouse_link::{EngineClient, EngineEndpoint, FrontEndpoint};
 use lockhouse_messages::{
-    AccessRefusal, Caller, Credential, EngineClient, EngineEndpoint, ExchangeId, FrontEndpoint, Input,
-    Repetition, Request, Response, Role, ToEngine, ToFront, VERSION,
+    AccessRefusal, Caller, Credential, ExchangeId, Input, Repetition, Request, Response, Role, ToEngine,
+    ToFront, VERSION,
 };
 use lockhouse_policies::ClientName;
 use parking_lot::Mutex;

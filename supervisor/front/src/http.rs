@@ -40,9 +40,9 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use lockhouse_base::http_checks::host_check::{HostCheck, HostName, PageOrigin};
-use lockhouse_base::request_claims::RequestClaims;
 use lockhouse_base::telemetry;
-use lockhouse_messages::GrantedAccess;
+use lockhouse_link::GrantedAccess;
+use lockhouse_messages::RequestClaims;
 use lockhouse_policies::Rate;
 use rmcp::RoleServer;
 use rmcp::model::{Extensions, JsonObject};
@@ -53,6 +53,7 @@ use tokio_util::sync::CancellationToken;
 use super::direct::raw_results::unpack_response;
 use super::{AnswerSettings, ClientTransport, McpHandler};
 use crate::access::{Peer, Rejection, RequestAuthenticator, metadata_routes};
+use crate::request_claims::request_claims;
 use accept::Acceptor;
 use body::BodyReader;
 use connection::{Authenticated, ConnectionServer};
@@ -328,9 +329,9 @@ pub(super) fn request_access(extensions: &Extensions) -> Option<GrantedAccess> {
 }
 
 /// Returns the ids that the AI client gave a request: in headers, if it came over HTTP, and in `_meta`.
-pub(super) fn request_claims(context: &RequestContext<RoleServer>) -> RequestClaims {
+pub(super) fn claims(context: &RequestContext<RoleServer>) -> RequestClaims {
     let parts = context.extensions.get::<http::request::Parts>();
-    RequestClaims::of(parts.map(|parts| &parts.headers), context.meta.get_traceparent())
+    request_claims(parts.map(|parts| &parts.headers), context.meta.get_traceparent())
 }
 
 /// Removes the arguments of a `tools/call` from the extensions of the HTTP request and returns them. They were split

@@ -12,6 +12,7 @@ mod elicitation_queue;
 pub mod http;
 mod invalid_requests;
 mod progress_notifications;
+mod request_claims;
 mod runs;
 mod stdio;
 mod tool_arguments;
@@ -21,9 +22,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::telemetry::traces::{self, TraceContext};
-use lockhouse_messages::{
-    EngineClient, FrontSettings, GrantedAccess, ListKind, RESULT_URI_PREFIX, Request, Response,
-};
+use lockhouse_link::{EngineClient, GrantedAccess};
+use lockhouse_messages::{FrontSettings, ListKind, RESULT_URI_PREFIX, Request, Response};
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::ResultHandle;
 use rmcp::ServerHandler;

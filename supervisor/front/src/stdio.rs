@@ -9,7 +9,8 @@ mod tool_calls;
 
 use std::sync::Arc;
 
-use lockhouse_messages::{AccessRefusal, Credential, EngineClient};
+use lockhouse_link::EngineClient;
+use lockhouse_messages::{AccessRefusal, Credential};
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use thiserror::Error;

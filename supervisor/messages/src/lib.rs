@@ -14,13 +14,9 @@ mod access;
 mod caller;
 mod credential;
 mod direct;
-mod endpoints;
-mod engine_client;
-pub mod frames;
-mod granted_access;
 mod message;
 mod question;
-mod remote_engine;
+mod request_claims;
 mod role;
 mod run;
 mod user_answers;
@@ -30,17 +26,14 @@ pub use caller::Caller;
 pub use credential::Credential;
 pub use direct::{
     BUILT_IN_TOOL_NAMES, CallOutcome, DirectAction, DirectCall, DirectTarget, ForwardedNotification,
-    ListChanges, ListKind,
+    JsonRpcError, ListChanges, ListKind,
 };
-pub use endpoints::{EngineEndpoint, FrontEndpoint};
-pub use engine_client::{EngineClient, Exchange, ExchangeStep};
-pub use granted_access::GrantedAccess;
 pub use message::{
     BuiltinTool, BuiltinTools, Event, ExchangeId, FrontSettings, Input, Repetition, Request, Response,
     RunReference, SearchRequest, ToEngine, ToFront, VERSION,
 };
 pub use question::{Question, QuestionKind};
-pub use remote_engine::{Connect, EngineSocket, EngineSource, RemoteEngineSettings};
+pub use request_claims::{Claim, RequestClaims};
 pub use role::{Role, Roles};
 pub use run::{FinishedRun, Media, Progress, RESULT_URI_PREFIX, ResultFile, RunCode, RunState, RunView};
 pub use user_answers::{Answer, AskError, InputSupport, OpenQuestion, QUESTIONS_MAX, UserWait};

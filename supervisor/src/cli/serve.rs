@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_access::Authenticator;
-use lockhouse_base::language::Language;
 use lockhouse_base::telemetry;
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::supervisor::Supervisor;
@@ -18,6 +17,7 @@ use lockhouse_front::http::{
 };
 use lockhouse_front::{self as front, AnswerForm, AnswerSettings};
 use lockhouse_policies::Policy;
+use lockhouse_protocol::Language;
 use lockhouse_upstream::NESTED_VARIABLE;
 use tokio_util::sync::CancellationToken;
 

@@ -7,7 +7,8 @@ use std::sync::{Arc, Weak};
 
 use lockhouse_access::Authenticator;
 use lockhouse_base::principal::Principal;
-use lockhouse_messages::{Access, AccessRefusal, Credential, FrontEndpoint, GrantId, Role, Roles, ToFront};
+use lockhouse_link::FrontEndpoint;
+use lockhouse_messages::{Access, AccessRefusal, Credential, GrantId, Role, Roles, ToFront};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
-use lockhouse_messages::GrantedAccess;
+use lockhouse_link::GrantedAccess;
 use serde::Deserialize;
 use thiserror::Error;
 

@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt, StreamExt};
 use lockhouse_base::principal::Owner;
 use lockhouse_base::telemetry;
-use lockhouse_messages::GrantedAccess;
+use lockhouse_link::GrantedAccess;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};

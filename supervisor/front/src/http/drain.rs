@@ -10,7 +10,8 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use lockhouse_base::lifecycle::{InFlightGuard, Lifecycle};
 use lockhouse_base::{json, telemetry};
-use lockhouse_messages::{BuiltinTool, BuiltinTools, EngineClient};
+use lockhouse_link::EngineClient;
+use lockhouse_messages::{BuiltinTool, BuiltinTools};
 use serde_json::json;
 
 /// Maximum size in bytes of a request body that is read while the service drains (finishes its work before a restart).

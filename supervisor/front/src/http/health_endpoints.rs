@@ -12,7 +12,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use lockhouse_base::lifecycle::Lifecycle;
 use lockhouse_base::telemetry;
-use lockhouse_messages::{Credential, EngineClient, GrantedAccess, Request as Ask, Response as Answer};
+use lockhouse_link::{EngineClient, GrantedAccess};
+use lockhouse_messages::{Credential, Request as Ask, Response as Answer};
 use thiserror::Error;
 
 use super::ListenAddress;

@@ -2,7 +2,7 @@
 //!
 //! A request with the session id of another client gets the same answer as a request with an unknown session id.
 
-use lockhouse_messages::GrantedAccess;
+use lockhouse_link::GrantedAccess;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;

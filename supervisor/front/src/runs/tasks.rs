@@ -1,10 +1,8 @@
 //! Runs (executions of programs) as MCP tasks, for AI clients that declare the tasks extension. The task
 //! id is the run's handle.
 
-use lockhouse_messages::{
-    Event, Exchange, ExchangeStep, FinishedRun, GrantedAccess, Input, InputSupport, Request, Response,
-    RunReference, RunView,
-};
+use lockhouse_link::{Exchange, ExchangeStep, GrantedAccess};
+use lockhouse_messages::{Event, FinishedRun, Input, InputSupport, Request, Response, RunReference, RunView};
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::{
     CreateTaskResult, DetailedTask, ErrorData, GetTaskResult, InputResponses, JsonObject, Task, TaskPayload,

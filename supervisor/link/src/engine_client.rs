@@ -13,9 +13,10 @@ use tokio_util::sync::CancellationToken;
 use crate::endpoints::round_trip_in_debug;
 use crate::granted_access::{GrantedAccess, KnownGrants};
 use crate::remote_engine::{self, RemoteEngine, RemoteEngineSettings};
-use crate::{
-    AccessRefusal, Caller, Credential, EngineEndpoint, Event, ExchangeId, FrontEndpoint, FrontSettings,
-    Input, InputSupport, Request, Response, ToEngine, ToFront, VERSION,
+use crate::{EngineEndpoint, FrontEndpoint};
+use lockhouse_messages::{
+    AccessRefusal, Caller, Credential, Event, ExchangeId, FrontSettings, Input, InputSupport, Request,
+    Response, ToEngine, ToFront, VERSION,
 };
 
 /// Maximum number of buffered events of the engine for one request. Further events are dropped.

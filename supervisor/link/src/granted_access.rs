@@ -5,11 +5,10 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock, Weak};
 
 use lockhouse_base::principal::Owner;
+use lockhouse_messages::{Access, AccessRefusal, GrantId};
 use lockhouse_policies::ClientName;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-
-use crate::{Access, AccessRefusal, GrantId};
 
 /// Maximum number of ended grants that a front remembers. It needs them only for the moment between the engine's
 /// response and its use.

@@ -15,9 +15,9 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use crate::frames::{self, FRAME_BYTES_MAX, FrameWriter};
-use crate::{
-    EngineEndpoint, Event, ExchangeId, FrontEndpoint, FrontSettings, ListChanges, Repetition, Response,
-    ToEngine, ToFront, VERSION,
+use crate::{EngineEndpoint, FrontEndpoint};
+use lockhouse_messages::{
+    Event, ExchangeId, FrontSettings, ListChanges, Repetition, Response, ToEngine, ToFront, VERSION,
 };
 use open_requests::OpenRequests;
 
