@@ -36,8 +36,8 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 17] = [
         "lockhouse-engine",
         "supervisor/engine/src",
         &[
-            "protocol", "policies", "base", "messages", "link", "access", "catalog", "audit", "pool", "upstream",
-            "gate",
+            "protocol", "policies", "base", "messages", "link", "access", "catalog", "audit", "pool",
+            "upstream", "gate",
         ],
     ),
     ("lockhouse-front", "supervisor/front/src", &["protocol", "policies", "base", "messages", "link"]),
@@ -46,8 +46,8 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 17] = [
         "lockhouse",
         "supervisor/src",
         &[
-            "protocol", "policies", "base", "messages", "link", "access", "catalog", "audit", "pool", "upstream",
-            "gate", "engine", "front", "page",
+            "protocol", "policies", "base", "messages", "link", "access", "catalog", "audit", "pool",
+            "upstream", "gate", "engine", "front", "page",
         ],
     ),
 ];
