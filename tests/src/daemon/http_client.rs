@@ -153,7 +153,6 @@ impl HttpClient {
     }
 
     /// Returns the HTTP request that posts a JSON-RPC message.
-    #[must_use]
     pub fn posting(&self, message: &Value) -> RequestBuilder {
         let mut request = self.http(Method::POST);
         let method = message["method"].as_str();

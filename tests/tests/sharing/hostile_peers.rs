@@ -170,7 +170,12 @@ async fn a_peer_gets_only_what_the_engine_granted_on_its_connection() {
         ("no grant", &none, json!("Health"), r#"{"Refused":"EndedGrant"}"#),
         ("the metrics", &own, json!("Metrics"), r#"{"Refused":{"MissingRole":"operate"}}"#),
         ("the readiness", &own, json!("Readiness"), r#"{"Refused":{"MissingRole":"operate"}}"#),
-        ("the report for operators", &own, json!("ServiceHealth"), r#"{"Refused":{"MissingRole":"operate"}}"#),
+        (
+            "the report for operators",
+            &own,
+            json!("ServiceHealth"),
+            r#"{"Refused":{"MissingRole":"operate"}}"#,
+        ),
         ("control: its own credential", &none, credential(json!("Connection")), r#"{"Access":{"Ok":{"#),
         (
             "the user id of root",

@@ -76,6 +76,7 @@ impl GrantTable {
         principal: &Principal,
         stop: &CancellationToken,
     ) -> Issued {
+        self.uses += 1;
         let mut ended = Vec::new();
         if let Some(id) = self.by_credential.get(&credential).copied() {
             if self.find(id).is_some_and(|known| known.is_same(principal)) {
