@@ -11,6 +11,7 @@ mod search_requests;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use futures_util::FutureExt;
 use lockhouse_access::Authenticator;
 use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::Principal;
@@ -113,30 +114,47 @@ impl FrontConnection {
             Some(Ok(in_flight)) => in_flight,
             Some(Err(reason)) => return self.respond(id, Response::Unavailable(reason.to_owned())),
         };
+        if let Request::Authenticate(credential) = request {
+            return self.authenticate(id, credential, in_flight);
+        }
         // The one place that decides whether a request is served.
-        let client = match request.role().map(|role| self.client(caller, role)) {
-            None => None,
-            Some(Ok(client)) => Some(client),
-            Some(Err(refusal)) => return self.respond(id, Response::Refused(refusal)),
+        let client = match self.client(caller, request.role()) {
+            Ok(client) => client,
+            Err(refusal) => return self.respond(id, Response::Refused(refusal)),
         };
-        let (sender, inputs) = mpsc::channel(INPUTS_MAX);
-        self.open_exchanges.lock().insert(id, sender);
-        let exchange =
-            Exchange { id, front: self.front.clone(), inputs, open_exchanges: self.open_exchanges.clone() };
-        let (supervisor, grants) = (self.supervisor.clone(), self.grants.clone());
-        let cancellation = self.closed.child_token();
+        let exchange = self.open_exchange(id);
+        let (supervisor, cancellation) = (self.supervisor.clone(), self.closed.child_token());
         let serving = async move {
-            match (request, client) {
-                (Request::Authenticate(credential), _) => {
-                    authenticate(&supervisor, &grants, &credential, exchange).await;
-                }
-                (request, Some(client)) => serve(&supervisor, client, request, exchange, cancellation).await,
-                // Unreachable: only `Authenticate` requires no role.
-                (_, None) => exchange.end(Response::Refused(AccessRefusal::EndedGrant)),
+            serve(&supervisor, client, request, exchange, cancellation).await;
+            drop(in_flight);
+        };
+        tokio::spawn(serving.in_current_span());
+    }
+
+    /// Verifies a credential that the front passes on, and responds. Only if keys must be fetched for that, a task waits
+    /// for them.
+    fn authenticate(&self, id: ExchangeId, credential: Credential, in_flight: Option<InFlightGuard>) {
+        let (supervisor, grants) = (self.supervisor.clone(), self.grants.clone());
+        let mut verifying =
+            Box::pin(async move { grants.authenticate(supervisor.authenticator(), &credential).await });
+        if let Some(verified) = (&mut verifying).now_or_never() {
+            return self.respond(id, Response::Access(verified.map(Box::new)));
+        }
+        let mut exchange = self.open_exchange(id);
+        let serving = async move {
+            tokio::select! {
+                verified = verifying => exchange.end(Response::Access(verified.map(Box::new))),
+                () = exchange.closed() => {}
             }
             drop(in_flight);
         };
         tokio::spawn(serving.in_current_span());
+    }
+
+    fn open_exchange(&self, id: ExchangeId) -> Exchange {
+        let (sender, inputs) = mpsc::channel(INPUTS_MAX);
+        self.open_exchanges.lock().insert(id, sender);
+        Exchange { id, front: self.front.clone(), inputs, open_exchanges: self.open_exchanges.clone() }
     }
 
     /// Checks whether a front in another process may open one more exchange. Returns a guard that makes a drain wait for
@@ -158,10 +176,10 @@ impl FrontConnection {
         }
     }
 
-    /// Returns the AI client that holds the caller's grant, if the grant has this role.
-    fn client(&self, caller: Caller, role: Role) -> Result<RequestingClient, AccessRefusal> {
+    /// Returns the AI client that holds the caller's grant, if the grant has the role that a request requires.
+    fn client(&self, caller: Caller, role: Option<Role>) -> Result<RequestingClient, AccessRefusal> {
         let Caller { grant, client, abilities } = caller;
-        let principal = self.grants.principal(grant, role)?;
+        let principal = self.grants.principal(grant, role.ok_or(AccessRefusal::EndedGrant)?)?;
         if let Some(name) = client.as_ref().filter(|_| self.is_remote) {
             self.supervisor.connected_clients().set_name(principal.owner(), name.as_str());
         }
@@ -185,21 +203,6 @@ impl EngineEndpoint for FrontConnection {
             ToEngine::Goodbye => self.closed.cancel(),
         }
     }
-}
-
-/// Verifies a credential that the front passes on. Stops if the front closes the exchange.
-async fn authenticate(
-    supervisor: &Supervisor,
-    grants: &Arc<Grants>,
-    credential: &Credential,
-    mut exchange: Exchange,
-) {
-    let verified = tokio::select! {
-        biased;
-        verified = grants.authenticate(supervisor.authenticator(), credential) => verified,
-        () = exchange.closed() => return,
-    };
-    exchange.end(Response::Access(verified.map(Box::new)));
 }
 
 /// Serves one request of the front (the part that serves AI clients) and sends the response. The large futures are on the
