@@ -8,34 +8,27 @@ mod exchange;
 mod grants;
 mod search_requests;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use lockhouse_access::Authenticator;
 use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::Principal;
-use lockhouse_link::{EngineClient, EngineEndpoint, FrontEndpoint};
+use lockhouse_link::{EngineClient, EngineEndpoint, FrontEndpoint, Waiting};
 use lockhouse_messages::{
-    AccessRefusal, Caller, Credential, ExchangeId, Input, Repetition, Request, Response, Role, ToEngine,
-    ToFront, VERSION,
+    AccessRefusal, Caller, Credential, ExchangeId, Repetition, Request, RequestHead, Response, Role,
+    ToEngine, ToFront,
 };
 use lockhouse_policies::ClientName;
-use parking_lot::Mutex;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
-use exchange::Exchange;
+use exchange::{Exchange, OpenExchanges};
 pub(crate) use grants::FrontKind;
 use grants::Grants;
-
-/// Maximum number of inputs (such as answers to questions) from the front, the part that serves AI clients, that are
-/// queued in one exchange. Further inputs are dropped. The limit is higher than the number of questions that one
-/// execution can have pending at the same time.
-const INPUTS_MAX: usize = 64;
 
 /// Maximum number of open exchanges of a front in another process. Further ones are refused.
 const EXCHANGES_MAX: usize = 1_024;
@@ -44,7 +37,7 @@ const EXCHANGES_MAX: usize = 1_024;
 pub(crate) struct FrontConnection {
     supervisor: Arc<Supervisor>,
     front: Weak<dyn FrontEndpoint>,
-    open_exchanges: Arc<Mutex<HashMap<ExchangeId, mpsc::Sender<Input>>>>,
+    open_exchanges: OpenExchanges,
     grants: Arc<Grants>,
     /// Whether the front is in another process, so that its open exchanges are limited and delay a drain.
     is_remote: bool,
@@ -80,7 +73,7 @@ impl FrontConnection {
         kind: FrontKind,
         is_remote: bool,
     ) -> Arc<Self> {
-        let (open_exchanges, closed) = (Arc::default(), CancellationToken::new());
+        let (open_exchanges, closed) = (OpenExchanges::default(), CancellationToken::new());
         let grants = Grants::new(kind, front.clone());
         Arc::new(Self { supervisor, front, open_exchanges, grants, is_remote, closed })
     }
@@ -94,13 +87,8 @@ impl FrontConnection {
         Self::new(supervisor.clone(), front, FrontKind::Client(client), true)
     }
 
-    fn negotiate_version(&self, version: u32) {
-        let Some(front) = self.front.upgrade() else { return };
-        if version != VERSION {
-            front.send(ToFront::Unsupported { version: VERSION });
-            return;
-        }
-        front.send(ToFront::Welcome { version: VERSION });
+    /// Sends the front the settings that concern it, now and when they change.
+    fn send_settings(&self) {
         self.supervisor.add_front(self.front.clone());
         let (supervisor, closed) = (self.supervisor.clone(), self.closed.clone());
         tokio::spawn(async move {
@@ -108,24 +96,25 @@ impl FrontConnection {
         });
     }
 
-    fn start_exchange(&self, id: ExchangeId, caller: Caller, request: Request) {
+    fn start_exchange(&self, id: ExchangeId, head: RequestHead, request: Request) {
+        let RequestHead { caller, deadline, .. } = head;
         let in_flight = match self.is_remote.then(|| self.admit(&request)) {
             None => None,
             Some(Ok(in_flight)) => in_flight,
             Some(Err(reason)) => return self.respond(id, Response::Unavailable(reason.to_owned())),
         };
         if let Request::Authenticate(credential) = request {
-            return self.authenticate(id, credential, in_flight);
+            return self.authenticate(id, credential, deadline, in_flight);
         }
         // The one place that decides whether a request is served.
         let client = match self.client(caller, request.role()) {
             Ok(client) => client,
             Err(refusal) => return self.respond(id, Response::Refused(refusal)),
         };
-        let exchange = self.open_exchange(id);
+        let exchange = self.open_exchanges.open(id, self.front.clone(), deadline);
         let (supervisor, cancellation) = (self.supervisor.clone(), self.closed.child_token());
         let serving = async move {
-            serve(&supervisor, client, request, exchange, cancellation).await;
+            serve_until(deadline, &supervisor, client, request, exchange, cancellation).await;
             drop(in_flight);
         };
         tokio::spawn(serving.in_current_span());
@@ -133,35 +122,38 @@ impl FrontConnection {
 
     /// Verifies a credential that the front passes on, and responds. Only if keys must be fetched for that, a task waits
     /// for them.
-    fn authenticate(&self, id: ExchangeId, credential: Credential, in_flight: Option<InFlightGuard>) {
+    fn authenticate(
+        &self,
+        id: ExchangeId,
+        credential: Credential,
+        deadline: Option<Duration>,
+        in_flight: Option<InFlightGuard>,
+    ) {
         let (supervisor, grants) = (self.supervisor.clone(), self.grants.clone());
         let mut verifying =
             Box::pin(async move { grants.authenticate(supervisor.authenticator(), &credential).await });
         if let Some(verified) = (&mut verifying).now_or_never() {
             return self.respond(id, Response::Access(verified.map(Box::new)));
         }
-        let mut exchange = self.open_exchange(id);
+        let mut exchange = self.open_exchanges.open(id, self.front.clone(), deadline);
         let serving = async move {
-            tokio::select! {
-                verified = verifying => exchange.end(Response::Access(verified.map(Box::new))),
-                () = exchange.closed() => {}
+            let verified = tokio::select! {
+                verified = verifying => Some(verified),
+                () = exchange.closed() => None,
+            };
+            if let Some(verified) = verified {
+                exchange.end(Response::Access(verified.map(Box::new))).await;
             }
             drop(in_flight);
         };
         tokio::spawn(serving.in_current_span());
     }
 
-    fn open_exchange(&self, id: ExchangeId) -> Exchange {
-        let (sender, inputs) = mpsc::channel(INPUTS_MAX);
-        self.open_exchanges.lock().insert(id, sender);
-        Exchange { id, front: self.front.clone(), inputs, open_exchanges: self.open_exchanges.clone() }
-    }
-
     /// Checks whether a front in another process may open one more exchange. Returns a guard that makes a drain wait for
     /// the exchange; `None` if it follows changes, which never ends by itself.
     fn admit(&self, request: &Request) -> Result<Option<InFlightGuard>, &'static str> {
         let lifecycle = self.supervisor.lifecycle();
-        if self.open_exchanges.lock().len() >= EXCHANGES_MAX {
+        if self.open_exchanges.len() >= EXCHANGES_MAX {
             return Err("this client has too many open requests; wait for their answers first");
         }
         match request.repetition() {
@@ -172,7 +164,7 @@ impl FrontConnection {
 
     fn respond(&self, id: ExchangeId, response: Response) {
         if let Some(front) = self.front.upgrade() {
-            front.send(ToFront::Response(id, response));
+            front.notify(ToFront::Response(id, response));
         }
     }
 
@@ -189,19 +181,43 @@ impl FrontConnection {
 }
 
 impl EngineEndpoint for FrontConnection {
-    fn receive(&self, message: ToEngine) {
+    fn begin(&self) {
+        self.send_settings();
+    }
+
+    fn receive(&self, message: ToEngine) -> Option<Waiting> {
         match message {
-            ToEngine::Hello { version, .. } => self.negotiate_version(version),
-            ToEngine::Request(id, caller, request) => self.start_exchange(id, *caller, *request),
+            ToEngine::Request(id, head, request) => self.start_exchange(id, *head, *request),
             ToEngine::Input(id, input) => {
-                if let Some(inputs) = self.open_exchanges.lock().get(&id) {
-                    let _ = inputs.try_send(input);
+                if !self.open_exchanges.input(id, input) {
+                    let reason = "too many answers and questions about this request wait";
+                    self.respond(id, Response::Unavailable(reason.to_owned()));
                 }
             }
-            // Dropping the sender ends the input of the exchange, which its task notices.
-            ToEngine::Close(id) => drop(self.open_exchanges.lock().remove(&id)),
+            ToEngine::Credit(id, count) => self.open_exchanges.add_credit(id, count),
+            ToEngine::Close(id) => {
+                self.open_exchanges.close(id);
+            }
             ToEngine::Goodbye => self.closed.cancel(),
         }
+        None
+    }
+}
+
+/// Serves one request until it is answered, or its deadline has passed.
+async fn serve_until(
+    deadline: Option<Duration>,
+    supervisor: &Arc<Supervisor>,
+    client: RequestingClient,
+    request: Request,
+    exchange: Exchange,
+    cancellation: CancellationToken,
+) {
+    let serving = serve(supervisor, client, request, exchange, cancellation);
+    match deadline {
+        // The exchange reports the deadline when it is dropped.
+        Some(deadline) => drop(tokio::time::timeout(deadline, serving).await),
+        None => serving.await,
     }
 }
 
@@ -249,6 +265,6 @@ async fn serve(
         Request::Authenticate(_) => None,
     };
     if let Some(response) = response {
-        exchange.end(response);
+        exchange.end(response).await;
     }
 }

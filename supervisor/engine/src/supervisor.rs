@@ -28,6 +28,7 @@ use lockhouse_gate::results::Results;
 use lockhouse_gate::skills::Skills;
 use lockhouse_gate::{Approvers, Gate, GateStores};
 use lockhouse_link::FrontEndpoint;
+use lockhouse_messages::Incarnation;
 use lockhouse_policies::Policy;
 use lockhouse_pool::{ControlGroups, PoolError, ZygoteInfo};
 use lockhouse_protocol::Language;
@@ -75,6 +76,7 @@ pub struct Supervisor {
     connected_clients: ConnectedClients,
     quotas: ClientQuotas,
     lifecycle: Lifecycle,
+    incarnation: Incarnation,
     pools: WorkerPools,
 }
 
@@ -139,6 +141,7 @@ impl Supervisor {
             authenticator: OnceLock::new(),
             connected_clients: ConnectedClients::default(),
             lifecycle,
+            incarnation: Incarnation::generate(),
             quotas,
             pools,
         })
@@ -167,6 +170,11 @@ impl Supervisor {
             reason = failed_protection(WorkerKind::PythonPackages) => reason,
             reason = failed_protection(WorkerKind::Typescript) => reason,
         }
+    }
+
+    /// Returns the incarnation of this engine.
+    pub(crate) fn incarnation(&self) -> Incarnation {
+        self.incarnation
     }
 
     /// Returns the lifecycle of this process, which shows whether the process is starting, serving, draining or

@@ -1,6 +1,7 @@
 //! Converts files in the result of a run to MCP content blocks.
 
-use lockhouse_messages::{Media, RESULT_URI_PREFIX, ResultFile};
+use data_encoding::BASE64;
+use lockhouse_messages::{Media, RESULT_URI_PREFIX, ResultFile, StoredFile};
 use lockhouse_protocol::ExecutionId;
 use rmcp::model::{ContentBlock, Resource, ResourceContents};
 
@@ -33,6 +34,23 @@ pub(super) fn content_block(execution: ExecutionId, number: usize, file: ResultF
             })
         }
     }
+}
+
+/// Converts a stored file to the contents of a resource: text if it is some, and otherwise bytes as Base64.
+pub(super) fn stored_file(file: StoredFile) -> ResourceContents {
+    let StoredFile { handle, media_type, content } = file;
+    let uri = format!("{RESULT_URI_PREFIX}{handle}");
+    let is_text = media_type.starts_with("text/") || media_type == "application/json";
+    let mime_type = Some(media_type);
+    match String::from_utf8(content) {
+        Ok(text) if is_text => ResourceContents::TextResourceContents { uri, mime_type, text, meta: None },
+        Ok(text) => blob(uri, mime_type, text.as_bytes()),
+        Err(error) => blob(uri, mime_type, error.as_bytes()),
+    }
+}
+
+fn blob(uri: String, mime_type: Option<String>, content: &[u8]) -> ResourceContents {
+    ResourceContents::BlobResourceContents { uri, mime_type, blob: BASE64.encode(content), meta: None }
 }
 
 fn uri_segment(name: &str) -> String {

@@ -237,7 +237,7 @@ impl McpHandler {
                     input_responses: responses,
                     request_state: state,
                 };
-                self.open_direct(&access, context, Request::Call(call))
+                self.open_direct(&access, context, Request::Call(call)).await
             }
         };
         let logs = self.log_threshold(context);
@@ -247,7 +247,7 @@ impl McpHandler {
     /// Sends a request that comes from the AI client itself to the engine, the part that calls upstream
     /// servers. Returns the exchange that delivers the events and the response. Unlike in calls from
     /// programs, an upstream server may ask this client for sampling and roots.
-    fn open_direct(
+    async fn open_direct(
         &self,
         access: &GrantedAccess,
         context: &RequestContext<RoleServer>,
@@ -260,7 +260,7 @@ impl McpHandler {
         let (sampling, roots) = (has(|can| can.sampling.is_some()), has(|can| can.roots.is_some()));
         let mut abilities = elicitation::client_abilities(capabilities);
         (abilities.sampling, abilities.roots) = (sampling, roots && supports_input_required(context));
-        self.engine.open(access, client_name(access, context), abilities, request)
+        self.engine.open(access, client_name(access, context), abilities, request).await
     }
 
     /// Returns the minimum severity of log messages that are forwarded to the AI client. Returns `None` for a client of

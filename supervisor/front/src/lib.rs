@@ -455,17 +455,15 @@ impl McpHandler {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let not_found = |message: String| ErrorData::resource_not_found(message, None);
         let handle = ResultHandle::new(handle).map_err(|error| not_found(error.to_string()))?;
-        let contents = match self.engine.ask(access, None, Request::ReadFile { handle }).await {
-            Response::Json(mut result) => serde_json::from_value(result["contents"].take()),
-            Response::Invalid(message) => return Err(not_found(message)),
-            Response::Refused(refusal) => {
-                return Err(ErrorData::invalid_request(refusal.description(), None));
+        match self.engine.ask(access, None, Request::ReadFile { handle }).await {
+            Response::File(file) => {
+                let result = ReadResourceResult::new(vec![content_blocks::stored_file(file)]).with_ttl_ms(0);
+                Ok(result.with_cache_scope(CacheScope::Private).into())
             }
-            _ => return Err(ErrorData::internal_error("the request failed inside Lockhouse", None)),
-        };
-        let contents = contents.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        let result = ReadResourceResult::new(contents).with_ttl_ms(0).with_cache_scope(CacheScope::Private);
-        Ok(result.into())
+            Response::Invalid(message) => Err(not_found(message)),
+            Response::Refused(refusal) => Err(ErrorData::invalid_request(refusal.description(), None)),
+            _ => Err(ErrorData::internal_error("the request failed inside Lockhouse", None)),
+        }
     }
 
     async fn get_result(&self, access: &GrantedAccess, arguments: &JsonObject) -> Answer {

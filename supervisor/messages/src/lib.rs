@@ -1,39 +1,44 @@
 //! The messages between the front and the engine.
 //!
 //! The front speaks MCP with AI clients; the engine runs programs and calls upstream servers. Neither uses a type of
-//! the other: they exchange the messages of this crate, and each message can be serialized as JSON. If both are in
-//! one process, a message is a function call, and a debug build serializes and parses each message. If the engine is
-//! in another process, [`frames`] carries the messages over a socket.
+//! the other: they exchange the messages of this crate, which are data and can be serialized. The crate `lockhouse-link`
+//! moves them. If both are in one process, a message is a function call.
 //!
-//! The first message of a front is [`ToEngine::Hello`] with its protocol version. Each [`Request`] opens an exchange
-//! of messages, which has any number of events and inputs and ends with one [`Response`].
+//! Each [`Request`] opens an exchange of messages, which has any number of events and inputs and ends with one
+//! [`Response`]. If the engine is in another process, a connection begins with a [`Greeting`].
 #![cfg_attr(test, allow(clippy::expect_used, clippy::panic))]
 #![allow(missing_docs)] // Only the crates of this workspace use it; obvious fields need no comment.
 
 mod access;
+mod bodies;
 mod caller;
 mod credential;
 mod direct;
+mod greeting;
 mod message;
 mod question;
 mod request_claims;
+mod request_head;
 mod role;
 mod run;
 mod user_answers;
 
 pub use access::{Access, AccessRefusal, Authentication, GrantId, ResourceMetadata};
+pub use bodies::{Bodies, InvalidBody, LargeValue};
 pub use caller::Caller;
 pub use credential::Credential;
 pub use direct::{
     BUILT_IN_TOOL_NAMES, CallOutcome, DirectAction, DirectCall, DirectTarget, ForwardedNotification,
     JsonRpcError, ListChanges, ListKind,
 };
+pub use greeting::{Greeting, GreetingReply, VERSIONS, VersionRange};
 pub use message::{
-    BuiltinTool, BuiltinTools, Event, ExchangeId, FrontSettings, Input, Repetition, Request, Response,
-    RunReference, SearchRequest, ToEngine, ToFront, VERSION,
+    BuiltinTool, BuiltinTools, EVENTS_AHEAD_MAX, Event, ExchangeId, FrontSettings, Input, Repetition,
+    Request, Response, RunReference, SearchRequest, StoredFile, ToEngine, ToFront,
 };
 pub use question::{Question, QuestionKind};
 pub use request_claims::{Claim, RequestClaims};
+pub use request_head::{Incarnation, RequestHead, RequestId};
 pub use role::{Role, Roles};
 pub use run::{FinishedRun, Media, Progress, RESULT_URI_PREFIX, ResultFile, RunCode, RunState, RunView};
 pub use user_answers::{Answer, AskError, InputSupport, OpenQuestion, QUESTIONS_MAX, UserWait};

@@ -7,7 +7,7 @@ use lockhouse_messages::{BuiltinTool, Event, FinishedRun, Input, Response, RunCo
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::exchange::Exchange;
+use super::exchange::{Credit, Exchange};
 use crate::background_runs::{RunHandle, RunLookup, RunUpdate};
 use crate::direct::RequestingClient;
 use crate::execution::{self, Answer, DisplayOptions, FileStorage, RenderedAnswer, Status};
@@ -60,7 +60,7 @@ pub(super) async fn resume_following(
         None => Some(Response::NotFound),
         Some(RunLookup::Ended(ended)) => Some(Response::Run(ended)),
         Some(RunLookup::Live(run)) => {
-            exchange.send(Event::Following(run.execution()));
+            exchange.send(Event::Following(run.execution())).await;
             follow(supervisor, run, exchange).await
         }
     }
@@ -69,15 +69,17 @@ pub(super) async fn resume_following(
 /// Reports the events of a run to the front (the part that serves AI clients) and carries out the front's inputs.
 /// Returns the response when the run ends, or `None` when the front closes the exchange or abandons the run.
 async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exchange) -> Option<Response> {
-    let following = run.count_follower();
+    let (following, credit) = (run.count_follower(), exchange.credit());
     loop {
         tokio::select! {
             biased;
             input = exchange.input() => match input? {
                 Input::Answer(key, answer) => run.answer(&key, answer),
-                Input::Questions => exchange.send(Event::Questions(run.questions())),
-                Input::View => exchange.send(Event::View(run.view().await)),
-                Input::Detach => exchange.send(Event::Detached(supervisor.background_runs().keep(&run))),
+                Input::Questions => exchange.send(Event::Questions(run.questions())).await,
+                Input::View => exchange.send(Event::View(run.view().await)).await,
+                Input::Detach => {
+                    exchange.send(Event::Detached(supervisor.background_runs().keep(&run))).await;
+                }
                 Input::Cancel => run.cancel(),
                 Input::Abandon => {
                     drop(following);
@@ -86,13 +88,22 @@ async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exc
                 }
                 Input::ChangesDelivered => {}
             },
-            step = run.next() => match step {
-                RunUpdate::Question(question) => exchange.send(Event::Question(question)),
-                RunUpdate::Progress(words) => exchange.send(Event::ProgressMessage(words)),
+            step = next_update(&credit, &run) => match step {
+                RunUpdate::Question(question) => exchange.send(Event::Question(question)).await,
+                RunUpdate::Progress(words) => exchange.send(Event::ProgressMessage(words)).await,
                 RunUpdate::Finished(Some(ended)) => return Some(Response::Run(Box::new((*ended).clone()))),
                 RunUpdate::Finished(None) => return Some(Response::EngineFailed),
             },
         }
+    }
+}
+
+/// Returns the next update of a run: at any time the end of the run, and the others when the front can get one more event.
+async fn next_update(credit: &Credit, run: &RunHandle) -> RunUpdate {
+    tokio::select! {
+        biased;
+        () = credit.available() => run.next().await,
+        finished = run.finished() => RunUpdate::Finished(finished),
     }
 }
 

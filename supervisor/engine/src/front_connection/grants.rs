@@ -115,7 +115,7 @@ impl Grants {
 
     fn report_end(&self, grant: GrantId) {
         if let Some(front) = self.front.upgrade() {
-            front.send(ToFront::AccessEnded { grant });
+            front.notify(ToFront::AccessEnded { grant });
         }
     }
 }

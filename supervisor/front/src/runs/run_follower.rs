@@ -64,7 +64,7 @@ impl McpHandler {
             },
             Err(wrong) => return Answer::invalid_request(&wrong.to_string()).into(),
         };
-        let exchange = self.open(access, context, Request::RunCode(program));
+        let exchange = self.open(access, context, Request::RunCode(program)).await;
         let (tool, wait) = (RunTool::RunCode, self.default_wait(access));
         let request = RunRequest {
             exchange,
@@ -116,7 +116,7 @@ impl McpHandler {
     ) -> Option<ToolResponse> {
         let handle = tool_arguments::parse_handle(arguments).ok()?;
         let request = Request::FollowRun(RunReference::Handle(handle.clone()));
-        let mut exchange = self.open(access, context, request);
+        let mut exchange = self.open(access, context, request).await;
         match exchange.next().await {
             ExchangeStep::Finished(Response::NotFound) => return None,
             ExchangeStep::Finished(response) => return Some(response_to_answer(response).into()),
@@ -143,14 +143,14 @@ impl McpHandler {
 
     /// Opens an exchange with the engine on behalf of the client of an MCP request: sends a request, and
     /// receives its later events and its response.
-    pub(crate) fn open(
+    pub(crate) async fn open(
         &self,
         access: &GrantedAccess,
         context: &RequestContext<RoleServer>,
         request: Request,
     ) -> Exchange {
         let abilities = elicitation::client_abilities(context.client_capabilities());
-        self.engine.open(access, client_name(access, context), abilities, request)
+        self.engine.open(access, client_name(access, context), abilities, request).await
     }
 
     async fn follow(&self, request: RunRequest<'_>, context: &RequestContext<RoleServer>) -> ToolResponse {

@@ -91,7 +91,7 @@ impl McpHandler {
     ) -> Result<(ResultHandle, TaskTarget), ErrorData> {
         let handle = ResultHandle::new(id).map_err(|_| unknown_task())?;
         let request = Request::FollowRun(RunReference::Handle(handle.clone()));
-        let mut exchange = self.engine.open(access, None, InputSupport::default(), request);
+        let mut exchange = self.engine.open(access, None, InputSupport::default(), request).await;
         loop {
             match exchange.next().await {
                 ExchangeStep::Event(Event::Following(_)) => return Ok((handle, TaskTarget::Run(exchange))),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lockhouse_access::{AllowedUsers, AuthMethod, AuthMode, AuthSettings, ConfiguredUser, TokenFile};
 use lockhouse_base::principal::Owner;
+use lockhouse_link::Waiting;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -14,10 +15,11 @@ use super::*;
 struct Front(mpsc::UnboundedSender<GrantId>);
 
 impl FrontEndpoint for Front {
-    fn receive(&self, message: ToFront) {
+    fn receive(&self, message: ToFront) -> Option<Waiting> {
         if let ToFront::AccessEnded { grant } = message {
             let _ = self.0.send(grant);
         }
+        None
     }
 }
 
