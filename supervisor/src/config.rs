@@ -56,6 +56,7 @@ mod worker_pools;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use lockhouse_access::AuthSettings;
 use lockhouse_audit as audit;
 use lockhouse_audit::digest;
 use lockhouse_base::directories;
@@ -110,6 +111,8 @@ pub(crate) struct Settings {
     pub(crate) engine: supervisor::Settings,
     /// Upstream servers that are configured but not used, with the reason for each.
     pub(crate) skipped_servers: Vec<SkippedServer>,
+    /// How AI clients authenticate over HTTP.
+    pub(crate) access: AuthSettings,
     pub(crate) http: HttpSettings,
     /// Addresses on which metrics and health endpoints are served without authentication.
     pub(crate) metrics: Vec<ListenAddress>,
@@ -157,10 +160,15 @@ impl Settings {
             ..engine_settings::engine_settings(&document, &path, &environment, servers, own)?
         };
         let access = client_access::access_settings(&document, &path, &environment)?;
-        let http = document.http.settings(access, document.limits.code_kib, &path, &environment);
+        let http = document.http.settings(
+            client_access::client_limits(&document.clients).requests,
+            document.limits.code_kib,
+            &path,
+            &environment,
+        );
         let metrics = document.metrics.listen.clone();
         let used_environment = environment.used();
-        Ok(Self { engine, skipped_servers, http, metrics, document, path, used_environment })
+        Ok(Self { engine, skipped_servers, access, http, metrics, document, path, used_environment })
     }
 
     /// Loads the configuration like [`Self::load`], but with other Python packages in another virtual environment.

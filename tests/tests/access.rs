@@ -4,6 +4,7 @@
 mod bearer_tokens;
 mod client_quotas;
 mod configuration;
+mod ended_grants;
 mod grants;
 mod oauth;
 mod peer_credentials;

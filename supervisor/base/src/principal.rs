@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use lockhouse_policies::ClientName;
 use serde::{Deserialize, Serialize};
@@ -62,13 +63,11 @@ struct Inner {
     validity: Validity,
 }
 
-/// The identity of an AI client. It does not include how long the authentication of the client is valid. The front
-/// sends it to the engine crate with each request of the client.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Identity {
+/// The identity of an AI client. It does not include how long the authentication of the client is valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Identity {
     /// The authenticated name. `None` if the client did not authenticate; the name that the client itself
     /// reports is used in that case.
-    #[serde(rename = "proven")]
     authenticated: Option<ProvenName>,
     owner: Owner,
     /// The upstream servers and tools that the client is restricted to, in the form of the parameter `servers` of
@@ -76,7 +75,7 @@ pub struct Identity {
     only: Option<Vec<String>>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct ProvenName {
     /// The authenticated name, which shows the authentication method: `token:NAME`, `user:UID` or `SUBJECT@ISSUER`.
     name: String,
@@ -97,6 +96,7 @@ pub enum Validity {
 /// An authorization of an AI client that can be revoked. Clones refer to the same authorization.
 #[derive(Clone, Debug)]
 pub struct Grant {
+    /// A number that is unique in this process.
     number: u64,
     revoked: CancellationToken,
 }
@@ -109,12 +109,6 @@ impl Default for Grant {
 }
 
 impl Grant {
-    /// Returns the number of the grant (a revocable authorization of an AI client). The number is unique in
-    /// this process.
-    pub fn number(&self) -> u64 {
-        self.number
-    }
-
     pub fn revoke(&self) {
         self.revoked.cancel();
     }
@@ -126,23 +120,18 @@ impl Grant {
 }
 
 impl Principal {
-    /// Creates a principal from an identity that was authenticated before, such as one that the front sent to the
-    /// engine crate.
-    pub fn new(identity: Identity, validity: Validity) -> Self {
+    fn new(identity: Identity, validity: Validity) -> Self {
         Self(Arc::new(Inner { identity, validity }))
     }
 
-    pub fn identity(&self) -> &Identity {
-        &self.0.identity
-    }
-
-    /// Returns the grant (a revocable authorization) on which the client's authentication depends; `None` if
-    /// the authentication cannot be revoked.
-    pub fn grant(&self) -> Option<&Grant> {
-        match &self.0.validity {
-            Validity::Revocable(grant) => Some(grant),
-            Validity::Connection | Validity::Until(_) => None,
-        }
+    /// Whether both are the same client with the same authentication. An expiry is not compared.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let same_validity = match (&self.0.validity, &other.0.validity) {
+            (Validity::Revocable(one), Validity::Revocable(other)) => one.number == other.number,
+            (Validity::Connection, Validity::Connection) | (Validity::Until(_), Validity::Until(_)) => true,
+            (Validity::Revocable(_) | Validity::Connection | Validity::Until(_), _) => false,
+        };
+        self.0.identity == other.0.identity && same_validity
     }
 
     /// Returns the principal for the user at the command line.
@@ -215,6 +204,19 @@ impl Principal {
         self.0.identity.only.as_deref()
     }
 
+    /// Whether the authentication can be revoked.
+    pub fn is_revocable(&self) -> bool {
+        matches!(self.0.validity, Validity::Revocable(_))
+    }
+
+    /// Returns the time until the authentication expires; `None` if it has no such time.
+    pub fn expires_in(&self) -> Option<Duration> {
+        match &self.0.validity {
+            Validity::Connection | Validity::Revocable(_) => None,
+            Validity::Until(end) => Some(end.saturating_duration_since(Instant::now())),
+        }
+    }
+
     /// Waits until the client's authentication is revoked. Waits for ever if it cannot be revoked. The expiry
     /// of a token does not end the wait, because runs that the client started with the token may continue.
     pub async fn revoked(&self) {
@@ -230,15 +232,6 @@ impl Principal {
             Validity::Connection => false,
             Validity::Revocable(grant) => grant.revoked.is_cancelled(),
             Validity::Until(end) => Instant::now() >= *end,
-        }
-    }
-
-    /// Waits until the authentication expires or is revoked. Waits for ever if neither can happen.
-    pub async fn expired(&self) {
-        match &self.0.validity {
-            Validity::Connection => std::future::pending().await,
-            Validity::Revocable(grant) => grant.revoked().await,
-            Validity::Until(end) => tokio::time::sleep_until(*end).await,
         }
     }
 }

@@ -5,18 +5,22 @@ mod call_requests;
 mod change_notifications;
 mod code_requests;
 mod exchange;
+mod grants;
 mod search_requests;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
+use futures_util::FutureExt;
+use lockhouse_access::Authenticator;
 use lockhouse_base::lifecycle::InFlightGuard;
-use lockhouse_base::principal::{Grant, Principal, Validity};
+use lockhouse_base::principal::Principal;
 use lockhouse_link::{EngineClient, EngineEndpoint, FrontEndpoint, Waiting};
 use lockhouse_messages::{
-    Caller, ExchangeId, Repetition, Request, RequestHead, RequestId, Response, ToEngine, ToFront,
+    AccessRefusal, Caller, Credential, ExchangeId, Repetition, Request, RequestHead, RequestId, Response,
+    Role, ToEngine, ToFront,
 };
-use parking_lot::Mutex;
+use lockhouse_policies::ClientName;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +30,8 @@ use crate::background_runs::RequestDigest;
 use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
 use exchange::{Exchange, OpenExchanges};
+pub(crate) use grants::FrontKind;
+use grants::Grants;
 
 /// Maximum number of open exchanges of a front in another process. Further ones are refused.
 const EXCHANGES_MAX: usize = 1_024;
@@ -35,31 +41,44 @@ pub(crate) struct FrontConnection {
     supervisor: Arc<Supervisor>,
     front: Weak<dyn FrontEndpoint>,
     open_exchanges: OpenExchanges,
-    /// The grants (revocable permissions) of AI clients of this front, by the numbers with which the front refers to
-    /// them. Revoking a grant ends the runs of its client.
-    grants: Mutex<HashMap<u64, Grant>>,
-    /// The one AI client of a front in another process: all requests of the front count as its requests, whatever they
-    /// say. `None` if the front is in this process, and authenticates the clients itself.
-    only_client: Option<Principal>,
+    grants: Arc<Grants>,
+    /// Whether the front is in another process, so that its open exchanges are limited and delay a drain.
+    is_remote: bool,
     /// The token that is cancelled when the front disconnects. The cancellation ends all requests of the front.
     closed: CancellationToken,
 }
 
 /// Connects a front (the part that serves AI clients) in the same process to the engine, and returns the front's end of
-/// the connection. When `closing` is cancelled, the engine cancels all requests of this front.
+/// the connection. The front serves one AI client over standard input and output. When `closing` is cancelled, the
+/// engine cancels all requests of this front.
 pub fn connect(supervisor: &Arc<Supervisor>, closing: CancellationToken) -> EngineClient {
-    EngineClient::connect(|front| FrontConnection::new(supervisor.clone(), front, None), closing)
+    connect_local(supervisor, FrontKind::Client(Principal::for_new_connection()), closing)
+}
+
+/// Connects a front like [`connect`], which serves AI clients over HTTP. `authenticator` verifies their credentials.
+pub fn connect_http(
+    supervisor: &Arc<Supervisor>,
+    authenticator: Arc<Authenticator>,
+    closing: CancellationToken,
+) -> EngineClient {
+    supervisor.set_authenticator(authenticator);
+    connect_local(supervisor, FrontKind::Http { reports_peers: true }, closing)
+}
+
+fn connect_local(supervisor: &Arc<Supervisor>, kind: FrontKind, closing: CancellationToken) -> EngineClient {
+    EngineClient::connect(|front| FrontConnection::new(supervisor.clone(), front, kind, false), closing)
 }
 
 impl FrontConnection {
     fn new(
         supervisor: Arc<Supervisor>,
         front: Weak<dyn FrontEndpoint>,
-        only_client: Option<Principal>,
+        kind: FrontKind,
+        is_remote: bool,
     ) -> Arc<Self> {
-        let (open_exchanges, grants, closed) =
-            (OpenExchanges::default(), Mutex::default(), CancellationToken::new());
-        Arc::new(Self { supervisor, front, open_exchanges, grants, only_client, closed })
+        let (open_exchanges, closed) = (OpenExchanges::default(), CancellationToken::new());
+        let grants = Grants::new(kind, front.clone());
+        Arc::new(Self { supervisor, front, open_exchanges, grants, is_remote, closed })
     }
 
     /// Connects a front in another process, which serves one AI client.
@@ -68,7 +87,7 @@ impl FrontConnection {
         front: Weak<dyn FrontEndpoint>,
         client: Principal,
     ) -> Arc<Self> {
-        Self::new(supervisor.clone(), front, Some(client))
+        Self::new(supervisor.clone(), front, FrontKind::Client(client), true)
     }
 
     /// Sends the front the settings that concern it, now and when they change.
@@ -81,24 +100,58 @@ impl FrontConnection {
     }
 
     fn start_exchange(&self, id: ExchangeId, head: RequestHead, request: Request) {
-        let in_flight = match &self.only_client {
+        let RequestHead { id: request_id, is_chosen, caller, deadline } = head;
+        let request_id = ChosenId { id: request_id, is_chosen };
+        let in_flight = match self.is_remote.then(|| self.admit(&request)) {
             None => None,
-            Some(_) => match self.admit(&request) {
-                Ok(in_flight) => in_flight,
-                Err(reason) => return self.refuse(id, reason),
-            },
+            Some(Ok(in_flight)) => in_flight,
+            Some(Err(reason)) => return self.respond(id, Response::Unavailable(reason.to_owned())),
         };
-        let exchange = self.open_exchanges.open(id, self.front.clone(), head.deadline);
-        let RequestHead { id, is_chosen, caller, deadline } = head;
-        let request_id = ChosenId { id, is_chosen };
-        let (client, supervisor) = (self.client(caller), self.supervisor.clone());
-        let cancellation = self.closed.child_token();
+        if let Request::Authenticate(credential) = request {
+            return self.authenticate(id, credential, deadline, in_flight);
+        }
+        // The one place that decides whether a request is served.
+        let client = match self.client(caller, request.role()) {
+            Ok(client) => client,
+            Err(refusal) => return self.respond(id, Response::Refused(refusal)),
+        };
+        let exchange = self.open_exchanges.open(id, self.front.clone(), deadline);
+        let (supervisor, cancellation) = (self.supervisor.clone(), self.closed.child_token());
         let serving = async move {
             let serving = serve(&supervisor, client, (request_id, request), exchange, cancellation);
             match deadline {
                 // The exchange reports the deadline when it is dropped.
                 Some(deadline) => drop(tokio::time::timeout(deadline, serving).await),
                 None => serving.await,
+            }
+            drop(in_flight);
+        };
+        tokio::spawn(serving.in_current_span());
+    }
+
+    /// Verifies a credential that the front passes on, and responds. Only if keys must be fetched for that, a task waits
+    /// for them.
+    fn authenticate(
+        &self,
+        id: ExchangeId,
+        credential: Credential,
+        deadline: Option<Duration>,
+        in_flight: Option<InFlightGuard>,
+    ) {
+        let (supervisor, grants) = (self.supervisor.clone(), self.grants.clone());
+        let mut verifying =
+            Box::pin(async move { grants.authenticate(supervisor.authenticator(), &credential).await });
+        if let Some(verified) = (&mut verifying).now_or_never() {
+            return self.respond(id, Response::Access(verified.map(Box::new)));
+        }
+        let mut exchange = self.open_exchanges.open(id, self.front.clone(), deadline);
+        let serving = async move {
+            let verified = tokio::select! {
+                verified = verifying => Some(verified),
+                () = exchange.closed() => None,
+            };
+            if let Some(verified) = verified {
+                exchange.end(Response::Access(verified.map(Box::new))).await;
             }
             drop(in_flight);
         };
@@ -118,25 +171,21 @@ impl FrontConnection {
         }
     }
 
-    fn refuse(&self, id: ExchangeId, reason: &str) {
+    fn respond(&self, id: ExchangeId, response: Response) {
         if let Some(front) = self.front.upgrade() {
-            front.notify(ToFront::Response(id, Response::Unavailable(reason.to_owned())));
+            front.notify(ToFront::Response(id, response));
         }
     }
 
-    fn client(&self, caller: Caller) -> RequestingClient {
-        let Caller { identity, grant, client, abilities } = caller;
-        if let Some(principal) = self.only_client.clone() {
-            if let Some(name) = &client {
-                self.supervisor.connected_clients().set_name(principal.owner(), name.as_str());
-            }
-            return RequestingClient { principal, name: client, abilities };
+    /// Returns the AI client that holds the caller's grant, if the grant has the role that a request requires.
+    fn client(&self, caller: Caller, role: Option<Role>) -> Result<RequestingClient, AccessRefusal> {
+        let Caller { grant, client, abilities } = caller;
+        let principal = self.grants.principal(grant, role.ok_or(AccessRefusal::EndedGrant)?)?;
+        if let Some(name) = client.as_ref().filter(|_| self.is_remote) {
+            self.supervisor.connected_clients().set_name(principal.owner(), name.as_str());
         }
-        let standing = match grant {
-            None => Validity::Connection,
-            Some(number) => Validity::Revocable(self.grants.lock().entry(number).or_default().clone()),
-        };
-        RequestingClient { principal: Principal::new(identity, standing), name: client, abilities }
+        let name = principal.client(client.as_ref().map(ClientName::as_str));
+        Ok(RequestingClient { principal, name, abilities })
     }
 }
 
@@ -150,18 +199,13 @@ impl EngineEndpoint for FrontConnection {
             ToEngine::Request(id, head, request) => self.start_exchange(id, *head, *request),
             ToEngine::Input(id, input) => {
                 if !self.open_exchanges.input(id, input) {
-                    self.refuse(id, "too many answers and questions about this request wait");
+                    let reason = "too many answers and questions about this request wait";
+                    self.respond(id, Response::Unavailable(reason.to_owned()));
                 }
             }
             ToEngine::Credit(id, count) => self.open_exchanges.add_credit(id, count),
             ToEngine::Close(id) => {
                 self.open_exchanges.close(id);
-            }
-            ToEngine::Revoke { grant } => {
-                let grant = self.grants.lock().remove(&grant);
-                if let Some(grant) = grant {
-                    grant.revoke();
-                }
             }
             ToEngine::Goodbye => self.closed.cancel(),
         }
@@ -220,8 +264,11 @@ async fn serve(
         Request::ReadResult { handle, offset } => Some(supervisor.read_result(&client, &handle, offset)),
         Request::ReadFile { handle } => Some(supervisor.read_file(&client, handle).await),
         Request::Health => Some(Response::Json(supervisor.health_for(&client.principal))),
+        Request::ServiceHealth => Some(Response::Json(supervisor.complete_health())),
         Request::Readiness => Some(Response::Reasons(supervisor.unready_reasons())),
         Request::Metrics => Some(Response::Text(supervisor.render_metrics())),
+        // `start_exchange` answers this request.
+        Request::Authenticate(_) => None,
     };
     if let Some(response) = response {
         exchange.end(response).await;

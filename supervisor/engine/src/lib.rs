@@ -22,4 +22,4 @@ pub mod sessions;
 pub mod supervisor;
 pub mod systemd_notify;
 
-pub use front_connection::connect;
+pub use front_connection::{connect, connect_http};

@@ -14,11 +14,12 @@ mod settings;
 mod unavailable_engine;
 mod worker_pools;
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
+use lockhouse_access::Authenticator;
 use lockhouse_audit::{Audit, AuditError};
 use lockhouse_base::lifecycle::Lifecycle;
 use lockhouse_base::principal::Owner;
@@ -70,6 +71,8 @@ pub struct Supervisor {
     background_runs: BackgroundRuns,
     direct: DirectServers,
     fronts: Mutex<Vec<Weak<dyn FrontEndpoint>>>,
+    /// Verifies the credentials of AI clients. Empty if no front serves clients over HTTP.
+    authenticator: OnceLock<Arc<Authenticator>>,
     connected_clients: ConnectedClients,
     quotas: ClientQuotas,
     lifecycle: Lifecycle,
@@ -135,6 +138,7 @@ impl Supervisor {
             background_runs,
             direct: DirectServers::default(),
             fronts: Mutex::default(),
+            authenticator: OnceLock::new(),
             connected_clients: ConnectedClients::default(),
             lifecycle,
             incarnation: Incarnation::generate(),

@@ -1,21 +1,16 @@
-//! Authentication of AI clients.
+//! Access of AI clients over HTTP.
 //!
-//! A stdio connection needs no credentials, because only the process that started Lockhouse can use its pipes. Over
-//! HTTP, [`Authenticator`] authenticates each request and attaches the resulting
-//! [`Principal`](lockhouse_base::principal::Principal) to it.
+//! The front takes the credential of each request from its head and its connection ([`credentials`]), and the engine
+//! verifies it. A refusal becomes an HTTP response ([`rejection`]).
 
-mod auth_error;
-mod auth_method;
-mod authenticator;
+mod credentials;
 mod failure_log;
-mod oauth;
-mod peer_credentials;
-mod token_format;
-mod token_store;
+mod metadata;
+mod peer;
+mod rejection;
+mod request_authenticator;
 
-pub use auth_error::Rejection;
-pub use auth_method::{AuthMethod, AuthMode};
-pub use authenticator::{AuthSettings, AuthSetupError, Authenticator};
-pub use oauth::{KeySource, OauthSettings, UntrustedUrl, algorithm, trusted_url};
-pub use peer_credentials::{AllowedUsers, ConfiguredUser, Peer, UserLookupError};
-pub use token_store::{TokenFile, TokenFileError, TokenName, TokenRecord};
+pub(crate) use metadata::metadata_routes;
+pub(crate) use peer::Peer;
+pub(crate) use rejection::Rejection;
+pub(crate) use request_authenticator::RequestAuthenticator;

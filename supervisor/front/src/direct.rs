@@ -10,8 +10,7 @@ pub(super) mod raw_results;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use lockhouse_base::principal::Principal;
-use lockhouse_link::Exchange;
+use lockhouse_link::{Exchange, GrantedAccess};
 use lockhouse_messages::{DirectAction, DirectCall, DirectReply, DirectTarget, Request, RequestId, Response};
 use lockhouse_protocol::ServerName;
 use rmcp::model::{
@@ -219,16 +218,13 @@ impl McpHandler {
         call: Call,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallAnswer, ErrorData> {
-        let principal = self.principal(context)?;
+        let access = self.access(context)?;
         let Call { target, action, arguments, responses, state } = call;
         let request = json!([target, arguments]);
         let exchange = match state {
             Some(state) if is_suspended_call(&state) => {
                 let responses = responses.unwrap_or_default();
-                self.direct
-                    .suspended
-                    .resume(&principal, &state, &request, responses)
-                    .map_err(invalid_params)?
+                self.direct.suspended.resume(&access, &state, &request, responses).map_err(invalid_params)?
             }
             state => {
                 let (arguments, calls_again) =
@@ -246,11 +242,11 @@ impl McpHandler {
                     DirectTarget::Tool(_) => crate::http::idempotency_key(context).map_err(invalid_params)?,
                     DirectTarget::Prompt(_) | DirectTarget::Resource(_) => None,
                 };
-                self.open_direct(&principal, context, chosen, Request::Call(call)).await
+                self.open_direct(&access, context, chosen, Request::Call(call)).await
             }
         };
         let logs = self.log_threshold(context);
-        Ok(follow_call(exchange, &principal, &self.direct.suspended, &request, context, logs).await)
+        Ok(follow_call(exchange, &access, &self.direct.suspended, &request, context, logs).await)
     }
 
     /// Sends a request that comes from the AI client itself to the engine, the part that calls upstream
@@ -258,7 +254,7 @@ impl McpHandler {
     /// programs, an upstream server may ask this client for sampling and roots.
     async fn open_direct(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         context: &RequestContext<RoleServer>,
         chosen: Option<RequestId>,
         request: Request,
@@ -270,8 +266,8 @@ impl McpHandler {
         let (sampling, roots) = (has(|can| can.sampling.is_some()), has(|can| can.roots.is_some()));
         let mut abilities = elicitation::client_abilities(capabilities);
         (abilities.sampling, abilities.roots) = (sampling, roots && supports_input_required(context));
-        let client = client_name(principal, context);
-        self.engine.open_with_id(chosen, principal, client, abilities, request).await
+        let client = client_name(access, context);
+        self.engine.open_with_id(chosen, access, client, abilities, request).await
     }
 
     /// Returns the minimum severity of log messages that are forwarded to the AI client. Returns `None` for a client of
@@ -285,6 +281,7 @@ impl McpHandler {
 fn failed_call(response: Response) -> ErrorData {
     match response {
         Response::Unavailable(message) => ErrorData::internal_error(message, None),
+        Response::Refused(refusal) => ErrorData::invalid_request(refusal.description(), None),
         _ => ErrorData::internal_error("the call failed inside Lockhouse", None),
     }
 }

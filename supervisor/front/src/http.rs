@@ -3,8 +3,8 @@
 //! A connection is accepted within the limits of [`connection_limiter`], which may close another connection to make
 //! room. A connection is closed when it exceeds the timeouts of [`connection_timeouts`]. A request passes these checks
 //! in order: its host and origin ([`host_check`]), authentication ([`authenticate`]), its body ([`body`]), draining
-//! ([`drain`]), and the owner of its MCP session ([`mcp_sessions`]). The MCP handler then gets the request with the
-//! authenticated [`Principal`].
+//! ([`drain`]), and the owner of its MCP session ([`mcp_sessions`]). The MCP handler then gets the request with its
+//! [`GrantedAccess`].
 
 mod accept;
 mod body;
@@ -40,9 +40,10 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use lockhouse_base::http_checks::host_check::{HostCheck, HostName, PageOrigin};
-use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry;
+use lockhouse_link::GrantedAccess;
 use lockhouse_messages::{RequestClaims, RequestId};
+use lockhouse_policies::Rate;
 use rmcp::RoleServer;
 use rmcp::model::{Extensions, JsonObject};
 use rmcp::service::RequestContext;
@@ -51,7 +52,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::direct::raw_results::unpack_response;
 use super::{AnswerSettings, ClientTransport, McpHandler};
-use crate::access::{AuthSettings, AuthSetupError, Authenticator, Peer, Rejection};
+use crate::access::{Peer, Rejection, RequestAuthenticator, metadata_routes};
 use crate::request_claims::request_claims;
 use accept::Acceptor;
 use body::BodyReader;
@@ -79,7 +80,12 @@ const IDLE_SESSION_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
     pub listen: Vec<ListenAddress>,
-    pub auth: AuthSettings,
+    /// Whether requests need a credential.
+    pub requires_authentication: bool,
+    /// Whether users of this host are authenticated by their user id, over Unix domain sockets.
+    pub accepts_users: bool,
+    /// Rate limit for the requests of one client. A request with a large body counts more than once.
+    pub requests: Rate,
     pub hosts: Vec<HostName>,
     pub origins: Vec<PageOrigin>,
     pub behind_proxy: bool,
@@ -99,8 +105,6 @@ pub enum HttpStartError {
     Exposure(#[from] ExposureError),
     #[error(transparent)]
     Tls(#[from] TlsError),
-    #[error(transparent)]
-    Authenticator(#[from] AuthSetupError),
     /// The server cannot listen at an address, for example because another process uses it. Every other error is a
     /// fault in the configuration.
     #[error(transparent)]
@@ -110,7 +114,6 @@ pub enum HttpStartError {
 /// An HTTP server whose sockets are open and whose settings are checked.
 pub struct HttpServer {
     settings: HttpSettings,
-    authenticator: Arc<Authenticator>,
     listeners: Vec<Listener>,
     /// Whether systemd opened the listening sockets. systemd keeps them open, so connections that this process does not
     /// accept go to the next process of the service.
@@ -169,7 +172,6 @@ impl HttpServer {
             exposure_check::check_exposure(&settings, address)?;
         }
         let tls = settings.tls.clone().map(Tls::load).transpose()?;
-        let authenticator = Authenticator::new(settings.auth.clone())?;
         let listeners = match is_socket_activated {
             true => {
                 tracing::info!("using the sockets that systemd passed instead of `listen` of [http]");
@@ -177,7 +179,7 @@ impl HttpServer {
             }
             false => listener::bind(&settings.listen).await?,
         };
-        Ok(Self { settings, authenticator, listeners, is_socket_activated, tls: tls.map(Arc::new) })
+        Ok(Self { settings, listeners, is_socket_activated, tls: tls.map(Arc::new) })
     }
 
     /// Returns the handle with which a configuration reload reads the TLS certificate again.
@@ -192,7 +194,7 @@ impl HttpServer {
         let limits = self.settings.limits;
         let sessions = Arc::new(McpSessions::new(limits));
         let until = if self.is_socket_activated { lifecycle.draining().clone() } else { closing.clone() };
-        let router = router(service, &self.settings, &self.authenticator, sessions.clone(), closing.clone());
+        let router = router(service, &self.settings, sessions.clone(), closing.clone());
         let proxies = TrustedProxies::new(&self.settings.trusted_proxies);
         let server = ConnectionServer::new(router, limits, proxies, closing.clone());
         let scheme = if self.tls.is_some() { "https" } else { "http" };
@@ -238,17 +240,18 @@ async fn reject(rejection: Rejection) -> Response {
     response
 }
 
-/// Middleware that authenticates a request and attaches its principal (the authenticated identity). An event stream
-/// ends when the principal's authorization expires or is revoked.
+/// Middleware that authenticates a request and attaches its access. An event stream ends when the access does. If the
+/// engine refuses the request after all, for example because its token was revoked meanwhile, the response is that of a
+/// request without valid credentials.
 async fn authenticate(
-    State(authenticator): State<Arc<Authenticator>>,
+    State(authenticator): State<Arc<RequestAuthenticator>>,
     request: Request,
     next: Next,
 ) -> Response {
     let (mut head, body) = request.into_parts();
     let peer = head.extensions.get::<Peer>().copied();
-    let principal = match authenticator.authenticate(&head, peer.as_ref()).await {
-        Ok(principal) => principal,
+    let access = match authenticator.authenticate(&head, peer.as_ref()).await {
+        Ok(access) => access,
         Err(rejection) => {
             let version = head.version;
             return body::discard_body(body, version, reject(rejection).await).await;
@@ -257,15 +260,19 @@ async fn authenticate(
     if let Some(tracker) = head.extensions.get::<ConnectionTracker>() {
         tracker.set_authenticated();
     }
-    head.extensions.insert(principal.clone());
+    head.extensions.insert(access.clone());
     let mut response = next.run(Request::from_parts(head, body)).await;
-    response.extensions_mut().insert(Authenticated);
     let is_stream = |kind: &HeaderValue| kind.as_bytes().starts_with(b"text/event-stream");
-    if !response.headers().get(CONTENT_TYPE).is_some_and(is_stream) {
+    let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(is_stream);
+    if let Some(refusal) = access.refusal().filter(|_| !is_stream) {
+        response = reject(authenticator.reject(refusal.clone(), peer.as_ref())).await;
+    }
+    response.extensions_mut().insert(Authenticated);
+    if !is_stream {
         return response;
     }
-    let expiry = async move { principal.expired().await };
-    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(expiry))))
+    let end = async move { access.ended().await };
+    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(end))))
 }
 
 /// Builds the router of the HTTP server: `/mcp`, the endpoints for monitoring and for OAuth metadata, and the
@@ -273,7 +280,6 @@ async fn authenticate(
 fn router(
     service: HttpService,
     settings: &HttpSettings,
-    authenticator: &Arc<Authenticator>,
     sessions: Arc<McpSessions>,
     closing: CancellationToken,
 ) -> Router {
@@ -294,6 +300,7 @@ fn router(
         .disable_allowed_hosts();
     let mcp = StreamableHttpService::new(move || Ok(handler.for_new_connection()), sessions.clone(), config);
     let host_check = HostCheck { hosts: settings.hosts.clone(), origins: settings.origins.clone() };
+    let authenticator = RequestAuthenticator::new(service.engine.clone(), settings.requests);
     let body_reader = Arc::new(BodyReader::new(settings.limits, authenticator.clone()));
     let admitted = Router::new()
         .route_service("/mcp", mcp)
@@ -306,19 +313,19 @@ fn router(
         ))
         .layer(middleware::from_fn_with_state(body_reader, body::read_body))
         .merge(health_endpoints::authenticated_routes(&service))
-        .layer(middleware::from_fn_with_state(authenticator.clone(), authenticate));
+        .layer(middleware::from_fn_with_state(authenticator, authenticate));
     // Public routes are merged after the authentication layer, which does not apply to them.
-    let open = authenticator.metadata().merge(health_endpoints::public_routes(&service));
+    let metadata = metadata_routes(service.engine.settings().authentication.metadata);
+    let open = metadata.merge(health_endpoints::public_routes(&service));
     let checked = admitted
         .merge(open)
         .layer(middleware::from_fn_with_state(Arc::new(host_check), host_check::check_host));
     checked.layer(middleware::from_fn(health_endpoints::count_response))
 }
 
-/// Returns the principal (authenticated identity) of the HTTP request that carried a message. `None` if the request was
-/// not authenticated.
-pub(super) fn request_principal(extensions: &Extensions) -> Option<Principal> {
-    extensions.get::<http::request::Parts>()?.extensions.get::<Principal>().cloned()
+/// Returns the access of the HTTP request that carried a message. `None` if the request was not authenticated.
+pub(super) fn request_access(extensions: &Extensions) -> Option<GrantedAccess> {
+    extensions.get::<http::request::Parts>()?.extensions.get::<GrantedAccess>().cloned()
 }
 
 /// Returns the ids that the AI client gave a request: in headers, if it came over HTTP, and in `_meta`.

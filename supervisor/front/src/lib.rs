@@ -2,7 +2,7 @@
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 
-pub mod access;
+mod access;
 mod answer;
 mod cancel_on_eof;
 mod content_blocks;
@@ -21,9 +21,8 @@ mod tool_definitions;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry::traces::{self, TraceContext};
-use lockhouse_link::EngineClient;
+use lockhouse_link::{EngineClient, GrantedAccess};
 use lockhouse_messages::{FrontSettings, ListKind, RESULT_URI_PREFIX, Request, Response};
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::ResultHandle;
@@ -89,20 +88,18 @@ struct McpHandler {
 /// The transport over which an AI client is connected.
 #[derive(Clone)]
 enum ClientTransport {
-    /// Standard input and output. All messages come from this principal (client identity).
-    Stdio(Principal),
-    /// HTTP. The extensions of each request contain the principal (client identity) that the request was authenticated
-    /// as.
+    /// Standard input and output. All messages come from the client with this access.
+    Stdio(GrantedAccess),
+    /// HTTP. The extensions of each request contain its access.
     Http,
 }
 
 impl ClientTransport {
-    /// Returns the principal (client identity) of a message with these extensions. `None` if its HTTP request was not
-    /// authenticated.
-    fn principal(&self, extensions: &Extensions) -> Option<Principal> {
+    /// Returns the access of a message with these extensions. `None` if its HTTP request was not authenticated.
+    fn access(&self, extensions: &Extensions) -> Option<GrantedAccess> {
         match self {
-            Self::Stdio(principal) => Some(principal.clone()),
-            Self::Http => http::request_principal(extensions),
+            Self::Stdio(access) => Some(access.clone()),
+            Self::Http => http::request_access(extensions),
         }
     }
 }
@@ -125,29 +122,29 @@ impl McpHandler {
     }
 
     /// Returns how long a request of an AI client waits for its run, unless its argument `wait_s` says otherwise.
-    fn default_wait(&self, principal: &Principal) -> Duration {
+    fn default_wait(&self, access: &GrantedAccess) -> Duration {
         let wait = self.engine.settings().wait;
-        self.answers.wait_limit(principal).map_or(wait, |limit| wait.min(limit))
+        self.answers.wait_limit(access).map_or(wait, |limit| wait.min(limit))
     }
 
     /// Returns the form of the answer to a request. A program that the AI client runs gets the form `value` instead of the
     /// one for models. Codex shows this in the id of its call. The client could forge the id, but has no advantage: the
     /// result only permits longer values in the answer.
-    fn answer_form(&self, principal: &Principal, context: &RequestContext<RoleServer>) -> AnswerForm {
-        match self.answers.form_for(principal) {
+    fn answer_form(&self, access: &GrantedAccess, context: &RequestContext<RoleServer>) -> AnswerForm {
+        match self.answers.form_for(access) {
             AnswerForm::Text if is_program_call(context) => AnswerForm::Value,
             form => form,
         }
     }
 
     /// Whether a program that the AI client runs makes this request, rather than the model, and gets the form `value`.
-    fn is_from_program(&self, principal: &Principal, context: &RequestContext<RoleServer>) -> bool {
-        self.answer_form(principal, context) == AnswerForm::Value && is_program_call(context)
+    fn is_from_program(&self, access: &GrantedAccess, context: &RequestContext<RoleServer>) -> bool {
+        self.answer_form(access, context) == AnswerForm::Value && is_program_call(context)
     }
 
-    /// Returns the principal (client identity) of a request, or an error if the request was not authenticated.
-    fn principal(&self, context: &RequestContext<RoleServer>) -> Result<Principal, ErrorData> {
-        let admitted = self.transport.principal(&context.extensions);
+    /// Returns the access of a request, or an error if the request was not authenticated.
+    fn access(&self, context: &RequestContext<RoleServer>) -> Result<GrantedAccess, ErrorData> {
+        let admitted = self.transport.access(&context.extensions);
         admitted.ok_or_else(|| ErrorData::internal_error("the request was not authenticated", None))
     }
 }
@@ -178,8 +175,8 @@ impl ServerHandler for McpHandler {
             let meta = Some(Box::pin(self.list(ListKind::Tools, request, &context)).await?);
             return Ok(ListToolsResult { meta, ..ListToolsResult::default() });
         }
-        let principal = self.principal(&context)?;
-        let tools = Box::pin(self.builtin_tools(&principal, client_name(&principal, &context))).await;
+        let access = self.access(&context)?;
+        let tools = Box::pin(self.builtin_tools(&access, client_name(&access, &context))).await;
         // The description of `run_code` lists the tools that this AI client may use.
         let list = ListToolsResult::with_all_items(tools).with_ttl_ms(TOOLS_TTL_MS);
         Ok(list.with_cache_scope(CacheScope::Private))
@@ -199,7 +196,7 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let span = traces::tool_call(&request.name, trace_context(&context.meta));
-        let form = self.answer_form(&self.principal(&context)?, &context);
+        let form = self.answer_form(&self.access(&context)?, &context);
         let answer = Box::pin(self.dispatch_tool(request, context)).instrument(span.clone()).await;
         let answer = answer.map(|response| response.into_mcp(form, &self.reader_name()));
         record_outcome(&span, &answer);
@@ -215,7 +212,7 @@ impl ServerHandler for McpHandler {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        Box::pin(self.get_task_state(&self.principal(&context)?, &request.task_id)).await
+        Box::pin(self.get_task_state(&self.access(&context)?, &request.task_id)).await
     }
 
     async fn update_task(
@@ -223,8 +220,8 @@ impl ServerHandler for McpHandler {
         request: UpdateTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let principal = self.principal(&context)?;
-        Box::pin(self.send_task_input(&principal, &request.task_id, request.input_responses)).await
+        let access = self.access(&context)?;
+        Box::pin(self.send_task_input(&access, &request.task_id, request.input_responses)).await
     }
 
     async fn cancel_task(
@@ -232,7 +229,7 @@ impl ServerHandler for McpHandler {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        Box::pin(self.cancel_run(&self.principal(&context)?, &request.task_id)).await
+        Box::pin(self.cancel_run(&self.access(&context)?, &request.task_id)).await
     }
 
     async fn list_resources(
@@ -277,7 +274,7 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         if let Some(handle) = request.uri.strip_prefix(RESULT_URI_PREFIX) {
-            return Box::pin(self.read_result_file(&self.principal(&context)?, handle)).await;
+            return Box::pin(self.read_result_file(&self.access(&context)?, handle)).await;
         }
         self.require_direct_servers::<ReadResourceRequestMethod>()?;
         Box::pin(self.read_direct_resource(request, &context)).await
@@ -353,7 +350,7 @@ impl McpHandler {
         mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ToolResponse, ErrorData> {
-        let principal = self.principal(&context)?;
+        let access = self.access(&context)?;
         let message_arguments = request.arguments.take();
         let arguments =
             http::tool_call_arguments(&context.extensions).or(message_arguments).unwrap_or_default();
@@ -362,10 +359,10 @@ impl McpHandler {
             "run_code" => RunTool::RunCode,
             "get_result" => RunTool::GetResult,
             "search_tools" => {
-                let client = client_name(&principal, &context);
-                return Ok(self.search_tools(&principal, &arguments, client).await.into());
+                let client = client_name(&access, &context);
+                return Ok(self.search_tools(&access, &arguments, client).await.into());
             }
-            "health" => return Ok(self.health(&principal).await.into()),
+            "health" => return Ok(self.health(&access).await.into()),
             _ => {
                 let other = truncate_name(&request.name);
                 let message = tool_definitions::unknown_tool_message(&other, &builtin_tools);
@@ -377,13 +374,13 @@ impl McpHandler {
         };
         if let Some(state) = request.request_state {
             let input = (state.as_str(), request.input_responses.unwrap_or_default());
-            return Ok(self.resume_request(&principal, tool, &arguments, input, &context).await);
+            return Ok(self.resume_request(&access, tool, &arguments, input, &context).await);
         }
         Ok(match tool {
-            RunTool::RunCode => self.run_code(&principal, &arguments, &context).await,
-            RunTool::GetResult => match self.get_run_result(&principal, &arguments, &context).await {
+            RunTool::RunCode => self.run_code(&access, &arguments, &context).await,
+            RunTool::GetResult => match self.get_run_result(&access, &arguments, &context).await {
                 Some(response) => response,
-                None => self.get_result(&principal, &arguments).await.into(),
+                None => self.get_result(&access, &arguments).await.into(),
             },
         })
     }
@@ -392,15 +389,15 @@ impl McpHandler {
     /// lists the servers and tools that the AI client may use.
     async fn builtin_tools(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         client: Option<ClientName>,
     ) -> Vec<rmcp::model::Tool> {
-        let catalogue = match self.engine.ask(principal, client, Request::DescribeCatalogue).await {
+        let catalogue = match self.engine.ask(access, client, Request::DescribeCatalogue).await {
             Response::Text(text) => text.unwrap_or_default(),
             _ => String::new(),
         };
         let FrontSettings { tools, run_limit, .. } = self.engine.settings();
-        tool_definitions::all(self.answers.form_for(principal), &tools, &catalogue, run_limit)
+        tool_definitions::all(self.answers.form_for(access), &tools, &catalogue, run_limit)
     }
 
     /// Returns the name under which AI clients know the tool `get_result`.
@@ -419,8 +416,8 @@ impl McpHandler {
         tool_definitions::instructions(servers, &settings)
     }
 
-    async fn health(&self, principal: &Principal) -> Answer {
-        json_answer(Answer::Report, self.engine.ask(principal, None, Request::Health).await)
+    async fn health(&self, access: &GrantedAccess) -> Answer {
+        json_answer(Answer::Report, self.engine.ask(access, None, Request::Health).await)
     }
 
     /// Returns the error "method not found" unless the configuration exposes an upstream server to AI clients
@@ -437,13 +434,13 @@ impl McpHandler {
 
     async fn search_tools(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         arguments: &JsonObject,
         client: Option<ClientName>,
     ) -> Answer {
         match search_request(arguments) {
             Ok(search) => {
-                let found = self.engine.ask(principal, client, Request::Search(search)).await;
+                let found = self.engine.ask(access, client, Request::Search(search)).await;
                 json_answer(Answer::Search, found)
             }
             Err(wrong) => Answer::invalid_request(&wrong.to_string()),
@@ -453,26 +450,27 @@ impl McpHandler {
     /// Reads a file that a run of this AI client returned.
     async fn read_result_file(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         handle: &str,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let not_found = |message: String| ErrorData::resource_not_found(message, None);
         let handle = ResultHandle::new(handle).map_err(|error| not_found(error.to_string()))?;
-        match self.engine.ask(principal, None, Request::ReadFile { handle }).await {
+        match self.engine.ask(access, None, Request::ReadFile { handle }).await {
             Response::File(file) => {
                 let result = ReadResourceResult::new(vec![content_blocks::stored_file(file)]).with_ttl_ms(0);
                 Ok(result.with_cache_scope(CacheScope::Private).into())
             }
             Response::Invalid(message) => Err(not_found(message)),
+            Response::Refused(refusal) => Err(ErrorData::invalid_request(refusal.description(), None)),
             _ => Err(ErrorData::internal_error("the request failed inside Lockhouse", None)),
         }
     }
 
-    async fn get_result(&self, principal: &Principal, arguments: &JsonObject) -> Answer {
+    async fn get_result(&self, access: &GrantedAccess, arguments: &JsonObject) -> Answer {
         match read_result_request(arguments) {
             Ok((handle, offset)) => {
                 let request = Request::ReadResult { handle: handle.clone(), offset };
-                let part = self.engine.ask(principal, None, request).await;
+                let part = self.engine.ask(access, None, request).await;
                 json_answer(|json| Answer::Part(handle, json), part)
             }
             Err(wrong) => Answer::invalid_request(&wrong.to_string()),
@@ -487,13 +485,14 @@ fn json_answer(with_json: impl FnOnce(serde_json::Value) -> Answer, response: Re
         Response::Json(value) => with_json(value),
         Response::Invalid(message) => Answer::invalid_request(&message),
         Response::Unavailable(message) => Answer::engine_unavailable(&message),
+        Response::Refused(refusal) => Answer::invalid_request(&refusal.description()),
         _ => Answer::invalid_request("the request failed inside Lockhouse"),
     }
 }
 
 /// Returns the name under which the policy and the audit log know the AI client. `None` if the client has no name.
-fn client_name(principal: &Principal, context: &RequestContext<RoleServer>) -> Option<ClientName> {
-    principal.client(context.client_info().map(|info| info.name).as_deref())
+fn client_name(access: &GrantedAccess, context: &RequestContext<RoleServer>) -> Option<ClientName> {
+    access.client(context.client_info().map(|info| info.name).as_deref())
 }
 
 /// Returns whether the AI client says that one of its programs makes this request, and not its model.

@@ -33,6 +33,7 @@ fn response_to_answer(response: Response) -> Answer {
         Response::Run(ended) => Answer::Run(ended),
         Response::Invalid(message) => Answer::invalid_request(&message),
         Response::Unavailable(message) => Answer::engine_unavailable(&message),
+        Response::Refused(refusal) => Answer::invalid_request(&refusal.description()),
         _ => Answer::invalid_request("the execution failed inside Lockhouse"),
     }
 }

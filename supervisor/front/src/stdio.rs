@@ -9,8 +9,8 @@ mod tool_calls;
 
 use std::sync::Arc;
 
-use lockhouse_base::principal::Principal;
 use lockhouse_link::EngineClient;
+use lockhouse_messages::{AccessRefusal, Credential};
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use thiserror::Error;
@@ -33,6 +33,14 @@ pub enum StdioError {
     NotBegun(#[from] Box<ServerInitializeError>),
     #[error("the connection to the AI client failed: {0}")]
     Broken(#[from] JoinError),
+    #[error("the engine refused the connection: {}", .0.description())]
+    Refused(AccessRefusal),
+}
+
+impl From<AccessRefusal> for StdioError {
+    fn from(refusal: AccessRefusal) -> Self {
+        Self::Refused(refusal)
+    }
 }
 
 /// Serves one AI client over standard input and output, until the client closes the pipe or `closing` is
@@ -44,7 +52,7 @@ pub async fn serve_stdio(
 ) -> Result<(), StdioError> {
     let (input, output) = rmcp::transport::stdio_pipes();
     let input = CancelOnEof::new(input, closing.clone());
-    let client = ClientTransport::Stdio(Principal::for_new_connection());
+    let client = ClientTransport::Stdio(engine.authenticate(Credential::Connection).await?);
     let handler = McpHandler::new(engine, client, answers, closing.clone());
     let tool_calls = Arc::new(ToolCalls::new(handler.clone(), closing.clone()));
     let transport = LineTransport::new(input, output, LINE_BYTES_MAX, tool_calls.clone());

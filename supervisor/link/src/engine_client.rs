@@ -1,11 +1,10 @@
 //! The connection of the front (which speaks MCP with AI clients) to the engine (which runs programs). It
 //! sends requests, and passes each event and response of the engine to the request that it belongs to.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use lockhouse_base::principal::{Grant, Principal};
 use lockhouse_policies::ClientName;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::error::TrySendError;
@@ -14,12 +13,13 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::endpoints::round_trip_in_debug;
+use crate::granted_access::{GrantedAccess, KnownGrants};
 use crate::outbox::Waiting;
 use crate::remote_engine::{self, HANDSHAKE_TIMEOUT, RemoteEngine, RemoteEngineSettings};
 use crate::{EngineEndpoint, FrontEndpoint};
 use lockhouse_messages::{
-    Caller, EVENTS_AHEAD_MAX, Event, ExchangeId, FrontSettings, Input, InputSupport, Request, RequestHead,
-    RequestId, Response, ToEngine, ToFront,
+    AccessRefusal, Caller, Credential, EVENTS_AHEAD_MAX, Event, ExchangeId, FrontSettings, Input,
+    InputSupport, Request, RequestHead, RequestId, Response, ToEngine, ToFront,
 };
 
 /// Maximum number of buffered events for one request: those that the engine sends ahead, and the answers to inputs. An
@@ -38,9 +38,7 @@ struct Shared {
     last: AtomicU64,
     settings: watch::Sender<FrontSettings>,
     open: Mutex<HashMap<ExchangeId, OpenExchange>>,
-    /// The numbers of the grants (revocable permissions of AI clients) whose revocation a task waits for, to
-    /// report it to the engine.
-    grants: Mutex<HashSet<u64>>,
+    grants: Mutex<KnownGrants>,
 }
 
 /// The senders that pass the engine's events and response to the front's request.
@@ -54,6 +52,8 @@ struct OpenExchange {
 pub struct Exchange {
     id: ExchangeId,
     shared: Arc<Shared>,
+    /// The access under which the request was made. `None` for a request that needs none.
+    access: Option<GrantedAccess>,
     events: mpsc::Receiver<Event>,
     /// Number of events that were passed on and that the engine has not been told of.
     passed_on: u32,
@@ -123,65 +123,89 @@ impl EngineClient {
         self.0.settings.borrow().clone()
     }
 
+    /// Whether AI clients need a credential over HTTP.
+    pub fn requires_authentication(&self) -> bool {
+        self.0.settings.borrow().authentication.is_required
+    }
+
+    /// Asks the engine to verify a credential.
+    ///
+    /// # Errors
+    /// Why the engine refuses the credential.
+    pub async fn authenticate(&self, credential: Credential) -> Result<GrantedAccess, AccessRefusal> {
+        let caller = Caller { grant: None, client: None, abilities: InputSupport::default() };
+        let exchange = self.start(None, None, caller, Request::Authenticate(credential)).await;
+        match exchange.response().await {
+            Response::Access(Ok(access)) => {
+                let end = self.0.grants.lock().end_of(access.grant);
+                Ok(GrantedAccess::new(*access, end))
+            }
+            Response::Access(Err(refusal)) | Response::Refused(refusal) => Err(refusal),
+            other => {
+                tracing::error!("a credential was not verified: {other:?}");
+                Err(AccessRefusal::EngineUnavailable)
+            }
+        }
+    }
+
     /// Sends a request to the engine on behalf of an AI client. Returns the exchange, through which the caller
     /// receives the events and the response.
     pub async fn open(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         client: Option<ClientName>,
         abilities: InputSupport,
         request: Request,
     ) -> Exchange {
-        self.open_with_id(None, principal, client, abilities, request).await
+        self.open_with_id(None, access, client, abilities, request).await
     }
 
     /// Sends a request as [`Self::open`], with an id that the AI client chose.
     pub async fn open_with_id(
         &self,
         chosen: Option<RequestId>,
-        principal: &Principal,
+        access: &GrantedAccess,
         client: Option<ClientName>,
         abilities: InputSupport,
         request: Request,
     ) -> Exchange {
-        if let Some(grant) = principal.grant() {
-            self.forward_revocation(grant);
-        }
+        let caller = Caller { grant: Some(access.grant()), client, abilities };
+        self.start(chosen, Some(access.clone()), caller, request).await
+    }
+
+    /// Sends a request to the engine, and waits for its response. Ignores the events before the response.
+    pub async fn ask(
+        &self,
+        access: &GrantedAccess,
+        client: Option<ClientName>,
+        request: Request,
+    ) -> Response {
+        self.open(access, client, InputSupport::default(), request).await.response().await
+    }
+
+    async fn start(
+        &self,
+        chosen: Option<RequestId>,
+        access: Option<GrantedAccess>,
+        caller: Caller,
+        request: Request,
+    ) -> Exchange {
         let head = RequestHead {
             id: chosen.unwrap_or_else(RequestId::generate),
             is_chosen: chosen.is_some(),
-            caller: Caller::new(principal, client, abilities),
+            caller,
             deadline: request.time_limit(),
         };
         let id = ExchangeId(self.0.last.fetch_add(1, Ordering::Relaxed) + 1);
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let (respond, response) = oneshot::channel();
         self.0.open.lock().insert(id, OpenExchange { events: sender, response: respond });
-        let exchange =
-            Exchange { id, shared: self.0.clone(), events, passed_on: 0, response: Some(response) };
+        let shared = self.0.clone();
+        let exchange = Exchange { id, shared, access, events, passed_on: 0, response: Some(response) };
         if let Some(waiting) = self.0.send(ToEngine::Request(id, Box::new(head), Box::new(request))) {
             waiting.await;
         }
         exchange
-    }
-
-    /// Sends a request to the engine, and waits for its response. Ignores the events before the response.
-    pub async fn ask(&self, principal: &Principal, client: Option<ClientName>, request: Request) -> Response {
-        self.open(principal, client, InputSupport::default(), request).await.response().await
-    }
-
-    fn forward_revocation(&self, grant: &Grant) {
-        if !self.0.grants.lock().insert(grant.number()) {
-            return;
-        }
-        let (grant, shared) = (grant.clone(), Arc::downgrade(&self.0));
-        tokio::spawn(async move {
-            grant.revoked().await;
-            if let Some(shared) = shared.upgrade() {
-                shared.grants.lock().remove(&grant.number());
-                shared.notify(ToEngine::Revoke { grant: grant.number() });
-            }
-        });
     }
 }
 
@@ -203,6 +227,7 @@ impl FrontEndpoint for Shared {
             // A connection to an engine in another process handles these itself (`remote_engine.rs`). Within one process,
             // the front reads the lifecycle.
             ToFront::Draining | ToFront::Begun(_) => {}
+            ToFront::AccessEnded { grant } => self.grants.lock().end(grant),
             ToFront::Settings(settings) => drop(self.settings.send_replace(settings)),
             ToFront::Event(id, event) => {
                 let mut open = self.open.lock();
@@ -239,7 +264,11 @@ impl Exchange {
             }
             over = response => {
                 self.response = None;
-                ExchangeStep::Finished(over.unwrap_or(Response::EngineFailed))
+                let response = over.unwrap_or(Response::EngineFailed);
+                if let (Some(access), Response::Refused(refusal)) = (&self.access, &response) {
+                    access.set_refusal(refusal.clone());
+                }
+                ExchangeStep::Finished(response)
             }
         }
     }

@@ -231,7 +231,7 @@ impl RemoteEngine {
             ToFront::Draining => return self.requests.lock().draining(),
             ToFront::Begun(id) => return self.requests.lock().begun(*id),
             ToFront::Response(id, _) => self.requests.lock().remove(*id),
-            ToFront::Event(..) | ToFront::Settings(_) => {}
+            ToFront::Event(..) | ToFront::Settings(_) | ToFront::AccessEnded { .. } => {}
         }
         self.deliver(message);
     }
@@ -314,7 +314,7 @@ impl EngineEndpoint for RemoteEngine {
             // The connection ends with the process.
             ToEngine::Goodbye => return None,
             ToEngine::Request(id, _, request) => Some((*id, request.repetition())),
-            ToEngine::Input(..) | ToEngine::Credit(..) | ToEngine::Close(_) | ToEngine::Revoke { .. } => None,
+            ToEngine::Input(..) | ToEngine::Credit(..) | ToEngine::Close(_) => None,
         };
         if let Some((id, repetition)) = repetition {
             return self.open(id, repetition, message);
@@ -322,12 +322,11 @@ impl EngineEndpoint for RemoteEngine {
         let (exchange, is_close) = (message.exchange(), matches!(message, ToEngine::Close(_)));
         let Ok(parts) = to_parts(message) else { return None };
         let mut requests = self.requests.lock();
-        match exchange {
-            Some(id) => requests.send_about(id, parts),
-            None => requests.send(parts),
-        }
-        if let (Some(id), true) = (exchange, is_close) {
-            requests.remove(id);
+        if let Some(id) = exchange {
+            requests.send_about(id, parts);
+            if is_close {
+                requests.remove(id);
+            }
         }
         None
     }

@@ -70,9 +70,7 @@ impl Bodies for ToEngine {
     fn large_values(&mut self) -> Vec<LargeValue<'_>> {
         match self {
             Self::Request(_, _, request) => of_request(request),
-            Self::Input(..) | Self::Credit(..) | Self::Close(_) | Self::Revoke { .. } | Self::Goodbye => {
-                Vec::new()
-            }
+            Self::Input(..) | Self::Credit(..) | Self::Close(_) | Self::Goodbye => Vec::new(),
         }
     }
 }
@@ -89,6 +87,8 @@ fn of_request(request: &mut Request) -> Vec<LargeValue<'_>> {
         | Request::List(_)
         | Request::FollowChanges
         | Request::Health
+        | Request::ServiceHealth
+        | Request::Authenticate(_)
         | Request::Readiness
         | Request::Metrics => Vec::new(),
     }
@@ -98,7 +98,11 @@ impl Bodies for ToFront {
     fn large_values(&mut self) -> Vec<LargeValue<'_>> {
         match self {
             Self::Response(_, response) => of_response(response),
-            Self::Event(..) | Self::Begun(_) | Self::Settings(_) | Self::Draining => Vec::new(),
+            Self::Event(..)
+            | Self::Begun(_)
+            | Self::Settings(_)
+            | Self::Draining
+            | Self::AccessEnded { .. } => Vec::new(),
         }
     }
 }
@@ -114,6 +118,8 @@ fn of_response(response: &mut Response) -> Vec<LargeValue<'_>> {
         | Response::Entries(_)
         | Response::Reasons(_)
         | Response::Text(_)
+        | Response::Access(_)
+        | Response::Refused(_)
         | Response::NotFound
         | Response::Invalid(_)
         | Response::Error(_)

@@ -9,22 +9,27 @@
 #![cfg_attr(test, allow(clippy::expect_used, clippy::panic))]
 #![allow(missing_docs)] // Only the crates of this workspace use it; obvious fields need no comment.
 
+mod access;
 mod base64_bytes;
 mod bodies;
 mod caller;
+mod credential;
 mod direct;
 mod greeting;
 mod message;
 mod question;
 mod request_claims;
 mod request_head;
+mod role;
 mod run;
 mod run_answer;
 mod shared;
 mod user_answers;
 
+pub use access::{Access, AccessRefusal, Authentication, GrantId, ResourceMetadata};
 pub use bodies::{Bodies, InvalidBody, LargeValue};
 pub use caller::Caller;
+pub use credential::Credential;
 pub use direct::{
     BUILT_IN_TOOL_NAMES, DirectAction, DirectCall, DirectReply, DirectTarget, ForwardedNotification,
     JsonRpcError, ListChanges, ListKind,
@@ -37,6 +42,7 @@ pub use message::{
 pub use question::{Question, QuestionKind};
 pub use request_claims::{Claim, RequestClaims};
 pub use request_head::{Incarnation, RequestHead, RequestId};
+pub use role::{Role, Roles};
 pub use run::{FinishedRun, Media, Progress, RESULT_URI_PREFIX, ResultFile, RunCode, RunState, RunView};
 pub use run_answer::{
     AnswerMembers, CallReport, CalledItem, CutPart, CutValue, ErrorCode, FileReport, RunAnswer, RunError,

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Answer, AskError, BUILT_IN_TOOL_NAMES, DirectCall, DirectReply, FinishedRun, ForwardedNotification,
-    JsonRpcError, ListChanges, ListKind, OpenQuestion, RequestHead, RunCode, RunView,
+    Access, AccessRefusal, Answer, AskError, Authentication, BUILT_IN_TOOL_NAMES, Credential, DirectCall,
+    DirectReply, FinishedRun, ForwardedNotification, GrantId, JsonRpcError, ListChanges, ListKind,
+    OpenQuestion, RequestHead, Role, RunCode, RunView,
 };
 
 /// Maximum time for the response to a request that only reads. Servers that must start first have up to their start
@@ -36,9 +37,6 @@ pub enum ToEngine {
     /// The front no longer waits for the response to a request. The engine cancels the run of this exchange,
     /// unless the run is in the background or another exchange follows it.
     Close(ExchangeId),
-    /// The grant (revocable permission) of an AI client was revoked. The engine ends everything that the client
-    /// began under the grant.
-    Revoke { grant: u64 },
     /// The front closes its connection. The engine ends everything that the front began.
     Goodbye,
 }
@@ -57,6 +55,11 @@ pub enum ToFront {
     Event(ExchangeId, Event),
     /// The response to a request of the front. The response ends the exchange.
     Response(ExchangeId, Response),
+    /// The access of an AI client has ended before its time, for example because its token was revoked. The front ends the
+    /// event streams of the grant. Further requests with the grant are refused.
+    AccessEnded {
+        grant: GrantId,
+    },
 }
 
 /// The settings of the engine that a front needs.
@@ -84,6 +87,9 @@ pub struct FrontSettings {
     /// Maximum time from the start of a background run until its answer is deleted: the maximum duration of the
     /// run plus the time for which the answer is stored.
     pub task_lifetime: Duration,
+    /// How AI clients authenticate over HTTP.
+    #[serde(default)]
+    pub authentication: Authentication,
 }
 
 /// Which of Lockhouse's own tools AI clients get, and under which names.
@@ -149,6 +155,8 @@ impl BuiltinTools {
 /// A request of a front to the engine. It opens an exchange, to which all messages about the request belong.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Request {
+    /// Verifies a credential. Answered with [`Response::Access`]. Requires no grant.
+    Authenticate(Credential),
     /// Runs a program. The engine sends the events of the run, then [`Response::Run`].
     RunCode(RunCode),
     /// Follows a background run, or gets the answer of one that has ended. If the run has not ended, the engine
@@ -176,6 +184,8 @@ pub enum Request {
     /// contains no upstream servers and no counters that other AI clients influence. Answered with
     /// [`Response::Json`].
     Health,
+    /// Requests the complete health report as JSON. Answered with [`Response::Json`].
+    ServiceHealth,
     /// Requests the reasons why the service cannot run code now. Answered with [`Response::Reasons`], which is empty
     /// if the service can run code.
     Readiness,
@@ -257,6 +267,11 @@ pub enum Response {
     Call(ServerName, DirectReply),
     Reasons(Vec<String>),
     Text(Option<String>),
+    /// The access that was granted for a credential.
+    Access(Result<Box<Access>, AccessRefusal>),
+    /// The request was refused, and nothing was done for it: the grant has ended or was never issued on this connection,
+    /// or the request requires a role that the grant lacks.
+    Refused(AccessRefusal),
     /// The run or the tool that the request names does not exist.
     NotFound,
     /// The request is not valid. The text is the reason.
@@ -314,7 +329,7 @@ impl ToEngine {
     pub fn exchange(&self) -> Option<ExchangeId> {
         match self {
             Self::Request(id, ..) | Self::Input(id, _) | Self::Credit(id, _) | Self::Close(id) => Some(*id),
-            Self::Revoke { .. } | Self::Goodbye => None,
+            Self::Goodbye => None,
         }
     }
 }
@@ -324,7 +339,7 @@ impl ToFront {
     pub fn exchange(&self) -> Option<ExchangeId> {
         match self {
             Self::Begun(id) | Self::Event(id, _) | Self::Response(id, _) => Some(*id),
-            Self::Settings(_) | Self::Draining => None,
+            Self::Settings(_) | Self::Draining | Self::AccessEnded { .. } => None,
         }
     }
 }
@@ -340,9 +355,29 @@ impl Request {
             | Self::ReadFile { .. }
             | Self::List(_)
             | Self::Health
+            | Self::ServiceHealth
             | Self::Readiness
-            | Self::Metrics => Repetition::Once,
+            | Self::Metrics
+            | Self::Authenticate(_) => Repetition::Once,
             Self::FollowChanges => Repetition::Always,
+        }
+    }
+
+    /// Returns the role that a grant must have for this request. `None` if the request needs no grant.
+    pub fn role(&self) -> Option<Role> {
+        match self {
+            Self::Authenticate(_) => None,
+            Self::RunCode(_)
+            | Self::FollowRun(_)
+            | Self::Call(_)
+            | Self::Search(_)
+            | Self::DescribeCatalogue
+            | Self::ReadResult { .. }
+            | Self::ReadFile { .. }
+            | Self::List(_)
+            | Self::Health
+            | Self::FollowChanges => Some(Role::Run),
+            Self::ServiceHealth | Self::Readiness | Self::Metrics => Some(Role::Operate),
         }
     }
 

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_access::Authenticator;
 use lockhouse_base::telemetry;
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::supervisor::Supervisor;
@@ -94,6 +95,8 @@ struct Instance {
     answers: AnswerSettings,
     /// The HTTP listeners. `None` if the AI client is connected over standard input and output.
     http_server: Option<HttpServer>,
+    /// Verifies the credentials of AI clients. `None` if the AI client is connected over standard input and output.
+    authenticator: Option<Arc<Authenticator>>,
 }
 
 /// Runs `lockhouse serve` until the AI client on standard input disconnects or a signal stops the process. SIGHUP
@@ -168,9 +171,13 @@ async fn start(settings: Settings, policy: Policy, arguments: Arguments) -> Resu
         tracing::warn!("{warning}");
     }
     let answers = arguments.answer_settings();
-    let http_server = match arguments.uses_http() {
-        true => Some(open(settings.http.clone(), &arguments).await?),
-        false => None,
+    let (authenticator, http_server) = match arguments.uses_http() {
+        true => {
+            let authenticator = Authenticator::new(settings.access.clone());
+            let authenticator = authenticator.map_err(|error| print_error(&error, USAGE))?;
+            (Some(authenticator), Some(open(settings.http.clone(), &arguments).await?))
+        }
+        false => (None, None),
     };
     if http_server.is_some() {
         telemetry::install();
@@ -178,13 +185,13 @@ async fn start(settings: Settings, policy: Policy, arguments: Arguments) -> Resu
     let languages = [Language::Python, Language::Typescript];
     let supervisor = Arc::new(start_with(settings.engine.clone(), policy, &languages)?);
     supervisor.warn_about_first_policy();
-    Ok(Instance { settings, supervisor, answers, http_server })
+    Ok(Instance { settings, supervisor, answers, http_server, authenticator })
 }
 
 /// Serves AI clients until the AI client on standard input disconnects, a signal stops the process or a part of it
 /// fails. Meanwhile, reloads the configuration whenever something requires it. Finally closes the supervisor.
 async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
-    let Instance { settings, supervisor, answers, http_server } = instance;
+    let Instance { settings, supervisor, answers, http_server, authenticator } = instance;
     let is_http = http_server.is_some();
     let certificate = http_server.as_ref().map(HttpServer::certificate);
     let closing = supervisor.lifecycle().closing().clone();
@@ -194,10 +201,11 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
     let reloader = Reloader::new(&supervisor, &settings, files, certificate);
     let control = ControlSocket::open(&supervisor);
     let _control = control.map_err(|error| tracing::warn!("{error}"));
-    let service = HttpService {
-        engine: lockhouse_engine::connect(&supervisor, closing.clone()),
-        lifecycle: supervisor.lifecycle().clone(),
+    let engine = match authenticator {
+        Some(authenticator) => lockhouse_engine::connect_http(&supervisor, authenticator, closing.clone()),
+        None => lockhouse_engine::connect(&supervisor, closing.clone()),
     };
+    let service = HttpService { engine, lifecycle: supervisor.lifecycle().clone() };
     let served = tokio::select! {
         served = serve_clients(&service, answers, http_server, &closing) => served,
         error = supervisor.wait_for_failed_protection() => Err(error.into()),

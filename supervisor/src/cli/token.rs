@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
+use lockhouse_access::{TokenFile, TokenFileError, TokenName, TokenRecord};
 use lockhouse_audit::TokenChange;
 use lockhouse_base::representable_time::representable;
-use lockhouse_front::access::{TokenFile, TokenFileError, TokenName, TokenRecord};
 use lockhouse_gate::grant_error;
 use serde_json::json;
 

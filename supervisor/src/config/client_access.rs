@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
+use lockhouse_access::{AllowedUsers, AuthMethod, AuthSettings, KeySource, TokenFile};
 use lockhouse_engine::client_quotas::ClientLimits;
-use lockhouse_front::access::{AllowedUsers, AuthMethod, AuthSettings, KeySource, TokenFile};
 use lockhouse_policies::Rate;
 
 use super::config_toml::ConfigToml;
@@ -44,7 +44,6 @@ pub(super) fn access_settings(
         tokens: token_file(http, configuration, environment),
         oauth,
         users,
-        requests: client_limits(&document.clients).requests,
     })
 }
 

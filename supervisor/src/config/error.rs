@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use lockhouse_access::UserLookupError;
 use lockhouse_base::text_files::ReadError;
-use lockhouse_front::access::UserLookupError;
 use lockhouse_policies::{Diagnostic, Diagnostics};
 
 use super::oauth_settings::OauthError;

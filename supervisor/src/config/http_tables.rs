@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lockhouse_access::{AuthMethod, AuthMode, ConfiguredUser};
 use lockhouse_base::http_checks::host_check::{HostName, PageOrigin};
-use lockhouse_front::access::{AuthMode, AuthSettings, ConfiguredUser};
 use lockhouse_front::http::{HttpLimits, HttpSettings, ListenAddress, TlsFiles, TrustedProxy};
 use lockhouse_front::{AnswerForm, AnswerSettings};
+use lockhouse_policies::Rate;
 
 use super::keys::table;
 use super::placeholders::Environment;
@@ -186,11 +187,11 @@ impl Limits {
 }
 
 impl Http {
-    /// Builds the settings of the HTTP server. Relative paths are relative to the configuration file. `code_kib` is the
-    /// maximum size of code in `[limits]`.
+    /// Builds the settings of the HTTP server. Relative paths are relative to the configuration file. `requests` limits the
+    /// requests of one client. `code_kib` is the maximum size of code in `[limits]`.
     pub(super) fn settings(
         &self,
-        auth: AuthSettings,
+        requests: Rate,
         code_kib: u32,
         configuration: &Path,
         environment: &Environment,
@@ -199,7 +200,9 @@ impl Http {
         let tls = self.tls.as_ref();
         HttpSettings {
             listen: self.listen.clone().unwrap_or_else(|| LISTEN.parse().into_iter().collect()),
-            auth,
+            requires_authentication: !self.auth.is_none(),
+            accepts_users: self.auth.has(AuthMethod::Peer),
+            requests,
             hosts: self.hosts.clone(),
             origins: self.origins.clone(),
             behind_proxy: self.behind_proxy,

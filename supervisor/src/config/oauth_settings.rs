@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use lockhouse_front::access::{KeySource, OauthSettings, UntrustedUrl, algorithm, trusted_url};
+use lockhouse_access::{KeySource, OauthSettings, UntrustedUrl, algorithm, trusted_url};
 use lockhouse_gate::grant_error;
 use url::Url;
 

@@ -1,14 +1,15 @@
 //! Reads single tables of the configuration file, for commands that need nothing else of it. The servers files (AI clients'
 //! files that list MCP servers) are not read, so faults of these files do not matter.
 
+use lockhouse_access::{AuthSettings, TokenFile};
 use lockhouse_audit::AuditSettings;
 use lockhouse_base::http_checks::host_check::HostName;
 use lockhouse_base::telemetry::log;
-use lockhouse_front::access::{AuthSettings, TokenFile};
 use lockhouse_front::http::ListenAddress;
 use lockhouse_gate::result_files::ResultFileLimits;
 use lockhouse_gate::results;
 use lockhouse_gate::skills::SkillSettings;
+use lockhouse_policies::Rate;
 
 use super::error::ConfigError;
 use super::files::Files;
@@ -37,6 +38,8 @@ pub(crate) struct PageSettings {
     pub(crate) hosts: Vec<HostName>,
     pub(crate) administrators: Vec<String>,
     pub(crate) auth: AuthSettings,
+    /// Rate limit of the logins of one client.
+    pub(crate) logins: Rate,
 }
 
 /// Reads the settings of a service's live page from the configuration file. Resolves no secret of upstream servers.
@@ -47,8 +50,9 @@ pub(crate) fn load_page_settings(files: &Files) -> Result<PageSettings, ConfigEr
     let environment = Environment { owners: files.owners(), ..Environment::from_process() };
     let (document, path) = load_document(files, &environment)?;
     let auth = client_access::access_settings(&document, &path, &environment)?;
+    let logins = client_access::client_limits(&document.clients).requests;
     let tables::Page { listen, hosts, administrators } = document.page;
-    Ok(PageSettings { listen, hosts, administrators, auth })
+    Ok(PageSettings { listen, hosts, administrators, auth, logins })
 }
 
 /// Reads the limits for stored results, and the maximum size in bytes of the part of a result that an answer shows.

@@ -152,7 +152,8 @@ impl HttpClient {
         headers.iter().fold(request, |request, (name, value)| request.header(name, value))
     }
 
-    fn posting(&self, message: &Value) -> RequestBuilder {
+    /// Returns the HTTP request that posts a JSON-RPC message.
+    pub fn posting(&self, message: &Value) -> RequestBuilder {
         let mut request = self.http(Method::POST);
         let method = message["method"].as_str();
         if let Some(method) = method.filter(|_| self.version == LATEST_VERSION) {

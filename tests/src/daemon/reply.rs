@@ -19,6 +19,11 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Reads an HTTP answer to its end.
+    pub async fn read(response: reqwest::Response) -> Self {
+        Events::new(response).whole().await
+    }
+
     /// Returns the JSON-RPC messages of the body, which is JSON or an event stream.
     #[must_use]
     pub fn messages(&self) -> Vec<Value> {

@@ -29,6 +29,18 @@ except (BrokenPipeError, ConnectionResetError):
     print(b'')
 ";
 
+/// The grant of the one client of a connection.
+const CONNECTION_GRANT: &str = "00000000-0000-0000-0000-000000000000";
+
+/// Returns the head of a request, which names a grant and claims a name and an identity.
+fn head(grant: &Value) -> Value {
+    let caller = json!({
+        "identity": {"proven": {"name": "token:boss", "client": "boss"}, "owner": 0, "only": null},
+        "grant": grant, "client": "boss", "abilities": {"form": false, "url": false, "sampling": false, "roots": false},
+    });
+    json!({"id": "0199aaaa-0000-7000-8000-000000000000", "caller": caller})
+}
+
 /// Returns the setup that a socket's name contains.
 fn setup(socket: &Path) -> String {
     let name = socket.file_stem().unwrap().to_str().unwrap();
@@ -108,11 +120,7 @@ async fn a_peer_that_violates_the_protocol_harms_nobody_else() {
     let (socket, pid) = (socket(&lockhouse), pid_of(&the_engine(&lockhouse)));
     let hello = greeting(&json!({"Hello": {"version": 3, "setup": setup(&socket)}}));
     let after_hello = |bytes: &[u8]| [&hello[..], bytes].concat();
-    let caller = json!({
-        "identity": {"proven": {"name": "token:boss", "client": "boss"}, "owner": 0, "only": null},
-        "grant": null, "client": "boss", "abilities": {"form": false, "url": false, "sampling": false, "roots": false},
-    });
-    let head = json!({"id": "0199aaaa-0000-7000-8000-000000000000", "caller": caller});
+    let head = head(&json!(CONNECTION_GRANT));
     let health = frame(1, &json!({"Request": [1, head, "Health"]}).to_string());
     let deep = format!("{}1{}", "[".repeat(300), "]".repeat(300));
     let deep = frame(5, &format!(r#"{{"Request":[5,{head},{{"Call":{deep}}}]}}"#));
@@ -151,5 +159,56 @@ async fn a_peer_that_violates_the_protocol_harms_nobody_else() {
         (engine["clients"].as_array().map(Vec::len) == Some(1) && pid_of(&engine) == pid).then_some(())
     })
     .await;
+    table.finish();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peer_gets_only_what_the_engine_granted_on_its_connection() {
+    let lockhouse = lockhouse();
+    let client = lockhouse.serve().await;
+    assert_eq!(add(&client).await, json!(42));
+    let socket = socket(&lockhouse);
+    let hello = greeting(&json!({"Hello": {"version": 3, "setup": setup(&socket)}}));
+    let ask = |grant: &Value, request: &Value| {
+        let request = frame(1, &json!({"Request": [1, head(grant), request]}).to_string());
+        converse(&socket, &[&hello[..], &request].concat(), r#"{"Response":[1,"#)
+    };
+    let (own, none) = (json!(CONNECTION_GRANT), Value::Null);
+    let invented = json!("01932c07-209c-7401-b8a2-5c5b2a8e0a11");
+    let credential = |credential: Value| json!({"Authenticate": credential});
+    let mut table = Table::new("requests of a peer of a shared engine");
+    for (case, grant, request, expected) in [
+        ("control: the grant of the connection", &own, json!("Health"), r#"{"Json":{"#),
+        ("an invented grant", &invented, json!("Health"), r#"{"Refused":"EndedGrant"}"#),
+        ("no grant", &none, json!("Health"), r#"{"Refused":"EndedGrant"}"#),
+        ("the metrics", &own, json!("Metrics"), r#"{"Refused":{"MissingRole":"operate"}}"#),
+        ("the readiness", &own, json!("Readiness"), r#"{"Refused":{"MissingRole":"operate"}}"#),
+        (
+            "the report for operators",
+            &own,
+            json!("ServiceHealth"),
+            r#"{"Refused":{"MissingRole":"operate"}}"#,
+        ),
+        ("control: its own credential", &none, credential(json!("Connection")), r#"{"Access":{"Ok":{"#),
+        (
+            "the user id of root",
+            &none,
+            credential(json!({"Peer": {"uid": 0}})),
+            r#"{"Access":{"Err":"CredentialNotAccepted"}}"#,
+        ),
+        (
+            "a token",
+            &none,
+            credential(json!({"Bearer": "lh_x"})),
+            r#"{"Access":{"Err":"CredentialNotAccepted"}}"#,
+        ),
+        ("no credential", &none, credential(json!("None")), r#"{"Access":{"Err":"CredentialNotAccepted"}}"#),
+    ] {
+        let received = ask(grant, &request);
+        table.row(case, ensure(received.contains(expected), received));
+    }
+    let access = ask(&none, &credential(json!("Connection")));
+    table.row("its role", ensure(access.contains(r#""roles":["run"]"#), &access));
+    table.row("its identity", ensure(access.contains(r#""name":null,"client":null"#), &access));
     table.finish();
 }

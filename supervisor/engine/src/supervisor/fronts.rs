@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use lockhouse_access::Authenticator;
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry;
 use lockhouse_gate::results;
@@ -21,6 +22,15 @@ use crate::direct::RequestingClient;
 use crate::execution;
 
 impl Supervisor {
+    /// Sets what verifies the credentials of AI clients over HTTP. Later calls have no effect.
+    pub(crate) fn set_authenticator(&self, authenticator: Arc<Authenticator>) {
+        let _ = self.authenticator.set(authenticator);
+    }
+
+    pub(crate) fn authenticator(&self) -> Option<&Authenticator> {
+        self.authenticator.get().map(Arc::as_ref)
+    }
+
     /// Registers a front (the part that serves AI clients). The front gets the settings that concern it now
     /// and after every reload of the configuration.
     pub(crate) fn add_front(&self, front: Weak<dyn FrontEndpoint>) {
@@ -71,6 +81,7 @@ impl Supervisor {
             run_limit: self.settings.limits.wall,
             // Counted from the start of the run: the longest run, and then the time for which its answer is stored.
             task_lifetime: self.settings.limits.wall + self.results.lifetime(),
+            authentication: self.authenticator().map(Authenticator::how_to_authenticate).unwrap_or_default(),
         }
     }
 
@@ -159,11 +170,14 @@ impl Supervisor {
     /// Returns the health of this process as JSON for an AI client. If the client may use only some upstream servers,
     /// the report leaves out all upstream servers and the counters that other AI clients influence.
     pub(crate) fn health_for(&self, principal: &Principal) -> Value {
-        let health = self.health();
         match principal.only() {
-            Some(_) => health.service_only(),
-            None => serde_json::to_value(health).unwrap_or_default(),
+            Some(_) => self.health().service_only(),
+            None => self.complete_health(),
         }
+    }
+
+    pub(crate) fn complete_health(&self) -> Value {
+        serde_json::to_value(self.health()).unwrap_or_default()
     }
 
     /// Renders all metrics in the Prometheus text format. Returns `None` if metrics are disabled.

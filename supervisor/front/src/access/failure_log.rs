@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use lockhouse_base::log_throttle::LogThrottle;
+use lockhouse_messages::AccessRefusal;
 
-use super::auth_error::AuthError;
-use super::peer_credentials::Peer;
+use super::Peer;
 
 /// Maximum number of log lines about failed authentications at once, and then per minute.
 const LINES: u32 = 20;
@@ -21,10 +21,13 @@ impl Default for FailureLog {
 }
 
 impl FailureLog {
-    pub(super) fn record(&self, error: &AuthError, peer: Option<&Peer>) {
+    pub(super) fn record(&self, refusal: &AccessRefusal, peer: Option<&Peer>) {
         let Some(suppressed) = self.0.admit() else { return };
         let sender = peer.map_or_else(|| "an unknown peer".to_owned(), Peer::to_string);
-        let error = error.log_message();
+        let error = match refusal {
+            AccessRefusal::NoCredentials => "it has no token".into(),
+            other => other.description(),
+        };
         match suppressed {
             0 => tracing::warn!("a request from {sender} was rejected: {error}"),
             suppressed => {

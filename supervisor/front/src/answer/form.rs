@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
-use lockhouse_base::principal::Principal;
+use lockhouse_link::GrantedAccess;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -70,15 +70,15 @@ pub struct AnswerSettings {
 impl AnswerSettings {
     /// Returns the answer form for an AI client. A name that the client reports without authentication
     /// selects no form.
-    pub(crate) fn form_for(&self, principal: &Principal) -> AnswerForm {
-        let name = principal.client(None);
+    pub(crate) fn form_for(&self, access: &GrantedAccess) -> AnswerForm {
+        let name = access.client(None);
         name.and_then(|name| self.forms.get(name.as_str()).copied()).unwrap_or(self.form)
     }
 
     /// Returns the configured maximum time that a request of this AI client waits for its run. `None` if only the
     /// general limit applies, `wait_seconds` of `[runs]`.
-    pub(crate) fn wait_limit(&self, principal: &Principal) -> Option<Duration> {
-        let name = principal.client(None);
+    pub(crate) fn wait_limit(&self, access: &GrantedAccess) -> Option<Duration> {
+        let name = access.client(None);
         name.and_then(|name| self.waits.get(name.as_str()).copied()).or(self.wait)
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lockhouse_base::principal::{Owner, Principal};
-use lockhouse_link::{Exchange, ExchangeStep};
+use lockhouse_base::principal::Owner;
+use lockhouse_link::{Exchange, ExchangeStep, GrantedAccess};
 use lockhouse_messages::{
     Answer, AskError, Event, ForwardedNotification, Input, OpenQuestion, Question, Response,
 };
@@ -61,7 +61,7 @@ pub(super) fn is_suspended_call(state: &str) -> bool {
 /// or until a question to the user suspends it.
 pub(super) async fn follow_call(
     mut call: Exchange,
-    principal: &Principal,
+    access: &GrantedAccess,
     suspended: &SuspendedCalls,
     request: &Value,
     context: &RequestContext<RoleServer>,
@@ -83,7 +83,7 @@ pub(super) async fn follow_call(
         };
         match event {
             Event::Question(question) if supports_input_required(context) => {
-                match suspended.suspend(principal, request, call, question) {
+                match suspended.suspend(access, request, call, question) {
                     Ok(input_request) => return CallAnswer::InputRequired(input_request),
                     Err(back) => call = back,
                 }
@@ -138,13 +138,13 @@ impl SuspendedCalls {
     /// numbers, returns the call as `Err`, and the question is answered with an error.
     fn suspend(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         request: &Value,
         call: Exchange,
         question: OpenQuestion,
     ) -> Result<InputRequiredResult, Exchange> {
         let OpenQuestion { key, question, time_left } = question;
-        let owner = principal.owner();
+        let owner = access.owner();
         let is_sampling = matches!(question, Question::Sampling(_));
         let mut calls = self.calls();
         let of_client = calls.values().filter(|suspended_call| suspended_call.owner == owner).count();
@@ -177,14 +177,13 @@ impl SuspendedCalls {
     /// `Err` why the call cannot be resumed.
     pub(super) fn resume(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         state: &str,
         request: &Value,
         mut responses: InputResponses,
     ) -> Result<Exchange, &'static str> {
         let mut calls = self.calls();
-        let suspended_call =
-            calls.get(state).filter(|suspended_call| suspended_call.owner == principal.owner());
+        let suspended_call = calls.get(state).filter(|suspended_call| suspended_call.owner == access.owner());
         let suspended_call = suspended_call.ok_or(
             "no request waits for this answer: it came too late, or twice, or its requestState was changed. Call again",
         )?;

@@ -60,16 +60,16 @@ impl McpHandler {
     /// Starts to notify an AI client of an older protocol version of all list changes and of updates of subscribed
     /// resources, until its connection closes.
     pub(crate) fn follow_changes(&self, context: &NotificationContext<RoleServer>) {
-        let Some(principal) = self.transport.principal(&context.extensions) else { return };
+        let Some(access) = self.transport.access(&context.extensions) else { return };
         let (peer, closed) = (context.peer.clone(), self.direct.subscriptions.0.closed.clone());
         // A strong reference would keep the subscriptions alive after the connection has closed.
         let subscriptions = Arc::downgrade(&self.direct.subscriptions.0);
         let closing = self.closing.clone();
-        let name = principal.client(peer.peer_info().map(|info| info.client_info.name.clone()).as_deref());
+        let name = access.client(peer.peer_info().map(|info| info.client_info.name.clone()).as_deref());
         let engine = self.engine.clone();
         tokio::spawn(async move {
             let abilities = InputSupport::default();
-            let mut changes = engine.open(&principal, name, abilities, Request::FollowChanges).await;
+            let mut changes = engine.open(&access, name, abilities, Request::FollowChanges).await;
             loop {
                 let changed = tokio::select! {
                     changed = next_change(&mut changes) => changed,
@@ -112,10 +112,10 @@ impl McpHandler {
     /// the subscription or this process stops serving clients.
     pub(crate) async fn send_changes(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let request = context.request_context();
-        let principal = self.principal(request)?;
-        let name = client_name(&principal, request);
+        let access = self.access(request)?;
+        let name = client_name(&access, request);
         let abilities = InputSupport::default();
-        let mut changes = self.engine.open(&principal, name, abilities, Request::FollowChanges).await;
+        let mut changes = self.engine.open(&access, name, abilities, Request::FollowChanges).await;
         let mut resources = BTreeMap::new();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
             if let Ok(server) = self.subscribe_upstream(uri, request).await {

@@ -25,16 +25,19 @@ impl McpHandler {
         request: Option<PaginatedRequestParams>,
         context: &RequestContext<RoleServer>,
     ) -> Result<MetaObject, ErrorData> {
-        let principal = self.principal(context)?;
-        let exchange = self.open_direct(&principal, context, None, Request::List(list)).await;
+        let access = self.access(context)?;
+        let exchange = self.open_direct(&access, context, None, Request::List(list)).await;
         let upstream_entries = match exchange.response().await {
             Response::Entries(entries) => entries,
             Response::Unavailable(message) => return Err(ErrorData::internal_error(message, None)),
+            Response::Refused(refusal) => {
+                return Err(ErrorData::invalid_request(refusal.description(), None));
+            }
             _ => return Err(ErrorData::internal_error("the list failed inside Lockhouse", None)),
         };
         let entries: Vec<String> = match list {
             ListKind::Tools => {
-                let own = self.builtin_tools(&principal, client_name(&principal, context)).await;
+                let own = self.builtin_tools(&access, client_name(&access, context)).await;
                 let own = own.into_iter().filter_map(|tool| serde_json::to_string(&tool).ok());
                 own.chain(upstream_entries).collect()
             }

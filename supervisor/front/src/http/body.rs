@@ -14,8 +14,9 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt, StreamExt};
-use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_base::principal::Owner;
 use lockhouse_base::telemetry;
+use lockhouse_link::GrantedAccess;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -25,7 +26,7 @@ use super::connection_timeouts::ConnectionTracker;
 use super::jsonrpc_message::{self, INVALID_REQUEST, JsonRpcMessage, MessageFault, cost_of_bytes};
 use super::limits::HttpLimits;
 use super::reject;
-use crate::access::{Authenticator, Rejection};
+use crate::access::{Rejection, RequestAuthenticator};
 
 /// Maximum size in bytes of a small body. A small body is received without a permit and parsed on the event loop.
 const SMALL_BODY_BYTES: usize = 64 * 1024;
@@ -44,10 +45,9 @@ static DISCARD_LOCK: Semaphore = Semaphore::const_new(1);
 const BUSY_RETRY_AFTER_S: &str = "2";
 
 /// Receives request bodies, and charges the rate limits of their clients.
-#[derive(Debug)]
 pub(super) struct BodyReader {
     limits: HttpLimits,
-    authenticator: Arc<Authenticator>,
+    authenticator: Arc<RequestAuthenticator>,
     /// Permits for receiving large bodies, which bound the memory for bodies.
     permits: BodyPermits,
     parsing: Arc<Semaphore>,
@@ -63,7 +63,7 @@ struct ReceivedBody {
 /// Counts the received bytes of a body. When this value is dropped, the client's rate limit is charged for the bytes,
 /// even if the body was not received completely.
 struct ByteCharge<'a> {
-    authenticator: &'a Authenticator,
+    authenticator: &'a RequestAuthenticator,
     owner: Owner,
     bytes: usize,
 }
@@ -75,7 +75,7 @@ impl Drop for ByteCharge<'_> {
 }
 
 impl BodyReader {
-    pub(super) fn new(limits: HttpLimits, authenticator: Arc<Authenticator>) -> Self {
+    pub(super) fn new(limits: HttpLimits, authenticator: Arc<RequestAuthenticator>) -> Self {
         let permits = BodyPermits::new(limits.bodies_bytes / limits.body_bytes);
         Self { limits, authenticator, permits, parsing: Arc::new(Semaphore::new(PARALLEL_PARSES_MAX)) }
     }
@@ -309,7 +309,7 @@ pub(super) async fn read_body(
 ) -> Response {
     let (mut parts, body) = request.into_parts();
     let version = parts.version;
-    let Some(owner) = parts.extensions.get::<Principal>().map(Principal::owner) else {
+    let Some(owner) = parts.extensions.get::<GrantedAccess>().map(GrantedAccess::owner) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
     let tracker = parts.extensions.get::<ConnectionTracker>();

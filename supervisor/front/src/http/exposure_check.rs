@@ -5,7 +5,6 @@ use thiserror::Error;
 use super::HttpSettings;
 use super::listen_address::ListenAddress;
 use super::trusted_proxies::TrustedProxy;
-use crate::access::AuthMethod;
 
 /// Why a listen address is refused, and what to change.
 #[derive(Debug, Error)]
@@ -30,14 +29,14 @@ pub enum ExposureError {
 
 /// Checks one listen address: other hosts may reach it only with authentication, and with TLS or behind a proxy.
 pub(super) fn check_exposure(settings: &HttpSettings, at: &ListenAddress) -> Result<(), ExposureError> {
-    let is_unauthenticated = settings.auth.mode.is_none();
+    let is_unauthenticated = !settings.requires_authentication;
     let proxies = &settings.trusted_proxies;
     let key = if settings.behind_proxy { "behind_proxy = true" } else { "trusted_proxies" };
     if is_unauthenticated && (settings.behind_proxy || !proxies.is_empty()) {
         return Err(ExposureError::OpenToProxy { key });
     }
     let has_proxy_user = settings.behind_proxy || proxies.contains(&TrustedProxy::Unix);
-    if has_proxy_user && settings.auth.mode.has(AuthMethod::Peer) {
+    if has_proxy_user && settings.accepts_users {
         return Err(ExposureError::ProxyAsUser { key });
     }
     if settings.behind_proxy && proxies.is_empty() {

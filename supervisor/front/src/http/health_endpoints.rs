@@ -11,10 +11,9 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use lockhouse_base::lifecycle::Lifecycle;
-use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry;
-use lockhouse_link::EngineClient;
-use lockhouse_messages::{Request as Ask, Response as Answer};
+use lockhouse_link::{EngineClient, GrantedAccess};
+use lockhouse_messages::{Credential, Request as Ask, Response as Answer};
 use thiserror::Error;
 
 use super::ListenAddress;
@@ -31,10 +30,13 @@ pub struct HttpService {
 }
 
 impl HttpService {
-    /// Sends a request to the engine (the part that calls upstream servers) with the permissions of the operator, and
-    /// returns the response.
+    /// Sends a request to the engine (the part that calls upstream servers) with the front's own access, and returns the
+    /// response.
     async fn ask(&self, request: Ask) -> Answer {
-        self.engine.ask(&Principal::local(), None, request).await
+        match self.engine.authenticate(Credential::Connection).await {
+            Ok(access) => self.engine.ask(&access, None, request).await,
+            Err(refusal) => Answer::Refused(refusal),
+        }
     }
 }
 
@@ -98,7 +100,7 @@ async fn ready(State(service): State<HttpService>) -> Response {
 }
 
 async fn health(State(service): State<HttpService>) -> Response {
-    let Answer::Json(health) = service.ask(Ask::Health).await else { return engine_failed() };
+    let Answer::Json(health) = service.ask(Ask::ServiceHealth).await else { return engine_failed() };
     ([(CACHE_CONTROL, "no-store")], axum::Json(health)).into_response()
 }
 
@@ -118,8 +120,8 @@ fn engine_failed() -> Response {
 /// Middleware that refuses clients that may use only some of the upstream servers, because `/health` and `/metrics`
 /// cover all of them.
 async fn require_unrestricted(request: Request, next: Next) -> Response {
-    match request.extensions().get::<Principal>() {
-        Some(principal) if principal.only().is_none() => next.run(request).await,
+    match request.extensions().get::<GrantedAccess>() {
+        Some(access) if access.is_unrestricted() => next.run(request).await,
         _ => (
             StatusCode::FORBIDDEN,
             "this client may use only some of the servers, and this endpoint covers all of them\n",

@@ -2,6 +2,7 @@
 //!
 //! A request with the session id of another client gets the same answer as a request with an unknown session id.
 
+use lockhouse_link::GrantedAccess;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt};
-use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_base::principal::Owner;
 use lockhouse_base::telemetry;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ProtocolVersion, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::SessionManager;
@@ -376,7 +377,7 @@ pub(super) async fn bind_session(
     request: Request,
     next: Next,
 ) -> Response {
-    let Some(owner) = request.extensions().get::<Principal>().map(Principal::owner) else {
+    let Some(owner) = request.extensions().get::<GrantedAccess>().map(GrantedAccess::owner) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
     let refusal = Arc::new(Mutex::new(None));

@@ -4,8 +4,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use lockhouse_base::principal::Principal;
-use lockhouse_link::{Exchange, ExchangeStep};
+use lockhouse_link::{Exchange, ExchangeStep, GrantedAccess};
 use lockhouse_messages::{
     AskError, Event, Input, OpenQuestion, Request, RequestId, Response, RunReference, RunView,
 };
@@ -36,7 +35,7 @@ pub(crate) enum RunTool {
 /// An MCP request that waits for a run (the execution of a program).
 struct RunRequest<'a> {
     exchange: Exchange,
-    principal: &'a Principal,
+    access: &'a GrantedAccess,
     /// Handle of the run. `None` for the tool `run_code`, until the engine has agreed to let the run continue without
     /// the request.
     handle: Option<ResultHandle>,
@@ -54,13 +53,13 @@ impl McpHandler {
     /// Serves the tool `run_code`: starts a run and follows it.
     pub(crate) async fn run_code(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         arguments: &JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> ToolResponse {
         let program = match run_code_request(arguments) {
             Ok(program) => lockhouse_messages::RunCode {
-                for_program: self.is_from_program(principal, context),
+                for_program: self.is_from_program(access, context),
                 claims: http::claims(context),
                 ..program
             },
@@ -70,11 +69,11 @@ impl McpHandler {
             Ok(chosen) => chosen,
             Err(wrong) => return Answer::invalid_request(wrong).into(),
         };
-        let exchange = self.open(principal, context, chosen, Request::RunCode(program)).await;
-        let (tool, wait) = (RunTool::RunCode, self.default_wait(principal));
+        let exchange = self.open(access, context, chosen, Request::RunCode(program)).await;
+        let (tool, wait) = (RunTool::RunCode, self.default_wait(access));
         let request = RunRequest {
             exchange,
-            principal,
+            access,
             handle: None,
             tool,
             arguments,
@@ -89,17 +88,17 @@ impl McpHandler {
     /// is the `requestState` of the suspended request, and `responses` contains the answers.
     pub(crate) async fn resume_request(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         tool: RunTool,
         arguments: &JsonObject,
         (follower, responses): (&str, InputResponses),
         context: &RequestContext<RoleServer>,
     ) -> ToolResponse {
-        let (exchange, answered) = match self.suspended.resume(principal, follower, arguments, responses) {
+        let (exchange, answered) = match self.suspended.resume(access, follower, arguments, responses) {
             Ok(resumed) => resumed,
             Err(message) => return Answer::invalid_request(message).into(),
         };
-        let (wait, limit) = (self.default_wait(principal), self.answers.wait_limit(principal));
+        let (wait, limit) = (self.default_wait(access), self.answers.wait_limit(access));
         let (handle, wait) = match tool {
             RunTool::RunCode => (None, wait),
             // `resume` has compared the arguments with those of the first request, which were valid.
@@ -109,34 +108,34 @@ impl McpHandler {
             ),
         };
         let request =
-            RunRequest { exchange, principal, handle, tool, arguments, wait, is_resumed: true, answered };
+            RunRequest { exchange, access, handle, tool, arguments, wait, is_resumed: true, answered };
         self.follow(request, context).await
     }
 
     /// Serves `get_result` for a run. Returns `None` if the handle in the arguments does not name a run.
     pub(crate) async fn get_run_result(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         arguments: &JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> Option<ToolResponse> {
         let handle = tool_arguments::parse_handle(arguments).ok()?;
         let request = Request::FollowRun(RunReference::Handle(handle.clone()));
-        let mut exchange = self.open(principal, context, None, request).await;
+        let mut exchange = self.open(access, context, None, request).await;
         match exchange.next().await {
             ExchangeStep::Finished(Response::NotFound) => return None,
             ExchangeStep::Finished(response) => return Some(response_to_answer(response).into()),
             ExchangeStep::Event(_) => {}
         }
-        let limit = self.answers.wait_limit(principal);
-        let wait = match tool_arguments::parse_wait(arguments, self.default_wait(principal), limit) {
+        let limit = self.answers.wait_limit(access);
+        let wait = match tool_arguments::parse_wait(arguments, self.default_wait(access), limit) {
             Ok(wait) => wait,
             Err(wrong) => return Some(Answer::invalid_request(&wrong.to_string()).into()),
         };
         let (tool, handle) = (RunTool::GetResult, Some(handle));
         let request = RunRequest {
             exchange,
-            principal,
+            access,
             handle,
             tool,
             arguments,
@@ -151,14 +150,14 @@ impl McpHandler {
     /// client chose for it, and receives its later events and its response.
     pub(crate) async fn open(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         context: &RequestContext<RoleServer>,
         chosen: Option<RequestId>,
         request: Request,
     ) -> Exchange {
         let abilities = elicitation::client_abilities(context.client_capabilities());
-        let client = client_name(principal, context);
-        self.engine.open_with_id(chosen, principal, client, abilities, request).await
+        let client = client_name(access, context);
+        self.engine.open_with_id(chosen, access, client, abilities, request).await
     }
 
     async fn follow(&self, request: RunRequest<'_>, context: &RequestContext<RoleServer>) -> ToolResponse {
@@ -266,7 +265,7 @@ impl<'a> RunFollower<'a> {
                 _ => self.progress.report_view(&view).await,
             },
             Event::Question(question) if supports_input_required(self.context) => {
-                let has_capacity = self.handler.suspended.has_capacity(self.request.principal.owner());
+                let has_capacity = self.handler.suspended.has_capacity(self.request.access.owner());
                 self.request.exchange.send(match has_capacity {
                     true => {
                         self.arrived.push(question.key);
@@ -308,7 +307,7 @@ impl<'a> RunFollower<'a> {
     /// repeats it with answers. Returns `Continue` if no question can be asked, or if too many requests are suspended; the
     /// questions that have just arrived are then answered with an error.
     fn suspend(mut self, mut questions: Vec<OpenQuestion>) -> ControlFlow<ToolResponse, Self> {
-        let owner = self.request.principal.owner();
+        let owner = self.request.access.owner();
         questions.retain(|question| !self.request.answered.contains(&question.key));
         let arrived = std::mem::take(&mut self.arrived);
         let RunRequest { exchange, arguments, .. } = self.request;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use data_encoding::HEXLOWER;
-use lockhouse_base::principal::{Owner, Principal};
-use lockhouse_link::Exchange;
+use lockhouse_base::principal::Owner;
+use lockhouse_link::{Exchange, GrantedAccess};
 use lockhouse_messages::{Answer, AskError, Input, OpenQuestion};
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{InputRequest, InputRequiredResult, InputResponses, JsonObject};
@@ -83,13 +83,13 @@ impl SuspendedRequests {
     /// exchange with the engine and the keys of the answered questions. `Err` says why the request cannot be resumed.
     pub(super) fn resume(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         state: &str,
         arguments: &JsonObject,
         mut responses: InputResponses,
     ) -> Result<(Exchange, Vec<String>), &'static str> {
         let mut requests = self.requests();
-        let own = |request: &&SuspendedRequest| request.owner == principal.owner();
+        let own = |request: &&SuspendedRequest| request.owner == access.owner();
         let request = requests.get(state).filter(own).ok_or(
             "no request waits for this answer: it came too late, or twice. The execution has ended; run the code again",
         )?;
@@ -144,7 +144,7 @@ pub(crate) fn new_handle() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use lockhouse_link::{EngineClient, EngineEndpoint, Waiting};
-    use lockhouse_messages::{InputSupport, Question, Request, ToEngine};
+    use lockhouse_messages::{Access, GrantId, InputSupport, Question, Request, Role, Roles, ToEngine};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
@@ -169,10 +169,17 @@ mod tests {
         let answers = Arc::new(Answers::default());
         let engine: Arc<dyn EngineEndpoint> = answers.clone();
         let client = EngineClient::connect(|_| engine, CancellationToken::new());
-        let open = async || {
-            let local = Principal::local();
-            client.open(&local, None, InputSupport::default(), Request::Health).await
+        let access = Access {
+            grant: GrantId::CONNECTION,
+            owner: Owner::LOCAL,
+            name: None,
+            client: None,
+            only: None,
+            roles: Roles::only(Role::Run),
+            expires_in: None,
         };
+        let access = GrantedAccess::new(access, Arc::default());
+        let open = async || client.open(&access, None, InputSupport::default(), Request::Health).await;
         let question = |key: &str| {
             let (message, url, id) = ("Sign in".into(), "https://example.com/".into(), "1".into());
             let question = Question::Url { message, url, id };

@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use lockhouse_base::principal::Principal;
-use lockhouse_link::{Exchange, ExchangeStep};
+use lockhouse_link::{Exchange, ExchangeStep, GrantedAccess};
 use lockhouse_messages::{Event, FinishedRun, Input, InputSupport, Request, Response, RunReference, RunView};
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::{
@@ -36,10 +35,10 @@ impl McpHandler {
     /// Serves `tasks/get`: returns the state of the run, its pending questions, or its result.
     pub(crate) async fn get_task_state(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         id: &str,
     ) -> Result<GetTaskResult, ErrorData> {
-        let (handle, target) = self.find_task(principal, id).await?;
+        let (handle, target) = self.find_task(access, id).await?;
         let ended = match target {
             TaskTarget::Ended(ended) => ended,
             TaskTarget::Run(mut exchange) => match questions_and_view(&mut exchange).await {
@@ -59,18 +58,18 @@ impl McpHandler {
             },
         };
         let task = self.task_object(&handle, &ended.begun, &ended.ended);
-        let form = self.answers.form_for(principal);
+        let form = self.answers.form_for(access);
         Ok(GetTaskResult::new(DetailedTask::new(task, payload(ended, form, &self.reader_name()))))
     }
 
     /// Serves `tasks/update`: passes the user's answers to questions on to the run.
     pub(crate) async fn send_task_input(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         id: &str,
         responses: InputResponses,
     ) -> Result<(), ErrorData> {
-        if let (_, TaskTarget::Run(exchange)) = self.find_task(principal, id).await? {
+        if let (_, TaskTarget::Run(exchange)) = self.find_task(access, id).await? {
             for (key, response) in responses {
                 exchange.send(Input::Answer(key, Ok(elicitation::parse_answer(response))));
             }
@@ -79,8 +78,8 @@ impl McpHandler {
     }
 
     /// Serves `tasks/cancel`: cancels the run. Has no effect on a task that has ended.
-    pub(crate) async fn cancel_run(&self, principal: &Principal, id: &str) -> Result<(), ErrorData> {
-        if let (_, TaskTarget::Run(exchange)) = self.find_task(principal, id).await? {
+    pub(crate) async fn cancel_run(&self, access: &GrantedAccess, id: &str) -> Result<(), ErrorData> {
+        if let (_, TaskTarget::Run(exchange)) = self.find_task(access, id).await? {
             exchange.send(Input::Cancel);
         }
         Ok(())
@@ -88,12 +87,12 @@ impl McpHandler {
 
     async fn find_task(
         &self,
-        principal: &Principal,
+        access: &GrantedAccess,
         id: &str,
     ) -> Result<(ResultHandle, TaskTarget), ErrorData> {
         let handle = ResultHandle::new(id).map_err(|_| unknown_task())?;
         let request = Request::FollowRun(RunReference::Handle(handle.clone()));
-        let mut exchange = self.engine.open(principal, None, InputSupport::default(), request).await;
+        let mut exchange = self.engine.open(access, None, InputSupport::default(), request).await;
         loop {
             match exchange.next().await {
                 ExchangeStep::Event(Event::Following(_)) => return Ok((handle, TaskTarget::Run(exchange))),
@@ -140,6 +139,7 @@ async fn questions_and_view(
 fn task_error(response: Response) -> ErrorData {
     match response {
         Response::Unavailable(message) => ErrorData::internal_error(message, None),
+        Response::Refused(refusal) => ErrorData::invalid_request(refusal.description(), None),
         _ => unknown_task(),
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Debug;
 
-use lockhouse_base::principal::{Grant, Principal, Validity};
+use lockhouse_base::principal::Owner;
+use lockhouse_policies::ClientName;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -10,7 +11,7 @@ use super::*;
 use crate::run_answer::tests::answer;
 use crate::{
     Bodies, Caller, Claim, DirectAction, DirectTarget, ForwardedNotification, InputSupport, Progress,
-    Question, RequestClaims, RequestId, ResultFile, RunState, UserWait,
+    Question, RequestClaims, RequestId, ResourceMetadata, ResultFile, Roles, RunState, UserWait,
 };
 
 /// Takes the large values out of a message, serializes it to JSON, parses the JSON and puts the large values back. Asserts
@@ -29,6 +30,18 @@ fn handle() -> ResultHandle {
     ResultHandle::new("r-1").expect("a handle")
 }
 
+fn access() -> Access {
+    Access {
+        grant: GrantId::CONNECTION,
+        owner: Owner::from_name("token:desk"),
+        name: Some("token:desk".into()),
+        client: Some(ClientName::new("desk")),
+        only: Some(vec!["git.log".into()]),
+        roles: Roles::only(Role::Run),
+        expires_in: Some(Duration::from_millis(1)),
+    }
+}
+
 fn question() -> OpenQuestion {
     let question = Question::Form { message: "Who?".into(), schema: json!({"type": "object"}) };
     OpenQuestion { key: "question-1".into(), question, time_left: Duration::from_millis(1_500) }
@@ -37,11 +50,9 @@ fn question() -> OpenQuestion {
 #[test]
 #[expect(clippy::too_many_lines, reason = "one value of each message")]
 fn each_message_of_a_front_round_trips() {
-    let standing = Validity::Revocable(Grant::default());
-    let principal = Principal::authenticated("token:desk", "desk", Some(vec!["git.log".into()]), standing);
     let abilities = InputSupport { form: true, ..InputSupport::default() };
-    let caller = Caller::new(&principal, principal.client(None), abilities);
-    assert!(caller.grant.is_some());
+    let caller =
+        Caller { grant: Some(GrantId::new_random()), client: Some(ClientName::new("desk")), abilities };
     let id = RequestId::parse("0199aaaa-0000-7000-8000-000000000000").expect("an id");
     let head = RequestHead { id, is_chosen: true, caller, deadline: Some(Duration::from_secs(1)) };
     let program = RunCode {
@@ -82,6 +93,8 @@ fn each_message_of_a_front_round_trips() {
         Request::Call(call(DirectAction::Subscribe)),
         Request::FollowChanges,
         Request::Health,
+        Request::ServiceHealth,
+        Request::Authenticate(Credential::Peer { uid: u32::MAX }),
         Request::Readiness,
         Request::Metrics,
     ] {
@@ -101,7 +114,6 @@ fn each_message_of_a_front_round_trips() {
     }
     assert_round_trip(ToEngine::Credit(ExchangeId(2), 16));
     assert_round_trip(ToEngine::Close(ExchangeId(3)));
-    assert_round_trip(ToEngine::Revoke { grant: 4 });
     assert_round_trip(ToEngine::Goodbye);
 }
 
@@ -161,6 +173,9 @@ fn each_message_of_the_engine_round_trips() {
         Response::Call(server, DirectReply::Error(error.clone())),
         Response::Reasons(vec!["the audit log".into()]),
         Response::Text(None),
+        Response::Access(Ok(Box::new(access()))),
+        Response::Access(Err(AccessRefusal::InvalidJwt("the token has expired".into()))),
+        Response::Refused(AccessRefusal::MissingRole(Role::Operate)),
         Response::NotFound,
         Response::Invalid("no".into()),
         Response::Error(error),
@@ -173,8 +188,13 @@ fn each_message_of_the_engine_round_trips() {
     }
     assert_round_trip(ToFront::Draining);
     assert_round_trip(ToFront::Begun(ExchangeId(3)));
+    assert_round_trip(ToFront::AccessEnded { grant: GrantId::new_random() });
     assert_round_trip(ToFront::Settings(FrontSettings {
         wait: Duration::from_secs(45),
+        authentication: Authentication {
+            metadata: Some(ResourceMetadata { url: "https://a/".into(), document: json!({"resource": "b"}) }),
+            ..Authentication::default()
+        },
         ..FrontSettings::default()
     }));
 }

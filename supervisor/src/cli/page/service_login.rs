@@ -2,12 +2,15 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures_util::FutureExt as _;
-use http::header::AUTHORIZATION;
+use lockhouse_access::Authenticator;
+use lockhouse_base::client_rate_limiter::ClientRateLimiter;
 use lockhouse_base::http_checks::host_check::HostName;
-use lockhouse_front::access::Authenticator;
+use lockhouse_messages::Credential;
 use lockhouse_page::{ListenAddress, TokenCheck, TokenLogin, Viewer};
+use lockhouse_policies::Rate;
 
 use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error};
 use crate::config::{self, Files, PageSettings};
@@ -22,7 +25,7 @@ pub(super) struct ServicePage {
 /// Loads the settings of a service's page. Prints an error if the configuration does not enable the page.
 pub(super) fn load(files: &Files) -> Result<ServicePage, ExitCode> {
     let settings = config::load_page_settings(files).map_err(|error| print_config_error(&error))?;
-    let PageSettings { listen, hosts, administrators, auth } = settings;
+    let PageSettings { listen, hosts, administrators, auth, logins } = settings;
     let Some(listen) = listen.and_then(|address| address.to_string().parse().ok()) else {
         eprintln!("lockhouse: the page of a service is off: set listen of [page] in the configuration");
         return Err(ExitCode::from(USAGE));
@@ -32,18 +35,19 @@ pub(super) fn load(files: &Files) -> Result<ServicePage, ExitCode> {
         return Err(ExitCode::from(USAGE));
     }
     let authenticator = Authenticator::new(auth).map_err(|error| print_error(&error, UNAVAILABLE))?;
-    Ok(ServicePage { listen, hosts, token_check: token_check(authenticator, administrators) })
+    Ok(ServicePage { listen, hosts, token_check: token_check(authenticator, logins, administrators) })
 }
 
 /// Returns the check of access tokens, as the HTTP server for AI clients makes it.
-fn token_check(authenticator: Arc<Authenticator>, administrators: Vec<String>) -> TokenCheck {
+fn token_check(authenticator: Arc<Authenticator>, logins: Rate, administrators: Vec<String>) -> TokenCheck {
     let administrators = Arc::new(administrators);
+    let logins = Arc::new(ClientRateLimiter::new(logins));
     Box::new(move |token| {
         let (authenticator, administrators) = (authenticator.clone(), administrators.clone());
+        let (logins, credential) = (logins.clone(), Credential::Bearer(token.to_owned()));
         async move {
-            let request =
-                http::Request::builder().header(AUTHORIZATION, format!("Bearer {token}")).body(()).ok()?;
-            let principal = authenticator.authenticate(&request.into_parts().0, None).await.ok()?;
+            let principal = authenticator.authenticate(&credential).await.ok()?;
+            logins.take(principal.owner(), Instant::now()).ok()?;
             // Without a name that is authenticated, nobody knows whose runs the person may see.
             principal.name()?;
             let client = principal.client(None)?.as_str().to_owned();

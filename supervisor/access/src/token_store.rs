@@ -14,8 +14,8 @@ use thiserror::Error;
 use token_file::FileVersion;
 pub use token_file::{TokenFile, TokenFileError};
 
-use super::auth_error::AuthError;
 use super::token_format::{Digest, Token};
+use lockhouse_messages::AccessRefusal;
 
 /// Interval at which a task checks the token file for revocations, in addition to the check on each request. If the
 /// file cannot be read, the error is cached for the same time.
@@ -142,13 +142,13 @@ impl TokenStore {
     }
 
     /// Verifies a bearer token, and returns the principal (client identity) that it authenticates.
-    pub(super) fn principal(&self, token: &str) -> Result<Principal, AuthError> {
+    pub(super) fn principal(&self, token: &str) -> Result<Principal, AccessRefusal> {
         self.refresh();
-        let Some(token) = Token::parse(token) else { return Err(AuthError::MalformedToken) };
+        let Some(token) = Token::parse(token) else { return Err(AccessRefusal::MalformedToken) };
         let digest = token.digest();
         let mut cache = self.cache.lock();
         if cache.fault.is_some() {
-            return Err(AuthError::TokensUnreadable);
+            return Err(AccessRefusal::TokensUnreadable);
         }
         // Compares with every token, in constant time.
         let mut found = None;
@@ -157,10 +157,10 @@ impl TokenStore {
                 found = Some(issued);
             }
         }
-        let Some(issued) = found.cloned() else { return Err(AuthError::UnknownToken) };
+        let Some(issued) = found.cloned() else { return Err(AccessRefusal::UnknownToken) };
         match issued.state(SystemTime::now()) {
-            "revoked" => return Err(AuthError::RevokedToken),
-            "expired" => return Err(AuthError::ExpiredToken),
+            "revoked" => return Err(AccessRefusal::RevokedToken),
+            "expired" => return Err(AccessRefusal::ExpiredToken),
             _ => {}
         }
         let grant = cache.grants.entry(digest).or_default().clone();
@@ -274,12 +274,15 @@ mod tests {
         assert_eq!(principal(&two).expect("admitted").only(), Some(&["files".to_owned()][..]));
         let admitted = principal(&one).expect("admitted");
         assert!(file.revoke(&name("one")).expect("written"));
-        assert_eq!(principal(&one).expect_err("revoked"), AuthError::RevokedToken);
+        assert_eq!(principal(&one).expect_err("revoked"), AccessRefusal::RevokedToken);
         assert!(admitted.revoked().now_or_never().is_some());
         assert!(principal(&two).is_ok());
         assert!(!file.revoke(&name("one")).expect("written"), "once");
-        assert_eq!(principal(&Token::new().expect("a token")).expect_err("unknown"), AuthError::UnknownToken);
-        assert_eq!(tokens.principal("lh_x").expect_err("none"), AuthError::MalformedToken);
+        assert_eq!(
+            principal(&Token::new().expect("a token")).expect_err("unknown"),
+            AccessRefusal::UnknownToken
+        );
+        assert_eq!(tokens.principal("lh_x").expect_err("none"), AccessRefusal::MalformedToken);
     }
 
     #[test]
@@ -287,7 +290,7 @@ mod tests {
         let (_directory, file, tokens) = store();
         let a_while_ago = SystemTime::now() - Duration::from_secs(60);
         let first = create(&file, "one", Some(a_while_ago), None).expect("a token");
-        assert_eq!(tokens.principal(first.reveal()).expect_err("expired"), AuthError::ExpiredToken);
+        assert_eq!(tokens.principal(first.reveal()).expect_err("expired"), AccessRefusal::ExpiredToken);
         let second = create(&file, "one", None, None).expect("again");
         assert!(create(&file, "one", None, None).is_err(), "there is one");
         assert!(tokens.principal(second.reveal()).is_ok());
@@ -305,15 +308,15 @@ mod tests {
         let whole = std::fs::read(&path).expect("readable");
         for content in ["", "{", r#"{"version":1}"#, r#"{"version":2,"tokens":[]}"#] {
             std::fs::write(&path, content).expect("written");
-            assert_eq!(tokens.principal(token.reveal()).expect_err(content), AuthError::TokensUnreadable);
+            assert_eq!(tokens.principal(token.reveal()).expect_err(content), AccessRefusal::TokensUnreadable);
         }
         std::fs::write(&path, &whole).expect("written");
         assert!(tokens.principal(token.reveal()).is_ok());
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).expect("changed");
-        assert_eq!(tokens.principal(token.reveal()).expect_err("anybody's"), AuthError::TokensUnreadable);
+        assert_eq!(tokens.principal(token.reveal()).expect_err("anybody's"), AccessRefusal::TokensUnreadable);
         assert!(admitted.revoked().now_or_never().is_none());
         std::fs::remove_file(&path).expect("removed");
-        assert_eq!(tokens.principal(token.reveal()).expect_err("none"), AuthError::UnknownToken);
+        assert_eq!(tokens.principal(token.reveal()).expect_err("none"), AccessRefusal::UnknownToken);
         assert!(admitted.revoked().now_or_never().is_some());
     }
 

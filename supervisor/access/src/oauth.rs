@@ -9,9 +9,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL};
-use axum::routing::get;
-use axum::{Json, Router};
 use jsonwebtoken::Algorithm;
 use lockhouse_base::principal::{Principal, Validity};
 use serde_json::json;
@@ -19,10 +16,10 @@ use thiserror::Error;
 use tokio::time::Instant;
 use url::Url;
 
-use super::auth_error::AuthError;
 use claims::Claims;
 use jwks_cache::JwksCache;
 pub use jwt_validation::algorithm;
+use lockhouse_messages::{AccessRefusal, ResourceMetadata};
 
 /// Path of the protected resource metadata (RFC 9728).
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
@@ -109,18 +106,14 @@ impl ResourceServer {
         self.settings.scopes.keys().cloned().collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the URL of the protected resource metadata (RFC 9728): this server's URL with the well-known path
-    /// inserted between host and path.
-    pub(super) fn metadata_url(&self) -> String {
+    /// Returns the protected resource metadata (RFC 9728). Its URL is this server's URL with the well-known path inserted
+    /// between host and path.
+    pub(super) fn metadata(&self) -> ResourceMetadata {
         let mut url = self.settings.resource.clone();
         let path = url.path().trim_end_matches('/').to_owned();
         url.set_path(&format!("{METADATA_PATH}{path}"));
         url.set_query(None);
         url.set_fragment(None);
-        url.into()
-    }
-
-    pub(super) fn metadata(&self) -> Router {
         let document = json!({
             "resource": self.settings.resource.as_str(),
             "authorization_servers": [self.settings.issuer_text],
@@ -128,26 +121,20 @@ impl ResourceServer {
             "bearer_methods_supported": ["header"],
             "resource_name": "Lockhouse",
         });
-        let answer = move || {
-            let document = document.clone();
-            // The document is public; web pages may read it too.
-            async move { ([(ACCESS_CONTROL_ALLOW_ORIGIN, "*"), (CACHE_CONTROL, "max-age=300")], Json(document)) }
-        };
-        Router::new()
-            .route(METADATA_PATH, get(answer.clone()))
-            .route(&format!("{METADATA_PATH}/mcp"), get(answer))
+        ResourceMetadata { url: url.into(), document }
     }
 
     /// Verifies an access token. Returns the principal (client identity) for the token's subject, limited to the
     /// servers and tools that its scopes grant.
-    pub(super) async fn principal(&self, token: &str) -> Result<Principal, AuthError> {
+    pub(super) async fn principal(&self, token: &str) -> Result<Principal, AccessRefusal> {
         let claims = self.claims(token).await?;
         let subject = claims.sub.as_str();
         // A subject is ASCII (OpenID Connect). In other scripts, two subjects could look the same in a policy or a log.
         let is_printable = subject.bytes().all(|byte| byte.is_ascii_graphic());
         if subject.is_empty() || subject.len() > SUBJECT_CHARS_MAX || !is_printable {
-            return Err(AuthError::InvalidJwt(
-                "the subject of the token must have 1 to 56 printable ASCII characters, without spaces",
+            return Err(AccessRefusal::InvalidJwt(
+                "the subject of the token must have 1 to 56 printable ASCII characters, without spaces"
+                    .into(),
             ));
         }
         let only = self.granted_servers(&claims)?;
@@ -165,11 +152,11 @@ impl ResourceServer {
 
     /// Returns all servers and tools that the token's scopes grant, or `None` for everything that the policy permits.
     /// Fails if none of the scopes is configured.
-    fn granted_servers(&self, claims: &Claims) -> Result<Option<Vec<String>>, AuthError> {
+    fn granted_servers(&self, claims: &Claims) -> Result<Option<Vec<String>>, AccessRefusal> {
         let granting: Vec<&Vec<String>> =
             claims.scopes().filter_map(|scope| self.settings.scopes.get(scope)).collect();
         if granting.is_empty() {
-            return Err(AuthError::Scope);
+            return Err(AccessRefusal::Scope);
         }
         let granted_servers: Vec<String> = granting.into_iter().flatten().cloned().collect();
         Ok((!granted_servers.iter().any(|name| name == ALL_SERVERS)).then_some(granted_servers))

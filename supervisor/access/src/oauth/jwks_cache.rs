@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::KeySource;
 use super::jwks_fetch::{FetchError, JwksFetcher};
-use crate::access::auth_error::AuthError;
+use lockhouse_messages::AccessRefusal;
 
 /// Age of the cached public keys after which they are fetched again in the background (`REFRESH_AFTER`), and after
 /// which they are no longer used if fetching fails (`EXPIRE_AFTER`).
@@ -85,7 +85,7 @@ impl JwksCache {
         &self,
         id: Option<&str>,
         algorithm: Algorithm,
-    ) -> Result<Arc<DecodingKey>, AuthError> {
+    ) -> Result<Arc<DecodingKey>, AccessRefusal> {
         let before = self.0.cached();
         let found = before.as_ref().and_then(|cached| find_key(&cached.keys, id, algorithm));
         if let (Some(cached), Some(key)) = (&before, &found)
@@ -104,10 +104,10 @@ impl JwksCache {
         }
         self.0.refresh(self.0.last_attempt.lock().await, before.as_ref()).await;
         let Some(cached) = self.0.cached().filter(|cached| cached.fetched_at.elapsed() < EXPIRE_AFTER) else {
-            return Err(AuthError::JwksUnavailable);
+            return Err(AccessRefusal::JwksUnavailable);
         };
-        let unknown = AuthError::InvalidJwt(
-            "the token is signed with a key that is not one of the authorization server's",
+        let unknown = AccessRefusal::InvalidJwt(
+            "the token is signed with a key that is not one of the authorization server's".into(),
         );
         find_key(&cached.keys, id, algorithm).ok_or(unknown)
     }

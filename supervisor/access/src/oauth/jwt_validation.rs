@@ -5,31 +5,33 @@ use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 
 use super::ResourceServer;
 use super::claims::Claims;
-use crate::access::auth_error::AuthError;
+use lockhouse_messages::AccessRefusal;
 
 /// Maximum number of bytes of an access token.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
 impl ResourceServer {
     /// Validates an access token and returns its claims.
-    pub(super) async fn claims(&self, token: &str) -> Result<Claims, AuthError> {
+    pub(super) async fn claims(&self, token: &str) -> Result<Claims, AccessRefusal> {
         if token.len() > TOKEN_BYTES_MAX {
-            return Err(AuthError::InvalidJwt("the token is too long"));
+            return Err(AccessRefusal::InvalidJwt("the token is too long".into()));
         }
         // `decode_header` fails for `alg: none` and for unknown algorithms.
         let header = decode_header(token)
-            .map_err(|_| AuthError::InvalidJwt("the token is not a signed JSON Web Token"))?;
+            .map_err(|_| AccessRefusal::InvalidJwt("the token is not a signed JSON Web Token".into()))?;
         if !self.settings.algorithms.contains(&header.alg) {
-            return Err(AuthError::InvalidJwt(
-                "the token is signed with an algorithm that is not accepted here",
+            return Err(AccessRefusal::InvalidJwt(
+                "the token is signed with an algorithm that is not accepted here".into(),
             ));
         }
         if !header.typ.as_deref().is_none_or(is_access_token) {
-            return Err(AuthError::InvalidJwt("the token is not an access token, according to its typ"));
+            return Err(AccessRefusal::InvalidJwt(
+                "the token is not an access token, according to its typ".into(),
+            ));
         }
         if header.crit.is_some() {
-            return Err(AuthError::InvalidJwt(
-                "the token requires an extension that this server does not know",
+            return Err(AccessRefusal::InvalidJwt(
+                "the token requires an extension that this server does not know".into(),
             ));
         }
         let key = self.keys.key(header.kid.as_deref(), header.alg).await?;
@@ -40,15 +42,17 @@ impl ResourceServer {
         validation.set_audience(&[&self.settings.audience]);
         validation.set_issuer(&[&self.settings.issuer_text]);
         let decoded = decode::<Claims>(token, &key, &validation)
-            .map_err(|error| AuthError::InvalidJwt(describe_error(error.kind())))?;
+            .map_err(|error| AccessRefusal::InvalidJwt(describe_error(error.kind()).into()))?;
         let claims = decoded.claims;
         // `Validation` also accepts a list of issuers; Lockhouse does not.
         if claims.iss != self.settings.issuer_text {
-            return Err(AuthError::InvalidJwt("the token has another issuer"));
+            return Err(AccessRefusal::InvalidJwt("the token has another issuer".into()));
         }
         let now = jsonwebtoken::get_current_timestamp();
         if claims.iat.is_some_and(|issued| issued > now.saturating_add(self.settings.leeway.as_secs())) {
-            return Err(AuthError::InvalidJwt("the token was issued in the future: compare the clocks"));
+            return Err(AccessRefusal::InvalidJwt(
+                "the token was issued in the future: compare the clocks".into(),
+            ));
         }
         Ok(claims)
     }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{TokenName, TokenRecord, seconds};
-use crate::access::token_format::Token;
+use crate::token_format::Token;
 
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const TOKENS_MAX: usize = 1_000;
@@ -191,7 +191,7 @@ pub(super) mod hex {
     use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
     use serde::{Deserialize, Deserializer, Serializer, de};
 
-    use crate::access::token_format::Digest;
+    use crate::token_format::Digest;
 
     pub(in super::super) fn serialize<S: Serializer>(
         digest: &Digest,

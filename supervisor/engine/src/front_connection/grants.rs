@@ -1,0 +1,136 @@
+//! The grants of one front: which accesses the engine granted on its connection, and to whom. The front names a grant by
+//! its id, and the engine takes the identity of the AI client from this table.
+
+mod grant_table;
+
+use std::sync::{Arc, Weak};
+
+use lockhouse_access::Authenticator;
+use lockhouse_base::principal::Principal;
+use lockhouse_link::FrontEndpoint;
+use lockhouse_messages::{Access, AccessRefusal, Credential, GrantId, Role, Roles, ToFront};
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use grant_table::{CredentialKey, GrantTable, Issued};
+
+/// What the engine believes of a front, and which credentials the front may pass on.
+#[derive(Clone, Debug)]
+pub(crate) enum FrontKind {
+    /// It serves one AI client over standard input and output. Every request is a request of this client.
+    Client(Principal),
+    /// It serves AI clients over HTTP, and passes their credentials on.
+    Http {
+        /// Whether it may report the user ids of peers: only if its listener is code of this process, which asked the
+        /// kernel.
+        reports_peers: bool,
+    },
+}
+
+/// The grants of one front.
+#[derive(Debug)]
+pub(super) struct Grants {
+    kind: FrontKind,
+    front: Weak<dyn FrontEndpoint>,
+    table: Mutex<GrantTable>,
+}
+
+impl Grants {
+    pub(super) fn new(kind: FrontKind, front: Weak<dyn FrontEndpoint>) -> Arc<Self> {
+        Arc::new(Self { kind, front, table: Mutex::default() })
+    }
+
+    /// Verifies a credential that the front passes on, and returns the access. The same credential gets the same grant
+    /// as long as that is valid.
+    ///
+    /// # Errors
+    /// Why the credential is refused.
+    pub(super) async fn authenticate(
+        self: &Arc<Self>,
+        authenticator: Option<&Authenticator>,
+        credential: &Credential,
+    ) -> Result<Access, AccessRefusal> {
+        if *credential == Credential::Connection {
+            let (principal, roles) = self.connection();
+            return Ok(access(GrantId::CONNECTION, &principal, roles));
+        }
+        let accepts_peers = match self.kind {
+            FrontKind::Client(_) => return Err(AccessRefusal::CredentialNotAccepted),
+            FrontKind::Http { reports_peers } => reports_peers,
+        };
+        if matches!(credential, Credential::Peer { .. }) && !accepts_peers {
+            return Err(AccessRefusal::CredentialNotAccepted);
+        }
+        let authenticator = authenticator.ok_or(AccessRefusal::CredentialNotAccepted)?;
+        let principal = authenticator.authenticate(credential).await?;
+        Ok(access(self.issue(credential, &principal), &principal, Roles::only(Role::Run)))
+    }
+
+    /// Returns the AI client that holds a grant, if the grant permits requests that require this role.
+    ///
+    /// # Errors
+    /// [`AccessRefusal::EndedGrant`] or [`AccessRefusal::MissingRole`].
+    pub(super) fn principal(&self, grant: Option<GrantId>, role: Role) -> Result<Principal, AccessRefusal> {
+        let (principal, roles) = match grant {
+            Some(GrantId::CONNECTION) => self.connection(),
+            Some(grant) => {
+                let found = self.table.lock().find(grant).ok_or(AccessRefusal::EndedGrant)?;
+                (found, Roles::only(Role::Run))
+            }
+            None => return Err(AccessRefusal::EndedGrant),
+        };
+        match roles.has(role) {
+            true => Ok(principal),
+            false => Err(AccessRefusal::MissingRole(role)),
+        }
+    }
+
+    /// The access of the connection itself: the one AI client, or the needs of a front for HTTP.
+    fn connection(&self) -> (Principal, Roles) {
+        match &self.kind {
+            FrontKind::Client(principal) => (principal.clone(), Roles::only(Role::Run)),
+            FrontKind::Http { .. } => (Principal::local(), Roles::only(Role::Operate)),
+        }
+    }
+
+    fn issue(self: &Arc<Self>, credential: &Credential, principal: &Principal) -> GrantId {
+        let stop = CancellationToken::new();
+        let Issued { grant, is_new, ended } =
+            self.table.lock().issue(CredentialKey::of(credential), principal, &stop);
+        for grant in ended {
+            self.report_end(grant);
+        }
+        if is_new && principal.is_revocable() {
+            let (grants, principal) = (Arc::downgrade(self), principal.clone());
+            tokio::spawn(stop.run_until_cancelled_owned(async move {
+                principal.revoked().await;
+                if let Some(grants) = grants.upgrade() {
+                    grants.report_end(grant);
+                    grants.table.lock().remove(grant);
+                }
+            }));
+        }
+        grant
+    }
+
+    fn report_end(&self, grant: GrantId) {
+        if let Some(front) = self.front.upgrade() {
+            front.notify(ToFront::AccessEnded { grant });
+        }
+    }
+}
+
+fn access(grant: GrantId, principal: &Principal, roles: Roles) -> Access {
+    Access {
+        grant,
+        owner: principal.owner(),
+        name: principal.name().map(str::to_owned),
+        client: principal.client(None),
+        only: principal.only().map(<[String]>::to_vec),
+        roles,
+        expires_in: principal.expires_in(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

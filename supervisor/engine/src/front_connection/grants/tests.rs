@@ -1,0 +1,143 @@
+//! Tests of the grants of fronts: what a front can get with credentials and ids of grants, and what it cannot.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockhouse_access::{AllowedUsers, AuthMethod, AuthMode, AuthSettings, ConfiguredUser, TokenFile};
+use lockhouse_base::principal::Owner;
+use lockhouse_link::Waiting;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::*;
+
+/// A front that passes the ids of ended grants on.
+struct Front(mpsc::UnboundedSender<GrantId>);
+
+impl FrontEndpoint for Front {
+    fn receive(&self, message: ToFront) -> Option<Waiting> {
+        if let ToFront::AccessEnded { grant } = message {
+            let _ = self.0.send(grant);
+        }
+        None
+    }
+}
+
+struct Setup {
+    _directory: tempfile::TempDir,
+    file: TokenFile,
+    authenticator: Arc<Authenticator>,
+    front: Arc<dyn FrontEndpoint>,
+    ended: mpsc::UnboundedReceiver<GrantId>,
+}
+
+impl Setup {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = TokenFile::at(directory.path().join("tokens.json"));
+        let authenticator = Authenticator::new(AuthSettings {
+            mode: AuthMode::Methods(vec![AuthMethod::Token, AuthMethod::Peer]),
+            tokens: Some(file.clone()),
+            oauth: None,
+            users: AllowedUsers::resolve(Some(&[ConfiguredUser::Id(12_345)])).expect("users"),
+        })
+        .expect("an authenticator");
+        let (sender, ended) = mpsc::unbounded_channel();
+        Self { _directory: directory, file, authenticator, front: Arc::new(Front(sender)), ended }
+    }
+
+    fn link(&self, kind: FrontKind) -> Arc<Grants> {
+        Grants::new(kind, Arc::downgrade(&self.front))
+    }
+
+    fn token(&self, name: &str) -> Credential {
+        let created = self.file.create(&name.parse().expect("a name"), None, None, || Ok(()));
+        let token = created.map_err(|error: lockhouse_access::TokenFileError| error);
+        Credential::Bearer(token.expect("a token").reveal().to_owned())
+    }
+
+    async fn access(&self, link: &Arc<Grants>, credential: &Credential) -> Result<Access, AccessRefusal> {
+        link.authenticate(Some(&self.authenticator), credential).await
+    }
+}
+
+const HTTP: FrontKind = FrontKind::Http { reports_peers: true };
+const REMOTE_HTTP: FrontKind = FrontKind::Http { reports_peers: false };
+
+#[tokio::test]
+async fn a_grant_counts_on_its_own_link_alone_and_an_invented_one_nowhere() {
+    let setup = Setup::new();
+    let (link, other) = (setup.link(HTTP), setup.link(HTTP));
+    let access = setup.access(&link, &setup.token("desk")).await.expect("granted");
+    let holder = link.principal(Some(access.grant), Role::Run).expect("control: on its link");
+    assert_eq!((holder.name(), holder.owner()), (Some("token:desk"), access.owner));
+    for (grant, case) in [
+        (Some(access.grant), "the grant of another link"),
+        (Some(GrantId::new_random()), "an invented grant"),
+        (None, "no grant"),
+    ] {
+        let refusal = other.principal(grant, Role::Run).expect_err(case);
+        assert_eq!(refusal, AccessRefusal::EndedGrant, "{case}");
+    }
+}
+
+#[tokio::test]
+async fn a_credential_has_one_grant_until_its_token_is_revoked() {
+    let mut setup = Setup::new();
+    let link = setup.link(HTTP);
+    let (desk, lamp) = (setup.token("desk"), setup.token("lamp"));
+    let access = setup.access(&link, &desk).await.expect("granted");
+    let other = setup.access(&link, &lamp).await.expect("granted");
+    assert_eq!(setup.access(&link, &desk).await.expect("granted"), access);
+    assert_ne!(other.grant, access.grant);
+    assert!(setup.file.revoke(&"desk".parse().expect("a name")).expect("written"));
+    assert_eq!(setup.access(&link, &desk).await, Err(AccessRefusal::RevokedToken));
+    let ended = timeout(Duration::from_secs(10), setup.ended.recv()).await.expect("in time");
+    assert_eq!(ended, Some(access.grant), "the front learns of the end");
+    assert_eq!(
+        link.principal(Some(access.grant), Role::Run).expect_err("revoked"),
+        AccessRefusal::EndedGrant
+    );
+    assert!(link.principal(Some(other.grant), Role::Run).is_ok(), "control: another client");
+    assert!(setup.ended.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn only_a_front_in_this_process_may_report_the_user_of_a_peer() {
+    let setup = Setup::new();
+    let client = FrontKind::Client(Principal::for_new_connection());
+    let (local, remote, stdio) = (setup.link(HTTP), setup.link(REMOTE_HTTP), setup.link(client));
+    let (user, token) = (Credential::Peer { uid: 12_345 }, setup.token("desk"));
+    let access = setup.access(&local, &user).await.expect("control: in this process");
+    assert_eq!(access.name.as_deref(), Some("user:12345"));
+    let unlisted = setup.access(&local, &Credential::Peer { uid: 12_346 }).await;
+    assert_eq!(unlisted, Err(AccessRefusal::NoCredentials));
+    assert!(setup.access(&remote, &token).await.is_ok(), "control: a token");
+    let refused = Err(AccessRefusal::CredentialNotAccepted);
+    assert_eq!(setup.access(&remote, &user).await, refused);
+    for credential in [user, token, Credential::None] {
+        assert_eq!(setup.access(&stdio, &credential).await, refused, "{credential:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_grant_permits_the_requests_of_its_role_alone() {
+    let setup = Setup::new();
+    let client = Principal::for_new_connection();
+    let (stdio, http) = (setup.link(FrontKind::Client(client.clone())), setup.link(HTTP));
+    let desk = setup.access(&http, &setup.token("desk")).await.expect("granted").grant;
+    let own = setup.access(&http, &Credential::Connection).await.expect("granted");
+    assert_eq!((own.grant, own.owner), (GrantId::CONNECTION, Owner::LOCAL));
+    let connection = setup.access(&stdio, &Credential::Connection).await.expect("granted");
+    assert_eq!((connection.grant, connection.owner), (GrantId::CONNECTION, client.owner()));
+    for (case, link, grant, permitted) in [
+        ("a client over standard input", &stdio, GrantId::CONNECTION, Role::Run),
+        ("a client over HTTP", &http, desk, Role::Run),
+        ("the front for HTTP itself", &http, GrantId::CONNECTION, Role::Operate),
+    ] {
+        for role in [Role::Run, Role::Approve, Role::Policy, Role::Audit, Role::Operate] {
+            let expected = if role == permitted { Ok(()) } else { Err(AccessRefusal::MissingRole(role)) };
+            assert_eq!(link.principal(Some(grant), role).map(|_| ()), expected, "{case}: {role:?}");
+        }
+    }
+}

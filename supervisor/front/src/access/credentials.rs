@@ -1,0 +1,64 @@
+//! Takes the credential of an HTTP request from its head and its connection.
+
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use lockhouse_messages::{AccessRefusal, Credential};
+
+use super::Peer;
+
+/// Returns the credential of a request: the bearer token of its header `Authorization`, or without this header the user
+/// at the other end of its Unix domain socket connection.
+///
+/// # Errors
+/// [`AccessRefusal::DuplicateHeader`] or [`AccessRefusal::NotBearer`].
+pub(super) fn credential(headers: &HeaderMap, peer: Option<&Peer>) -> Result<Credential, AccessRefusal> {
+    let mut sent = headers.get_all(AUTHORIZATION).iter();
+    let Some(authorization) = sent.next() else {
+        return Ok(match peer {
+            Some(Peer::Unix { uid, .. }) => Credential::Peer { uid: *uid },
+            Some(Peer::Tcp(_) | Peer::Forwarded(_)) | None => Credential::None,
+        });
+    };
+    if sent.next().is_some() {
+        return Err(AccessRefusal::DuplicateHeader);
+    }
+    let sent = authorization.to_str().map_err(|_| AccessRefusal::NotBearer)?;
+    let (scheme, token) = sent.split_once(' ').ok_or(AccessRefusal::NotBearer)?;
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
+    let token = token.trim_matches(' ');
+    if !scheme.eq_ignore_ascii_case("bearer") || token.is_empty() || !token.bytes().all(is_token) {
+        return Err(AccessRefusal::NotBearer);
+    }
+    Ok(Credential::Bearer(token.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_request_has_the_credential_of_its_header_and_otherwise_of_its_connection() {
+        let user = Peer::Unix { uid: 7, gid: 8, pid: None };
+        let address = Peer::Tcp(([127, 0, 0, 1], 1).into());
+        let of = |sent: &[&'static [u8]], peer: &Peer| {
+            let mut headers = HeaderMap::new();
+            for value in sent {
+                headers.append(AUTHORIZATION, HeaderValue::from_bytes(value).expect("a header"));
+            }
+            credential(&headers, Some(peer))
+        };
+        assert_eq!(of(&[], &user), Ok(Credential::Peer { uid: 7 }));
+        assert_eq!(of(&[], &address), Ok(Credential::None));
+        let forwarded = Peer::Forwarded([192, 0, 2, 1].into());
+        assert_eq!(of(&[], &forwarded), Ok(Credential::None));
+        for sent in [&b"Bearer a.b-c_1~+/="[..], b"bearer  a.b-c_1~+/= "] {
+            assert_eq!(of(&[sent], &user), Ok(Credential::Bearer("a.b-c_1~+/=".into())));
+        }
+        for sent in [&b"Bearer"[..], b"Bearer ", b"Basic abc", b"Bearer a b", b"Bearer \xff", b"Bearer a,b"] {
+            assert_eq!(of(&[sent], &user), Err(AccessRefusal::NotBearer), "{sent:?}");
+        }
+        assert_eq!(of(&[b"Bearer a", b"Bearer a"], &user), Err(AccessRefusal::DuplicateHeader));
+    }
+}
