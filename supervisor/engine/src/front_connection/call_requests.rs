@@ -25,31 +25,18 @@ pub(super) async fn serve(
     exchange: &mut Exchange,
     cancellation: CancellationToken,
 ) -> Option<Response> {
-    let digest = id.is_chosen.then(|| digest_of(&call));
-    match supervisor.background_runs().admit(client.principal.owner(), id.id, digest) {
-        Admission::New => {}
-        Admission::Refused(reason) => return Some(Response::Invalid(reason.to_owned())),
-        // A direct call starts no run.
-        Admission::Run(_) => return Some(Response::EngineFailed),
+    if let Some(refused) = refuse_repetition(supervisor, client, id, &call) {
+        return Some(refused);
     }
-    let DirectCall {
-        target,
-        action,
-        arguments,
-        supports_input_requests: calls_again,
-        input_responses: responses,
-        request_state: state,
-    } = call;
-    let (server, item) = match supervisor.direct().resolve(supervisor, client, &target).await {
+    let (server, item) = match supervisor.direct().resolve(supervisor, client, &call.target).await {
         Ok(found) => found,
         Err(LookupError::UnknownTool) => return Some(Response::NotFound),
         Err(LookupError::Invalid(error)) => return Some(Response::Error(error)),
     };
-    let verb = match request_kind(action, &item) {
-        Ok(verb) => verb,
+    let (direct_request, arguments) = match direct_request(call, &item) {
+        Ok(request) => request,
         Err(error) => return Some(Response::Error(error)),
     };
-    let direct_request = DirectRequest::new(verb, calls_again, responses, state);
     let (channel, mut follower) = client.open_channel();
     let request = ToolRequest::new(server.clone(), item);
     let _cancelling = cancellation.clone().drop_guard();
@@ -94,14 +81,33 @@ pub(super) async fn serve(
     Some(Response::Call(server, to_reply(outcome)))
 }
 
-fn request_kind(action: DirectAction, item: &CallTarget) -> Result<DirectRequestKind, JsonRpcError> {
-    Ok(match action {
+/// Returns the response to a call that was made before. `None` if the call is new.
+fn refuse_repetition(
+    supervisor: &Supervisor,
+    client: &RequestingClient,
+    id: ChosenId,
+    call: &DirectCall,
+) -> Option<Response> {
+    let digest = id.is_chosen.then(|| digest_of(call));
+    match supervisor.background_runs().admit(client.principal.owner(), id.id, digest) {
+        Admission::New => None,
+        Admission::Refused(reason) => Some(Response::Invalid(reason.to_owned())),
+        // A direct call starts no run.
+        Admission::Run(_) => Some(Response::EngineFailed),
+    }
+}
+
+/// Returns the request to the upstream server, and its arguments as JSON.
+fn direct_request(call: DirectCall, item: &CallTarget) -> Result<(DirectRequest, String), JsonRpcError> {
+    let verb = match call.action {
         DirectAction::Use => DirectRequestKind::Usual,
         DirectAction::Subscribe => DirectRequestKind::Subscribe,
         DirectAction::Complete(request) => {
             DirectRequestKind::Complete(Box::new(completion_request(request, item)?))
         }
-    })
+    };
+    let DirectCall { arguments, supports_input_requests, input_responses, request_state, .. } = call;
+    Ok((DirectRequest::new(verb, supports_input_requests, input_responses, request_state), arguments))
 }
 
 /// Waits until the front can get one more event, and returns the next message for the AI client.
