@@ -5,6 +5,7 @@ mod call_requests;
 mod change_notifications;
 mod code_requests;
 mod exchange;
+mod front_reports;
 mod search_requests;
 
 use std::collections::HashMap;
@@ -13,8 +14,8 @@ use std::sync::{Arc, Weak};
 use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::{Grant, Principal, Validity};
 use lockhouse_messages::{
-    Caller, EngineClient, EngineEndpoint, ExchangeId, FrontEndpoint, Input, Repetition, Request, Response,
-    ToEngine, ToFront, VERSION,
+    Caller, EngineClient, EngineEndpoint, ExchangeId, FrontEndpoint, Input, LifecycleState, Repetition,
+    Request, Response, ToEngine, ToFront, VERSION,
 };
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -24,6 +25,7 @@ use tracing::Instrument;
 use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
 use exchange::Exchange;
+use front_reports::FrontReports;
 
 /// Maximum number of inputs (such as answers to questions) from the front, the part that serves AI clients, that are
 /// queued in one exchange. Further inputs are dropped. The limit is higher than the number of questions that one
@@ -44,6 +46,7 @@ pub(crate) struct FrontConnection {
     /// The one AI client of a front in another process: all requests of the front count as its requests, whatever they
     /// say. `None` if the front is in this process, and authenticates the clients itself.
     only_client: Option<Principal>,
+    reports: FrontReports,
     /// The token that is cancelled when the front disconnects. The cancellation ends all requests of the front.
     closed: CancellationToken,
 }
@@ -61,7 +64,8 @@ impl FrontConnection {
         only_client: Option<Principal>,
     ) -> Arc<Self> {
         let (open_exchanges, grants, closed) = (Arc::default(), Mutex::default(), CancellationToken::new());
-        Arc::new(Self { supervisor, front, open_exchanges, grants, only_client, closed })
+        let reports = FrontReports::default();
+        Arc::new(Self { supervisor, front, open_exchanges, grants, only_client, reports, closed })
     }
 
     /// Connects a front in another process, which serves one AI client.
@@ -81,9 +85,36 @@ impl FrontConnection {
         }
         front.send(ToFront::Welcome { version: VERSION });
         self.supervisor.add_front(self.front.clone());
+        self.report_lifecycle();
         let (supervisor, closed) = (self.supervisor.clone(), self.closed.clone());
         tokio::spawn(async move {
             closed.run_until_cancelled(supervisor.report_missing_protections()).await;
+        });
+    }
+
+    /// Tells the front the state of this process's lifecycle, now and when it changes.
+    fn report_lifecycle(&self) {
+        let lifecycle = self.supervisor.lifecycle().clone();
+        let (front, closed) = (self.front.clone(), self.closed.clone());
+        let send = move |state| {
+            if let Some(front) = front.upgrade() {
+                front.send(ToFront::Lifecycle(state));
+            }
+        };
+        if !lifecycle.draining().is_cancelled() {
+            send(LifecycleState::Serving);
+        }
+        tokio::spawn(async move {
+            for (reached, state) in [
+                (lifecycle.draining(), (|left| LifecycleState::Draining { time_left: left }) as fn(_) -> _),
+                (lifecycle.closing(), |_| LifecycleState::Closing),
+            ] {
+                tokio::select! {
+                    biased;
+                    () = reached.cancelled() => send(state(lifecycle.drain_time_left())),
+                    () = closed.cancelled() => return,
+                }
+            }
         });
     }
 
@@ -99,13 +130,14 @@ impl FrontConnection {
         self.open_exchanges.lock().insert(id, sender);
         let exchange =
             Exchange { id, front: self.front.clone(), inputs, open_exchanges: self.open_exchanges.clone() };
+        let span = self.reports.span(caller.span);
         let (client, supervisor) = (self.client(caller), self.supervisor.clone());
         let cancellation = self.closed.child_token();
         let serving = async move {
             serve(&supervisor, client, request, exchange, cancellation).await;
             drop(in_flight);
         };
-        tokio::spawn(serving.in_current_span());
+        tokio::spawn(serving.instrument(span));
     }
 
     /// Checks whether a front in another process may open one more exchange. Returns a guard that makes a drain wait for
@@ -128,7 +160,7 @@ impl FrontConnection {
     }
 
     fn client(&self, caller: Caller) -> RequestingClient {
-        let Caller { identity, grant, client, abilities } = caller;
+        let Caller { identity, grant, client, abilities, span: _ } = caller;
         if let Some(principal) = self.only_client.clone() {
             if let Some(name) = &client {
                 self.supervisor.connected_clients().set_name(principal.owner(), name.as_str());
@@ -161,7 +193,21 @@ impl EngineEndpoint for FrontConnection {
                     grant.revoke();
                 }
             }
-            ToEngine::Goodbye => self.closed.cancel(),
+            ToEngine::Listening => {
+                // First of all, so that a drain waits for the front from the moment in which clients can reach it.
+                self.reports.set_in_flight(self.supervisor.lifecycle(), true);
+                self.supervisor.lifecycle().set_listening();
+            }
+            ToEngine::InFlight { requests } => {
+                self.reports.set_in_flight(self.supervisor.lifecycle(), requests > 0);
+            }
+            ToEngine::Counters(counters) => self.reports.count(*counters),
+            ToEngine::BeginSpan(id, call) => self.reports.begin_span(id, *call),
+            ToEngine::EndSpan(id, outcome) => self.reports.end_span(id, outcome),
+            ToEngine::Goodbye => {
+                self.closed.cancel();
+                self.reports.end();
+            }
         }
     }
 }

@@ -145,15 +145,9 @@ impl FrontSocket {
             FrontConnection::for_client(&self.supervisor, Arc::downgrade(front), principal.clone());
         connection.receive(ToEngine::Hello { version: *version, setup: setup.clone() });
         let lifecycle = self.supervisor.lifecycle();
-        let draining = async {
-            lifecycle.draining().cancelled().await;
-            front.receive(ToFront::Draining);
-            std::future::pending().await
-        };
         let result = tokio::select! {
             result = receive(reader, &connection, front, sender, lifecycle.draining()) => result,
             () = lifecycle.closing().cancelled() => Ok(()),
-            never = draining => never,
         };
         connection.receive(ToEngine::Goodbye);
         self.supervisor.forget_client(principal.owner());

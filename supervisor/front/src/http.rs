@@ -12,6 +12,7 @@ mod body_permits;
 mod connection;
 mod connection_limiter;
 mod connection_timeouts;
+mod counters;
 mod drain;
 mod exposure_check;
 mod health_endpoints;
@@ -42,7 +43,7 @@ use futures_util::StreamExt;
 use lockhouse_base::http_checks::host_check::{HostCheck, HostName, PageOrigin};
 use lockhouse_base::principal::Principal;
 use lockhouse_base::request_claims::RequestClaims;
-use lockhouse_base::telemetry;
+use lockhouse_messages::{EngineClient, HttpRefusal};
 use rmcp::RoleServer;
 use rmcp::model::{Extensions, JsonObject};
 use rmcp::service::RequestContext;
@@ -64,7 +65,7 @@ use mcp_sessions::McpSessions;
 use tls::{Tls, TlsError};
 use trusted_proxies::TrustedProxies;
 
-pub use health_endpoints::{HttpService, MetricsServerError, serve_metrics};
+pub use health_endpoints::{MetricsServerError, serve_metrics};
 pub use limits::HttpLimits;
 pub use listen_address::ListenAddress;
 pub use refused_connections::SpareSockets;
@@ -117,26 +118,6 @@ pub struct HttpServer {
     tls: Option<Arc<Tls>>,
 }
 
-/// Reloads the TLS certificate of a running server. Does nothing if the server does not use TLS.
-#[derive(Clone, Debug)]
-pub struct CertificateReloader(Option<Arc<Tls>>);
-
-impl CertificateReloader {
-    /// Reads the certificate files again and uses them for new connections. If they are invalid, the current
-    /// certificate stays in use and an error is logged.
-    pub fn reload(&self) {
-        let Some(tls) = &self.0 else { return };
-        match tls.reload() {
-            Ok(()) => tracing::info!("the certificate was reloaded"),
-            Err(reason) => {
-                tracing::error!(
-                    "the certificate was not reloaded, and the current one stays in use: {reason}"
-                )
-            }
-        }
-    }
-}
-
 /// Returns whether systemd has passed sockets to this process (socket activation).
 pub fn has_inherited_sockets() -> bool {
     let is_us = std::env::var("LISTEN_PID").is_ok_and(|pid| pid == std::process::id().to_string());
@@ -179,36 +160,61 @@ impl HttpServer {
         Ok(Self { settings, authenticator, listeners, is_socket_activated, tls: tls.map(Arc::new) })
     }
 
-    /// Returns the handle with which a configuration reload reads the TLS certificate again.
-    pub fn certificate(&self) -> CertificateReloader {
-        CertificateReloader(self.tls.clone())
-    }
-
     /// Serves AI clients until `closing` is cancelled. If systemd opened the sockets, accepts no connection after the
     /// drain has begun.
-    pub async fn serve(self, service: HttpService, closing: CancellationToken) {
-        let lifecycle = service.lifecycle.clone();
+    pub async fn serve(self, engine: EngineClient, closing: CancellationToken) {
         let limits = self.settings.limits;
         let sessions = Arc::new(McpSessions::new(limits));
-        let until = if self.is_socket_activated { lifecycle.draining().clone() } else { closing.clone() };
-        let router = router(service, &self.settings, &self.authenticator, sessions.clone(), closing.clone());
+        let accepting = closing.child_token();
+        let router =
+            router(engine.clone(), &self.settings, &self.authenticator, sessions.clone(), closing.clone());
         let proxies = TrustedProxies::new(&self.settings.trusted_proxies);
         let server = ConnectionServer::new(router, limits, proxies, closing.clone());
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let acceptor = Acceptor::new(server, self.tls);
+        let acceptor = Acceptor::new(server, self.tls.clone());
         for listeners in &self.listeners {
             match &listeners.address {
                 ListenAddress::Tcp(address) => tracing::info!("listening at {scheme}://{address}/mcp"),
                 unix @ ListenAddress::Unix(_) => tracing::info!("listening at {unix}"),
             }
         }
-        lifecycle.set_listening();
-        let accept_loops = self.listeners.into_iter().map(|at| acceptor.clone().accept(at, until.clone()));
+        engine.announce_listening();
+        let accept_loops =
+            self.listeners.into_iter().map(|at| acceptor.clone().accept(at, accepting.clone()));
+        let end_accepting = async {
+            if self.is_socket_activated {
+                engine.draining().await;
+                accepting.cancel();
+            }
+            std::future::pending().await
+        };
         tokio::select! {
             _ = futures_util::future::join_all(accept_loops) => {}
             () = end_idle(&sessions) => {}
+            () = end_accepting => {}
+            () = reload_certificate(self.tls.as_deref(), &engine) => {}
+            never = counters::report_regularly(&engine) => match never {},
+        }
+        counters::report(&engine);
+    }
+}
+
+/// Reads the certificate files again each time when the engine asks for it, and uses them for new connections. If they are
+/// invalid, the current certificate stays in use and an error is logged. Never returns.
+async fn reload_certificate(tls: Option<&Tls>, engine: &EngineClient) {
+    let mut reloads = engine.certificate_reloads();
+    // The sender lives as long as `engine`.
+    while let (Some(tls), Ok(())) = (tls, reloads.changed().await) {
+        match tls.reload() {
+            Ok(()) => tracing::info!("the certificate was reloaded"),
+            Err(reason) => {
+                tracing::error!(
+                    "the certificate was not reloaded, and the current one stays in use: {reason}"
+                );
+            }
         }
     }
+    std::future::pending().await
 }
 
 async fn end_idle(sessions: &McpSessions) {
@@ -230,8 +236,8 @@ async fn reject(rejection: Rejection) -> Response {
     }
     let response = rejection.into_response();
     match response.status() {
-        StatusCode::UNAUTHORIZED => telemetry::count_auth_failure(),
-        StatusCode::TOO_MANY_REQUESTS => telemetry::count_http_refusal("rate"),
+        StatusCode::UNAUTHORIZED => counters::count_auth_failure(),
+        StatusCode::TOO_MANY_REQUESTS => counters::count_refusal(HttpRefusal::Rate),
         _ => {}
     }
     response
@@ -270,18 +276,14 @@ async fn authenticate(
 /// Builds the router of the HTTP server: `/mcp`, the endpoints for monitoring and for OAuth metadata, and the
 /// middleware that checks requests.
 fn router(
-    service: HttpService,
+    engine: EngineClient,
     settings: &HttpSettings,
     authenticator: &Arc<Authenticator>,
     sessions: Arc<McpSessions>,
     closing: CancellationToken,
 ) -> Router {
-    let handler = McpHandler::new(
-        service.engine.clone(),
-        ClientTransport::Http,
-        settings.answers.clone(),
-        closing.clone(),
-    );
+    let handler =
+        McpHandler::new(engine.clone(), ClientTransport::Http, settings.answers.clone(), closing.clone());
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(closing)
         .with_json_response(true)
@@ -299,15 +301,12 @@ fn router(
         // The innermost layer, since it needs each body chunk to be a whole message.
         .layer(middleware::map_response(unpack_response))
         .layer(middleware::from_fn_with_state(sessions, mcp_sessions::bind_session))
-        .layer(middleware::from_fn_with_state(
-            (service.lifecycle.clone(), service.engine.clone()),
-            drain::refuse_while_draining,
-        ))
+        .layer(middleware::from_fn_with_state(engine.clone(), drain::refuse_while_draining))
         .layer(middleware::from_fn_with_state(body_reader, body::read_body))
-        .merge(health_endpoints::authenticated_routes(&service))
+        .merge(health_endpoints::authenticated_routes(&engine))
         .layer(middleware::from_fn_with_state(authenticator.clone(), authenticate));
     // Public routes are merged after the authentication layer, which does not apply to them.
-    let open = authenticator.metadata().merge(health_endpoints::public_routes(&service));
+    let open = authenticator.metadata().merge(health_endpoints::public_routes(&engine));
     let checked = admitted
         .merge(open)
         .layer(middleware::from_fn_with_state(Arc::new(host_check), host_check::check_host));

@@ -21,8 +21,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::principal::Principal;
-use lockhouse_base::telemetry::traces::{self, TraceContext};
-use lockhouse_messages::{EngineClient, FrontSettings, ListKind, RESULT_URI_PREFIX, Request, Response};
+use lockhouse_messages::{
+    EngineClient, FrontSettings, ListKind, RESULT_URI_PREFIX, Request, Response, SpanOutcome, ToolCallSpan,
+    TraceContext,
+};
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::ResultHandle;
 use rmcp::ServerHandler;
@@ -38,7 +40,6 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument, Span};
 
 use answer::{Answer, AnswerKind, ToolResponse};
 pub use lockhouse_messages::{BuiltinTool, BuiltinTools};
@@ -196,11 +197,23 @@ impl ServerHandler for McpHandler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let span = traces::tool_call(&request.name, trace_context(&context.meta));
+        let call = || ToolCallSpan {
+            tool: request.name.clone().into_owned(),
+            context: trace_context(&context.meta),
+        };
+        let span = self.engine.begin_span(call);
         let form = self.answer_form(&self.principal(&context)?, &context);
-        let answer = Box::pin(self.dispatch_tool(request, context)).instrument(span.clone()).await;
+        let answer = match &span {
+            None => Box::pin(self.dispatch_tool(request, context)).await,
+            Some(span) => {
+                let handler = Self { engine: span.engine(), ..self.clone() };
+                Box::pin(handler.dispatch_tool(request, context)).await
+            }
+        };
         let answer = answer.map(|response| response.into_mcp(form, &self.reader_name()));
-        record_outcome(&span, &answer);
+        if let Some(span) = span {
+            span.end(outcome(&answer));
+        }
         // The AI client has closed the pipe: some clients fail if an answer still arrives. The process ends now.
         if matches!(self.transport, ClientTransport::Stdio(_)) && self.closing.is_cancelled() {
             std::future::pending::<()>().await;
@@ -506,19 +519,18 @@ fn supports_input_required(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// Reads the W3C trace context (`traceparent`, `tracestate`) from a request's `_meta`.
-fn trace_context(meta: &RequestMetaObject) -> TraceContext {
-    TraceContext {
-        parent: meta.get_traceparent().map(str::to_owned),
-        state: meta.get_tracestate().map(str::to_owned),
-    }
+fn trace_context(meta: &RequestMetaObject) -> Option<TraceContext> {
+    Some(TraceContext {
+        traceparent: meta.get_traceparent()?.to_owned(),
+        tracestate: meta.get_tracestate().map(str::to_owned),
+    })
 }
 
-fn record_outcome(span: &Span, answer: &Result<CallToolResponse, ErrorData>) {
+/// Returns how a call ended, for its span.
+fn outcome(answer: &Result<CallToolResponse, ErrorData>) -> SpanOutcome {
     match answer {
-        Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => {
-            traces::record_error(span, "tool_error");
-        }
-        Ok(_) => {}
-        Err(error) => traces::record_rpc_error(span, error.code.0),
+        Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => SpanOutcome::ToolError,
+        Ok(_) => SpanOutcome::Ok,
+        Err(error) => SpanOutcome::RpcError(error.code.0),
     }
 }

@@ -12,10 +12,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::endpoints::round_trip_in_debug;
+use crate::engine_lifecycle::EngineLifecycle;
 use crate::remote_engine::{self, RemoteEngine, RemoteEngineSettings};
 use crate::{
     Caller, EngineEndpoint, Event, ExchangeId, FrontEndpoint, FrontSettings, Input, InputSupport, Request,
-    Response, ToEngine, ToFront, VERSION,
+    Response, SpanId, ToEngine, ToFront, VERSION,
 };
 
 /// Maximum number of buffered events of the engine for one request. Further events are dropped.
@@ -27,12 +28,21 @@ const RESERVED_FOR_QUESTIONS: usize = 32;
 /// The connection of the front (which speaks MCP with AI clients) to the engine (which runs programs). Clones
 /// share the connection.
 #[derive(Clone)]
-pub struct EngineClient(Arc<Shared>);
+pub struct EngineClient {
+    shared: Arc<Shared>,
+    /// The span of the AI client's call on whose behalf this clone sends requests.
+    span: Option<SpanId>,
+}
 
-struct Shared {
+/// What the clones of an [`EngineClient`] share.
+pub(crate) struct Shared {
     engine: Arc<dyn EngineEndpoint>,
     last: AtomicU64,
-    settings: watch::Sender<FrontSettings>,
+    pub(crate) last_span: AtomicU64,
+    pub(crate) lifecycle: EngineLifecycle,
+    /// Cancelled when the front stops: it then leaves the engine, which ends everything that this front began.
+    pub(crate) closing: CancellationToken,
+    pub(crate) settings: watch::Sender<FrontSettings>,
     open: Mutex<HashMap<ExchangeId, OpenExchange>>,
     /// The numbers of the grants (revocable permissions of AI clients) whose revocation a task waits for, to
     /// report it to the engine.
@@ -64,7 +74,7 @@ pub enum ExchangeStep {
 impl EngineClient {
     /// Connects a front (which speaks MCP with AI clients) to an engine (which runs programs) in the same process.
     /// The function `engine` gets the front's end of the connection and returns the engine's end. When `closing`
-    /// is cancelled, the engine ends everything that this front began.
+    /// is cancelled, the engine ends everything that this front began. The end of the engine cancels `closing`.
     pub fn connect(
         engine: impl FnOnce(Weak<dyn FrontEndpoint>) -> Arc<dyn EngineEndpoint>,
         closing: CancellationToken,
@@ -72,6 +82,9 @@ impl EngineClient {
         let shared = Arc::new_cyclic(|weak: &Weak<Shared>| Shared {
             engine: engine(weak.clone()),
             last: AtomicU64::new(0),
+            last_span: AtomicU64::new(0),
+            lifecycle: EngineLifecycle::default(),
+            closing: closing.clone(),
             settings: watch::Sender::default(),
             open: Mutex::default(),
             grants: Mutex::default(),
@@ -84,7 +97,7 @@ impl EngineClient {
                 shared.send(ToEngine::Goodbye);
             }
         });
-        Self(shared)
+        Self { shared, span: None }
     }
 
     /// Connects a front to an engine in another process, as `remote` describes. If the connection breaks later, the front
@@ -107,9 +120,18 @@ impl EngineClient {
         Ok(client)
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Returns a clone that sends its requests on behalf of the call of this span.
+    pub(crate) fn with_span(&self, span: SpanId) -> Self {
+        Self { shared: self.shared.clone(), span: Some(span) }
+    }
+
     /// Returns the latest settings that the engine has sent.
     pub fn settings(&self) -> FrontSettings {
-        self.0.settings.borrow().clone()
+        self.shared.settings.borrow().clone()
     }
 
     /// Sends a request to the engine on behalf of an AI client. Returns the exchange, through which the caller
@@ -124,13 +146,13 @@ impl EngineClient {
         if let Some(grant) = principal.grant() {
             self.forward_revocation(grant);
         }
-        let caller = Caller::new(principal, client, abilities);
-        let id = ExchangeId(self.0.last.fetch_add(1, Ordering::Relaxed) + 1);
+        let caller = Caller { span: self.span, ..Caller::new(principal, client, abilities) };
+        let id = ExchangeId(self.shared.last.fetch_add(1, Ordering::Relaxed) + 1);
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let (respond, response) = oneshot::channel();
-        self.0.open.lock().insert(id, OpenExchange { events: sender, response: respond });
-        self.0.send(ToEngine::Request(id, Box::new(caller), Box::new(request)));
-        Exchange { id, shared: self.0.clone(), events, response: Some(response) }
+        self.shared.open.lock().insert(id, OpenExchange { events: sender, response: respond });
+        self.shared.send(ToEngine::Request(id, Box::new(caller), Box::new(request)));
+        Exchange { id, shared: self.shared.clone(), events, response: Some(response) }
     }
 
     /// Sends a request to the engine, and waits for its response. Ignores the events before the response.
@@ -139,10 +161,10 @@ impl EngineClient {
     }
 
     fn forward_revocation(&self, grant: &Grant) {
-        if !self.0.grants.lock().insert(grant.number()) {
+        if !self.shared.grants.lock().insert(grant.number()) {
             return;
         }
-        let (grant, shared) = (grant.clone(), Arc::downgrade(&self.0));
+        let (grant, shared) = (grant.clone(), Arc::downgrade(&self.shared));
         tokio::spawn(async move {
             grant.revoked().await;
             if let Some(shared) = shared.upgrade() {
@@ -154,7 +176,7 @@ impl EngineClient {
 }
 
 impl Shared {
-    fn send(&self, message: ToEngine) {
+    pub(crate) fn send(&self, message: ToEngine) {
         self.engine.receive(round_trip_in_debug(message));
     }
 }
@@ -162,14 +184,15 @@ impl Shared {
 impl FrontEndpoint for Shared {
     fn receive(&self, message: ToFront) {
         match message {
-            // A connection to an engine in another process handles these itself (`remote_engine.rs`). Within one process,
-            // the front reads the lifecycle.
-            ToFront::OtherSetup | ToFront::Draining | ToFront::Begun(_) | ToFront::Welcome { .. } => {}
+            // A connection to an engine in another process handles these itself (`remote_engine.rs`).
+            ToFront::OtherSetup | ToFront::Begun(_) | ToFront::Welcome { .. } => {}
             ToFront::Unsupported { version } => {
                 tracing::error!(
                     "the engine uses version {version} of the front protocol, but this front uses version {VERSION}"
                 );
             }
+            ToFront::Lifecycle(state) => self.set_lifecycle(state),
+            ToFront::ReloadCertificate => self.lifecycle.request_certificate_reload(),
             ToFront::Settings(settings) => drop(self.settings.send_replace(settings)),
             ToFront::Event(id, event) => {
                 let open = self.open.lock();

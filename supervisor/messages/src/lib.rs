@@ -14,11 +14,16 @@ mod caller;
 mod direct;
 mod endpoints;
 mod engine_client;
+mod engine_lifecycle;
+mod engine_reports;
 pub mod frames;
+mod front_counters;
+mod lifecycle_state;
 mod message;
 mod question;
 mod remote_engine;
 mod run;
+mod trace_context;
 mod user_answers;
 
 pub use caller::Caller;
@@ -28,6 +33,10 @@ pub use direct::{
 };
 pub use endpoints::{EngineEndpoint, FrontEndpoint};
 pub use engine_client::{EngineClient, Exchange, ExchangeStep};
+pub use engine_lifecycle::RequestInFlight;
+pub use engine_reports::CallSpan;
+pub use front_counters::{FrontCounters, HttpRefusal};
+pub use lifecycle_state::LifecycleState;
 pub use message::{
     BuiltinTool, BuiltinTools, Event, ExchangeId, FrontSettings, Input, Repetition, Request, Response,
     RunReference, SearchRequest, ToEngine, ToFront, VERSION,
@@ -35,4 +44,5 @@ pub use message::{
 pub use question::{Question, QuestionKind};
 pub use remote_engine::{Connect, EngineSocket, EngineSource, RemoteEngineSettings};
 pub use run::{FinishedRun, Media, Progress, RESULT_URI_PREFIX, ResultFile, RunCode, RunState, RunView};
+pub use trace_context::{SpanId, SpanOutcome, ToolCallSpan, TraceContext};
 pub use user_answers::{Answer, AskError, InputSupport, OpenQuestion, QUESTIONS_MAX, UserWait};

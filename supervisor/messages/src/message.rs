@@ -11,12 +11,13 @@ use serde_json::Value;
 
 use crate::{
     Answer, AskError, BUILT_IN_TOOL_NAMES, CallOutcome, Caller, DirectCall, FinishedRun,
-    ForwardedNotification, ListChanges, ListKind, OpenQuestion, RunCode, RunView,
+    ForwardedNotification, FrontCounters, LifecycleState, ListChanges, ListKind, OpenQuestion, RunCode,
+    RunView, SpanId, SpanOutcome, ToolCallSpan,
 };
 
 /// The version of the protocol between fronts (which speak MCP with AI clients) and the engine (which runs
 /// programs). The engine rejects a front with another version.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The id of an exchange: a request of a front to the engine, with the events, inputs and response that
 /// belong to it. A front numbers its exchanges upwards from 1 and never reuses an id.
@@ -40,6 +41,19 @@ pub enum ToEngine {
     /// The grant (revocable permission) of an AI client was revoked. The engine ends everything that the client
     /// began under the grant.
     Revoke { grant: u64 },
+    /// AI clients can connect to the front. Until it disconnects, a drain of the engine waits for the requests of AI clients
+    /// that the front has not answered.
+    Listening,
+    /// The number of requests of AI clients that the front has not answered: sent when the engine begins to drain, and then
+    /// after each change from or to zero.
+    InFlight { requests: u64 },
+    /// What the front has counted for the metrics since its previous report.
+    Counters(Box<FrontCounters>),
+    /// Begins the span of a call of an AI client. Requests name it as the cause of their work. Sent only if the engine
+    /// exports traces ([`FrontSettings::has_traces`]).
+    BeginSpan(SpanId, Box<ToolCallSpan>),
+    /// Ends a span: the call was answered.
+    EndSpan(SpanId, SpanOutcome),
     /// The front closes its connection. The engine ends everything that the front began.
     Goodbye,
 }
@@ -58,9 +72,10 @@ pub enum ToFront {
     },
     /// The engine has another setup than the one in [`ToEngine::Hello`]. The engine sends no other message.
     OtherSetup,
-    /// The engine drains before it ends: open exchanges may still end, and the front must send no new request on this
-    /// connection.
-    Draining,
+    /// The state of the engine's lifecycle: sent after the first `Settings`, and again when it changes.
+    Lifecycle(LifecycleState),
+    /// The configuration was reloaded: the front reads its TLS certificate again.
+    ReloadCertificate,
     /// The settings for the front: sent after `Welcome`, and again when they change.
     Settings(FrontSettings),
     /// The engine begins a request that must not be repeated ([`Repetition::Never`]). An engine in another process sends
@@ -96,6 +111,9 @@ pub struct FrontSettings {
     /// Maximum time from the start of a background run until its answer is deleted: the maximum duration of the
     /// run plus the time for which the answer is stored.
     pub task_lifetime: Duration,
+    /// Whether the engine exports traces, so that the front reports calls as spans.
+    #[serde(default)]
+    pub has_traces: bool,
 }
 
 /// Which of Lockhouse's own tools AI clients get, and under which names.

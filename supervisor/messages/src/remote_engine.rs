@@ -4,6 +4,7 @@
 mod open_requests;
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -16,8 +17,8 @@ use tokio::time::{Instant, timeout};
 
 use crate::frames::{self, FRAME_BYTES_MAX, FrameWriter};
 use crate::{
-    EngineEndpoint, Event, ExchangeId, FrontEndpoint, FrontSettings, ListChanges, Repetition, Response,
-    ToEngine, ToFront, VERSION,
+    EngineEndpoint, Event, ExchangeId, FrontEndpoint, FrontSettings, LifecycleState, ListChanges, Repetition,
+    Response, ToEngine, ToFront, VERSION,
 };
 use open_requests::OpenRequests;
 
@@ -61,6 +62,8 @@ pub(crate) struct RemoteEngine {
     requests: Mutex<OpenRequests>,
     /// Notified when a request is opened.
     requested: Notify,
+    /// Whether AI clients can connect to the front, which each engine learns.
+    is_listening: AtomicBool,
     remote: RemoteEngineSettings,
 }
 
@@ -160,7 +163,7 @@ async fn read(reader: &mut BufReader<OwnedReadHalf>) -> std::io::Result<Option<T
 impl RemoteEngine {
     pub(crate) fn new(front: Weak<dyn FrontEndpoint>, remote: RemoteEngineSettings) -> Arc<Self> {
         let (requests, requested) = (Mutex::default(), Notify::new());
-        Arc::new(Self { front, requests, requested, remote })
+        Arc::new(Self { front, requests, requested, is_listening: AtomicBool::new(false), remote })
     }
 
     /// Uses a new connection for all requests from now on.
@@ -169,6 +172,9 @@ impl RemoteEngine {
         let (sender, frames) = frames::queue();
         self.deliver(ToFront::Settings(settings));
         let following = self.requests.lock().connected(sender);
+        if self.is_listening.load(Ordering::Relaxed) {
+            self.send(&ToEngine::Listening);
+        }
         // What the previous process would have reported is not known.
         for id in following {
             let changed = ListChanges { tools: true, resources: true, prompts: true, updated: Vec::new() };
@@ -252,10 +258,18 @@ impl RemoteEngine {
 
     fn receive_from_engine(&self, message: ToFront) {
         match &message {
-            ToFront::Draining => return self.requests.lock().draining(),
+            ToFront::Lifecycle(LifecycleState::Draining { .. }) => self.requests.lock().draining(),
+            // The front continues with the next process.
+            ToFront::Lifecycle(LifecycleState::Closing) => return,
             ToFront::Begun(id) => return self.requests.lock().begun(*id),
             ToFront::Response(id, _) => self.requests.lock().remove(*id),
-            _ => {}
+            ToFront::Lifecycle(LifecycleState::Serving)
+            | ToFront::Welcome { .. }
+            | ToFront::Unsupported { .. }
+            | ToFront::OtherSetup
+            | ToFront::ReloadCertificate
+            | ToFront::Settings(_)
+            | ToFront::Event(..) => {}
         }
         self.deliver(message);
     }
@@ -281,6 +295,13 @@ impl RemoteEngine {
 
     fn refuse(&self, id: ExchangeId, reason: &str) {
         self.deliver(ToFront::Response(id, Response::Unavailable(reason.to_owned())));
+    }
+
+    /// Sends a message that is about no request. Without a connection, the message is lost.
+    fn send(&self, message: &ToEngine) {
+        if let Ok(frame) = frames::encode(message) {
+            self.requests.lock().send(frame);
+        }
     }
 
     fn open(&self, id: ExchangeId, repetition: Repetition, message: &ToEngine) {
@@ -313,11 +334,15 @@ impl EngineEndpoint for RemoteEngine {
                     requests.remove(*id);
                 }
             }
-            ToEngine::Revoke { .. } => {
-                if let Ok(frame) = frames::encode(&message) {
-                    self.requests.lock().send(frame);
-                }
+            ToEngine::Listening => {
+                self.is_listening.store(true, Ordering::Relaxed);
+                self.send(&message);
             }
+            ToEngine::Revoke { .. }
+            | ToEngine::InFlight { .. }
+            | ToEngine::Counters(_)
+            | ToEngine::BeginSpan(..)
+            | ToEngine::EndSpan(..) => self.send(&message),
         }
     }
 }

@@ -67,6 +67,14 @@ pub fn flush() {
     otel::flush();
 }
 
+/// Returns whether spans are exported.
+pub fn are_exported() -> bool {
+    #[cfg(feature = "otel")]
+    return otel::is_installed();
+    #[cfg(not(feature = "otel"))]
+    false
+}
+
 /// Opens the span of a tool call by an AI client. The span becomes part of the client's trace if the client sent a
 /// trace context.
 pub fn tool_call(tool: &str, trace_context: TraceContext) -> Span {

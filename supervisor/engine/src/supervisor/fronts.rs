@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use data_encoding::BASE64;
 use lockhouse_base::principal::Principal;
-use lockhouse_base::telemetry;
+use lockhouse_base::telemetry::{self, traces};
 use lockhouse_gate::results;
 use lockhouse_messages::{FrontEndpoint, FrontSettings, ListKind, RESULT_URI_PREFIX, Response, ToFront};
 use lockhouse_protocol::ResultHandle;
@@ -33,9 +33,18 @@ impl Supervisor {
     }
 
     pub(super) fn send_settings_to_fronts(&self) {
+        self.send_to_fronts(|| ToFront::Settings(self.front_settings()));
+    }
+
+    /// Makes the fronts that use a TLS certificate read it again.
+    pub fn reload_certificates(&self) {
+        self.send_to_fronts(|| ToFront::ReloadCertificate);
+    }
+
+    fn send_to_fronts(&self, message: impl Fn() -> ToFront) {
         let fronts = self.fronts.lock().clone();
         for front in fronts.iter().filter_map(Weak::upgrade) {
-            front.send(ToFront::Settings(self.front_settings()));
+            front.send(message());
         }
     }
 
@@ -71,6 +80,7 @@ impl Supervisor {
             run_limit: self.settings.limits.wall,
             // Counted from the start of the run: the longest run, and then the time for which its answer is stored.
             task_lifetime: self.settings.limits.wall + self.results.lifetime(),
+            has_traces: traces::are_exported(),
         }
     }
 

@@ -346,7 +346,7 @@ fn quota_answer(execution: ExecutionId, error: QuotaExceeded) -> Answer {
             ("quota", "wait for answers, or combine several programs into one", None)
         }
     };
-    telemetry::count_http_refusal(reason);
+    telemetry::count_http_refusals(reason, 1);
     let mut answer = Answer::refused(execution, Refusal::RateLimited, error.to_string(), hint);
     answer.retry_after = retry_after;
     answer

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    DirectAction, DirectTarget, ForwardedNotification, InputSupport, Progress, Question, ResultFile,
-    RunState, UserWait,
+    DirectAction, DirectTarget, ForwardedNotification, HttpRefusal, InputSupport, Progress, Question,
+    ResultFile, RunState, TraceContext, UserWait,
 };
 
 /// Serializes a message to JSON and parses the JSON. Asserts that the parsed message has the same debug format as
@@ -38,6 +38,7 @@ fn each_message_of_a_front_round_trips() {
     let principal = Principal::authenticated("token:desk", "desk", Some(vec!["git.log".into()]), standing);
     let abilities = InputSupport { form: true, ..InputSupport::default() };
     let caller = Caller::new(&principal, principal.client(None), abilities);
+    let caller = Caller { span: Some(SpanId(6)), ..caller };
     assert!(caller.grant.is_some());
     let program = RunCode {
         language: Language::Typescript,
@@ -98,6 +99,21 @@ fn each_message_of_a_front_round_trips() {
     assert_round_trip(ToEngine::Hello { version: VERSION, setup: Some("5e7".into()) });
     assert_round_trip(ToEngine::Close(ExchangeId(3)));
     assert_round_trip(ToEngine::Revoke { grant: 4 });
+    assert_round_trip(ToEngine::Listening);
+    assert_round_trip(ToEngine::InFlight { requests: 5 });
+    assert_round_trip(ToEngine::Counters(Box::new(FrontCounters {
+        responses: [(200, 3), (0, 1)].into(),
+        refusals: HttpRefusal::ALL.into_iter().zip(1..).collect(),
+        authentication_failures: 1,
+        opened_connections: 2,
+        open_connections: u64::MAX,
+    })));
+    let context = TraceContext { traceparent: "00-1".into(), tracestate: Some("a=1".into()) };
+    let span = ToolCallSpan { tool: "run_code".into(), context: Some(context) };
+    assert_round_trip(ToEngine::BeginSpan(SpanId(1), Box::new(span)));
+    for outcome in [SpanOutcome::Ok, SpanOutcome::ToolError, SpanOutcome::RpcError(-32_602)] {
+        assert_round_trip(ToEngine::EndSpan(SpanId(1), outcome));
+    }
     assert_round_trip(ToEngine::Goodbye);
 }
 
@@ -170,7 +186,11 @@ fn each_message_of_the_engine_round_trips() {
     assert_round_trip(ToFront::Welcome { version: VERSION });
     assert_round_trip(ToFront::Unsupported { version: VERSION });
     assert_round_trip(ToFront::OtherSetup);
-    assert_round_trip(ToFront::Draining);
+    let time_left = Duration::from_millis(29_999);
+    for state in [LifecycleState::Serving, LifecycleState::Draining { time_left }, LifecycleState::Closing] {
+        assert_round_trip(ToFront::Lifecycle(state));
+    }
+    assert_round_trip(ToFront::ReloadCertificate);
     assert_round_trip(ToFront::Begun(ExchangeId(3)));
     assert_round_trip(ToFront::Settings(FrontSettings {
         wait: Duration::from_secs(45),
