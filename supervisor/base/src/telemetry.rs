@@ -192,3 +192,44 @@ impl Drop for OpenConnections {
         self.set(0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_of_a_front_that_has_gone_are_closed() {
+        let recorder = PrometheusBuilder::new().build_recorder();
+        let page = || recorder.handle().render();
+        metrics::with_local_recorder(&recorder, || {
+            let (mut one, mut other) = (OpenConnections::default(), OpenConnections::default());
+            one.set(3);
+            other.set(2);
+            one.set(1);
+            assert!(page().contains("lockhouse_http_connections 3\n"), "{}", page());
+            drop(one);
+            assert!(page().contains("lockhouse_http_connections 2\n"), "{}", page());
+            drop(other);
+            assert!(page().contains("lockhouse_http_connections 0\n"), "{}", page());
+        });
+    }
+
+    #[test]
+    fn counters_of_a_front_are_added_and_their_labels_are_bounded() {
+        let recorder = PrometheusBuilder::new().build_recorder();
+        metrics::with_local_recorder(&recorder, || {
+            (0..u16::MAX).for_each(|status| count_http_responses(status, 2));
+            count_http_refusals("rate", 3);
+        });
+        let page = recorder.handle().render();
+        let lines = page.lines().filter(|line| line.starts_with("lockhouse_http_requests_total{"));
+        assert_eq!(lines.count(), 501, "100 to 599, and 0");
+        for line in [
+            "lockhouse_http_requests_total{status=\"200\"} 2",
+            "lockhouse_http_refused_total{reason=\"rate\"} 3",
+            "lockhouse_rate_limited_total{by=\"client\"} 3",
+        ] {
+            assert!(page.contains(line), "{line}");
+        }
+    }
+}

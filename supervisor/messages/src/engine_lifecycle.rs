@@ -15,7 +15,7 @@ use crate::{LifecycleState, ToEngine};
 const RETRY_MIN: Duration = Duration::from_secs(1);
 
 /// The lifecycle of the engine, as its latest message says, and the requests of AI clients in flight.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct EngineLifecycle {
     phase: watch::Sender<Phase>,
     in_flight: Mutex<InFlight>,
@@ -45,16 +45,6 @@ struct InFlight {
 /// Guard that counts one request of an AI client as in flight until it is dropped. A drain of the engine waits for it.
 #[derive(Debug)]
 pub struct RequestInFlight(Weak<Shared>);
-
-impl Default for EngineLifecycle {
-    fn default() -> Self {
-        Self {
-            phase: watch::Sender::default(),
-            in_flight: Mutex::default(),
-            certificate_reloads: watch::Sender::default(),
-        }
-    }
-}
 
 impl EngineLifecycle {
     fn set(&self, state: LifecycleState) {
