@@ -16,6 +16,7 @@ pub mod conversation;
 pub mod frame;
 pub mod id;
 pub mod json_text;
+mod language;
 pub mod protection;
 mod reply_encoding;
 pub mod sandbox_profile;
@@ -29,6 +30,7 @@ pub use id::{
     CallId, ExecutionId, InvalidName, InvalidText, PromptName, ResourceUri, ResultHandle, ServerName,
     SkillName, ToolName,
 };
+pub use language::Language;
 pub use protection::{Finding, Protection, Verdict};
 pub use sandbox_profile::{ConversationLimits, FRAME_OVERHEAD_BYTES, PythonPackages, SandboxProfile};
 pub use search_options::{SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SearchDetail};

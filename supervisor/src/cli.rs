@@ -61,11 +61,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use lockhouse_audit::AuditError;
-use lockhouse_base::language::Language;
 use lockhouse_base::path_trust::trust_with_writing;
 use lockhouse_base::telemetry::{log, traces};
 use lockhouse_engine::supervisor::{self, Supervisor};
 use lockhouse_policies::Policy;
+use lockhouse_protocol::Language;
 
 use crate::config::{self, ConfigError, Files, Settings};
 

@@ -4,7 +4,7 @@
 
 use std::time::{Instant, SystemTime};
 
-use lockhouse_base::request_claims::RequestClaims;
+use lockhouse_messages::RequestClaims;
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::{ExecutionId, ServerName};
 

@@ -36,11 +36,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lockhouse_base::language::Language;
-use lockhouse_base::request_claims::RequestClaims;
 use lockhouse_base::telemetry::{self, Stage};
 use lockhouse_base::{files, secrets};
+use lockhouse_messages::RequestClaims;
 use lockhouse_policies::{CallTarget, ClientName, Effect, PermittedCall, SourceLocation};
+use lockhouse_protocol::Language;
 use lockhouse_protocol::{CallId, ExecutionId, ServerName};
 use tokio::sync::Notify;
 

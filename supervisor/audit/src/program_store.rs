@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::hash_chain::hash;
 use data_encoding::HEXLOWER;
 use lockhouse_base::files;
-use lockhouse_base::language::Language;
+use lockhouse_protocol::Language;
 
 const DIRECTORY: &str = "code";
 /// Maximum number of bytes that are read from a stored program: 16 MiB. The configuration limits submitted

@@ -22,8 +22,8 @@ mod types;
 mod unmatched_rules;
 
 use lockhouse_base::json;
-use lockhouse_base::language::Language;
 use lockhouse_policies::visible_text;
+use lockhouse_protocol::Language;
 use lockhouse_protocol::ToolName;
 use serde_json::{Value, json};
 

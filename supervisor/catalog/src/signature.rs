@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lockhouse_base::language::Language;
+use lockhouse_protocol::Language;
 
 use super::types::{Field, Object, OneLineFormat, ParsedSchema, Type, one_line_format};
 

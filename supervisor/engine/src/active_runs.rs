@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lockhouse_base::language::Language;
 use lockhouse_policies::ClientName;
 use lockhouse_pool::process_usage;
 use lockhouse_protocol::ExecutionId;
+use lockhouse_protocol::Language;
 use lockhouse_upstream::ai_client::{OpenQuestions, ProgressRequests, RunStarted};
 use serde::{Deserialize, Serialize};
 

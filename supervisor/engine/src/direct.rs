@@ -18,7 +18,7 @@ use lockhouse_upstream::ai_client::{ClientChannel, RunFollower};
 use parking_lot::Mutex;
 
 use exposed_names::ExposedNames;
-pub(crate) use name_resolution::{LookupError, restore_server_name};
+pub(crate) use name_resolution::{LookupError, completion_request, json_rpc_error};
 
 /// The AI client that sent a request.
 #[derive(Debug)]

@@ -13,9 +13,9 @@ use std::sync::{Arc, Weak};
 
 use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::{Grant, Principal, Validity};
+use lockhouse_link::{EngineClient, EngineEndpoint, FrontEndpoint};
 use lockhouse_messages::{
-    Caller, EngineClient, EngineEndpoint, ExchangeId, FrontEndpoint, Input, LifecycleState, Repetition,
-    Request, Response, ToEngine, ToFront, VERSION,
+    Caller, ExchangeId, Input, LifecycleState, Repetition, Request, Response, ToEngine, ToFront, VERSION,
 };
 use parking_lot::Mutex;
 use tokio::sync::mpsc;

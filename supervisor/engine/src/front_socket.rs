@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_base::principal::Principal;
-use lockhouse_messages::frames::{self, FrameSender};
-use lockhouse_messages::{EngineEndpoint, FrontEndpoint, Repetition, Response, ToEngine, ToFront};
+use lockhouse_link::frames::{self, FrameSender};
+use lockhouse_link::{EngineEndpoint, FrontEndpoint};
+use lockhouse_messages::{Repetition, Response, ToEngine, ToFront};
 use parking_lot::Mutex;
 use tokio::io::BufReader;
 use tokio::net::unix::OwnedReadHalf;

@@ -20,16 +20,16 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use lockhouse_audit::{Audit, AuditError};
-use lockhouse_base::language::Language;
 use lockhouse_base::lifecycle::Lifecycle;
 use lockhouse_base::principal::Owner;
 use lockhouse_gate::result_files::ResultFiles;
 use lockhouse_gate::results::Results;
 use lockhouse_gate::skills::Skills;
 use lockhouse_gate::{Approvers, Gate, GateStores};
-use lockhouse_messages::FrontEndpoint;
+use lockhouse_link::FrontEndpoint;
 use lockhouse_policies::Policy;
 use lockhouse_pool::{ControlGroups, PoolError, ZygoteInfo};
+use lockhouse_protocol::Language;
 use lockhouse_upstream::Upstreams;
 
 use crate::active_runs::ActiveRuns;

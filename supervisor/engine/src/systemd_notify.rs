@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::supervisor::Supervisor;
-use lockhouse_base::language::Language;
+use lockhouse_protocol::Language;
 use sd_notify::NotifyState;
 
 /// Maximum interval between two checks whether the status line for systemd has changed.

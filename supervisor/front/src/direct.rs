@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use lockhouse_base::principal::Principal;
-use lockhouse_messages::{CallOutcome, DirectAction, DirectCall, DirectTarget, Exchange, Request, Response};
+use lockhouse_link::Exchange;
+use lockhouse_messages::{CallOutcome, DirectAction, DirectCall, DirectTarget, Request, Response};
 use lockhouse_protocol::ServerName;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
@@ -24,7 +25,7 @@ use serde_json::{Value, json};
 
 use call::{CallAnswer, SEVERITIES, SuspendedCalls, follow_call, is_suspended_call};
 pub(super) use change_notifications::ConnectionSubscriptions;
-use errors::{failure_text, invalid_params, protocol_error};
+use errors::{failure_text, invalid_params, mcp_error, protocol_error};
 use lists::prepend_members;
 
 use super::{McpHandler, client_name, elicitation, supports_input_required};
@@ -108,7 +109,8 @@ impl McpHandler {
         };
         let outcome = match self.begin_or_resume_call(call, context).await? {
             CallAnswer::InputRequired(required) => return Ok(Some(required.into())),
-            CallAnswer::Error(error) | CallAnswer::Response(Response::Error(error)) => return Err(error),
+            CallAnswer::Error(error) => return Err(error),
+            CallAnswer::Response(Response::Error(error)) => return Err(mcp_error(error)),
             CallAnswer::Response(Response::NotFound) => return Ok(None),
             CallAnswer::Response(Response::Call(_, outcome)) => outcome,
             CallAnswer::Response(other) => return Err(failed_call(other)),
@@ -119,7 +121,7 @@ impl McpHandler {
                 result.meta = Some(add_result_fields(&text, context, false)?);
                 result.into()
             }
-            CallOutcome::Error(error) => return Err(error),
+            CallOutcome::Error(error) => return Err(mcp_error(error)),
             CallOutcome::Failure(failure) => {
                 CallToolResult::error(vec![ContentBlock::text(failure_text(&failure))]).into()
             }
@@ -181,7 +183,7 @@ impl McpHandler {
             Reference::Resource(reference) => DirectTarget::Resource(reference.uri.clone()),
             _ => return Err(invalid_params("only arguments of prompts and resources can be completed")),
         };
-        let action = DirectAction::Complete(Box::new(request));
+        let action = DirectAction::Complete(serde_json::to_value(request).unwrap_or_default());
         let call = Call { target, action, arguments: JsonObject::new(), responses: None, state: None };
         let mut result = CompleteResult::default();
         result.meta = self.call_direct(call, context, false).await?.ok().map(|(_, meta)| meta);
@@ -199,10 +201,11 @@ impl McpHandler {
     ) -> Result<Result<(ServerName, MetaObject), InputRequiredResult>, ErrorData> {
         match self.begin_or_resume_call(call, context).await? {
             CallAnswer::InputRequired(required) => Ok(Err(required)),
-            CallAnswer::Error(error) | CallAnswer::Response(Response::Error(error)) => Err(error),
+            CallAnswer::Error(error) => Err(error),
+            CallAnswer::Response(Response::Error(error)) => Err(mcp_error(error)),
             CallAnswer::Response(Response::Call(server, outcome)) => match outcome {
                 CallOutcome::Result(text) => Ok(Ok((server, add_result_fields(&text, context, is_cached)?))),
-                CallOutcome::Error(error) => Err(error),
+                CallOutcome::Error(error) => Err(mcp_error(error)),
                 CallOutcome::Failure(failure) => Err(protocol_error(&failure)),
             },
             CallAnswer::Response(other) => Err(failed_call(other)),

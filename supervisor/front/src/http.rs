@@ -42,8 +42,8 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use lockhouse_base::http_checks::host_check::{HostCheck, HostName, PageOrigin};
 use lockhouse_base::principal::Principal;
-use lockhouse_base::request_claims::RequestClaims;
-use lockhouse_messages::{EngineClient, HttpRefusal};
+use lockhouse_link::EngineClient;
+use lockhouse_messages::{HttpRefusal, RequestClaims};
 use rmcp::RoleServer;
 use rmcp::model::{Extensions, JsonObject};
 use rmcp::service::RequestContext;
@@ -53,6 +53,7 @@ use tokio_util::sync::CancellationToken;
 use super::direct::raw_results::unpack_response;
 use super::{AnswerSettings, ClientTransport, McpHandler};
 use crate::access::{AuthSettings, AuthSetupError, Authenticator, Peer, Rejection};
+use crate::request_claims::request_claims;
 use accept::Acceptor;
 use body::BodyReader;
 use connection::{Authenticated, ConnectionServer};
@@ -178,12 +179,12 @@ impl HttpServer {
                 unix @ ListenAddress::Unix(_) => tracing::info!("listening at {unix}"),
             }
         }
-        engine.announce_listening();
+        engine.lifecycle().announce_listening();
         let accept_loops =
             self.listeners.into_iter().map(|at| acceptor.clone().accept(at, accepting.clone()));
         let end_accepting = async {
             if self.is_socket_activated {
-                engine.draining().await;
+                engine.lifecycle().draining().await;
                 accepting.cancel();
             }
             std::future::pending().await
@@ -320,9 +321,9 @@ pub(super) fn request_principal(extensions: &Extensions) -> Option<Principal> {
 }
 
 /// Returns the ids that the AI client gave a request: in headers, if it came over HTTP, and in `_meta`.
-pub(super) fn request_claims(context: &RequestContext<RoleServer>) -> RequestClaims {
+pub(super) fn claims(context: &RequestContext<RoleServer>) -> RequestClaims {
     let parts = context.extensions.get::<http::request::Parts>();
-    RequestClaims::of(parts.map(|parts| &parts.headers), context.meta.get_traceparent())
+    request_claims(parts.map(|parts| &parts.headers), context.meta.get_traceparent())
 }
 
 /// Removes the arguments of a `tools/call` from the extensions of the HTTP request and returns them. They were split

@@ -12,6 +12,7 @@ mod elicitation_queue;
 pub mod http;
 mod invalid_requests;
 mod progress_notifications;
+mod request_claims;
 mod runs;
 mod stdio;
 mod tool_arguments;
@@ -21,9 +22,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::principal::Principal;
+use lockhouse_link::EngineClient;
 use lockhouse_messages::{
-    EngineClient, FrontSettings, ListKind, RESULT_URI_PREFIX, Request, Response, SpanOutcome, ToolCallSpan,
-    TraceContext,
+    FrontSettings, ListKind, RESULT_URI_PREFIX, Request, Response, SpanOutcome, ToolCallSpan, TraceContext,
 };
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::ResultHandle;

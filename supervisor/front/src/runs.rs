@@ -7,7 +7,8 @@ mod running_status;
 mod suspended_requests;
 mod tasks;
 
-use lockhouse_messages::{Event, Exchange, ExchangeStep, FinishedRun, Input, Response, RunView};
+use lockhouse_link::{Exchange, ExchangeStep};
+use lockhouse_messages::{Event, FinishedRun, Input, Response, RunView};
 
 pub(super) use run_follower::RunTool;
 pub(super) use suspended_requests::{SuspendedRequests, new_handle};

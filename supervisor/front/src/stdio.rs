@@ -10,7 +10,7 @@ mod tool_calls;
 use std::sync::Arc;
 
 use lockhouse_base::principal::Principal;
-use lockhouse_messages::EngineClient;
+use lockhouse_link::EngineClient;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use thiserror::Error;

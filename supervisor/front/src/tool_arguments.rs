@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use lockhouse_base::language::Language;
-use lockhouse_base::request_claims::RequestClaims;
-use lockhouse_messages::{RunCode, SearchRequest};
+use lockhouse_messages::{RequestClaims, RunCode, SearchRequest};
+use lockhouse_protocol::Language;
 use lockhouse_protocol::{InvalidName, ResultHandle, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SearchDetail};
 use rmcp::model::JsonObject;
 use serde_json::Value;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use lockhouse_audit::Audit;
-use lockhouse_base::language::Language;
 use lockhouse_base::principal::Principal;
 use lockhouse_policies::ClientName;
+use lockhouse_protocol::Language;
 use lockhouse_upstream::Caller;
 
 use super::approvals::{Approvers, ExecutionApprovals};

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jsonschema::Validator;
-use lockhouse_base::language::Language;
 use lockhouse_catalog::Tool;
 use lockhouse_policies::printable;
+use lockhouse_protocol::Language;
 use lockhouse_protocol::{Failure, ServerName};
 use serde_json::{Map, Value};
 use tokio::sync::{OnceCell, Semaphore};

@@ -21,8 +21,8 @@ pub use skill_name::{InvalidSkillName, Name, NameFault};
 pub use store::{DraftOutcome, StoreError};
 
 use lockhouse_base::files::check_way;
-use lockhouse_base::language::Language;
 use lockhouse_policies::{SKILLS, most_similar_name};
+use lockhouse_protocol::Language;
 use lockhouse_protocol::ServerName;
 use store::{Store, folder_names};
 

@@ -1,9 +1,9 @@
 //! Refuses calls whose arguments were passed as JSON text.
 
 use lockhouse_base::json;
-use lockhouse_base::language::Language;
 use lockhouse_catalog::Tool;
 use lockhouse_protocol::Failure;
+use lockhouse_protocol::Language;
 use serde_json::{Map, Value};
 
 use super::failures::invalid_arguments;

@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lockhouse_base::language::Language;
 use lockhouse_catalog::Catalogue;
 use lockhouse_policies::{ClientName, Policy};
+use lockhouse_protocol::Language;
 use lockhouse_protocol::ServerName;
 use parking_lot::Mutex;
 

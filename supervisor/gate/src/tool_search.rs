@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_base::language::Language;
 use lockhouse_catalog::{Catalogue, Corpus, Hit, rank};
 use lockhouse_policies::ClientName;
+use lockhouse_protocol::Language;
 use lockhouse_protocol::{SEARCH_LIMIT_MAX, SearchDetail, ServerName};
 use lockhouse_upstream::ConnectionState;
 use serde_json::Value;

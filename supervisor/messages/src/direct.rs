@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use lockhouse_protocol::{Failure, ServerName};
-use rmcp::model::{CompleteRequestParams, ErrorData, ProgressNotificationParam};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -51,8 +50,8 @@ pub enum DirectAction {
     /// Calls the tool, reads the resource or gets the prompt.
     #[default]
     Use,
-    /// Completes an argument of a prompt or resource (`completion/complete`).
-    Complete(Box<CompleteRequestParams>),
+    /// Completes an argument of a prompt or resource: the parameters of `completion/complete`.
+    Complete(Value),
     /// Subscribes to updates of the resource.
     Subscribe,
 }
@@ -63,15 +62,25 @@ pub enum CallOutcome {
     /// The upstream server's result, unchanged. The result may itself report an error (`isError`).
     Result(String),
     /// The JSON-RPC error with which the upstream server answered.
-    Error(ErrorData),
+    Error(JsonRpcError),
     /// Lockhouse did not make the call, or got no answer from the upstream server.
     Failure(Failure),
+}
+
+/// A JSON-RPC error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JsonRpcError {
+    pub code: i32,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
 }
 
 /// A notification of an upstream server during a direct call, forwarded to the AI client unchanged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ForwardedNotification {
-    Progress(ProgressNotificationParam),
+    /// The parameters of `notifications/progress`. The front replaces the progress token.
+    Progress(Value),
     /// A log message of the upstream server: the parameters of `notifications/message`.
     Log(Value),
 }

@@ -12,16 +12,11 @@
 
 mod caller;
 mod direct;
-mod endpoints;
-mod engine_client;
-mod engine_lifecycle;
-mod engine_reports;
-pub mod frames;
 mod front_counters;
 mod lifecycle_state;
 mod message;
 mod question;
-mod remote_engine;
+mod request_claims;
 mod run;
 mod trace_context;
 mod user_answers;
@@ -29,12 +24,8 @@ mod user_answers;
 pub use caller::Caller;
 pub use direct::{
     BUILT_IN_TOOL_NAMES, CallOutcome, DirectAction, DirectCall, DirectTarget, ForwardedNotification,
-    ListChanges, ListKind,
+    JsonRpcError, ListChanges, ListKind,
 };
-pub use endpoints::{EngineEndpoint, FrontEndpoint};
-pub use engine_client::{EngineClient, Exchange, ExchangeStep};
-pub use engine_lifecycle::RequestInFlight;
-pub use engine_reports::CallSpan;
 pub use front_counters::{FrontCounters, HttpRefusal};
 pub use lifecycle_state::LifecycleState;
 pub use message::{
@@ -42,7 +33,7 @@ pub use message::{
     RunReference, SearchRequest, ToEngine, ToFront, VERSION,
 };
 pub use question::{Question, QuestionKind};
-pub use remote_engine::{Connect, EngineSocket, EngineSource, RemoteEngineSettings};
+pub use request_claims::{Claim, RequestClaims};
 pub use run::{FinishedRun, Media, Progress, RESULT_URI_PREFIX, ResultFile, RunCode, RunState, RunView};
 pub use trace_context::{SpanId, SpanOutcome, ToolCallSpan, TraceContext};
 pub use user_answers::{Answer, AskError, InputSupport, OpenQuestion, QUESTIONS_MAX, UserWait};

@@ -3,16 +3,15 @@
 
 use std::time::Duration;
 
-use lockhouse_base::language::Language;
+use lockhouse_protocol::Language;
 use lockhouse_protocol::{ExecutionId, ResultHandle, SearchDetail, ServerName};
-use rmcp::model::ErrorData;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
     Answer, AskError, BUILT_IN_TOOL_NAMES, CallOutcome, Caller, DirectCall, FinishedRun,
-    ForwardedNotification, FrontCounters, LifecycleState, ListChanges, ListKind, OpenQuestion, RunCode,
-    RunView, SpanId, SpanOutcome, ToolCallSpan,
+    ForwardedNotification, FrontCounters, JsonRpcError, LifecycleState, ListChanges, ListKind, OpenQuestion,
+    RunCode, RunView, SpanId, SpanOutcome, ToolCallSpan,
 };
 
 /// The version of the protocol between fronts (which speak MCP with AI clients) and the engine (which runs
@@ -290,7 +289,7 @@ pub enum Response {
     /// The request is not valid. The text is the reason.
     Invalid(String),
     /// The request is not valid. The AI client gets this JSON-RPC error.
-    Error(ErrorData),
+    Error(JsonRpcError),
     /// The engine failed to process the request. The exchange ends without a result.
     EngineFailed,
     /// The process of the engine cannot be reached, or ended before it answered. The text says what happened and what to

@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lockhouse_base::language::Language;
-use lockhouse_base::request_claims::RequestClaims;
+use lockhouse_protocol::Language;
 use lockhouse_protocol::{ExecutionId, ResultHandle};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::UserWait;
+use crate::{RequestClaims, UserWait};
 
 /// A request to run a program.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! Questions to the user of an AI client, and the answers to them.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -48,15 +49,24 @@ pub enum Answer {
 pub const QUESTIONS_MAX: u32 = 20;
 
 /// Why a question of an upstream server, or about an approval, was not shown to the user of the AI client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AskError {
-    #[error("this AI client cannot ask its user a question")]
     Unsupported,
-    #[error("this execution has already asked {QUESTIONS_MAX} questions")]
     TooMany,
-    #[error("this AI client has too many open questions")]
     Busy,
 }
+
+impl fmt::Display for AskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsupported => f.write_str("this AI client cannot ask its user a question"),
+            Self::TooMany => write!(f, "this execution has already asked {QUESTIONS_MAX} questions"),
+            Self::Busy => f.write_str("this AI client has too many open questions"),
+        }
+    }
+}
+
+impl std::error::Error for AskError {}
 
 /// A question to a user or approver that an execution waits for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

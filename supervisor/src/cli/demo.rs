@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-use lockhouse_base::language::Language;
 use lockhouse_engine::execution::{Answer, parse_value};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
 use lockhouse_policies::{Policy, Source};
+use lockhouse_protocol::Language;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{Endpoint, ServerCommand, ServerDefinition, ServerLimits};
 use serde_json::Value;

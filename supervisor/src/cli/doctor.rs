@@ -6,11 +6,11 @@
 
 use std::process::ExitCode;
 
-use lockhouse_base::language::Language;
 use lockhouse_engine::supervisor::{CodeRequest, PrepareError, Supervisor};
 use lockhouse_policies::printable;
 use lockhouse_pool::PoolError;
 use lockhouse_pool::protections::describe;
+use lockhouse_protocol::Language;
 use lockhouse_protocol::{Finding, Verdict};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

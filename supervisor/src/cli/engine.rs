@@ -10,13 +10,13 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_base::language::Language;
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::front_socket::FrontSocket;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_engine::systemd_notify;
 use lockhouse_front::http::inherited_unix_listeners;
 use lockhouse_policies::Policy;
+use lockhouse_protocol::Language;
 use nix::unistd::setsid;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;

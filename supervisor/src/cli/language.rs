@@ -1,6 +1,6 @@
 //! The names of languages that the option `--language` accepts.
 
-use lockhouse_base::language::Language;
+use lockhouse_protocol::Language;
 
 /// The value of `--language`.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]

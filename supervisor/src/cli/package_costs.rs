@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use lockhouse_base::language::Language;
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor, WorkerKind};
+use lockhouse_protocol::Language;
 use lockhouse_protocol::LoadedPackage;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

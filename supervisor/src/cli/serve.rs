@@ -7,15 +7,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_base::language::Language;
 use lockhouse_base::telemetry;
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_engine::systemd_notify;
 use lockhouse_front::http::{HttpServer, HttpSettings, HttpStartError, ListenAddress, SpareSockets};
 use lockhouse_front::{self as front, AnswerForm, AnswerSettings};
-use lockhouse_messages::EngineClient;
+use lockhouse_link::EngineClient;
 use lockhouse_policies::Policy;
+use lockhouse_protocol::Language;
 use lockhouse_upstream::NESTED_VARIABLE;
 use tokio_util::sync::CancellationToken;
 
@@ -215,7 +215,7 @@ async fn serve_clients(
     match http_server {
         Some(http_server) => http_server.serve(engine.clone(), closing.clone()).await,
         None => {
-            engine.announce_listening();
+            engine.lifecycle().announce_listening();
             front::serve_stdio(engine.clone(), answers, closing.clone()).await?;
         }
     }

@@ -121,6 +121,7 @@ impl InFlightCalls {
         call.signals.progressed.notify_one();
         if let Some(ai_client) = &call.caller.ai_client {
             if call.caller.direct.is_some() {
+                let notification = serde_json::to_value(notification).unwrap_or_default();
                 ai_client.forward(ForwardedNotification::Progress(notification));
                 return;
             }

@@ -10,7 +10,7 @@ use crate::layering::source::root;
 
 /// Lockhouse's crates, each with its name, its source folder, and the workspace crates that it may depend on. A crate
 /// may depend only on crates that precede it in this list.
-pub(crate) const CRATES: [(&str, &str, &[&str]); 15] = [
+pub(crate) const CRATES: [(&str, &str, &[&str]); 16] = [
     ("lockhouse-protocol", "protocol/src", &[]),
     ("lockhouse-policies", "policies/src", &["protocol"]),
     ("lockhouse-worker", "worker/src", &["protocol"]),
@@ -18,7 +18,8 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 15] = [
     ("lockhouse-base", "supervisor/base/src", &["protocol", "policies"]),
     ("lockhouse-messages", "supervisor/messages/src", &["protocol", "policies", "base"]),
     ("lockhouse-catalog", "supervisor/catalog/src", &["protocol", "policies", "base"]),
-    ("lockhouse-audit", "supervisor/audit/src", &["protocol", "policies", "base"]),
+    ("lockhouse-link", "supervisor/link/src", &["policies", "base", "messages"]),
+    ("lockhouse-audit", "supervisor/audit/src", &["protocol", "policies", "base", "messages"]),
     ("lockhouse-pool", "supervisor/pool/src", &["protocol", "policies", "base"]),
     (
         "lockhouse-upstream",
@@ -33,16 +34,16 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 15] = [
     (
         "lockhouse-engine",
         "supervisor/engine/src",
-        &["protocol", "policies", "base", "messages", "catalog", "audit", "pool", "upstream", "gate"],
+        &["protocol", "policies", "base", "messages", "link", "catalog", "audit", "pool", "upstream", "gate"],
     ),
-    ("lockhouse-front", "supervisor/front/src", &["protocol", "policies", "base", "messages"]),
+    ("lockhouse-front", "supervisor/front/src", &["protocol", "policies", "base", "messages", "link"]),
     ("lockhouse-page", "supervisor/page/src", &["base", "audit"]),
     (
         "lockhouse",
         "supervisor/src",
         &[
-            "protocol", "policies", "base", "messages", "catalog", "audit", "pool", "upstream", "gate",
-            "engine", "front", "page",
+            "protocol", "policies", "base", "messages", "link", "catalog", "audit", "pool", "upstream",
+            "gate", "engine", "front", "page",
         ],
     ),
 ];
@@ -91,17 +92,7 @@ fn crates_depend_on_each_other_as_designed() {
     table.row("there is no further crate", equal(members, designed));
     let owners: [(&str, &[&str]); 4] = [
         ("bincode", &["lockhouse-protocol"]),
-        (
-            "rmcp",
-            &[
-                "lockhouse",
-                "lockhouse-messages",
-                "lockhouse-upstream",
-                "lockhouse-engine",
-                "lockhouse-front",
-                TESTS,
-            ],
-        ),
+        ("rmcp", &["lockhouse", "lockhouse-upstream", "lockhouse-engine", "lockhouse-front", TESTS]),
         ("reqwest", &["lockhouse-front", "lockhouse-upstream", TESTS]),
         ("jsonschema", &["lockhouse", "lockhouse-gate", "lockhouse-policies", TESTS]),
     ];

@@ -21,7 +21,7 @@ import json, socket, struct, sys
 s = socket.socket(socket.AF_UNIX)
 s.settimeout(10)
 s.connect(sys.argv[1])
-hello = json.dumps({'Hello': {'version': 2, 'setup': sys.argv[2]}}).encode()
+hello = json.dumps({'Hello': {'version': 3, 'setup': sys.argv[2]}}).encode()
 try:
     s.sendall(struct.pack('>I', len(hello)) + hello)
     print(s.recv(100))
@@ -99,7 +99,7 @@ async fn a_peer_that_violates_the_protocol_harms_nobody_else() {
     let client = lockhouse.serve().await;
     assert_eq!(add(&client).await, json!(42));
     let (socket, pid) = (socket(&lockhouse), pid_of(&the_engine(&lockhouse)));
-    let hello = frame(&json!({"Hello": {"version": 2, "setup": setup(&socket)}}));
+    let hello = frame(&json!({"Hello": {"version": 3, "setup": setup(&socket)}}));
     let after_hello = |bytes: &[u8]| [&hello[..], bytes].concat();
     let caller = json!({
         "identity": {"proven": {"name": "token:boss", "client": "boss"}, "owner": 0, "only": null},
@@ -116,8 +116,8 @@ async fn a_peer_that_violates_the_protocol_harms_nobody_else() {
         ("no frame", b"GET / HTTP/1.1\r\n\r\n".to_vec(), ""),
         ("a huge length", vec![0xff; 64], ""),
         ("another first message", health.clone(), ""),
-        ("another setup", frame(&json!({"Hello": {"version": 2, "setup": "0".repeat(32)}})), "OtherSetup"),
-        ("no setup", frame(&json!({"Hello": {"version": 2, "setup": null}})), "OtherSetup"),
+        ("another setup", frame(&json!({"Hello": {"version": 3, "setup": "0".repeat(32)}})), "OtherSetup"),
+        ("no setup", frame(&json!({"Hello": {"version": 3, "setup": null}})), "OtherSetup"),
         (
             "another version",
             frame(&json!({"Hello": {"version": 99, "setup": setup(&socket)}})),

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use lockhouse_base::language::Language;
+use lockhouse_protocol::Language;
 
 use super::type_names::{UniqueNames, type_name};
 use super::{

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use lockhouse_base::language::Language;
+use lockhouse_protocol::Language;
 
 /// Returns the text as a string literal in the language. Invisible characters and characters that change the writing
 /// direction are written as escapes.

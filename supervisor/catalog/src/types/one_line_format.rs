@@ -1,6 +1,6 @@
 //! Formats types on one line for models. Long types are formatted with less detail.
 
-use lockhouse_base::language::Language;
+use lockhouse_protocol::Language;
 use serde_json::Value;
 
 use super::{Object, ParsedSchema, Type, quoted};

@@ -1,6 +1,6 @@
 //! Tests that schemas are parsed to the right types, and that hostile schemas cost little.
 
-use lockhouse_base::language::Language;
+use lockhouse_protocol::Language;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

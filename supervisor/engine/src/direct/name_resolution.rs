@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use lockhouse_messages::DirectTarget;
+use lockhouse_messages::{DirectTarget, JsonRpcError};
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 use rmcp::model::{CompleteRequestParams, ErrorData, Reference};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::listings::{CALL_WAIT, prompt_names};
 use super::{DirectServers, RequestingClient};
@@ -20,12 +20,12 @@ const NAME_CHARS_MAX: usize = 80;
 pub(crate) enum LookupError {
     /// No tool that AI clients can call directly has the requested name.
     UnknownTool,
-    Invalid(ErrorData),
+    Invalid(JsonRpcError),
 }
 
 impl From<ErrorData> for LookupError {
     fn from(error: ErrorData) -> Self {
-        Self::Invalid(error)
+        Self::Invalid(json_rpc_error(error))
     }
 }
 
@@ -125,12 +125,26 @@ impl DirectServers {
     }
 }
 
-/// Replaces the exposed name of a prompt in a completion request by the upstream server's own name of the prompt, which
-/// `item` contains. Does nothing if the request is not about a prompt.
-pub(crate) fn restore_server_name(request: &mut CompleteRequestParams, item: &CallTarget) {
+/// Reads the parameters of a completion request. If it is about a prompt, replaces the exposed name of the prompt by the
+/// upstream server's own name, which `item` contains.
+///
+/// # Errors
+/// The parameters are not those of `completion/complete`.
+pub(crate) fn completion_request(
+    parameters: Value,
+    item: &CallTarget,
+) -> Result<CompleteRequestParams, JsonRpcError> {
+    let request: Result<CompleteRequestParams, _> = serde_json::from_value(parameters);
+    let mut request = request.map_err(|error| json_rpc_error(invalid(&error.to_string())))?;
     if let (Reference::Prompt(reference), CallTarget::Prompt(prompt)) = (&mut request.r#ref, item) {
         reference.name = prompt.to_string();
     }
+    Ok(request)
+}
+
+/// Converts an error of the MCP library to the message about it.
+pub(crate) fn json_rpc_error(error: ErrorData) -> JsonRpcError {
+    JsonRpcError { code: error.code.0, message: error.message.into_owned(), data: error.data }
 }
 
 fn invalid(message: &str) -> ErrorData {

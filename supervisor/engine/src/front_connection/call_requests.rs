@@ -9,7 +9,7 @@ use lockhouse_upstream::{DirectFailure, DirectRequest, DirectRequestKind};
 use tokio_util::sync::CancellationToken;
 
 use super::exchange::Exchange;
-use crate::direct::{LookupError, RequestingClient};
+use crate::direct::{LookupError, RequestingClient, json_rpc_error};
 use crate::pending_questions::PendingQuestions;
 use crate::supervisor::{DirectCallOutcome, Supervisor};
 
@@ -38,10 +38,10 @@ pub(super) async fn serve(
     let verb = match action {
         DirectAction::Use => DirectRequestKind::Usual,
         DirectAction::Subscribe => DirectRequestKind::Subscribe,
-        DirectAction::Complete(mut request) => {
-            crate::direct::restore_server_name(&mut request, &item);
-            DirectRequestKind::Complete(request)
-        }
+        DirectAction::Complete(request) => match crate::direct::completion_request(request, &item) {
+            Ok(request) => DirectRequestKind::Complete(Box::new(request)),
+            Err(error) => return Some(Response::Error(error)),
+        },
     };
     let direct_request = DirectRequest::new(verb, calls_again, responses, state);
     let (channel, mut follower) = client.open_channel();
@@ -87,7 +87,9 @@ fn to_call_outcome(outcome: DirectCallOutcome) -> CallOutcome {
     match outcome {
         DirectCallOutcome::Result(raw) => CallOutcome::Result(text(raw)),
         DirectCallOutcome::ServerError(DirectFailure::Result(raw)) => CallOutcome::Result(raw),
-        DirectCallOutcome::ServerError(DirectFailure::Error(error)) => CallOutcome::Error(error),
+        DirectCallOutcome::ServerError(DirectFailure::Error(error)) => {
+            CallOutcome::Error(json_rpc_error(error))
+        }
         DirectCallOutcome::Failure(failure) => CallOutcome::Failure(failure),
     }
 }

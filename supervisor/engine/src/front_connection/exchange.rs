@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use lockhouse_messages::{Event, ExchangeId, FrontEndpoint, Input, Response, ToFront};
+use lockhouse_link::FrontEndpoint;
+use lockhouse_messages::{Event, ExchangeId, Input, Response, ToFront};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 

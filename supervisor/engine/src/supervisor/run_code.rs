@@ -5,13 +5,13 @@ mod worker_acquisition;
 use std::time::Duration;
 
 use lockhouse_audit::{ExecutionEnd, Program, RefusedRun};
-use lockhouse_base::language::Language;
 use lockhouse_base::principal::{Owner, Principal};
-use lockhouse_base::request_claims::RequestClaims;
 use lockhouse_base::telemetry::{self, Stage, traces};
 use lockhouse_gate::{Gate, GivenFile, Requester, RunFiles, Scope, ScopeError};
+use lockhouse_messages::RequestClaims;
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::ExecutionId;
+use lockhouse_protocol::Language;
 use lockhouse_upstream::Caller;
 use lockhouse_upstream::ai_client::{AiClient, ClientChannel, OpenQuestions, ProgressRequests};
 use tokio_util::sync::CancellationToken;

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lockhouse_audit::AuditSettings;
-use lockhouse_base::language::Language;
 use lockhouse_gate::result_files::ResultFileLimits;
 use lockhouse_gate::skills::SkillSettings;
 use lockhouse_gate::{ApprovalSettings, HostFileSettings, PolicyFile, results};
 use lockhouse_messages::BuiltinTools;
 use lockhouse_pool::PoolSettings;
+use lockhouse_protocol::Language;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, StoragePaths};
 

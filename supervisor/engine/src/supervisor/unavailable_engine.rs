@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lockhouse_base::language::Language;
 use lockhouse_pool::PoolError;
+use lockhouse_protocol::Language;
 
 /// The error for a program that a language engine needs and that was not found.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

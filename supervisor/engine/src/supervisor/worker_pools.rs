@@ -4,8 +4,8 @@
 use std::num::NonZero;
 use std::time::Duration;
 
-use lockhouse_base::language::Language;
 use lockhouse_pool::{ControlGroupResult, Pool};
+use lockhouse_protocol::Language;
 use parking_lot::Mutex;
 use tokio::time::timeout;
 

@@ -5,12 +5,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_link::{Exchange, ExchangeStep};
 use lockhouse_messages::{
-    Answer, AskError, Event, Exchange, ExchangeStep, ForwardedNotification, Input, OpenQuestion, Question,
-    Response,
+    Answer, AskError, Event, ForwardedNotification, Input, OpenQuestion, Question, Response,
 };
 use parking_lot::{Mutex, MutexGuard};
-use rmcp::model::{CustomNotification, ErrorData, InputRequiredResult, InputResponses, ServerNotification};
+use rmcp::model::{
+    CustomNotification, ErrorData, InputRequiredResult, InputResponses, ProgressNotificationParam,
+    ServerNotification,
+};
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 
@@ -101,8 +104,9 @@ fn cancelled_answer() -> CallAnswer {
 /// of them if it is `None`.
 async fn forward(event: Event, context: &RequestContext<RoleServer>, log_threshold: Option<u8>) {
     match event {
-        Event::Notification(ForwardedNotification::Progress(mut progress)) => {
-            if let Some(token) = context.meta.get_progress_token() {
+        Event::Notification(ForwardedNotification::Progress(progress)) => {
+            let progress = serde_json::from_value::<ProgressNotificationParam>(progress);
+            if let (Ok(mut progress), Some(token)) = (progress, context.meta.get_progress_token()) {
                 progress.progress_token = token;
                 let _ = context.peer.notify_progress(progress).await;
             }

@@ -5,9 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lockhouse_messages::{
-    DirectAction, DirectTarget, Event, Exchange, ExchangeStep, Input, InputSupport, ListChanges, Request,
-};
+use lockhouse_link::{Exchange, ExchangeStep};
+use lockhouse_messages::{DirectAction, DirectTarget, Event, Input, InputSupport, ListChanges, Request};
 use lockhouse_protocol::ServerName;
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ErrorData, JsonObject, ResourceUpdatedNotificationParam, SubscriptionFilter};

@@ -1,9 +1,15 @@
 //! Converts failures of calls to directly exposed servers to JSON-RPC errors for the AI client, and to
 //! texts for the model.
 
+use lockhouse_messages::JsonRpcError;
 use lockhouse_protocol::{Failure, FailureCode};
-use rmcp::model::ErrorData;
+use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::json;
+
+/// Converts an error that the engine passes on to one of the MCP library.
+pub(super) fn mcp_error(error: JsonRpcError) -> ErrorData {
+    ErrorData::new(ErrorCode(error.code), error.message, error.data)
+}
 
 /// Returns a JSON-RPC error for invalid parameters.
 pub(super) fn invalid_params(message: &str) -> ErrorData {

@@ -5,7 +5,8 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use lockhouse_messages::{EngineClient, FrontCounters, HttpRefusal};
+use lockhouse_link::EngineClient;
+use lockhouse_messages::{FrontCounters, HttpRefusal};
 use tokio::time::{MissedTickBehavior, interval};
 
 /// Interval at which the counters are reported if they have changed. Metrics that clients of this process request are

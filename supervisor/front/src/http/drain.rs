@@ -9,7 +9,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use lockhouse_base::json;
-use lockhouse_messages::{BuiltinTool, BuiltinTools, EngineClient, HttpRefusal, RequestInFlight};
+use lockhouse_link::{EngineClient, RequestInFlight};
+use lockhouse_messages::{BuiltinTool, BuiltinTools, HttpRefusal};
 use serde_json::json;
 
 use super::counters;
@@ -31,9 +32,9 @@ pub(super) async fn refuse_while_draining(
     request: Request,
     next: Next,
 ) -> Response {
-    let in_flight =
-        (request.method() == Method::POST && !is_open_ended(&request)).then(|| engine.begin_request());
-    if !engine.is_draining() {
+    let in_flight = (request.method() == Method::POST && !is_open_ended(&request))
+        .then(|| engine.lifecycle().begin_request());
+    if !engine.lifecycle().is_draining() {
         return hold_until_sent(in_flight, next.run(request).await);
     }
     let (head, body) = request.into_parts();
@@ -48,7 +49,7 @@ pub(super) async fn refuse_while_draining(
         return next.run(Request::from_parts(head, Body::empty())).await;
     }
     counters::count_refusal(HttpRefusal::Draining);
-    let seconds = engine.retry_after().as_secs();
+    let seconds = engine.lifecycle().retry_after().as_secs();
     let message = json::parse_bounded(&bytes, VALUES_MAX).unwrap_or_default();
     let error = json!({"code": RESTARTING_CODE, "message": format!("{RESTART_MESSAGE} in {seconds} s."), "data": {"retry_after_s": seconds}});
     let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});

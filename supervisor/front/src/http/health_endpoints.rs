@@ -11,7 +11,8 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use lockhouse_base::principal::Principal;
-use lockhouse_messages::{EngineClient, Request as Ask, Response as Answer};
+use lockhouse_link::EngineClient;
+use lockhouse_messages::{Request as Ask, Response as Answer};
 use thiserror::Error;
 
 use super::listener::{self, BindError, Listener, Socket};
@@ -80,7 +81,7 @@ async fn ready(State(engine): State<EngineClient>) -> Response {
     if reasons.is_empty() {
         return "ready\n".into_response();
     }
-    let retry = engine.retry_after().as_secs().to_string();
+    let retry = engine.lifecycle().retry_after().as_secs().to_string();
     let words = format!("not ready: {}\n", reasons.join("; "));
     (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, retry)], words).into_response()
 }

@@ -5,9 +5,8 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use lockhouse_base::principal::Principal;
-use lockhouse_messages::{
-    AskError, Event, Exchange, ExchangeStep, Input, OpenQuestion, Request, Response, RunReference, RunView,
-};
+use lockhouse_link::{Exchange, ExchangeStep};
+use lockhouse_messages::{AskError, Event, Input, OpenQuestion, Request, Response, RunReference, RunView};
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::{InputResponses, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
@@ -61,7 +60,7 @@ impl McpHandler {
         let program = match run_code_request(arguments) {
             Ok(program) => lockhouse_messages::RunCode {
                 for_program: self.is_from_program(principal, context),
-                claims: http::request_claims(context),
+                claims: http::claims(context),
                 ..program
             },
             Err(wrong) => return Answer::invalid_request(&wrong.to_string()).into(),

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use data_encoding::HEXLOWER;
 use lockhouse_base::principal::{Owner, Principal};
-use lockhouse_messages::{Answer, AskError, Exchange, Input, OpenQuestion};
+use lockhouse_link::Exchange;
+use lockhouse_messages::{Answer, AskError, Input, OpenQuestion};
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{InputRequest, InputRequiredResult, InputResponses, JsonObject};
 
@@ -142,7 +143,8 @@ pub(crate) fn new_handle() -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use lockhouse_messages::{EngineClient, EngineEndpoint, InputSupport, Question, Request, ToEngine};
+    use lockhouse_link::{EngineClient, EngineEndpoint};
+    use lockhouse_messages::{InputSupport, Question, Request, ToEngine};
     use tokio_util::sync::CancellationToken;
 
     use super::*;

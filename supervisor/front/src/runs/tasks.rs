@@ -2,9 +2,8 @@
 //! id is the run's handle.
 
 use lockhouse_base::principal::Principal;
-use lockhouse_messages::{
-    Event, Exchange, ExchangeStep, FinishedRun, Input, InputSupport, Request, Response, RunReference, RunView,
-};
+use lockhouse_link::{Exchange, ExchangeStep};
+use lockhouse_messages::{Event, FinishedRun, Input, InputSupport, Request, Response, RunReference, RunView};
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::{
     CreateTaskResult, DetailedTask, ErrorData, GetTaskResult, InputResponses, JsonObject, Task, TaskPayload,

@@ -2,10 +2,10 @@
 //! the call with any arguments, whether the server offers the called item, and whether the arguments are
 //! valid.
 
-use lockhouse_base::language::Language;
 use lockhouse_catalog::{Catalogue, Tool};
 use lockhouse_policies::{Call, CallTarget, Decision, Effect};
 use lockhouse_protocol::Failure;
+use lockhouse_protocol::Language;
 use serde_json::{Map, Value};
 
 use super::attempt::CallAttempt;

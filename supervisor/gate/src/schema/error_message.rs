@@ -3,9 +3,9 @@
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
-use lockhouse_base::language::Language;
 use lockhouse_catalog::Tool;
 use lockhouse_policies::{printable, quoted};
+use lockhouse_protocol::Language;
 use serde_json::Value;
 
 use lockhouse_policies::most_similar_name;

@@ -8,9 +8,9 @@
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ValidationError, Validator};
-use lockhouse_base::language::Language;
 use lockhouse_catalog::Tool;
 use lockhouse_protocol::DecodedArgument;
+use lockhouse_protocol::Language;
 use lockhouse_protocol::json_text::is_large_integer;
 use serde_json::{Number, Value};
 

@@ -59,7 +59,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
 mod tests {
     use super::super::Name;
     use super::*;
-    use lockhouse_base::language::Language;
+    use lockhouse_protocol::Language;
 
     fn skill(name: &str, description: &str, tags: &[&str]) -> Skill {
         Skill {

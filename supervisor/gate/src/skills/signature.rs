@@ -1,6 +1,6 @@
 //! Extracts the signature of a skill's function from its source text, by simple rules instead of a parser.
 
-use lockhouse_base::language::Language;
+use lockhouse_protocol::Language;
 
 use super::skill_name::Name;
 

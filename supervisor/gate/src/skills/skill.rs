@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use lockhouse_base::language::Language;
 use lockhouse_policies::is_hidden;
+use lockhouse_protocol::Language;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 

@@ -315,7 +315,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use lockhouse_base::language::Language;
+    use lockhouse_protocol::Language;
 
     fn skill(code: &str) -> Skill {
         Skill {

@@ -3,15 +3,13 @@
 use std::fmt::Debug;
 
 use lockhouse_base::principal::{Grant, Principal, Validity};
-use lockhouse_base::request_claims::RequestClaims;
-use rmcp::model::{CompleteRequestParams, ProgressNotificationParam};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::*;
 use crate::{
-    DirectAction, DirectTarget, ForwardedNotification, HttpRefusal, InputSupport, Progress, Question,
-    ResultFile, RunState, TraceContext, UserWait,
+    Claim, DirectAction, DirectTarget, ForwardedNotification, HttpRefusal, InputSupport, Progress, Question,
+    RequestClaims, ResultFile, RunState, TraceContext, UserWait,
 };
 
 /// Serializes a message to JSON and parses the JSON. Asserts that the parsed message has the same debug format as
@@ -47,13 +45,12 @@ fn each_message_of_a_front_round_trips() {
         servers: Some(vec!["git".into()]),
         session: Some("work".into()),
         for_program: true,
-        claims: RequestClaims { request_id: Some("r1".into()), ..RequestClaims::default() },
+        claims: RequestClaims { request_id: Claim::new("r1"), ..RequestClaims::default() },
     };
-    let completion: CompleteRequestParams = serde_json::from_value(json!({
+    let completion = json!({
         "ref": {"type": "ref/prompt", "name": "greet"},
         "argument": {"name": "who", "value": "A"},
-    }))
-    .expect("parameters");
+    });
     let call = |action| DirectCall {
         target: DirectTarget::Prompt("greet".into()),
         action,
@@ -75,7 +72,7 @@ fn each_message_of_a_front_round_trips() {
         Request::Search(search),
         Request::ReadResult { handle: handle(), offset: 7 },
         Request::List(ListKind::ResourceTemplates),
-        Request::Call(call(DirectAction::Complete(Box::new(completion)))),
+        Request::Call(call(DirectAction::Complete(completion))),
         Request::Call(call(DirectAction::Subscribe)),
         Request::FollowChanges,
         Request::Health,
@@ -146,9 +143,8 @@ fn each_message_of_the_engine_round_trips() {
             handle: None,
         }],
     };
-    let notification =
-        serde_json::from_value(json!({"progressToken": 1, "progress": 0.5})).expect("progress");
-    let notification: ProgressNotificationParam = notification;
+    let notification = json!({"progressToken": 1, "progress": 0.5});
+    let error = JsonRpcError { code: -32_602, message: "no".into(), data: Some(json!(1)) };
     let changed =
         ListChanges { tools: true, updated: vec![(server.clone(), "a:b".into())], ..ListChanges::default() };
     for event in [
@@ -172,12 +168,12 @@ fn each_message_of_the_engine_round_trips() {
         Response::Json(json!({"tools": []})),
         Response::Entries(vec![raw.into()]),
         Response::Call(server.clone(), CallOutcome::Result(raw.into())),
-        Response::Call(server, CallOutcome::Error(ErrorData::invalid_params("no", Some(json!(1))))),
+        Response::Call(server, CallOutcome::Error(error.clone())),
         Response::Reasons(vec!["the audit log".into()]),
         Response::Text(None),
         Response::NotFound,
         Response::Invalid("no".into()),
-        Response::Error(ErrorData::internal_error("no", None)),
+        Response::Error(error),
         Response::EngineFailed,
         Response::Unavailable("it has ended".into()),
     ] {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use lockhouse_base::language::Language;
 use lockhouse_engine::supervisor::Supervisor;
+use lockhouse_protocol::Language;
 
 use super::PythonError;
 use crate::cli::package_costs::{PackageCosts, measure};

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use lockhouse_base::lifecycle::Lifecycle;
 use lockhouse_front::{self as front, AnswerSettings};
-use lockhouse_messages::{EngineClient, RemoteEngineSettings};
+use lockhouse_link::{EngineClient, RemoteEngineSettings};
 use lockhouse_policies::Policy;
 use tokio::signal::unix::{SignalKind, signal};
 

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use lockhouse_base::language::Language;
 use lockhouse_engine::supervisor::CodeRequest;
 use lockhouse_gate::skills::{Origin, Skill, Skills};
+use lockhouse_protocol::Language;
 use serde_json::{Map, Value};
 
 use super::{USAGE, load_skill};

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use lockhouse_base::language::Language;
 use lockhouse_engine::execution::{Answer, Status};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
 use lockhouse_gate::skills::{Origin, Skill, Skills};
+use lockhouse_protocol::Language;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

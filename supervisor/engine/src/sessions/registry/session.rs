@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use lockhouse_base::language::Language;
+use lockhouse_protocol::Language;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

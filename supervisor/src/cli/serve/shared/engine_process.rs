@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_messages::{EngineSocket, EngineSource};
+use lockhouse_link::{EngineSocket, EngineSource};
 use lockhouse_policies::Policy;
 use parking_lot::Mutex;
 use tokio::io::AsyncReadExt;

@@ -16,9 +16,10 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use crate::frames::{self, FRAME_BYTES_MAX, FrameWriter};
-use crate::{
-    EngineEndpoint, Event, ExchangeId, FrontEndpoint, FrontSettings, LifecycleState, ListChanges, Repetition,
-    Response, ToEngine, ToFront, VERSION,
+use crate::{EngineEndpoint, FrontEndpoint};
+use lockhouse_messages::{
+    Event, ExchangeId, FrontSettings, LifecycleState, ListChanges, Repetition, Response, ToEngine, ToFront,
+    VERSION,
 };
 use open_requests::OpenRequests;
 

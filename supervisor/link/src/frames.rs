@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::ExchangeId;
+use lockhouse_messages::ExchangeId;
 
 /// Maximum length of a message, in bytes. The largest one has the result of a direct call, or the arguments of one.
 pub const FRAME_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -198,7 +198,7 @@ mod tests {
     fn a_message_that_is_nested_too_deeply_still_has_its_exchange() {
         let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
         let message = format!(r#"{{"Response":[7,{{"Json":{deep}}}]}}"#);
-        assert!(serde_json::from_str::<crate::ToFront>(&message).is_err());
+        assert!(serde_json::from_str::<lockhouse_messages::ToFront>(&message).is_err());
         assert_eq!(exchange_of(message.as_bytes()), Some(ExchangeId(7)));
         assert_eq!(exchange_of(br#""Draining""#), None);
     }

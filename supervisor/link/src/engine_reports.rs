@@ -2,8 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
+use lockhouse_messages::{FrontCounters, SpanId, SpanOutcome, ToEngine, ToolCallSpan};
+
 use crate::engine_client::EngineClient;
-use crate::{FrontCounters, SpanId, SpanOutcome, ToEngine, ToolCallSpan};
 
 /// The span of a call of an AI client, which the engine exports. Ends when this value is dropped.
 pub struct CallSpan {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::frames::FrameSender;
-use crate::{ExchangeId, Repetition};
+use lockhouse_messages::{ExchangeId, Repetition};
 
 /// Maximum number of requests that are open at one time. Further requests are refused.
 const OPEN_MAX: usize = 1_024;

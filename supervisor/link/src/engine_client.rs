@@ -14,9 +14,10 @@ use tokio_util::sync::CancellationToken;
 use crate::endpoints::round_trip_in_debug;
 use crate::engine_lifecycle::EngineLifecycle;
 use crate::remote_engine::{self, RemoteEngine, RemoteEngineSettings};
-use crate::{
-    Caller, EngineEndpoint, Event, ExchangeId, FrontEndpoint, FrontSettings, Input, InputSupport, Request,
-    Response, SpanId, ToEngine, ToFront, VERSION,
+use crate::{EngineEndpoint, FrontEndpoint};
+use lockhouse_messages::{
+    Caller, Event, ExchangeId, FrontSettings, Input, InputSupport, Request, Response, SpanId, ToEngine,
+    ToFront, VERSION,
 };
 
 /// Maximum number of buffered events of the engine for one request. Further events are dropped.
@@ -39,9 +40,9 @@ pub(crate) struct Shared {
     engine: Arc<dyn EngineEndpoint>,
     last: AtomicU64,
     pub(crate) last_span: AtomicU64,
-    pub(crate) lifecycle: EngineLifecycle,
-    /// Cancelled when the front stops: it then leaves the engine, which ends everything that this front began.
-    pub(crate) closing: CancellationToken,
+    lifecycle: EngineLifecycle,
+    /// How often the engine has asked for the TLS certificate to be read again.
+    certificate_reloads: watch::Sender<u64>,
     pub(crate) settings: watch::Sender<FrontSettings>,
     open: Mutex<HashMap<ExchangeId, OpenExchange>>,
     /// The numbers of the grants (revocable permissions of AI clients) whose revocation a task waits for, to
@@ -79,15 +80,18 @@ impl EngineClient {
         engine: impl FnOnce(Weak<dyn FrontEndpoint>) -> Arc<dyn EngineEndpoint>,
         closing: CancellationToken,
     ) -> Self {
-        let shared = Arc::new_cyclic(|weak: &Weak<Shared>| Shared {
-            engine: engine(weak.clone()),
-            last: AtomicU64::new(0),
-            last_span: AtomicU64::new(0),
-            lifecycle: EngineLifecycle::default(),
-            closing: closing.clone(),
-            settings: watch::Sender::default(),
-            open: Mutex::default(),
-            grants: Mutex::default(),
+        let shared = Arc::new_cyclic(|weak: &Weak<Shared>| {
+            let engine = engine(weak.clone());
+            Shared {
+                lifecycle: EngineLifecycle::new(engine.clone(), closing.clone()),
+                engine,
+                last: AtomicU64::new(0),
+                last_span: AtomicU64::new(0),
+                certificate_reloads: watch::Sender::default(),
+                settings: watch::Sender::default(),
+                open: Mutex::default(),
+                grants: Mutex::default(),
+            }
         });
         shared.send(ToEngine::Hello { version: VERSION, setup: None });
         let leaving = Arc::downgrade(&shared);
@@ -127,6 +131,16 @@ impl EngineClient {
     /// Returns a clone that sends its requests on behalf of the call of this span.
     pub(crate) fn with_span(&self, span: SpanId) -> Self {
         Self { shared: self.shared.clone(), span: Some(span) }
+    }
+
+    /// Returns the lifecycle of the engine, as this front knows it.
+    pub fn lifecycle(&self) -> &EngineLifecycle {
+        &self.shared.lifecycle
+    }
+
+    /// Returns a receiver that changes each time when the engine asks for the TLS certificate to be read again.
+    pub fn certificate_reloads(&self) -> watch::Receiver<u64> {
+        self.shared.certificate_reloads.subscribe()
     }
 
     /// Returns the latest settings that the engine has sent.
@@ -191,8 +205,8 @@ impl FrontEndpoint for Shared {
                     "the engine uses version {version} of the front protocol, but this front uses version {VERSION}"
                 );
             }
-            ToFront::Lifecycle(state) => self.set_lifecycle(state),
-            ToFront::ReloadCertificate => self.lifecycle.request_certificate_reload(),
+            ToFront::Lifecycle(state) => self.lifecycle.set(state),
+            ToFront::ReloadCertificate => self.certificate_reloads.send_modify(|count| *count += 1),
             ToFront::Settings(settings) => drop(self.settings.send_replace(settings)),
             ToFront::Event(id, event) => {
                 let open = self.open.lock();

@@ -5,7 +5,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{ToEngine, ToFront};
+use lockhouse_messages::{ToEngine, ToFront};
 
 /// The engine's end of the connection with a front (which speaks MCP with AI clients). It receives the
 /// front's messages.
