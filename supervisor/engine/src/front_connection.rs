@@ -105,15 +105,16 @@ impl FrontConnection {
             send(LifecycleState::Serving);
         }
         tokio::spawn(async move {
-            for (reached, state) in [
-                (lifecycle.draining(), (|left| LifecycleState::Draining { time_left: left }) as fn(_) -> _),
-                (lifecycle.closing(), |_| LifecycleState::Closing),
-            ] {
-                tokio::select! {
-                    biased;
-                    () = reached.cancelled() => send(state(lifecycle.drain_time_left())),
-                    () = closed.cancelled() => return,
-                }
+            tokio::select! {
+                biased;
+                () = lifecycle.draining().cancelled() => {}
+                () = closed.cancelled() => return,
+            }
+            send(LifecycleState::Draining { time_left: lifecycle.drain_time_left() });
+            tokio::select! {
+                biased;
+                () = lifecycle.closing().cancelled() => send(LifecycleState::Closing),
+                () = closed.cancelled() => {}
             }
         });
     }
@@ -208,6 +209,16 @@ impl EngineEndpoint for FrontConnection {
                 self.closed.cancel();
                 self.reports.end();
             }
+        }
+    }
+}
+
+/// A connection that breaks has no [`ToEngine::Goodbye`].
+impl Drop for FrontConnection {
+    fn drop(&mut self) {
+        self.closed.cancel();
+        if let Some(client) = &self.only_client {
+            self.supervisor.forget_client(client.owner());
         }
     }
 }

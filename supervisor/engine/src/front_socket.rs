@@ -142,8 +142,7 @@ impl FrontSocket {
         if registration.is_none() {
             return Err(Error::other("too many clients are connected"));
         }
-        let connection =
-            FrontConnection::for_client(&self.supervisor, Arc::downgrade(front), principal.clone());
+        let connection = FrontConnection::for_client(&self.supervisor, Arc::downgrade(front), principal);
         connection.receive(ToEngine::Hello { version: *version, setup: setup.clone() });
         let lifecycle = self.supervisor.lifecycle();
         let result = tokio::select! {
@@ -151,7 +150,6 @@ impl FrontSocket {
             () = lifecycle.closing().cancelled() => Ok(()),
         };
         connection.receive(ToEngine::Goodbye);
-        self.supervisor.forget_client(principal.owner());
         result
     }
 }

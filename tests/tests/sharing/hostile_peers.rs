@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use lockhouse_tests::{CommandOutput, Table, ensure, equal, wait_until};
+use lockhouse_tests::{CommandOutput, Table, ensure, equal, is_alive, wait_until};
 use serde_json::{Value, json};
 
 use super::{add, lockhouse, pid_of, socket, the_engine};
@@ -106,12 +106,26 @@ async fn a_peer_that_violates_the_protocol_harms_nobody_else() {
         "grant": null, "client": "boss", "abilities": {"form": false, "url": false, "sampling": false, "roots": false},
     });
     let health = frame(&json!({"Request": [1, caller, "Health"]}));
+    let counters = json!({
+        "responses": {"65535": u64::MAX}, "refusals": {"rate": u64::MAX}, "authentication_failures": u64::MAX,
+        "opened_connections": u64::MAX, "open_connections": u64::MAX,
+    });
+    let reports = [
+        json!({"Counters": counters}),
+        json!({"InFlight": {"requests": u64::MAX}}),
+        json!({"InFlight": {"requests": 0}}),
+        json!({"BeginSpan": [1, {"tool": "x".repeat(10_000), "context": null}]}),
+        json!({"EndSpan": [2, "Ok"]}),
+        json!("Listening"),
+    ];
+    let reports = after_hello(&reports.iter().flat_map(frame).collect::<Vec<u8>>());
     let deep = format!("{}1{}", "[".repeat(300), "]".repeat(300));
     let deep = format!(r#"{{"Request":[5,{caller},{{"Call":{deep}}}]}}"#);
     let deep = [&u32::try_from(deep.len()).unwrap().to_be_bytes()[..], deep.as_bytes()].concat();
     let mut table = Table::new("peers of a shared engine");
     for (case, bytes, expected) in [
         ("control: a request", after_hello(&health), "lockhouse-tests"),
+        ("control: reports and a request", [&reports, &health[..]].concat(), "lockhouse-tests"),
         ("nothing", Vec::new(), ""),
         ("no frame", b"GET / HTTP/1.1\r\n\r\n".to_vec(), ""),
         ("a huge length", vec![0xff; 64], ""),
@@ -138,5 +152,40 @@ async fn a_peer_that_violates_the_protocol_harms_nobody_else() {
         (engine["clients"].as_array().map(Vec::len) == Some(1) && pid_of(&engine) == pid).then_some(())
     })
     .await;
+    table.finish();
+}
+
+/// Tests that a drain waits for a front that may have requests of AI clients in flight, and no longer than the front lives.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_front_that_dies_does_not_hold_up_a_drain() {
+    let mut table = Table::new("a drain with a front that does not report");
+    for (front, messages, is_waited_for) in [
+        ("one that listens", vec![json!("Listening")], true),
+        ("control: one that does not", Vec::new(), false),
+    ] {
+        let lockhouse = lockhouse();
+        let client = lockhouse.serve().await;
+        assert_eq!(add(&client).await, json!(42));
+        let (socket, pid) = (socket(&lockhouse), pid_of(&the_engine(&lockhouse)));
+        let mut peer = UnixStream::connect(&socket).unwrap();
+        let hello = json!({"Hello": {"version": 3, "setup": setup(&socket)}});
+        peer.write_all(&[hello].iter().chain(&messages).flat_map(frame).collect::<Vec<u8>>()).unwrap();
+        wait_until("the front is connected", async || {
+            let engine = the_engine(&lockhouse);
+            (engine["clients"].as_array().map(Vec::len) == Some(2)).then_some(())
+        })
+        .await;
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), nix::sys::signal::Signal::SIGTERM)
+            .unwrap();
+        if is_waited_for {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            table.row(format!("{front}: the drain waits"), ensure(is_alive(pid), "the engine has ended"));
+            drop(peer);
+        }
+        let signalled = std::time::Instant::now();
+        wait_until("the engine ends", async || (!is_alive(pid)).then_some(())).await;
+        let took = signalled.elapsed();
+        table.row(format!("{front}: the end"), ensure(took < Duration::from_secs(10), took));
+    }
     table.finish();
 }
