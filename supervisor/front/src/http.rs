@@ -172,7 +172,10 @@ impl HttpServer {
         let proxies = TrustedProxies::new(&self.settings.trusted_proxies);
         let server = ConnectionServer::new(router, limits, proxies, closing.clone());
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let acceptor = Acceptor::new(server, self.tls.clone());
+        if let Some(tls) = self.tls.clone() {
+            engine.on_certificate_reload(move || reload_certificate(&tls));
+        }
+        let acceptor = Acceptor::new(server, self.tls);
         for listeners in &self.listeners {
             match &listeners.address {
                 ListenAddress::Tcp(address) => tracing::info!("listening at {scheme}://{address}/mcp"),
@@ -193,29 +196,21 @@ impl HttpServer {
             _ = futures_util::future::join_all(accept_loops) => {}
             () = end_idle(&sessions) => {}
             () = end_accepting => {}
-            () = reload_certificate(self.tls.as_deref(), &engine) => {}
             never = counters::report_regularly(&engine) => match never {},
         }
         counters::report(&engine);
     }
 }
 
-/// Reads the certificate files again each time when the engine asks for it, and uses them for new connections. If they are
-/// invalid, the current certificate stays in use and an error is logged. Never returns.
-async fn reload_certificate(tls: Option<&Tls>, engine: &EngineClient) {
-    let mut reloads = engine.certificate_reloads();
-    // The sender lives as long as `engine`.
-    while let (Some(tls), Ok(())) = (tls, reloads.changed().await) {
-        match tls.reload() {
-            Ok(()) => tracing::info!("the certificate was reloaded"),
-            Err(reason) => {
-                tracing::error!(
-                    "the certificate was not reloaded, and the current one stays in use: {reason}"
-                );
-            }
+/// Reads the certificate files again and uses them for new connections. If they are invalid, the current certificate stays
+/// in use and an error is logged.
+fn reload_certificate(tls: &Tls) {
+    match tls.reload() {
+        Ok(()) => tracing::info!("the certificate was reloaded"),
+        Err(reason) => {
+            tracing::error!("the certificate was not reloaded, and the current one stays in use: {reason}");
         }
     }
-    std::future::pending().await
 }
 
 async fn end_idle(sessions: &McpSessions) {

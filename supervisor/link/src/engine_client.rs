@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use lockhouse_base::principal::{Grant, Principal};
 use lockhouse_policies::ClientName;
@@ -41,8 +41,8 @@ pub(crate) struct Shared {
     last: AtomicU64,
     pub(crate) last_span: AtomicU64,
     lifecycle: EngineLifecycle,
-    /// How often the engine has asked for the TLS certificate to be read again.
-    certificate_reloads: watch::Sender<u64>,
+    /// Reads the TLS certificate again; not set in a front without TLS.
+    certificate_reloader: OnceLock<Box<dyn Fn() + Send + Sync>>,
     pub(crate) settings: watch::Sender<FrontSettings>,
     open: Mutex<HashMap<ExchangeId, OpenExchange>>,
     /// The numbers of the grants (revocable permissions of AI clients) whose revocation a task waits for, to
@@ -87,7 +87,7 @@ impl EngineClient {
                 engine,
                 last: AtomicU64::new(0),
                 last_span: AtomicU64::new(0),
-                certificate_reloads: watch::Sender::default(),
+                certificate_reloader: OnceLock::new(),
                 settings: watch::Sender::default(),
                 open: Mutex::default(),
                 grants: Mutex::default(),
@@ -138,9 +138,10 @@ impl EngineClient {
         &self.shared.lifecycle
     }
 
-    /// Returns a receiver that changes each time when the engine asks for the TLS certificate to be read again.
-    pub fn certificate_reloads(&self) -> watch::Receiver<u64> {
-        self.shared.certificate_reloads.subscribe()
+    /// Calls `reload` each time when the engine asks for the TLS certificate to be read again: within one process before
+    /// the reload of the configuration continues, so that its report is about both. Only the first call has an effect.
+    pub fn on_certificate_reload(&self, reload: impl Fn() + Send + Sync + 'static) {
+        let _ = self.shared.certificate_reloader.set(Box::new(reload));
     }
 
     /// Returns the latest settings that the engine has sent.
@@ -206,7 +207,11 @@ impl FrontEndpoint for Shared {
                 );
             }
             ToFront::Lifecycle(state) => self.lifecycle.set(state),
-            ToFront::ReloadCertificate => self.certificate_reloads.send_modify(|count| *count += 1),
+            ToFront::ReloadCertificate => {
+                if let Some(reload) = self.certificate_reloader.get() {
+                    reload();
+                }
+            }
             ToFront::Settings(settings) => drop(self.settings.send_replace(settings)),
             ToFront::Event(id, event) => {
                 let open = self.open.lock();
