@@ -13,6 +13,7 @@
 //! into an action of the supervisor or into a [`Violation`], after which the worker is killed.
 
 pub mod conversation;
+mod failure_code;
 pub mod frame;
 pub mod id;
 pub mod json_text;
@@ -25,6 +26,7 @@ pub mod worker_messages;
 pub mod zygote_messages;
 
 pub use conversation::{Action, Conversation, ExceededLimit, LOOKUPS_MAX, Violation};
+pub use failure_code::{CallOutcome, Delivery, FailureCode};
 pub use frame::{FrameDecoder, FrameError};
 pub use id::{
     CallId, ExecutionId, InvalidName, InvalidText, PromptName, ResourceUri, ResultHandle, ServerName,
@@ -35,8 +37,8 @@ pub use protection::{Finding, Protection, Verdict};
 pub use sandbox_profile::{ConversationLimits, FRAME_OVERHEAD_BYTES, PythonPackages, SandboxProfile};
 pub use search_options::{SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SearchDetail};
 pub use worker_messages::{
-    CodeError, DecodedArgument, Failure, FailureCode, FileSource, FileTarget, FromWorker, Job, Outcome,
-    PLANNED_CALLS_MAX, PlannedCall, Reply, Request, Stream, ToWorker,
+    CodeError, DecodedArgument, Failure, FileSource, FileTarget, FromWorker, Job, Outcome, PLANNED_CALLS_MAX,
+    PlannedCall, Reply, Request, Stream, ToWorker,
 };
 pub use zygote_messages::{
     Exit, FromZygote, LoadedPackage, SECCOMP_FILTERS, STACK_OVERFLOW_STATUS, ToZygote,

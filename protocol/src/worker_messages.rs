@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::failure_code::FailureCode;
 use crate::id::{
     CallId, ExecutionId, PromptName, ResourceUri, ResultHandle, ServerName, SkillName, ToolName,
 };
@@ -345,52 +346,6 @@ impl Failure {
     #[must_use]
     pub const fn new(code: FailureCode, message: String) -> Self {
         Self { code, message, server: None, tool: None, retryable: false, result: None }
-    }
-}
-
-/// The kinds of failure of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FailureCode {
-    /// The call is denied by the policy or by a restriction of this execution, or its audit record could not be
-    /// written.
-    Denied,
-    /// The arguments do not match the parameters of the tool or prompt.
-    InvalidArguments,
-    /// The server, tool, resource or prompt does not exist.
-    UnknownTool,
-    /// The upstream server did not answer in time.
-    Timeout,
-    /// The upstream server is not connected, or was lost during the call.
-    UpstreamUnavailable,
-    /// The tool or its upstream server reported an error, or the request failed for a reason that no other code covers.
-    ToolFailed,
-    /// The result is longer than [`ConversationLimits::value_bytes`](crate::ConversationLimits::value_bytes), or the
-    /// results of the execution exceed the total size that the policy permits.
-    ResultTooLarge,
-    /// The call requires approval, and an approver declined it or could not be asked.
-    ApprovalDeclined,
-    /// The call exceeds a limit of the policy: a rate limit, or a limit on the calls of one execution.
-    RateLimited,
-    /// The stored result or saved skill does not exist, or no longer exists.
-    NotFound,
-}
-
-impl FailureCode {
-    /// Returns the error code that programs see, such as `denied`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Denied => "denied",
-            Self::InvalidArguments => "invalid_arguments",
-            Self::UnknownTool => "unknown_tool",
-            Self::Timeout => "timeout",
-            Self::UpstreamUnavailable => "upstream_unavailable",
-            Self::ToolFailed => "tool_failed",
-            Self::ResultTooLarge => "result_too_large",
-            Self::ApprovalDeclined => "approval_declined",
-            Self::RateLimited => "rate_limited",
-            Self::NotFound => "not_found",
-        }
     }
 }
 

@@ -199,21 +199,7 @@ fn outcomes() {
 
 #[test]
 fn failures_and_streams() {
-    snapshot(
-        "failure_codes",
-        &[
-            FailureCode::Denied,
-            FailureCode::InvalidArguments,
-            FailureCode::UnknownTool,
-            FailureCode::Timeout,
-            FailureCode::UpstreamUnavailable,
-            FailureCode::ToolFailed,
-            FailureCode::ResultTooLarge,
-            FailureCode::ApprovalDeclined,
-            FailureCode::RateLimited,
-            FailureCode::NotFound,
-        ],
-    );
+    snapshot("failure_codes", FailureCode::ALL);
     snapshot("streams", &[Stream::Stdout, Stream::Stderr]);
 }
 

@@ -55,20 +55,8 @@ fn call_id() -> impl Strategy<Value = CallId> {
 }
 
 fn failure() -> impl Strategy<Value = Failure> {
-    let codes = [
-        FailureCode::Denied,
-        FailureCode::InvalidArguments,
-        FailureCode::UnknownTool,
-        FailureCode::Timeout,
-        FailureCode::UpstreamUnavailable,
-        FailureCode::ToolFailed,
-        FailureCode::ResultTooLarge,
-        FailureCode::ApprovalDeclined,
-        FailureCode::RateLimited,
-        FailureCode::NotFound,
-    ];
     let result = proptest::option::of(bytes());
-    (select(codes.to_vec()), text(), some_text(), some_text(), any::<bool>(), result).prop_map(
+    (select(FailureCode::ALL), text(), some_text(), some_text(), any::<bool>(), result).prop_map(
         |(code, message, server, tool, retryable, result)| Failure {
             code,
             message,

@@ -40,8 +40,7 @@ use lockhouse_base::telemetry::{self, Stage};
 use lockhouse_base::{files, secrets};
 use lockhouse_messages::RequestClaims;
 use lockhouse_policies::{CallTarget, ClientName, Effect, PermittedCall, SourceLocation};
-use lockhouse_protocol::Language;
-use lockhouse_protocol::{CallId, ExecutionId, ServerName};
+use lockhouse_protocol::{CallId, CallOutcome, ExecutionId, Language, ServerName};
 use tokio::sync::Notify;
 
 pub use administrative_records::{ActiveDigests, LoginStep, RefusedRun, Reload, ReloadCause, TokenChange};
@@ -329,11 +328,12 @@ impl Audit {
     pub fn outcome(
         &self,
         subject: CallSubject<'_>,
-        outcome: &str,
+        outcome: CallOutcome,
         took: Duration,
         result_bytes: usize,
     ) -> Result<(), AuditError> {
-        let body = self.call_body("outcome", subject).text("outcome", outcome).number("ms", millis(took));
+        let body =
+            self.call_body("outcome", subject).text("outcome", outcome.as_str()).number("ms", millis(took));
         self.append(&body.number("result_bytes", result_bytes))
     }
 

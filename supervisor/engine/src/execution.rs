@@ -6,11 +6,11 @@
 //! enforces the deadline, and `driver.rs` does the I/O.
 
 mod answer;
-mod answer_json;
 mod answer_truncation;
 mod call_summary;
 mod cancellation;
 mod captured_output;
+mod complete_answer;
 mod cpu_budget;
 mod display_limits;
 mod driver;
@@ -18,9 +18,9 @@ mod end_reason;
 mod error_report;
 mod limits;
 mod outbox;
+mod refusal;
 mod session_worker;
 mod state_machine;
-mod status;
 mod worker_requests;
 
 use std::time::{Duration, Instant};
@@ -29,23 +29,23 @@ use lockhouse_gate::{CallRecord, Gate, Requester, ReturnedFiles};
 use lockhouse_protocol::Job;
 use lockhouse_upstream::ai_client::ProgressRequests;
 
-pub use answer::{Answer, Refusal, Sandbox, SessionReport};
-pub use answer_json::parse_value;
+pub use answer::Answer;
 pub use answer_truncation::{
     DisplayOptions, FileStorage, RenderedAnswer, describe_files, omit_files, render_answer,
 };
 pub use cancellation::{Cancellation, StopHandle};
 use captured_output::CapturedOutput;
 pub use captured_output::{OutputFollower, OutputPart};
+pub use complete_answer::parse_value;
 pub use display_limits::DisplayLimits;
 use driver::{RunClocks, RunDriver, RunOutcome};
 pub use end_reason::{EndReason, ReachedLimit};
 pub use limits::ExecutionLimits;
-pub use lockhouse_messages::ResultFile;
+pub use lockhouse_messages::{ResultFile, RunError, RunStatus, Sandbox, SessionReport};
+pub use refusal::Refusal;
 use session_worker::RunStart;
 pub use session_worker::{RunWorker, SessionWorker};
 use state_machine::StateMachine;
-pub use status::Status;
 use worker_requests::WorkerRequests;
 
 /// The result of a run: how it ended, what it printed, which calls it made, and the resources it used.

@@ -13,24 +13,22 @@ use std::sync::{Arc, Weak};
 
 use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::{Grant, Principal, Validity};
-use lockhouse_link::{EngineClient, EngineEndpoint, FrontEndpoint};
+use lockhouse_link::{EngineClient, EngineEndpoint, FrontEndpoint, Waiting};
 use lockhouse_messages::{
-    Caller, ExchangeId, Input, LifecycleState, Repetition, Request, Response, ToEngine, ToFront, VERSION,
+    Caller, ExchangeId, LifecycleState, Repetition, Request, RequestHead, RequestId, Response, ToEngine,
+    ToFront,
 };
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::background_runs::RequestDigest;
 use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
-use exchange::Exchange;
+use exchange::{Exchange, OpenExchanges};
 use front_reports::FrontReports;
-
-/// Maximum number of inputs (such as answers to questions) from the front, the part that serves AI clients, that are
-/// queued in one exchange. Further inputs are dropped. The limit is higher than the number of questions that one
-/// execution can have pending at the same time.
-const INPUTS_MAX: usize = 64;
 
 /// Maximum number of open exchanges of a front in another process. Further ones are refused.
 const EXCHANGES_MAX: usize = 1_024;
@@ -39,7 +37,7 @@ const EXCHANGES_MAX: usize = 1_024;
 pub(crate) struct FrontConnection {
     supervisor: Arc<Supervisor>,
     front: Weak<dyn FrontEndpoint>,
-    open_exchanges: Arc<Mutex<HashMap<ExchangeId, mpsc::Sender<Input>>>>,
+    open_exchanges: OpenExchanges,
     /// The grants (revocable permissions) of AI clients of this front, by the numbers with which the front refers to
     /// them. Revoking a grant ends the runs of its client.
     grants: Mutex<HashMap<u64, Grant>>,
@@ -63,7 +61,8 @@ impl FrontConnection {
         front: Weak<dyn FrontEndpoint>,
         only_client: Option<Principal>,
     ) -> Arc<Self> {
-        let (open_exchanges, grants, closed) = (Arc::default(), Mutex::default(), CancellationToken::new());
+        let (open_exchanges, grants, closed) =
+            (OpenExchanges::default(), Mutex::default(), CancellationToken::new());
         let reports = FrontReports::default();
         Arc::new(Self { supervisor, front, open_exchanges, grants, only_client, reports, closed })
     }
@@ -77,13 +76,8 @@ impl FrontConnection {
         Self::new(supervisor.clone(), front, Some(client))
     }
 
-    fn negotiate_version(&self, version: u32) {
-        let Some(front) = self.front.upgrade() else { return };
-        if version != VERSION {
-            front.send(ToFront::Unsupported { version: VERSION });
-            return;
-        }
-        front.send(ToFront::Welcome { version: VERSION });
+    /// Sends the front the settings that concern it, now and when they change.
+    fn send_settings(&self) {
         self.supervisor.add_front(self.front.clone());
         self.report_lifecycle();
         let (supervisor, closed) = (self.supervisor.clone(), self.closed.clone());
@@ -98,7 +92,7 @@ impl FrontConnection {
         let (front, closed) = (self.front.clone(), self.closed.clone());
         let send = move |state| {
             if let Some(front) = front.upgrade() {
-                front.send(ToFront::Lifecycle(state));
+                front.notify(ToFront::Lifecycle(state));
             }
         };
         if !lifecycle.draining().is_cancelled() {
@@ -119,7 +113,7 @@ impl FrontConnection {
         });
     }
 
-    fn start_exchange(&self, id: ExchangeId, caller: Caller, request: Request) {
+    fn start_exchange(&self, id: ExchangeId, head: RequestHead, request: Request) {
         let in_flight = match &self.only_client {
             None => None,
             Some(_) => match self.admit(&request) {
@@ -127,15 +121,19 @@ impl FrontConnection {
                 Err(reason) => return self.refuse(id, reason),
             },
         };
-        let (sender, inputs) = mpsc::channel(INPUTS_MAX);
-        self.open_exchanges.lock().insert(id, sender);
-        let exchange =
-            Exchange { id, front: self.front.clone(), inputs, open_exchanges: self.open_exchanges.clone() };
-        let span = self.reports.span(caller.span);
+        let exchange = self.open_exchanges.open(id, self.front.clone(), head.deadline);
+        let RequestHead { id, is_chosen, caller, deadline, span } = head;
+        let request_id = ChosenId { id, is_chosen };
+        let span = self.reports.span(span);
         let (client, supervisor) = (self.client(caller), self.supervisor.clone());
         let cancellation = self.closed.child_token();
         let serving = async move {
-            serve(&supervisor, client, request, exchange, cancellation).await;
+            let serving = serve(&supervisor, client, (request_id, request), exchange, cancellation);
+            match deadline {
+                // The exchange reports the deadline when it is dropped.
+                Some(deadline) => drop(tokio::time::timeout(deadline, serving).await),
+                None => serving.await,
+            }
             drop(in_flight);
         };
         tokio::spawn(serving.instrument(span));
@@ -145,7 +143,7 @@ impl FrontConnection {
     /// the exchange; `None` if it follows changes, which never ends by itself.
     fn admit(&self, request: &Request) -> Result<Option<InFlightGuard>, &'static str> {
         let lifecycle = self.supervisor.lifecycle();
-        if self.open_exchanges.lock().len() >= EXCHANGES_MAX {
+        if self.open_exchanges.len() >= EXCHANGES_MAX {
             return Err("this client has too many open requests; wait for their answers first");
         }
         match request.repetition() {
@@ -156,12 +154,12 @@ impl FrontConnection {
 
     fn refuse(&self, id: ExchangeId, reason: &str) {
         if let Some(front) = self.front.upgrade() {
-            front.send(ToFront::Response(id, Response::Unavailable(reason.to_owned())));
+            front.notify(ToFront::Response(id, Response::Unavailable(reason.to_owned())));
         }
     }
 
     fn client(&self, caller: Caller) -> RequestingClient {
-        let Caller { identity, grant, client, abilities, span: _ } = caller;
+        let Caller { identity, grant, client, abilities } = caller;
         if let Some(principal) = self.only_client.clone() {
             if let Some(name) = &client {
                 self.supervisor.connected_clients().set_name(principal.owner(), name.as_str());
@@ -177,17 +175,22 @@ impl FrontConnection {
 }
 
 impl EngineEndpoint for FrontConnection {
-    fn receive(&self, message: ToEngine) {
+    fn begin(&self) {
+        self.send_settings();
+    }
+
+    fn receive(&self, message: ToEngine) -> Option<Waiting> {
         match message {
-            ToEngine::Hello { version, .. } => self.negotiate_version(version),
-            ToEngine::Request(id, caller, request) => self.start_exchange(id, *caller, *request),
+            ToEngine::Request(id, head, request) => self.start_exchange(id, *head, *request),
             ToEngine::Input(id, input) => {
-                if let Some(inputs) = self.open_exchanges.lock().get(&id) {
-                    let _ = inputs.try_send(input);
+                if !self.open_exchanges.input(id, input) {
+                    self.refuse(id, "too many answers and questions about this request wait");
                 }
             }
-            // Dropping the sender ends the input of the exchange, which its task notices.
-            ToEngine::Close(id) => drop(self.open_exchanges.lock().remove(&id)),
+            ToEngine::Credit(id, count) => self.open_exchanges.add_credit(id, count),
+            ToEngine::Close(id) => {
+                self.open_exchanges.close(id);
+            }
             ToEngine::Revoke { grant } => {
                 let grant = self.grants.lock().remove(&grant);
                 if let Some(grant) = grant {
@@ -210,6 +213,7 @@ impl EngineEndpoint for FrontConnection {
                 self.reports.end();
             }
         }
+        None
     }
 }
 
@@ -223,24 +227,38 @@ impl Drop for FrontConnection {
     }
 }
 
+/// The id of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChosenId {
+    pub(super) id: RequestId,
+    /// Whether the AI client chose the id, and can ask for the run of the request by it.
+    pub(super) is_chosen: bool,
+}
+
+/// Returns the digest of what a request asks for.
+fn digest_of(request: &impl Serialize) -> RequestDigest {
+    // A message can be serialized.
+    Sha256::digest(serde_json::to_vec(request).unwrap_or_default()).into()
+}
+
 /// Serves one request of the front (the part that serves AI clients) and sends the response. The large futures are on the
 /// heap, because a task copies its future several times, and each request would pay for the largest one.
 async fn serve(
     supervisor: &Arc<Supervisor>,
     client: RequestingClient,
-    request: Request,
+    (id, request): (ChosenId, Request),
     mut exchange: Exchange,
     cancellation: CancellationToken,
 ) {
     let response = match request {
         Request::RunCode(program) => {
-            code_requests::run(supervisor, client, program, &mut exchange, cancellation).await
+            code_requests::run(supervisor, client, (id, program), &mut exchange, cancellation).await
         }
         Request::FollowRun(name) => {
             code_requests::resume_following(supervisor, &client, &name, &mut exchange).await
         }
         Request::Call(call) => {
-            Box::pin(call_requests::serve(supervisor, &client, call, &mut exchange, cancellation)).await
+            Box::pin(call_requests::serve(supervisor, &client, (id, call), &mut exchange, cancellation)).await
         }
         Request::FollowChanges => {
             Box::pin(change_notifications::follow(supervisor, &client, &mut exchange, &cancellation)).await
@@ -264,6 +282,6 @@ async fn serve(
         Request::Metrics => Some(Response::Text(supervisor.render_metrics())),
     };
     if let Some(response) = response {
-        exchange.end(response);
+        exchange.end(response).await;
     }
 }

@@ -8,15 +8,18 @@ use std::io::{Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::Duration;
 
+use interprocess::local_socket::tokio::{Listener, Stream};
+use interprocess::local_socket::traits::StreamCommon;
+use interprocess::local_socket::traits::tokio::Listener as _;
 use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_base::principal::Principal;
-use lockhouse_link::frames::{self, FrameSender};
-use lockhouse_link::{EngineEndpoint, FrontEndpoint};
-use lockhouse_messages::{Repetition, Response, ToEngine, ToFront};
+use lockhouse_link::{
+    self as link, EngineEndpoint, FROM_FRONT, FromFront, FrontEndpoint, OutboxSender, Parts, Receiver,
+    Waiting, greetings, outbox, read_from_front, to_parts,
+};
+use lockhouse_messages::{ExchangeId, Greeting, GreetingReply, Repetition, ToEngine, ToFront, VERSIONS};
 use parking_lot::Mutex;
 use tokio::io::BufReader;
-use tokio::net::unix::OwnedReadHalf;
-use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -24,9 +27,6 @@ use crate::connected_clients::ClientRegistration;
 use crate::front_connection::FrontConnection;
 use crate::supervisor::Supervisor;
 
-/// Maximum length of a message of a front, in bytes. A line of an AI client has up to 32 MiB, and its quotation marks
-/// are escaped in the message.
-const MESSAGE_BYTES_MAX: usize = 80 * 1024 * 1024;
 /// Maximum time until a new connection sends its first message.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum time for the answers that are still in the queue of a connection when it ends.
@@ -45,22 +45,25 @@ pub struct FrontSocket {
 
 /// The sending side of the connection to a front.
 #[derive(Debug)]
-struct SocketFront(FrameSender);
+struct SocketFront(OutboxSender);
 
 impl FrontEndpoint for SocketFront {
-    fn receive(&self, message: ToFront) {
-        let frame = frames::encode(&message).or_else(|error| match message {
-            ToFront::Response(id, _) => {
-                let reason =
-                    format!("the answer is too long for the connection to the shared service: {error}");
-                frames::encode(&ToFront::Response(id, Response::Unavailable(reason)))
+    fn receive(&self, message: ToFront) -> Option<Waiting> {
+        let exchange = message.exchange();
+        let can_wait = matches!(message, ToFront::Event(..) | ToFront::Response(..));
+        let parts = match to_parts(message) {
+            Ok(parts) => parts,
+            Err(error) => {
+                tracing::error!("a message to a front was dropped: {error}");
+                return None;
             }
-            _ => Err(error),
-        });
-        match frame {
-            Ok(frame) => self.0.send(frame),
-            Err(error) => tracing::error!("a message to a front was dropped: {error}"),
+        };
+        let id = exchange.unwrap_or(ExchangeId(0));
+        if can_wait {
+            return self.0.send(id, parts);
         }
+        self.0.send_urgent(id, parts);
+        None
     }
 }
 
@@ -77,10 +80,10 @@ impl FrontSocket {
 
     /// Accepts fronts until this future is dropped. Each front is served by a task, which ends with its connection or
     /// with this process.
-    pub async fn accept(self: &Arc<Self>, listener: &UnixListener) -> Infallible {
+    pub async fn accept(self: &Arc<Self>, listener: &Listener) -> Infallible {
         loop {
             match listener.accept().await {
-                Ok((stream, _)) => {
+                Ok(stream) => {
                     let socket = self.clone();
                     tokio::spawn(async move {
                         if let Err(error) = Box::pin(socket.serve(stream)).await {
@@ -96,105 +99,127 @@ impl FrontSocket {
         }
     }
 
-    async fn serve(&self, stream: UnixStream) -> Result<()> {
+    async fn serve(&self, stream: Stream) -> Result<()> {
         let pid = trusted_peer(&stream)?;
-        let (reader, mut writer) = stream.into_split();
-        let mut reader = BufReader::new(reader);
-        let hello = timeout(HELLO_TIMEOUT, frames::read(&mut reader, MESSAGE_BYTES_MAX)).await;
-        let Some(hello) = hello.map_err(|_| Error::from(ErrorKind::TimedOut))?? else { return Ok(()) };
-        let hello: ToEngine = serde_json::from_slice(&hello)?;
-        let (sender, frames) = frames::queue();
-        let front: Arc<dyn FrontEndpoint> = Arc::new(SocketFront(sender.clone()));
-        let mut writing = tokio::spawn(async move { frames.write_to(&mut writer).await });
-        // The client counts as connected until its last answer is written.
-        let mut registration = None;
-        let served = tokio::select! {
-            served = self.serve_front((&front, &sender), &hello, &mut reader, (pid, &mut registration)) => served,
-            written = &mut writing => return written.unwrap_or(Ok(())),
+        let greeting = timeout(HELLO_TIMEOUT, greetings::read(&mut &stream)).await;
+        let Some(greeting) = greeting.map_err(|_| Error::from(ErrorKind::TimedOut))?? else { return Ok(()) };
+        let principal = Principal::for_new_connection();
+        let registration = match self.accept_front(&greeting, &principal, pid) {
+            Ok(registration) => registration,
+            Err(Rejection::Silent) => return Ok(()),
+            Err(Rejection::Reply(reply)) => return greetings::write(&mut &stream, &reply).await,
         };
-        // The queue ends with its last sender, and what is in it is still sent.
-        drop((front, sender));
-        let _ = timeout(FLUSH_TIMEOUT, writing).await;
+        let version = greeting.versions().newest_common(VERSIONS).unwrap_or(VERSIONS.newest);
+        let incarnation = Some(self.supervisor.incarnation());
+        greetings::write(&mut &stream, &GreetingReply::Welcome { version, incarnation }).await?;
+        let served = self.serve_front(&stream, &principal).await;
+        // The client counts as connected until its last answer is written.
+        drop(registration);
         served
     }
 
-    async fn serve_front(
+    /// Decides whether this engine serves a front, and registers its client if so.
+    fn accept_front(
         &self,
-        (front, sender): (&Arc<dyn FrontEndpoint>, &FrameSender),
-        hello: &ToEngine,
-        reader: &mut BufReader<OwnedReadHalf>,
-        (pid, registration): (u32, &mut Option<ClientRegistration>),
-    ) -> Result<()> {
-        let ToEngine::Hello { version, setup } = hello else { return Err(ErrorKind::InvalidData.into()) };
-        let expected = self.setup.lock().clone();
-        match (&expected, setup) {
+        greeting: &Greeting,
+        principal: &Principal,
+        pid: u32,
+    ) -> std::result::Result<ClientRegistration, Rejection> {
+        let Greeting::Hello { setup, .. } = greeting;
+        if greeting.versions().newest_common(VERSIONS).is_none() {
+            return Err(Rejection::Reply(GreetingReply::Unsupported { version: VERSIONS.newest }));
+        }
+        match &*self.setup.lock() {
             // The front looks for another engine.
-            (None, _) => return Ok(()),
-            (Some(expected), Some(setup)) if expected == setup => {}
-            _ => {
-                front.receive(ToFront::OtherSetup);
-                return Ok(());
-            }
+            None => return Err(Rejection::Silent),
+            Some(expected) if setup.as_ref() == Some(expected) => {}
+            Some(_) => return Err(Rejection::Reply(GreetingReply::OtherSetup)),
         }
-        let principal = Principal::for_new_connection();
-        let clients = self.supervisor.connected_clients();
-        *registration = clients.register(principal.owner(), pid);
-        if registration.is_none() {
-            return Err(Error::other("too many clients are connected"));
-        }
-        let connection = FrontConnection::for_client(&self.supervisor, Arc::downgrade(front), principal);
-        connection.receive(ToEngine::Hello { version: *version, setup: setup.clone() });
+        let registration = self.supervisor.connected_clients().register(principal.owner(), pid);
+        registration.ok_or_else(|| {
+            tracing::warn!("a client was refused: too many clients are connected");
+            Rejection::Reply(GreetingReply::Busy)
+        })
+    }
+
+    async fn serve_front(&self, stream: &Stream, principal: &Principal) -> Result<()> {
+        let (sender, outbox) = outbox();
+        let front: Arc<dyn FrontEndpoint> = Arc::new(SocketFront(sender.clone()));
+        let connection =
+            FrontConnection::for_client(&self.supervisor, Arc::downgrade(&front), principal.clone());
+        connection.begin();
         let lifecycle = self.supervisor.lifecycle();
-        let result = tokio::select! {
-            result = receive(reader, &connection, front, sender, lifecycle.draining()) => result,
-            () = lifecycle.closing().cancelled() => Ok(()),
+        let closed = async {
+            lifecycle.closing().cancelled().await;
+            // What is in the queue is still sent.
+            sender.close();
+            std::future::pending::<()>().await;
         };
-        connection.receive(ToEngine::Goodbye);
+        let mut receiver = FromFrontReceiver {
+            connection: &connection,
+            front: &front,
+            sender: &sender,
+            draining: lifecycle.draining(),
+        };
+        let (mut reader, mut writer) = (BufReader::new(stream), stream);
+        let serving = link::serve(&mut reader, &mut writer, FROM_FRONT, (&sender, outbox), &mut receiver);
+        let closing = async {
+            lifecycle.closing().cancelled().await;
+            tokio::time::sleep(FLUSH_TIMEOUT).await;
+        };
+        let result = tokio::select! {
+            result = serving => result,
+            () = closed => Ok(()),
+            () = closing => Ok(()),
+        };
+        drop(connection.receive(ToEngine::Goodbye));
         result
     }
 }
 
-/// Passes the messages of a front on until it closes the connection.
-async fn receive(
-    reader: &mut BufReader<OwnedReadHalf>,
-    connection: &FrontConnection,
-    front: &Arc<dyn FrontEndpoint>,
-    sender: &FrameSender,
-    draining: &CancellationToken,
-) -> Result<()> {
-    while let Some(message) = frames::read(reader, MESSAGE_BYTES_MAX).await? {
-        match serde_json::from_slice(&message) {
-            Ok(message) => {
+/// Why a front is not served.
+enum Rejection {
+    /// The connection is closed without a reply.
+    Silent,
+    Reply(GreetingReply),
+}
+
+/// Takes the messages of a front.
+struct FromFrontReceiver<'f> {
+    connection: &'f FrontConnection,
+    front: &'f Arc<dyn FrontEndpoint>,
+    sender: &'f OutboxSender,
+    draining: &'f CancellationToken,
+}
+
+impl Receiver for FromFrontReceiver<'_> {
+    async fn receive(&mut self, _: ExchangeId, parts: Parts) -> Result<()> {
+        match read_from_front(parts)? {
+            FromFront::Message(message) => {
                 if let ToEngine::Request(id, _, request) = &message
                     && request.repetition() == Repetition::Never
                 {
                     // The front sends it to the next engine, since this one does not begin it.
-                    if draining.is_cancelled() {
-                        continue;
+                    if self.draining.is_cancelled() {
+                        return Ok(());
                     }
-                    sender.send_and_wait(frames::encode(&ToFront::Begun(*id))?).await?;
+                    self.sender.send_urgent_and_wait(*id, to_parts(ToFront::Begun(*id))?).await?;
                 }
-                connection.receive(message);
+                // The engine takes each message at once.
+                drop(self.connection.receive(message));
             }
-            Err(error) => match frames::exchange_of(&message) {
-                Some(id) => {
-                    let reason = format!(
-                        "the request cannot be read, for example because it is nested too deeply: {error}"
-                    );
-                    front.receive(ToFront::Response(id, Response::Invalid(reason)));
-                }
-                None => return Err(error.into()),
-            },
+            FromFront::Refused(id, response) => self.front.notify(ToFront::Response(id, response)),
+            FromFront::Skipped => tracing::debug!("skipped a message of a newer version of a front"),
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Returns the process id of the peer. Fails if the peer belongs to another user, as the kernel reports it, or is a
 /// sandboxed upstream server.
-fn trusted_peer(stream: &UnixStream) -> Result<u32> {
-    let peer = stream.peer_cred()?;
-    if peer.uid() != nix::unistd::geteuid().as_raw() {
+fn trusted_peer(stream: &Stream) -> Result<u32> {
+    let peer = stream.peer_creds()?;
+    if peer.euid() != Some(nix::unistd::geteuid().as_raw()) {
         return Err(Error::new(ErrorKind::PermissionDenied, "the client belongs to another user"));
     }
     let id = peer.pid().and_then(|pid| u32::try_from(pid).ok());

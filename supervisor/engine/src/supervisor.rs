@@ -27,6 +27,7 @@ use lockhouse_gate::results::Results;
 use lockhouse_gate::skills::Skills;
 use lockhouse_gate::{Approvers, Gate, GateStores};
 use lockhouse_link::FrontEndpoint;
+use lockhouse_messages::Incarnation;
 use lockhouse_policies::Policy;
 use lockhouse_pool::{ControlGroups, PoolError, ZygoteInfo};
 use lockhouse_protocol::Language;
@@ -72,6 +73,7 @@ pub struct Supervisor {
     connected_clients: ConnectedClients,
     quotas: ClientQuotas,
     lifecycle: Lifecycle,
+    incarnation: Incarnation,
     pools: WorkerPools,
 }
 
@@ -135,6 +137,7 @@ impl Supervisor {
             fronts: Mutex::default(),
             connected_clients: ConnectedClients::default(),
             lifecycle,
+            incarnation: Incarnation::generate(),
             quotas,
             pools,
         })
@@ -163,6 +166,11 @@ impl Supervisor {
             reason = failed_protection(WorkerKind::PythonPackages) => reason,
             reason = failed_protection(WorkerKind::Typescript) => reason,
         }
+    }
+
+    /// Returns the incarnation of this engine.
+    pub(crate) fn incarnation(&self) -> Incarnation {
+        self.incarnation
     }
 
     /// Returns the lifecycle of this process, which shows whether the process is starting, serving, draining or
@@ -210,6 +218,7 @@ impl Supervisor {
     pub(crate) fn forget_client(&self, owner: Owner) {
         self.sessions.forget(owner);
         self.results.forget(owner);
+        self.background_runs.forget(owner);
     }
 
     pub fn sessions(&self) -> &Sessions {

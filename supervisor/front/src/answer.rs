@@ -6,135 +6,138 @@
 //! JSON.
 
 mod form;
+mod part_text;
 mod record_types;
 mod run_text;
+mod running;
 mod search_lines;
 mod shared_parameters;
 
+use std::sync::Arc;
+
+use lockhouse_messages::{CutValue, FinishedRun, RunAnswer, RunStatus};
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::{
     CallToolResponse, CallToolResult, ContentBlock, CreateTaskResult, InputRequiredResult, MetaObject,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub use form::{AnswerForm, AnswerSettings, UnknownForm};
+pub(crate) use running::RunningAnswer;
+
+use crate::content_blocks::content_block;
 
 /// The key in `_meta` of a tool result under which Lockhouse sends those members of the answer that are not in its
 /// text.
 const META_KEY: &str = "lockhouse/run";
 
-/// The kind of an answer of Lockhouse's own tools, such as `run_code`. It decides how the answer's JSON
-/// is converted to text.
+/// An answer of one of Lockhouse's own tools, such as `run_code`, before its conversion to a tool result.
 #[derive(Debug)]
-pub(crate) enum AnswerKind {
+pub(crate) enum Answer {
     /// A finished run.
-    Run,
-    /// A run that has not ended yet: its state, and the handle by which its answer can be read later.
-    Running,
-    /// A part of the stored result with this handle.
-    Part(ResultHandle),
-    /// The tools that a search found.
-    Search,
+    Run(Arc<FinishedRun>),
+    /// A request that was not carried out, or not to its end.
+    Refused(Box<RunAnswer>),
+    /// A run that has not ended yet.
+    Running(RunningAnswer),
+    /// A part of the stored result with this handle, as JSON.
+    Part(ResultHandle, Value),
+    /// The tools that a search found, as JSON.
+    Search(Value),
     /// A report, such as the state of the service. Its text is its JSON in every answer form.
-    Report,
-}
-
-/// An answer of one of Lockhouse's own tools, before its conversion to a tool result.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) kind: AnswerKind,
-    /// The complete answer as JSON.
-    pub(crate) json: Value,
-    pub(crate) is_error: bool,
-    /// Files in the value that a program returned. In the tool result, the files follow the first text block. A
-    /// placeholder `{"content": N}` in the value therefore refers to its file by the file's index N in the tool
-    /// result's `content`.
-    pub(crate) files: Vec<ContentBlock>,
+    Report(Value),
 }
 
 impl Answer {
-    pub(crate) fn new(kind: AnswerKind, json: Value) -> Self {
-        Self { kind, json, is_error: false, files: Vec::new() }
-    }
-
     /// Creates the answer to a request that is not valid, with the reason.
     pub(crate) fn invalid_request(message: &str) -> Self {
-        let json = json!({"status": "error", "error": {"type": "InvalidRequest", "message": message}});
-        Self { is_error: true, ..Self::new(AnswerKind::Run, json) }
+        Self::Refused(Box::new(RunAnswer::without_run("InvalidRequest", message)))
     }
 
     /// Creates the answer to a request that was not carried out, or not to its end, because the process of the engine
     /// ended. `message` says what happened and what to do.
     pub(crate) fn engine_unavailable(message: &str) -> Self {
-        let json = json!({"status": "error", "error": {"type": "ServiceUnavailable", "message": message}});
-        Self { is_error: true, ..Self::new(AnswerKind::Run, json) }
+        Self::Refused(Box::new(RunAnswer::without_run("ServiceUnavailable", message)))
     }
 
     /// Converts the answer to a tool result, in the answer form that is configured for the AI client. `reader` is the name
     /// under which the client knows the tool `get_result`.
-    pub(crate) fn into_result(mut self, form: AnswerForm, reader: &str) -> CallToolResult {
-        run_text::name_preview(&mut self.json);
-        let (mut texts, meta) = match form {
-            AnswerForm::Structured => (vec![self.structured_text()], None),
-            AnswerForm::Text | AnswerForm::Value | AnswerForm::Labelled => {
-                (self.texts(form, reader), self.meta(form))
-            }
+    pub(crate) fn into_result(self, form: AnswerForm, reader: &str) -> CallToolResult {
+        let structured = (form == AnswerForm::Structured).then(|| self.to_json(reader));
+        let (mut texts, meta) = match &structured {
+            Some(json) => (vec![self.structured_text(json)], None),
+            None => (self.texts(form, reader), self.meta(form, reader)),
         };
         let mut content = vec![ContentBlock::text(texts.remove(0))];
-        content.extend(self.files);
+        content.extend(self.file_blocks());
         // Some AI clients join text blocks without a separator: the value 2 and the output 42 would read 242.
         content.extend(texts.into_iter().map(|text| ContentBlock::text(format!("\n{text}"))));
-        let mut result = match self.is_error {
+        let is_error = self.run_answer().is_some_and(|answer| answer.status != RunStatus::Ok);
+        let mut result = match is_error {
             true => CallToolResult::error(content),
             false => CallToolResult::success(content),
         };
         result.meta = meta.map(|meta| MetaObject([(META_KEY.to_owned(), meta)].into_iter().collect()));
-        result.structured_content = (form == AnswerForm::Structured).then_some(self.json);
+        result.structured_content = structured;
         result
+    }
+
+    /// Returns the answer of a run that has ended or was refused.
+    fn run_answer(&self) -> Option<&RunAnswer> {
+        match self {
+            Self::Run(finished) => Some(&finished.answer),
+            Self::Refused(answer) => Some(answer),
+            Self::Running(_) | Self::Part(..) | Self::Search(_) | Self::Report(_) => None,
+        }
+    }
+
+    /// Returns the complete answer as JSON.
+    fn to_json(&self, reader: &str) -> Value {
+        match self {
+            Self::Run(finished) => finished.answer.members(CutValue::Preview).to_json(),
+            Self::Refused(answer) => answer.members(CutValue::Preview).to_json(),
+            Self::Running(running) => running.to_json(reader),
+            Self::Part(_, json) | Self::Search(json) | Self::Report(json) => json.clone(),
+        }
+    }
+
+    /// Returns the files of the answer. In the tool result, they follow the first text block. A placeholder `{"content": N}`
+    /// in the value therefore refers to its file by the file's index N in the tool result's `content`.
+    fn file_blocks(&self) -> Vec<ContentBlock> {
+        let Self::Run(finished) = self else { return Vec::new() };
+        let files = finished.files.iter().zip(1..);
+        files.map(|(file, number)| content_block(finished.execution, number, file)).collect()
     }
 
     /// Returns the text that accompanies the structured content of a tool result in the answer form
     /// `structured`.
-    fn structured_text(&self) -> String {
-        match self.kind {
-            AnswerKind::Search => search_lines::lines(&self.json),
-            _ => self.json.to_string(),
+    fn structured_text(&self, json: &Value) -> String {
+        match self {
+            Self::Search(found) => search_lines::lines(found),
+            _ => json.to_string(),
         }
     }
 
     /// Returns the text blocks of the answer, at least one.
     fn texts(&self, form: AnswerForm, reader: &str) -> Vec<String> {
-        match &self.kind {
-            AnswerKind::Run => {
-                let mut texts = vec![run_text::first_text(&self.json, form, reader)];
-                if !run_text::is_only_value(&self.json, form) {
-                    texts.extend(run_text::printed_output(&self.json, reader));
-                    texts.extend(run_text::changes(&self.json));
-                    texts.extend(run_text::content_aside(&self.json));
-                    texts.extend(run_text::files(&self.json));
-                    texts.extend(run_text::session_end(&self.json));
-                }
-                texts
-            }
-            AnswerKind::Running => {
-                let mut texts = vec![run_text::running(&self.json, reader)];
-                texts.extend(run_text::output_tail(&self.json));
-                texts
-            }
-            AnswerKind::Part(handle) => vec![run_text::part(&self.json, handle, reader)],
-            AnswerKind::Search => vec![search_lines::lines(&self.json)],
-            AnswerKind::Report => vec![self.json.to_string()],
+        match self {
+            Self::Run(finished) => run_text::texts(&finished.answer, form, reader),
+            Self::Refused(answer) => run_text::texts(answer, form, reader),
+            Self::Running(running) => running.texts(reader),
+            Self::Part(handle, part) => vec![part_text::text(part, handle, reader)],
+            Self::Search(found) => vec![search_lines::lines(found)],
+            Self::Report(json) => vec![json.to_string()],
         }
     }
 
-    /// Returns the members of the answer that its text does not contain, for `_meta`. An error has its execution id only,
-    /// because some AI clients give a model the `_meta` of errors. `None` if there is nothing to add.
-    fn meta(&self, form: AnswerForm) -> Option<Value> {
-        match &self.kind {
-            AnswerKind::Search | AnswerKind::Report => None,
-            _ if self.is_error => self.json.get("execution").map(|id| json!({"execution": id})),
-            AnswerKind::Running => Some(self.json.clone()),
-            AnswerKind::Run | AnswerKind::Part(_) => Some(run_text::remaining_members(&self.json, form)),
+    /// Returns the members of the answer that its text does not contain, for `_meta`. `None` if there is nothing to add.
+    fn meta(&self, form: AnswerForm, reader: &str) -> Option<Value> {
+        match self {
+            Self::Run(finished) => run_text::meta(&finished.answer, form),
+            Self::Refused(answer) => run_text::meta(answer, form),
+            Self::Running(running) => Some(running.to_json(reader)),
+            Self::Part(_, part) => Some(part_text::remaining_members(part)),
+            Self::Search(_) | Self::Report(_) => None,
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use lockhouse_base::principal::Principal;
 use lockhouse_link::Exchange;
-use lockhouse_messages::{CallOutcome, DirectAction, DirectCall, DirectTarget, Request, Response};
+use lockhouse_messages::{DirectAction, DirectCall, DirectReply, DirectTarget, Request, RequestId, Response};
 use lockhouse_protocol::ServerName;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
@@ -116,13 +116,13 @@ impl McpHandler {
             CallAnswer::Response(other) => return Err(failed_call(other)),
         };
         Ok(Some(match outcome {
-            CallOutcome::Result(text) => {
+            DirectReply::Result(text) => {
                 let mut result = CallToolResult::success(Vec::new());
                 result.meta = Some(add_result_fields(&text, context, false)?);
                 result.into()
             }
-            CallOutcome::Error(error) => return Err(mcp_error(error)),
-            CallOutcome::Failure(failure) => {
+            DirectReply::Error(error) => return Err(mcp_error(error)),
+            DirectReply::Failure(failure) => {
                 CallToolResult::error(vec![ContentBlock::text(failure_text(&failure))]).into()
             }
         }))
@@ -204,9 +204,9 @@ impl McpHandler {
             CallAnswer::Error(error) => Err(error),
             CallAnswer::Response(Response::Error(error)) => Err(mcp_error(error)),
             CallAnswer::Response(Response::Call(server, outcome)) => match outcome {
-                CallOutcome::Result(text) => Ok(Ok((server, add_result_fields(&text, context, is_cached)?))),
-                CallOutcome::Error(error) => Err(mcp_error(error)),
-                CallOutcome::Failure(failure) => Err(protocol_error(&failure)),
+                DirectReply::Result(text) => Ok(Ok((server, add_result_fields(&text, context, is_cached)?))),
+                DirectReply::Error(error) => Err(mcp_error(error)),
+                DirectReply::Failure(failure) => Err(protocol_error(&failure)),
             },
             CallAnswer::Response(other) => Err(failed_call(other)),
         }
@@ -241,7 +241,12 @@ impl McpHandler {
                     input_responses: responses,
                     request_state: state,
                 };
-                self.open_direct(&principal, context, Request::Call(call))
+                // Only a call of a tool has effects.
+                let chosen = match &call.target {
+                    DirectTarget::Tool(_) => crate::http::idempotency_key(context).map_err(invalid_params)?,
+                    DirectTarget::Prompt(_) | DirectTarget::Resource(_) => None,
+                };
+                self.open_direct(&principal, context, chosen, Request::Call(call)).await
             }
         };
         let logs = self.log_threshold(context);
@@ -251,10 +256,11 @@ impl McpHandler {
     /// Sends a request that comes from the AI client itself to the engine, the part that calls upstream
     /// servers. Returns the exchange that delivers the events and the response. Unlike in calls from
     /// programs, an upstream server may ask this client for sampling and roots.
-    fn open_direct(
+    async fn open_direct(
         &self,
         principal: &Principal,
         context: &RequestContext<RoleServer>,
+        chosen: Option<RequestId>,
         request: Request,
     ) -> Exchange {
         let capabilities = context.client_capabilities();
@@ -264,7 +270,8 @@ impl McpHandler {
         let (sampling, roots) = (has(|can| can.sampling.is_some()), has(|can| can.roots.is_some()));
         let mut abilities = elicitation::client_abilities(capabilities);
         (abilities.sampling, abilities.roots) = (sampling, roots && supports_input_required(context));
-        self.engine.open(principal, client_name(principal, context), abilities, request)
+        let client = client_name(principal, context);
+        self.engine.open_with_id(chosen, principal, client, abilities, request).await
     }
 
     /// Returns the minimum severity of log messages that are forwarded to the AI client. Returns `None` for a client of

@@ -43,7 +43,7 @@ use futures_util::StreamExt;
 use lockhouse_base::http_checks::host_check::{HostCheck, HostName, PageOrigin};
 use lockhouse_base::principal::Principal;
 use lockhouse_link::EngineClient;
-use lockhouse_messages::{HttpRefusal, RequestClaims};
+use lockhouse_messages::{HttpRefusal, RequestClaims, RequestId};
 use rmcp::RoleServer;
 use rmcp::model::{Extensions, JsonObject};
 use rmcp::service::RequestContext;
@@ -319,6 +319,28 @@ pub(super) fn request_principal(extensions: &Extensions) -> Option<Principal> {
 pub(super) fn claims(context: &RequestContext<RoleServer>) -> RequestClaims {
     let parts = context.extensions.get::<http::request::Parts>();
     request_claims(parts.map(|parts| &parts.headers), context.meta.get_traceparent())
+}
+
+/// The HTTP header in which an AI client gives a request an id, so that it can send the request again.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// Returns the id that the AI client chose for its request: a UUID in the header `Idempotency-Key`, in quotation marks or
+/// without. `None` if there is no such header.
+///
+/// # Errors
+/// The header is not valid. The text says why.
+pub(super) fn idempotency_key(
+    context: &RequestContext<RoleServer>,
+) -> Result<Option<RequestId>, &'static str> {
+    let Some(parts) = context.extensions.get::<http::request::Parts>() else { return Ok(None) };
+    let mut values = parts.headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err("there is more than one header Idempotency-Key");
+    }
+    let key = value.to_str().ok().and_then(|text| RequestId::parse(text.trim_matches('"')));
+    key.map(Some)
+        .ok_or("the header Idempotency-Key is no UUID, such as \"0199c1f2-6c57-7e31-9d3e-2f8a7b6c5d4e\"")
 }
 
 /// Removes the arguments of a `tools/call` from the extensions of the HTTP request and returns them. They were split

@@ -42,7 +42,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use tokio_util::sync::CancellationToken;
 
-use answer::{Answer, AnswerKind, ToolResponse};
+use answer::{Answer, ToolResponse};
 pub use lockhouse_messages::{BuiltinTool, BuiltinTools};
 
 pub use answer::{AnswerForm, AnswerSettings, UnknownForm};
@@ -432,7 +432,7 @@ impl McpHandler {
     }
 
     async fn health(&self, principal: &Principal) -> Answer {
-        json_answer(AnswerKind::Report, self.engine.ask(principal, None, Request::Health).await)
+        json_answer(Answer::Report, self.engine.ask(principal, None, Request::Health).await)
     }
 
     /// Returns the error "method not found" unless the configuration exposes an upstream server to AI clients
@@ -456,7 +456,7 @@ impl McpHandler {
         match search_request(arguments) {
             Ok(search) => {
                 let found = self.engine.ask(principal, client, Request::Search(search)).await;
-                json_answer(AnswerKind::Search, found)
+                json_answer(Answer::Search, found)
             }
             Err(wrong) => Answer::invalid_request(&wrong.to_string()),
         }
@@ -470,21 +470,22 @@ impl McpHandler {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let not_found = |message: String| ErrorData::resource_not_found(message, None);
         let handle = ResultHandle::new(handle).map_err(|error| not_found(error.to_string()))?;
-        let contents = match self.engine.ask(principal, None, Request::ReadFile { handle }).await {
-            Response::Json(mut result) => serde_json::from_value(result["contents"].take()),
-            Response::Invalid(message) => return Err(not_found(message)),
-            _ => return Err(ErrorData::internal_error("the request failed inside Lockhouse", None)),
-        };
-        let contents = contents.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        let result = ReadResourceResult::new(contents).with_ttl_ms(0).with_cache_scope(CacheScope::Private);
-        Ok(result.into())
+        match self.engine.ask(principal, None, Request::ReadFile { handle }).await {
+            Response::File(file) => {
+                let result = ReadResourceResult::new(vec![content_blocks::stored_file(file)]).with_ttl_ms(0);
+                Ok(result.with_cache_scope(CacheScope::Private).into())
+            }
+            Response::Invalid(message) => Err(not_found(message)),
+            _ => Err(ErrorData::internal_error("the request failed inside Lockhouse", None)),
+        }
     }
 
     async fn get_result(&self, principal: &Principal, arguments: &JsonObject) -> Answer {
         match read_result_request(arguments) {
             Ok((handle, offset)) => {
                 let request = Request::ReadResult { handle: handle.clone(), offset };
-                json_answer(AnswerKind::Part(handle), self.engine.ask(principal, None, request).await)
+                let part = self.engine.ask(principal, None, request).await;
+                json_answer(|json| Answer::Part(handle, json), part)
             }
             Err(wrong) => Answer::invalid_request(&wrong.to_string()),
         }
@@ -493,9 +494,9 @@ impl McpHandler {
 
 /// Converts a response of the engine, which executes requests, to an answer for the AI client. A response
 /// without JSON becomes an error.
-fn json_answer(kind: AnswerKind, response: Response) -> Answer {
+fn json_answer(with_json: impl FnOnce(serde_json::Value) -> Answer, response: Response) -> Answer {
     match response {
-        Response::Json(value) => Answer::new(kind, value),
+        Response::Json(value) => with_json(value),
         Response::Invalid(message) => Answer::invalid_request(&message),
         Response::Unavailable(message) => Answer::engine_unavailable(&message),
         _ => Answer::invalid_request("the request failed inside Lockhouse"),

@@ -3,18 +3,16 @@
 //! same client find it by its handle.
 
 mod run_follower;
-mod running_status;
 mod suspended_requests;
 mod tasks;
 
 use lockhouse_link::{Exchange, ExchangeStep};
-use lockhouse_messages::{Event, FinishedRun, Input, Response, RunView};
+use lockhouse_messages::{Event, Input, Response, RunView};
 
 pub(super) use run_follower::RunTool;
 pub(super) use suspended_requests::{SuspendedRequests, new_handle};
 
-use super::answer::{Answer, AnswerKind};
-use super::content_blocks;
+use super::answer::Answer;
 
 /// Asks the engine, which executes programs, for the state of a run. If the run has ended meanwhile,
 /// returns its final response as `Err`.
@@ -32,17 +30,9 @@ async fn run_view(exchange: &mut Exchange) -> Result<RunView, Response> {
 /// Converts the final response for a run to an answer for the AI client.
 fn response_to_answer(response: Response) -> Answer {
     match response {
-        Response::Run(ended) => ended_run_answer(*ended),
+        Response::Run(ended) => Answer::Run(ended),
         Response::Invalid(message) => Answer::invalid_request(&message),
         Response::Unavailable(message) => Answer::engine_unavailable(&message),
         _ => Answer::invalid_request("the execution failed inside Lockhouse"),
     }
-}
-
-fn ended_run_answer(ended: FinishedRun) -> Answer {
-    let FinishedRun { execution, is_error, json, files, .. } = ended;
-    let files = files.into_iter().enumerate();
-    let files =
-        files.map(|(index, file)| content_blocks::content_block(execution, index + 1, file)).collect();
-    Answer { kind: AnswerKind::Run, json, is_error, files }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use lockhouse_audit::{Audit, AuditSettings, CallSubject, DEFAULT_REDACTED_NAMES};
 use lockhouse_policies::{Call, CallTarget, Decision, Policy, Source};
-use lockhouse_protocol::{CallId, ExecutionId, ServerName, ToolName};
+use lockhouse_protocol::{CallId, CallOutcome, ExecutionId, ServerName, ToolName};
 use serde_json::json;
 
 /// Number of calls that are measured for each of the two configurations: with and without argument values in the
@@ -70,7 +70,7 @@ async fn audit_records_add_little_to_a_call() {
             let started = Instant::now();
             audit.call(subject, &permitted, None, None).expect("a record");
             let sent = started.elapsed();
-            audit.outcome(subject, "ok", Duration::from_millis(3), 240).expect("a record");
+            audit.outcome(subject, CallOutcome::Ok, Duration::from_millis(3), 240).expect("a record");
             let total = started.elapsed();
             before.push(sent);
             after.push(total - sent);

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use lockhouse_base::telemetry;
 use lockhouse_catalog::{ShapeObservation, SideEffects};
 use lockhouse_policies::CallTarget;
-use lockhouse_protocol::{CallId, Failure, FailureCode, Reply};
+use lockhouse_protocol::{CallId, CallOutcome, Failure, FailureCode, Reply};
 use lockhouse_upstream::leaves_content_aside;
 
 use super::argument_names::RawArguments;
@@ -52,13 +52,13 @@ impl Gate {
             }
             reply => reply,
         };
-        let outcome = outcome_name(request, &reply);
+        let outcome = outcome_of(request, &reply);
         let bytes = reply.as_ref().map_or(0, |reply| request.result_bytes(reply.len()));
         let took = started.elapsed();
         let known = self.code_server(&request.server).is_some() || is_skills_server(&request.server);
-        telemetry::count_call(known.then_some(request.server.as_str()), outcome);
+        telemetry::count_call(known.then_some(request.server.as_str()), outcome.as_str());
         // Calls that were not permitted already have an audit record.
-        if !matches!(outcome, "denied" | "approval_declined" | "rate_limited") {
+        if !outcome.is_denial() {
             self.record_outcome(requester, call, request, outcome, took, bytes);
         }
         if let (Some(observation), Ok(json)) = (observation, &reply) {
@@ -102,10 +102,10 @@ impl Gate {
     ) -> CallRecord {
         // A call that waits for approval has not been sent.
         if requester.approvals.is_awaiting_approval(call) {
-            let outcome = FailureCode::ApprovalDeclined.as_str();
+            let outcome = CallOutcome::Failed(FailureCode::ApprovalDeclined);
             return CallRecord::new(request, outcome, took, (0, request.changes()));
         }
-        let outcome = if request.dispatch().is_some() { "unknown" } else { "not_sent" };
+        let outcome = if request.dispatch().is_some() { CallOutcome::Unknown } else { CallOutcome::NotSent };
         self.record_outcome(requester, call, request, outcome, took, 0);
         CallRecord::new(request, outcome, took, (0, request.changes()))
     }
@@ -150,7 +150,7 @@ impl Gate {
         requester: &Requester,
         call: CallId,
         request: &ToolRequest,
-        outcome: &str,
+        outcome: CallOutcome,
         took: Duration,
         bytes: usize,
     ) {
@@ -169,11 +169,11 @@ async fn prepare(attempt: CallAttempt<'_>, arguments: RawArguments) -> Result<Ou
     Ok(ready.record()?)
 }
 
-/// Returns the name of the call's outcome for the audit log and the run's answer.
-fn outcome_name(request: &ToolRequest, reply: &Reply) -> &'static str {
+/// Returns the outcome of the call for the audit log and the run's answer.
+fn outcome_of(request: &ToolRequest, reply: &Reply) -> CallOutcome {
     match reply {
-        Err(failure) => failure.code.as_str(),
-        Ok(_) if request.dispatch() == Some(Dispatch::Draft) => "draft",
-        Ok(_) => "ok",
+        Err(failure) => CallOutcome::Failed(failure.code),
+        Ok(_) if request.dispatch() == Some(Dispatch::Draft) => CallOutcome::Draft,
+        Ok(_) => CallOutcome::Ok,
     }
 }

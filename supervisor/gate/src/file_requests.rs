@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lockhouse_policies::{Call, Decision, Effect};
 use lockhouse_protocol::{
-    CallId, Failure, FailureCode, FileSource, FileTarget, Reply, Request, ResultHandle,
+    CallId, CallOutcome, Failure, FailureCode, FileSource, FileTarget, Reply, Request, ResultHandle,
 };
 use serde_json::{Map, Value, json};
 
@@ -101,7 +101,9 @@ impl Gate {
             Failure::new(FailureCode::Denied, format!("the file was not opened: {error}"))
         })?;
         let size = usize::try_from(*bytes).unwrap_or(usize::MAX);
-        if let Err(error) = self.audit.outcome(request.subject(requester, call), "ok", Duration::ZERO, size) {
+        if let Err(error) =
+            self.audit.outcome(request.subject(requester, call), CallOutcome::Ok, Duration::ZERO, size)
+        {
             tracing::error!("{error}");
         }
         let content = file.try_clone();

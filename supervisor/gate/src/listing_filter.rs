@@ -4,7 +4,9 @@
 use std::time::Instant;
 
 use lockhouse_policies::{CallTarget, ClientName, Listing, Policy};
-use lockhouse_protocol::{CallId, Failure, FailureCode, PromptName, Reply, ResourceUri, ServerName};
+use lockhouse_protocol::{
+    CallId, CallOutcome, Failure, FailureCode, PromptName, Reply, ResourceUri, ServerName,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -123,7 +125,9 @@ impl Gate {
         let started = Instant::now();
         let json = Box::pin(self.try_call(requester, call, &request, RawArguments::default())).await.ok()?;
         // The request for the list gets audit records like every other call.
-        self.audit.outcome(request.subject(requester, call), "ok", started.elapsed(), json.len()).ok()?;
+        self.audit
+            .outcome(request.subject(requester, call), CallOutcome::Ok, started.elapsed(), json.len())
+            .ok()?;
         let listed: ItemList<'_> = serde_json::from_slice(&json).ok()?;
         let items = listed.items.iter().filter_map(|entry| requestable_item(listing, entry));
         Some(items.map(|item| item.as_str().to_owned()).collect())

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use lockhouse_audit::CallSubject;
 use lockhouse_catalog::{SideEffects, is_named_as_read};
 use lockhouse_policies::{CallTarget, Listing};
-use lockhouse_protocol::{CallId, Request, ServerName};
+use lockhouse_protocol::{CallId, CallOutcome, Request, ServerName};
 use lockhouse_upstream::Caller;
 
 use super::Requester;
@@ -174,13 +174,9 @@ impl ToolRequest {
 #[derive(Clone, Debug)]
 pub struct CallRecord {
     pub server: String,
-    /// The kind of the called item, such as `tool`, `resource` or `prompt`. For a call that lists resources or
-    /// prompts, the kind of the list.
-    pub kind: &'static str,
-    /// The name of the tool or prompt, or the URI of the resource.
-    pub name: String,
-    /// How the call ended: `ok`, `draft`, `unknown`, `not_sent`, or an error code.
-    pub outcome: &'static str,
+    /// The tool, resource or prompt that was called, or the list that was requested.
+    pub item: CallTarget,
+    pub outcome: CallOutcome,
     /// The line of the program that made the call, as reported by the worker. `None` if it is unknown.
     pub line: Option<u32>,
     /// The side effects that the call may have had.
@@ -197,24 +193,25 @@ impl CallRecord {
     /// `bytes` is the length of the reply. `changes` are the side effects that the call may have had.
     pub(super) fn new(
         request: &ToolRequest,
-        outcome: &'static str,
+        outcome: CallOutcome,
         took: Duration,
         (bytes, changes): (usize, SideEffects),
     ) -> Self {
-        let (server, kind, name) =
-            (request.server.to_string(), request.item.kind(), request.item.to_string());
+        let (server, item) = (request.server.to_string(), request.item.clone());
         let ms = took.as_micros() as f64 / 1000.0;
-        Self { server, kind, name, outcome, line: request.line, changes, ms, bytes, has_content_aside: false }
+        Self { server, item, outcome, line: request.line, changes, ms, bytes, has_content_aside: false }
     }
 
     /// Returns whether the call probably changed nothing, although its server does not declare that: the tool has a name
     /// that says that it reads.
     pub fn is_likely_read(&self) -> bool {
-        self.changes == SideEffects::Undeclared && self.kind == "tool" && is_named_as_read(&self.name)
+        self.changes == SideEffects::Undeclared
+            && matches!(self.item, CallTarget::Tool(_))
+            && is_named_as_read(&self.item.to_string())
     }
 
     /// Returns `SERVER.NAME`: the called server and the name of the called tool, resource or prompt.
     pub fn title(&self) -> String {
-        format!("{}.{}", self.server, self.name)
+        format!("{}.{}", self.server, self.item)
     }
 }

@@ -1,40 +1,56 @@
-//! The two ends of the connection between front (which speaks MCP with AI clients) and engine (which runs
-//! programs), for the case that both are in one process. A message is then a function call. A debug build
-//! serializes each message and parses it again.
+//! The two ends of the edge between front and engine. In one process, a message is a function call. A debug build converts
+//! each message to bytes and back.
 
+use lockhouse_messages::{Bodies, ToEngine, ToFront};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use lockhouse_messages::{ToEngine, ToFront};
+use crate::encoding::{from_parts, to_parts};
+use crate::outbox::Waiting;
 
-/// The engine's end of the connection with a front (which speaks MCP with AI clients). It receives the
-/// front's messages.
+/// The engine's end of the edge. It receives a front's messages.
 pub trait EngineEndpoint: Send + Sync {
-    fn receive(&self, message: ToEngine);
+    /// Begins to send messages to the front.
+    fn begin(&self);
+
+    /// Passes a message on, or returns a future that passes it on when there is room for it.
+    fn receive(&self, message: ToEngine) -> Option<Waiting>;
 }
 
-/// A front's end of the connection with the engine (which runs programs). It receives the engine's messages.
+/// A front's end of the edge. It receives the engine's messages.
 pub trait FrontEndpoint: Send + Sync {
-    fn receive(&self, message: ToFront);
+    /// Passes a message on, or returns a future that passes it on when there is room for it. Messages that belong to no
+    /// exchange never wait.
+    fn receive(&self, message: ToFront) -> Option<Waiting>;
 }
 
-/// In debug builds, serializes a message to JSON and parses it again, so that tests find messages that
-/// serialization loses. If that fails, the process ends: no test passes with such a message. In release builds, returns the
-/// message unchanged.
-pub(crate) fn round_trip_in_debug<M: Serialize + DeserializeOwned>(message: M) -> M {
+/// In debug builds, converts a message to bytes and back, so that tests find messages that this loses. If that fails, the
+/// process ends: no test passes with such a message. In release builds, returns the message unchanged.
+pub(crate) fn round_trip_in_debug<M: Bodies + Serialize + DeserializeOwned>(message: M) -> M {
     if !cfg!(debug_assertions) {
         return message;
     }
-    let written = serde_json::to_vec(&message);
-    written.and_then(|written| serde_json::from_slice(&written)).unwrap_or_else(|error| {
-        tracing::error!("a message between front and engine cannot be serialized and parsed again: {error}");
+    let lost = |error: &dyn std::fmt::Display| -> M {
+        tracing::error!("a message between front and engine cannot be sent between processes: {error}");
         std::process::abort()
-    })
+    };
+    match to_parts(message).map(from_parts) {
+        Ok(Ok(message)) => message,
+        Ok(Err((_, error))) => lost(&error),
+        Err(error) => lost(&error),
+    }
 }
 
 impl dyn FrontEndpoint {
-    /// Sends a message to the front.
-    pub fn send(&self, message: ToFront) {
-        self.receive(round_trip_in_debug(message));
+    /// Sends a message that belongs to no exchange, or that cannot wait, to the front.
+    pub fn notify(&self, message: ToFront) {
+        // Such a message is in the queue at once.
+        drop(self.send(message));
+    }
+
+    /// Sends a message to the front. Returns a future if the queue has no room for the message: the future adds it.
+    #[must_use]
+    pub fn send(&self, message: ToFront) -> Option<Waiting> {
+        self.receive(round_trip_in_debug(message))
     }
 }

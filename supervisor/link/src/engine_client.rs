@@ -8,23 +8,26 @@ use std::sync::{Arc, OnceLock, Weak};
 use lockhouse_base::principal::{Grant, Principal};
 use lockhouse_policies::ClientName;
 use parking_lot::Mutex;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::endpoints::round_trip_in_debug;
 use crate::engine_lifecycle::EngineLifecycle;
-use crate::remote_engine::{self, RemoteEngine, RemoteEngineSettings};
+use crate::outbox::Waiting;
+use crate::remote_engine::{self, HANDSHAKE_TIMEOUT, RemoteEngine, RemoteEngineSettings};
 use crate::{EngineEndpoint, FrontEndpoint};
 use lockhouse_messages::{
-    Caller, Event, ExchangeId, FrontSettings, Input, InputSupport, Request, Response, SpanId, ToEngine,
-    ToFront, VERSION,
+    Caller, EVENTS_AHEAD_MAX, Event, ExchangeId, FrontSettings, Input, InputSupport, Request, RequestHead,
+    RequestId, Response, SpanId, ToEngine, ToFront,
 };
 
-/// Maximum number of buffered events of the engine for one request. Further events are dropped.
-const EVENTS_MAX: usize = 64;
-/// Number of places in the buffer of [`EVENTS_MAX`] events that progress events cannot use, so that there is
-/// always space for questions to the user. One execution can have fewer pending questions than this number.
-const RESERVED_FOR_QUESTIONS: usize = 32;
+/// Maximum number of buffered events for one request: those that the engine sends ahead, and the answers to inputs. An
+/// engine that sends more does not keep to the protocol, and the request fails.
+const EVENTS_MAX: usize = 2 * EVENTS_AHEAD_MAX as usize;
+/// After this number of events that were passed on, the engine is told that it may send as many further ones.
+const CREDIT_EVERY: u32 = EVENTS_AHEAD_MAX / 4;
 
 /// The connection of the front (which speaks MCP with AI clients) to the engine (which runs programs). Clones
 /// share the connection.
@@ -62,6 +65,8 @@ pub struct Exchange {
     id: ExchangeId,
     shared: Arc<Shared>,
     events: mpsc::Receiver<Event>,
+    /// Number of events that were passed on and that the engine has not been told of.
+    passed_on: u32,
     response: Option<oneshot::Receiver<Response>>,
 }
 
@@ -93,12 +98,12 @@ impl EngineClient {
                 grants: Mutex::default(),
             }
         });
-        shared.send(ToEngine::Hello { version: VERSION, setup: None });
+        shared.engine.begin();
         let leaving = Arc::downgrade(&shared);
         tokio::spawn(async move {
             closing.cancelled().await;
             if let Some(shared) = leaving.upgrade() {
-                shared.send(ToEngine::Goodbye);
+                shared.notify(ToEngine::Goodbye);
             }
         });
         Self { shared, span: None }
@@ -117,11 +122,16 @@ impl EngineClient {
         let mut engine = None;
         let client =
             Self::connect(|front| engine.insert(RemoteEngine::new(front, remote)).clone(), closing.clone());
+        let mut settings = client.shared.settings.subscribe();
         if let Some(engine) = engine {
             let link = engine.adopt(link);
             tokio::spawn(async move { closing.run_until_cancelled(engine.run(link)).await });
         }
-        Ok(client)
+        // The settings are the first message of the engine.
+        match timeout(HANDSHAKE_TIMEOUT, settings.changed()).await {
+            Ok(Ok(())) => Ok(client),
+            Ok(Err(_)) | Err(_) => Err("the shared Lockhouse service does not answer".to_owned()),
+        }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -151,8 +161,20 @@ impl EngineClient {
 
     /// Sends a request to the engine on behalf of an AI client. Returns the exchange, through which the caller
     /// receives the events and the response.
-    pub fn open(
+    pub async fn open(
         &self,
+        principal: &Principal,
+        client: Option<ClientName>,
+        abilities: InputSupport,
+        request: Request,
+    ) -> Exchange {
+        self.open_with_id(None, principal, client, abilities, request).await
+    }
+
+    /// Sends a request as [`Self::open`], with an id that the AI client chose.
+    pub async fn open_with_id(
+        &self,
+        chosen: Option<RequestId>,
         principal: &Principal,
         client: Option<ClientName>,
         abilities: InputSupport,
@@ -161,18 +183,28 @@ impl EngineClient {
         if let Some(grant) = principal.grant() {
             self.forward_revocation(grant);
         }
-        let caller = Caller { span: self.span, ..Caller::new(principal, client, abilities) };
+        let head = RequestHead {
+            id: chosen.unwrap_or_else(RequestId::generate),
+            is_chosen: chosen.is_some(),
+            caller: Caller::new(principal, client, abilities),
+            deadline: request.time_limit(),
+            span: self.span,
+        };
         let id = ExchangeId(self.shared.last.fetch_add(1, Ordering::Relaxed) + 1);
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let (respond, response) = oneshot::channel();
         self.shared.open.lock().insert(id, OpenExchange { events: sender, response: respond });
-        self.shared.send(ToEngine::Request(id, Box::new(caller), Box::new(request)));
-        Exchange { id, shared: self.shared.clone(), events, response: Some(response) }
+        let exchange =
+            Exchange { id, shared: self.shared.clone(), events, passed_on: 0, response: Some(response) };
+        if let Some(waiting) = self.shared.send(ToEngine::Request(id, Box::new(head), Box::new(request))) {
+            waiting.await;
+        }
+        exchange
     }
 
     /// Sends a request to the engine, and waits for its response. Ignores the events before the response.
     pub async fn ask(&self, principal: &Principal, client: Option<ClientName>, request: Request) -> Response {
-        self.open(principal, client, InputSupport::default(), request).response().await
+        self.open(principal, client, InputSupport::default(), request).await.response().await
     }
 
     fn forward_revocation(&self, grant: &Grant) {
@@ -184,28 +216,29 @@ impl EngineClient {
             grant.revoked().await;
             if let Some(shared) = shared.upgrade() {
                 shared.grants.lock().remove(&grant.number());
-                shared.send(ToEngine::Revoke { grant: grant.number() });
+                shared.notify(ToEngine::Revoke { grant: grant.number() });
             }
         });
     }
 }
 
 impl Shared {
-    pub(crate) fn send(&self, message: ToEngine) {
-        self.engine.receive(round_trip_in_debug(message));
+    #[must_use]
+    fn send(&self, message: ToEngine) -> Option<Waiting> {
+        self.engine.receive(round_trip_in_debug(message))
+    }
+
+    /// Sends a message that never waits: any message but a request.
+    pub(crate) fn notify(&self, message: ToEngine) {
+        drop(self.send(message));
     }
 }
 
 impl FrontEndpoint for Shared {
-    fn receive(&self, message: ToFront) {
+    fn receive(&self, message: ToFront) -> Option<Waiting> {
         match message {
-            // A connection to an engine in another process handles these itself (`remote_engine.rs`).
-            ToFront::OtherSetup | ToFront::Begun(_) | ToFront::Welcome { .. } => {}
-            ToFront::Unsupported { version } => {
-                tracing::error!(
-                    "the engine uses version {version} of the front protocol, but this front uses version {VERSION}"
-                );
-            }
+            // A connection to an engine in another process handles it itself (`remote_engine.rs`).
+            ToFront::Begun(_) => {}
             ToFront::Lifecycle(state) => self.lifecycle.set(state),
             ToFront::ReloadCertificate => {
                 if let Some(reload) = self.certificate_reloader.get() {
@@ -214,11 +247,15 @@ impl FrontEndpoint for Shared {
             }
             ToFront::Settings(settings) => drop(self.settings.send_replace(settings)),
             ToFront::Event(id, event) => {
-                let open = self.open.lock();
-                let Some(OpenExchange { events, .. }) = open.get(&id) else { return };
-                let is_progress = matches!(event, Event::ProgressMessage(_) | Event::Notification(_));
-                if !is_progress || events.capacity() > RESERVED_FOR_QUESTIONS {
-                    let _ = events.try_send(event);
+                let mut open = self.open.lock();
+                let exchange = open.get(&id)?;
+                if exchange.events.try_send(event).is_err_and(|error| matches!(error, TrySendError::Full(_)))
+                {
+                    tracing::error!("the engine sent more events than the front can pass on");
+                    // The exchange ends with `Response::EngineFailed`.
+                    drop(open.remove(&id));
+                    drop(open);
+                    drop(self.engine.receive(ToEngine::Close(id)));
                 }
             }
             ToFront::Response(id, response) => {
@@ -228,6 +265,7 @@ impl FrontEndpoint for Shared {
                 }
             }
         }
+        None
     }
 }
 
@@ -237,7 +275,10 @@ impl Exchange {
         let Some(response) = &mut self.response else { return std::future::pending().await };
         tokio::select! {
             biased;
-            Some(event) = self.events.recv() => ExchangeStep::Event(event),
+            Some(event) = self.events.recv() => {
+                self.count(&event);
+                ExchangeStep::Event(event)
+            }
             over = response => {
                 self.response = None;
                 ExchangeStep::Finished(over.unwrap_or(Response::EngineFailed))
@@ -254,9 +295,17 @@ impl Exchange {
         }
     }
 
+    /// Counts an event that is passed on, and tells the engine how many further ones it may send.
+    fn count(&mut self, event: &Event) {
+        self.passed_on += u32::from(!event.answers_input());
+        if self.passed_on >= CREDIT_EVERY {
+            self.shared.notify(ToEngine::Credit(self.id, std::mem::take(&mut self.passed_on)));
+        }
+    }
+
     /// Sends an input for this request to the engine, such as the answer to a question.
     pub fn send(&self, input: Input) {
-        self.shared.send(ToEngine::Input(self.id, input));
+        self.shared.notify(ToEngine::Input(self.id, input));
     }
 }
 
@@ -264,7 +313,7 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let is_open = self.shared.open.lock().remove(&self.id).is_some();
         if is_open {
-            self.shared.send(ToEngine::Close(self.id));
+            self.shared.notify(ToEngine::Close(self.id));
         }
     }
 }

@@ -114,7 +114,8 @@ impl EngineLifecycle {
 
 impl Shared {
     fn send(&self, message: ToEngine) {
-        self.engine.receive(round_trip_in_debug(message));
+        // These messages never wait.
+        drop(self.engine.receive(round_trip_in_debug(message)));
     }
 
     /// Changes the number of requests in flight. While the engine drains, reports each change from or to zero. The lock
@@ -142,16 +143,20 @@ impl Drop for RequestInFlight {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Waiting;
 
     /// An engine that remembers how many requests a front reported as in flight.
     #[derive(Default)]
     struct Engine(Mutex<Vec<u64>>);
 
     impl EngineEndpoint for Engine {
-        fn receive(&self, message: ToEngine) {
+        fn begin(&self) {}
+
+        fn receive(&self, message: ToEngine) -> Option<Waiting> {
             if let ToEngine::InFlight { requests } = message {
                 self.0.lock().push(requests);
             }
+            None
         }
     }
 

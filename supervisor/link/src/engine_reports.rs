@@ -16,7 +16,7 @@ pub struct CallSpan {
 impl EngineClient {
     /// Reports what the front has counted since the previous report.
     pub fn report_counters(&self, counters: FrontCounters) {
-        self.shared().send(ToEngine::Counters(Box::new(counters)));
+        self.shared().notify(ToEngine::Counters(Box::new(counters)));
     }
 
     /// Begins the span of a call of an AI client. Returns `None` if the engine does not export traces.
@@ -25,7 +25,7 @@ impl EngineClient {
             return None;
         }
         let id = SpanId(self.shared().last_span.fetch_add(1, Ordering::Relaxed) + 1);
-        self.shared().send(ToEngine::BeginSpan(id, Box::new(span().bounded())));
+        self.shared().notify(ToEngine::BeginSpan(id, Box::new(span().bounded())));
         Some(CallSpan { engine: self.with_span(id), id, outcome: SpanOutcome::Ok })
     }
 }
@@ -44,6 +44,6 @@ impl CallSpan {
 
 impl Drop for CallSpan {
     fn drop(&mut self) {
-        self.engine.shared().send(ToEngine::EndSpan(self.id, self.outcome));
+        self.engine.shared().notify(ToEngine::EndSpan(self.id, self.outcome));
     }
 }

@@ -8,23 +8,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use interprocess::local_socket::tokio::Stream;
+use lockhouse_messages::{
+    Event, ExchangeId, Greeting, GreetingReply, Incarnation, LifecycleState, ListChanges, Repetition,
+    Response, ToEngine, ToFront, VERSIONS,
+};
 use parking_lot::Mutex;
-use tokio::io::{AsyncWriteExt, BufReader};
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::Notify;
+use tokio::io::BufReader;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout};
 
-use crate::frames::{self, FRAME_BYTES_MAX, FrameWriter};
-use crate::{EngineEndpoint, FrontEndpoint};
-use lockhouse_messages::{
-    Event, ExchangeId, FrontSettings, LifecycleState, ListChanges, Repetition, Response, ToEngine, ToFront,
-    VERSION,
-};
-use open_requests::OpenRequests;
+use crate::assembler::Parts;
+use crate::connection::{self, FROM_ENGINE, Receiver};
+use crate::encoding::{read_from_engine, to_parts};
+use crate::endpoints::{EngineEndpoint, FrontEndpoint};
+use crate::greetings;
+use crate::outbox::{OutboxSender, OutboxWriter, Waiting, outbox};
+use open_requests::{OpenRequests, StoredRequest};
 
+/// Number of bytes of all requests that are stored because they may have to be sent again. Further ones wait.
+const STORED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Maximum time for the first messages of a connection.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// If a connection ends sooner than this, the next one is opened only for the next request. So an engine that fails at
 /// its start is not started again and again.
 const STABLE_AFTER: Duration = Duration::from_secs(1);
@@ -32,7 +37,7 @@ const STABLE_AFTER: Duration = Duration::from_secs(1);
 /// A connection to the process of an engine, and the digest of the setup that this engine must have.
 #[derive(Debug)]
 pub struct EngineSocket {
-    pub stream: UnixStream,
+    pub stream: Stream,
     pub setup: String,
 }
 
@@ -59,8 +64,11 @@ pub struct RemoteEngineSettings {
 
 /// The front's end of the connections to the engine's process: at most one at a time.
 pub(crate) struct RemoteEngine {
+    weak: Weak<Self>,
     front: Weak<dyn FrontEndpoint>,
     requests: Mutex<OpenRequests>,
+    /// Room for stored requests, in bytes.
+    memory: Arc<Semaphore>,
     /// Notified when a request is opened.
     requested: Notify,
     /// Whether AI clients can connect to the front, which each engine learns.
@@ -70,16 +78,15 @@ pub(crate) struct RemoteEngine {
 
 /// A connection on which the engine has accepted the front.
 pub(crate) struct AcceptedLink {
-    reader: BufReader<OwnedReadHalf>,
-    writer: OwnedWriteHalf,
-    settings: FrontSettings,
+    stream: Stream,
+    incarnation: Option<Incarnation>,
 }
 
 /// A connection that is in use.
 pub(crate) struct ActiveLink {
-    reader: BufReader<OwnedReadHalf>,
-    writer: OwnedWriteHalf,
-    frames: FrameWriter,
+    stream: Stream,
+    sender: OutboxSender,
+    outbox: OutboxWriter,
 }
 
 /// Why the engine's process does not serve a front.
@@ -120,68 +127,61 @@ async fn shake_hands(socket: EngineSocket) -> Result<AcceptedLink, Rejection> {
 }
 
 async fn exchange_greetings(socket: EngineSocket) -> std::io::Result<Result<AcceptedLink, Rejection>> {
-    let (reader, mut writer) = socket.stream.into_split();
-    let mut reader = BufReader::new(reader);
-    let hello = ToEngine::Hello { version: VERSION, setup: Some(socket.setup) };
-    writer.write_all(&frames::encode(&hello)?).await?;
-    loop {
-        return Ok(Err(match read(&mut reader).await? {
-            Some(ToFront::Welcome { .. }) => continue,
-            Some(ToFront::Settings(settings)) => return Ok(Ok(AcceptedLink { reader, writer, settings })),
-            Some(ToFront::Unsupported { version }) => Rejection::Refused(format!(
-                "Lockhouse was updated: its shared service uses version {version} of their protocol, and this process uses \
-                 version {VERSION}; restart this MCP server in your AI client"
-            )),
-            Some(ToFront::OtherSetup) => Rejection::Refused(
-                "the shared Lockhouse service has another configuration, policy or environment".to_owned(),
-            ),
-            _ => Rejection::Ended(
-                "the shared Lockhouse service is ending, or does not accept more clients".to_owned(),
-            ),
-        }));
-    }
-}
-
-async fn read(reader: &mut BufReader<OwnedReadHalf>) -> std::io::Result<Option<ToFront>> {
-    match frames::read(reader, FRAME_BYTES_MAX).await? {
-        Some(message) => match serde_json::from_slice(&message) {
-            Ok(message) => Ok(Some(message)),
-            // Only the request that the message answers fails, and not the connection.
-            Err(error) => match frames::exchange_of(&message) {
-                Some(id) => {
-                    let reason = format!(
-                        "the answer cannot be read, for example because it is nested too deeply: {error}"
-                    );
-                    Ok(Some(ToFront::Response(id, Response::Unavailable(reason))))
-                }
-                None => Err(error.into()),
-            },
-        },
-        None => Ok(None),
-    }
+    let EngineSocket { stream, setup } = socket;
+    greetings::write(&mut &stream, &Greeting::new(Some(setup))).await?;
+    Ok(Err(match greetings::read(&mut &stream).await? {
+        Some(GreetingReply::Welcome { incarnation, .. }) => {
+            return Ok(Ok(AcceptedLink { stream, incarnation }));
+        }
+        Some(GreetingReply::Unsupported { version }) => Rejection::Refused(format!(
+            "Lockhouse was updated: its shared service uses version {version} of their protocol, and this process uses \
+             version {}; restart this MCP server in your AI client",
+            VERSIONS.newest
+        )),
+        Some(GreetingReply::OtherSetup) => Rejection::Refused(
+            "the shared Lockhouse service has another configuration, policy or environment".to_owned(),
+        ),
+        Some(GreetingReply::Busy) | None => Rejection::Ended(
+            "the shared Lockhouse service is ending, or does not accept more clients".to_owned(),
+        ),
+    }))
 }
 
 impl RemoteEngine {
     pub(crate) fn new(front: Weak<dyn FrontEndpoint>, remote: RemoteEngineSettings) -> Arc<Self> {
         let (requests, requested) = (Mutex::default(), Notify::new());
-        Arc::new(Self { front, requests, requested, is_listening: AtomicBool::new(false), remote })
+        let memory = Arc::new(Semaphore::new(STORED_BYTES_MAX));
+        let is_listening = AtomicBool::new(false);
+        Arc::new_cyclic(|weak| Self {
+            weak: weak.clone(),
+            front,
+            requests,
+            memory,
+            requested,
+            is_listening,
+            remote,
+        })
     }
 
     /// Uses a new connection for all requests from now on.
     pub(crate) fn adopt(&self, link: AcceptedLink) -> ActiveLink {
-        let AcceptedLink { reader, writer, settings } = link;
-        let (sender, frames) = frames::queue();
-        self.deliver(ToFront::Settings(settings));
-        let following = self.requests.lock().connected(sender);
-        if self.is_listening.load(Ordering::Relaxed) {
-            self.send(&ToEngine::Listening);
+        let AcceptedLink { stream, incarnation } = link;
+        if let Some(incarnation) = incarnation {
+            tracing::debug!("connected to the incarnation {incarnation} of the shared service");
+        }
+        let (sender, outbox) = outbox();
+        let following = self.requests.lock().connected(sender.clone());
+        if self.is_listening.load(Ordering::Relaxed)
+            && let Ok(parts) = to_parts(ToEngine::Listening)
+        {
+            self.requests.lock().send(parts);
         }
         // What the previous process would have reported is not known.
         for id in following {
             let changed = ListChanges { tools: true, resources: true, prompts: true, updated: Vec::new() };
             self.deliver(ToFront::Event(id, Event::Changed(changed)));
         }
-        ActiveLink { reader, writer, frames }
+        ActiveLink { stream, sender, outbox }
     }
 
     /// Serves the connection, and each further one after it, until this future is dropped.
@@ -233,27 +233,13 @@ impl RemoteEngine {
 
     /// Reads and writes messages until the connection is lost.
     async fn serve(&self, link: ActiveLink) {
-        let ActiveLink { mut reader, mut writer, frames } = link;
-        let reading = async {
-            loop {
-                match read(&mut reader).await {
-                    Ok(Some(message)) => self.receive_from_engine(message),
-                    Ok(None) => return "it has ended".to_owned(),
-                    Err(error) => return error.to_string(),
-                }
-            }
-        };
-        let writing = async {
-            match frames.write_to(&mut writer).await {
-                // Only `OpenRequests` holds the sender, and replaces it after this function.
-                Ok(()) => std::future::pending().await,
-                Err(error) => error.to_string(),
-            }
-        };
-        let reason = tokio::select! {
-            reason = reading => reason,
-            reason = writing => reason,
-        };
+        let ActiveLink { stream, sender, outbox } = link;
+        let mut reader = BufReader::new(&stream);
+        let mut from_engine = FromEngine(self);
+        let served =
+            connection::serve(&mut reader, &mut &stream, FROM_ENGINE, (&sender, outbox), &mut from_engine)
+                .await;
+        let reason = served.map_or_else(|error| error.to_string(), |()| "it has ended".to_owned());
         tracing::warn!("the connection to the shared service is lost: {reason}");
     }
 
@@ -265,9 +251,6 @@ impl RemoteEngine {
             ToFront::Begun(id) => return self.requests.lock().begun(*id),
             ToFront::Response(id, _) => self.requests.lock().remove(*id),
             ToFront::Lifecycle(LifecycleState::Serving)
-            | ToFront::Welcome { .. }
-            | ToFront::Unsupported { .. }
-            | ToFront::OtherSetup
             | ToFront::ReloadCertificate
             | ToFront::Settings(_)
             | ToFront::Event(..) => {}
@@ -290,7 +273,8 @@ impl RemoteEngine {
 
     fn deliver(&self, message: ToFront) {
         if let Some(front) = self.front.upgrade() {
-            front.receive(message);
+            // A front in this process takes each message at once.
+            drop(front.receive(message));
         }
     }
 
@@ -298,18 +282,32 @@ impl RemoteEngine {
         self.deliver(ToFront::Response(id, Response::Unavailable(reason.to_owned())));
     }
 
-    /// Sends a message that is about no request. Without a connection, the message is lost.
-    fn send(&self, message: &ToEngine) {
-        if let Ok(frame) = frames::encode(message) {
-            self.requests.lock().send(frame);
+    /// Sends a request, or stores it until there is a connection. Returns a future if there is no room for the request yet.
+    fn open(&self, id: ExchangeId, repetition: Repetition, message: ToEngine) -> Option<Waiting> {
+        let parts = match to_parts(message) {
+            Ok(parts) => parts,
+            Err(error) => {
+                self.refuse(id, &format!("the request cannot be sent: {error}"));
+                return None;
+            }
+        };
+        let bytes = parts.iter().map(Vec::len).sum::<usize>().min(STORED_BYTES_MAX);
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        if let Ok(memory) = self.memory.clone().try_acquire_many_owned(bytes) {
+            self.add(id, repetition, StoredRequest { parts, _memory: Some(memory) });
+            return None;
         }
+        let (memory, engine) = (self.memory.clone(), self.weak.clone());
+        Some(Box::pin(async move {
+            let memory = memory.acquire_many_owned(bytes).await;
+            if let (Ok(memory), Some(engine)) = (memory, engine.upgrade()) {
+                engine.add(id, repetition, StoredRequest { parts, _memory: Some(memory) });
+            }
+        }))
     }
 
-    fn open(&self, id: ExchangeId, repetition: Repetition, message: &ToEngine) {
-        let opened = match frames::encode(message) {
-            Ok(frame) => self.requests.lock().open(id, frame, repetition),
-            Err(error) => return self.refuse(id, &format!("the request cannot be sent: {error}")),
-        };
+    fn add(&self, id: ExchangeId, repetition: Repetition, request: StoredRequest) {
+        let opened = self.requests.lock().open(id, request, repetition);
         match opened {
             true => self.requested.notify_waiters(),
             false => self.refuse(id, "too many requests are open; wait for their answers first"),
@@ -317,33 +315,53 @@ impl RemoteEngine {
     }
 }
 
+/// Takes the messages of the engine.
+struct FromEngine<'e>(&'e RemoteEngine);
+
+impl Receiver for FromEngine<'_> {
+    async fn receive(&mut self, _: ExchangeId, parts: Parts) -> std::io::Result<()> {
+        match read_from_engine(parts)? {
+            Some(message) => self.0.receive_from_engine(message),
+            None => tracing::debug!("skipped a message of a newer version of the shared service"),
+        }
+        Ok(())
+    }
+}
+
 impl EngineEndpoint for RemoteEngine {
-    fn receive(&self, message: ToEngine) {
-        match &message {
-            // Each connection has its own handshake, and ends with the process.
-            ToEngine::Hello { .. } | ToEngine::Goodbye => {}
-            ToEngine::Request(id, _, request) => self.open(*id, request.repetition(), &message),
-            ToEngine::Input(id, _) => {
-                if let Ok(frame) = frames::encode(&message) {
-                    self.requests.lock().send_about(*id, frame);
-                }
-            }
-            ToEngine::Close(id) => {
-                if let Ok(frame) = frames::encode(&message) {
-                    let mut requests = self.requests.lock();
-                    requests.send_about(*id, frame);
-                    requests.remove(*id);
-                }
-            }
+    fn begin(&self) {}
+
+    fn receive(&self, message: ToEngine) -> Option<Waiting> {
+        let repetition = match &message {
+            // The connection ends with the process.
+            ToEngine::Goodbye => return None,
+            ToEngine::Request(id, _, request) => Some((*id, request.repetition())),
             ToEngine::Listening => {
                 self.is_listening.store(true, Ordering::Relaxed);
-                self.send(&message);
+                None
             }
-            ToEngine::Revoke { .. }
+            ToEngine::Input(..)
+            | ToEngine::Credit(..)
+            | ToEngine::Close(_)
+            | ToEngine::Revoke { .. }
             | ToEngine::InFlight { .. }
             | ToEngine::Counters(_)
             | ToEngine::BeginSpan(..)
-            | ToEngine::EndSpan(..) => self.send(&message),
+            | ToEngine::EndSpan(..) => None,
+        };
+        if let Some((id, repetition)) = repetition {
+            return self.open(id, repetition, message);
         }
+        let (exchange, is_close) = (message.exchange(), matches!(message, ToEngine::Close(_)));
+        let Ok(parts) = to_parts(message) else { return None };
+        let mut requests = self.requests.lock();
+        match exchange {
+            Some(id) => requests.send_about(id, parts),
+            None => requests.send(parts),
+        }
+        if let (Some(id), true) = (exchange, is_close) {
+            requests.remove(id);
+        }
+        None
     }
 }

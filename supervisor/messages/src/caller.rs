@@ -5,7 +5,7 @@ use lockhouse_base::principal::{Identity, Principal};
 use lockhouse_policies::ClientName;
 use serde::{Deserialize, Serialize};
 
-use crate::{InputSupport, SpanId};
+use crate::InputSupport;
 
 /// The AI client that a request comes from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -17,13 +17,11 @@ pub struct Caller {
     /// The AI client's name for the policy and the audit log. `None` if the client gave no name.
     pub client: Option<ClientName>,
     pub abilities: InputSupport,
-    /// The span of the AI client's call on whose behalf the request is sent ([`crate::ToEngine::BeginSpan`]).
-    pub span: Option<SpanId>,
 }
 
 impl Caller {
     pub fn new(principal: &Principal, client: Option<ClientName>, abilities: InputSupport) -> Self {
         let grant = principal.grant().map(|grant| grant.number());
-        Self { identity: principal.identity().clone(), grant, client, abilities, span: None }
+        Self { identity: principal.identity().clone(), grant, client, abilities }
     }
 }

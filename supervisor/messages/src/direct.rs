@@ -56,9 +56,9 @@ pub enum DirectAction {
     Subscribe,
 }
 
-/// The outcome of a direct call.
+/// What a direct call returned.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum CallOutcome {
+pub enum DirectReply {
     /// The upstream server's result, unchanged. The result may itself report an error (`isError`).
     Result(String),
     /// The JSON-RPC error with which the upstream server answered.

@@ -1,39 +1,51 @@
 //! The messages between the front and the engine.
 //!
 //! The front speaks MCP with AI clients; the engine runs programs and calls upstream servers. Neither uses a type of
-//! the other: they exchange the messages of this crate, and each message can be serialized as JSON. If both are in
-//! one process, a message is a function call, and a debug build serializes and parses each message. If the engine is
-//! in another process, [`frames`] carries the messages over a socket.
+//! the other: they exchange the messages of this crate, which are data and can be serialized. The crate `lockhouse-link`
+//! moves them. If both are in one process, a message is a function call.
 //!
-//! The first message of a front is [`ToEngine::Hello`] with its protocol version. Each [`Request`] opens an exchange
-//! of messages, which has any number of events and inputs and ends with one [`Response`].
+//! Each [`Request`] opens an exchange of messages, which has any number of events and inputs and ends with one
+//! [`Response`]. If the engine is in another process, a connection begins with a [`Greeting`].
 #![cfg_attr(test, allow(clippy::expect_used, clippy::panic))]
 #![allow(missing_docs)] // Only the crates of this workspace use it; obvious fields need no comment.
 
+mod base64_bytes;
+mod bodies;
 mod caller;
 mod direct;
 mod front_counters;
+mod greeting;
 mod lifecycle_state;
 mod message;
 mod question;
 mod request_claims;
+mod request_head;
 mod run;
+mod run_answer;
+mod shared;
 mod trace_context;
 mod user_answers;
 
+pub use bodies::{Bodies, InvalidBody, LargeValue};
 pub use caller::Caller;
 pub use direct::{
-    BUILT_IN_TOOL_NAMES, CallOutcome, DirectAction, DirectCall, DirectTarget, ForwardedNotification,
+    BUILT_IN_TOOL_NAMES, DirectAction, DirectCall, DirectReply, DirectTarget, ForwardedNotification,
     JsonRpcError, ListChanges, ListKind,
 };
 pub use front_counters::{FrontCounters, HttpRefusal};
+pub use greeting::{Greeting, GreetingReply, VERSIONS, VersionRange};
 pub use lifecycle_state::LifecycleState;
 pub use message::{
-    BuiltinTool, BuiltinTools, Event, ExchangeId, FrontSettings, Input, Repetition, Request, Response,
-    RunReference, SearchRequest, ToEngine, ToFront, VERSION,
+    BuiltinTool, BuiltinTools, EVENTS_AHEAD_MAX, Event, ExchangeId, FrontSettings, Input, Repetition,
+    Request, Response, RunReference, SearchRequest, StoredFile, ToEngine, ToFront,
 };
 pub use question::{Question, QuestionKind};
 pub use request_claims::{Claim, RequestClaims};
+pub use request_head::{Incarnation, RequestHead, RequestId};
 pub use run::{FinishedRun, Media, Progress, RESULT_URI_PREFIX, ResultFile, RunCode, RunState, RunView};
+pub use run_answer::{
+    AnswerMembers, CallReport, CalledItem, CutPart, CutValue, ErrorCode, FileReport, RunAnswer, RunError,
+    RunStats, RunStatus, RunUsage, Sandbox, SessionReport, ShownText, ShownValue, StoredFileReport,
+};
 pub use trace_context::{SpanId, SpanOutcome, ToolCallSpan, TraceContext};
 pub use user_answers::{Answer, AskError, InputSupport, OpenQuestion, QUESTIONS_MAX, UserWait};

@@ -1,6 +1,7 @@
 //! The messages that the front (which speaks MCP with AI clients) and the engine (which runs programs)
 //! exchange.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_protocol::Language;
@@ -9,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Answer, AskError, BUILT_IN_TOOL_NAMES, CallOutcome, Caller, DirectCall, FinishedRun,
-    ForwardedNotification, FrontCounters, JsonRpcError, LifecycleState, ListChanges, ListKind, OpenQuestion,
-    RunCode, RunView, SpanId, SpanOutcome, ToolCallSpan,
+    Answer, AskError, BUILT_IN_TOOL_NAMES, DirectCall, DirectReply, FinishedRun, ForwardedNotification,
+    FrontCounters, JsonRpcError, LifecycleState, ListChanges, ListKind, OpenQuestion, RequestHead, RunCode,
+    RunView, SpanId, SpanOutcome, ToolCallSpan,
 };
 
-/// The version of the protocol between fronts (which speak MCP with AI clients) and the engine (which runs
-/// programs). The engine rejects a front with another version.
-pub const VERSION: u32 = 3;
+/// Maximum time for the response to a request that only reads. Servers that must start first have up to their start
+/// timeouts.
+const READ_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The id of an exchange: a request of a front to the engine, with the events, inputs and response that
 /// belong to it. A front numbers its exchanges upwards from 1 and never reuses an id.
@@ -26,14 +27,13 @@ pub struct ExchangeId(pub u64);
 /// A message from a front (which speaks MCP with AI clients) to the engine (which runs programs).
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToEngine {
-    /// The first message of a front, with the version of the protocol that it uses. `setup` is the digest of the setup
-    /// (configuration, policy and environment) that the engine must have; `None` if front and engine are in one process.
-    Hello { version: u32, setup: Option<String> },
     /// Sends a request on behalf of an AI client. This opens an exchange, to which all messages about the request
     /// belong.
-    Request(ExchangeId, Box<Caller>, Box<Request>),
+    Request(ExchangeId, Box<RequestHead>, Box<Request>),
     /// An input of the front for an open exchange, such as the answer to a question.
     Input(ExchangeId, Input),
+    /// The front has passed on this number of events of an exchange, so that the engine may send as many further ones.
+    Credit(ExchangeId, u32),
     /// The front no longer waits for the response to a request. The engine cancels the run of this exchange,
     /// unless the run is in the background or another exchange follows it.
     Close(ExchangeId),
@@ -60,22 +60,11 @@ pub enum ToEngine {
 /// A message from the engine (which runs programs) to a front (which speaks MCP with AI clients).
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToFront {
-    /// The engine accepts the version in [`ToEngine::Hello`]. `version` is the version that the engine uses.
-    Welcome {
-        version: u32,
-    },
-    /// The engine does not support the version in [`ToEngine::Hello`]. `version` is the version that it supports. The
-    /// engine sends no other message.
-    Unsupported {
-        version: u32,
-    },
-    /// The engine has another setup than the one in [`ToEngine::Hello`]. The engine sends no other message.
-    OtherSetup,
     /// The state of the engine's lifecycle: sent after the first `Settings`, and again when it changes.
     Lifecycle(LifecycleState),
     /// The configuration was reloaded: the front reads its TLS certificate again.
     ReloadCertificate,
-    /// The settings for the front: sent after `Welcome`, and again when they change.
+    /// The settings for the front: the first message of the engine, and again when they change.
     Settings(FrontSettings),
     /// The engine begins a request that must not be repeated ([`Repetition::Never`]). An engine in another process sends
     /// this before it does anything for the request, so a request without this message had no effects.
@@ -190,7 +179,7 @@ pub enum Request {
     /// Reads a page of a stored result. The page starts at `offset`, which counts items if the result is a list,
     /// otherwise characters. Answered with [`Response::Json`].
     ReadResult { handle: ResultHandle, offset: usize },
-    /// Reads a stored file. Answered with [`Response::Json`]: the result of the MCP request `resources/read`.
+    /// Reads a stored file. Answered with [`Response::File`].
     ReadFile { handle: ResultHandle },
     /// Lists the tools, resources, resource templates or prompts that the AI client can use without code. Answered
     /// with [`Response::Entries`].
@@ -277,11 +266,13 @@ pub enum Event {
 /// The engine's response to a request of the front. It ends the exchange of messages about the request.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Response {
-    Run(Box<FinishedRun>),
+    /// Each request that follows a run gets the same result, which the engine builds once.
+    Run(#[serde(with = "crate::shared")] Arc<FinishedRun>),
     Json(Value),
+    File(StoredFile),
     Entries(Vec<String>),
-    /// The outcome of a direct call, with the upstream server that was called.
-    Call(ServerName, CallOutcome),
+    /// What a direct call returned, with the upstream server that was called.
+    Call(ServerName, DirectReply),
     Reasons(Vec<String>),
     Text(Option<String>),
     /// The run or the tool that the request names does not exist.
@@ -290,12 +281,26 @@ pub enum Response {
     Invalid(String),
     /// The request is not valid. The AI client gets this JSON-RPC error.
     Error(JsonRpcError),
+    /// The deadline of the request has passed. The engine has ended the request.
+    DeadlineExceeded,
     /// The engine failed to process the request. The exchange ends without a result.
     EngineFailed,
     /// The process of the engine cannot be reached, or ended before it answered. The text says what happened and what to
     /// do.
     Unavailable(String),
 }
+
+/// A stored file with its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredFile {
+    pub handle: ResultHandle,
+    pub media_type: String,
+    pub content: Vec<u8>,
+}
+
+/// The number of events of one exchange that the engine may send before the front has passed on the first of them
+/// ([`ToEngine::Credit`]). Events that answer an input do not count: the front asks for each of them.
+pub const EVENTS_AHEAD_MAX: u32 = 64;
 
 /// What a front does with an unanswered request if the engine's process has ended and another one is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -306,6 +311,46 @@ pub enum Repetition {
     Once,
     /// The request follows changes as long as the front runs.
     Always,
+}
+
+impl Event {
+    /// Whether the event answers an input of the front.
+    pub fn answers_input(&self) -> bool {
+        match self {
+            Self::Questions(_) | Self::View(_) | Self::Detached(_) => true,
+            Self::Following(_)
+            | Self::Question(_)
+            | Self::ProgressMessage(_)
+            | Self::Notification(_)
+            | Self::Changed(_) => false,
+        }
+    }
+}
+
+impl ToEngine {
+    /// Returns the exchange that the message belongs to. `None` if it belongs to no exchange.
+    pub fn exchange(&self) -> Option<ExchangeId> {
+        match self {
+            Self::Request(id, ..) | Self::Input(id, _) | Self::Credit(id, _) | Self::Close(id) => Some(*id),
+            Self::Revoke { .. }
+            | Self::Listening
+            | Self::InFlight { .. }
+            | Self::Counters(_)
+            | Self::BeginSpan(..)
+            | Self::EndSpan(..)
+            | Self::Goodbye => None,
+        }
+    }
+}
+
+impl ToFront {
+    /// Returns the exchange that the message belongs to. `None` if it belongs to no exchange.
+    pub fn exchange(&self) -> Option<ExchangeId> {
+        match self {
+            Self::Begun(id) | Self::Event(id, _) | Self::Response(id, _) => Some(*id),
+            Self::Settings(_) | Self::Lifecycle(_) | Self::ReloadCertificate => None,
+        }
+    }
 }
 
 impl Request {
@@ -322,6 +367,15 @@ impl Request {
             | Self::Readiness
             | Self::Metrics => Repetition::Once,
             Self::FollowChanges => Repetition::Always,
+        }
+    }
+
+    /// Returns how long a front waits for the response to this request. `None` if it waits until it closes the exchange:
+    /// the limits of the run, or the AI client, end the request.
+    pub fn time_limit(&self) -> Option<Duration> {
+        match self.repetition() {
+            Repetition::Once => Some(READ_TIMEOUT),
+            Repetition::Never | Repetition::Always => None,
         }
     }
 }

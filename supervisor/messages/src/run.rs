@@ -7,9 +7,8 @@ use std::time::Duration;
 use lockhouse_protocol::Language;
 use lockhouse_protocol::{ExecutionId, ResultHandle};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-use crate::{RequestClaims, UserWait};
+use crate::{RequestClaims, RunAnswer, UserWait};
 
 /// A request to run a program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -84,13 +83,11 @@ pub struct FinishedRun {
     pub execution: ExecutionId,
     /// Whether the run was cancelled.
     pub cancelled: bool,
-    pub is_error: bool,
     /// When the run was requested, in RFC 3339 format.
     pub begun: String,
     /// When the run ended, in RFC 3339 format.
     pub ended: String,
-    /// The answer to the run as JSON, as the AI client gets it.
-    pub json: Value,
+    pub answer: RunAnswer,
     /// The files (such as images) that the program returned. First come those that were removed from the value: there,
     /// each file is replaced by its number in this list, starting at 1.
     pub files: Vec<ResultFile>,
@@ -100,16 +97,13 @@ impl FinishedRun {
     /// Returns this run with an error in place of its answer, for the case that the answer is too large to be
     /// stored.
     pub fn without_result(&self) -> Self {
-        let field = |key: &str| self.json.get(key).cloned();
-        let message = "the run has ended, but its result is too large to be stored";
-        let json = json!({
-            "execution": field("execution"), "status": "error",
-            "error": {"type": "ResultTooLarge", "message": message, "hint": "return less, or print less"},
-            "calls": field("calls"), "stats": field("stats"),
-        });
-        let (begun, ended) = (self.begun.clone(), self.ended.clone());
-        let (execution, cancelled) = (self.execution, self.cancelled);
-        Self { execution, cancelled, is_error: true, begun, ended, json, files: Vec::new() }
+        Self {
+            begun: self.begun.clone(),
+            ended: self.ended.clone(),
+            answer: self.answer.without_result(),
+            files: Vec::new(),
+            ..*self
+        }
     }
 }
 
@@ -118,7 +112,8 @@ impl FinishedRun {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultFile {
     /// The content, if the answer contains it; otherwise, the answer contains a link with the handle.
-    pub base64: Option<String>,
+    #[serde(with = "crate::base64_bytes")]
+    pub content: Option<Vec<u8>>,
     pub mime_type: String,
     pub name: Option<String>,
     /// Size in bytes.

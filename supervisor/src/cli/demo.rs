@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use lockhouse_engine::execution::{Answer, parse_value};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
+use lockhouse_messages::CutValue;
 use lockhouse_policies::{Policy, Source};
 use lockhouse_protocol::Language;
 use lockhouse_protocol::ServerName;
@@ -102,8 +103,9 @@ async fn definitions_bytes(
 
 fn comparison(title: &str, definitions: usize, code: &str, answer: &Answer) -> Vec<String> {
     let direct = definitions + answer.calls.iter().map(|call| call.bytes).sum::<usize>();
-    let through_lockhouse =
-        lockhouse_front::definitions_bytes() + code.len() + answer.to_json().to_string().len();
+    let through_lockhouse = lockhouse_front::definitions_bytes()
+        + code.len()
+        + answer.to_complete().members(CutValue::Value).to_json().to_string().len();
     let saved = 100.0 * (1.0 - through_lockhouse as f64 / direct as f64);
     let calls = answer.calls.len().to_string();
     vec![title.into(), calls, direct.to_string(), through_lockhouse.to_string(), format!("{saved:.1} %")]

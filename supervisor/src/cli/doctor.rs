@@ -7,6 +7,7 @@
 use std::process::ExitCode;
 
 use lockhouse_engine::supervisor::{CodeRequest, PrepareError, Supervisor};
+use lockhouse_messages::CutValue;
 use lockhouse_policies::printable;
 use lockhouse_pool::PoolError;
 use lockhouse_pool::protections::describe;
@@ -127,7 +128,11 @@ async fn check_engine(supervisor: &Supervisor, language: Language) -> (Engine, V
     let works = answer.value.as_deref().is_some_and(|value| value.get() == "2");
     let found = match works {
         true => format!("{}: sandboxed, verified by the kernel, runs code", prepared.runtime),
-        false => format!("{}: 1 + 1 gave {}", prepared.runtime, answer.to_json()),
+        false => format!(
+            "{}: 1 + 1 gave {}",
+            prepared.runtime,
+            answer.to_complete().members(CutValue::Value).to_json()
+        ),
     };
     (Engine { language, works, found }, prepared.findings)
 }

@@ -5,11 +5,13 @@ mod endpoint;
 
 use std::convert::Infallible;
 use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use interprocess::local_socket::tokio::Listener;
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::front_socket::FrontSocket;
 use lockhouse_engine::supervisor::Supervisor;
@@ -150,17 +152,23 @@ fn open_sockets(
         return Ok(OpenSockets::Own(Some(Endpoint::open(lock, clients.clone())?)));
     }
     let listeners = inherited_unix_listeners().map_err(std::io::Error::other)?;
+    let listeners = listeners.into_iter().map(local_listener).collect::<std::io::Result<Vec<_>>>()?;
     if listeners.is_empty() {
         return Err(std::io::Error::other(
             "systemd passes no socket; `lockhouse serve` starts the engine when it is needed",
         ));
     }
-    let accept = |listener| {
+    let accept = |listener: Listener| {
         let clients = clients.clone();
         tokio::spawn(async move { clients.accept(&listener).await })
     };
     let accepting = listeners.into_iter().map(accept).collect();
     Ok(OpenSockets::Activated(accepting, SetupLock::describe_this_process(engine)))
+}
+
+fn local_listener(listener: tokio::net::UnixListener) -> std::io::Result<Listener> {
+    let listener = OwnedFd::from(listener.into_std()?);
+    Ok(interprocess::os::unix::uds_local_socket::tokio::Listener::try_from(listener)?.into())
 }
 
 /// Logs in what the setup of each other engine differs from that of this one.

@@ -4,9 +4,12 @@
 use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 
+use interprocess::local_socket::tokio::Stream;
+use interprocess::local_socket::traits::StreamCommon as _;
+use interprocess::local_socket::traits::tokio::Stream as _;
+use interprocess::local_socket::{GenericFilePath, ToFsName};
 use lockhouse_base::directories;
 use nix::unistd::geteuid;
-use tokio::net::UnixStream;
 
 /// What the process that starts an engine reads from the engine's standard output: the engine accepts clients.
 pub(super) const READY: &str = "ready";
@@ -53,9 +56,9 @@ pub(super) fn activated_socket_path() -> PathBuf {
 ///
 /// # Errors
 /// Nobody listens there, or the process that does belongs to another user.
-pub(super) async fn connect(path: &Path) -> Result<UnixStream> {
-    let stream = UnixStream::connect(path).await?;
-    if stream.peer_cred()?.uid() == geteuid().as_raw() {
+pub(super) async fn connect(path: &Path) -> Result<Stream> {
+    let stream = Stream::connect(path.to_fs_name::<GenericFilePath>()?).await?;
+    if stream.peer_creds()?.euid() == Some(geteuid().as_raw()) {
         Ok(stream)
     } else {
         Err(Error::new(ErrorKind::PermissionDenied, "another user listens at the socket"))

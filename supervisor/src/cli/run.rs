@@ -13,11 +13,11 @@ use std::time::Duration;
 use lockhouse_base::json;
 use lockhouse_base::principal::Owner;
 use lockhouse_engine::control_socket::ControlSocket;
-use lockhouse_engine::execution::{self, Answer, DisplayOptions, FileStorage, Refusal, Status};
+use lockhouse_engine::execution::{self, Answer, DisplayOptions, FileStorage, Refusal, RunError, RunStatus};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
 use lockhouse_gate::result_files::ResultFiles;
 use lockhouse_gate::{FromSupervisor, Watcher, WatcherKind, WatcherRole};
-use lockhouse_protocol::CodeError;
+use lockhouse_messages::CutValue;
 use lockhouse_protocol::Language;
 use lockhouse_protocol::json_text::quote_large_integers;
 use serde_json::Value;
@@ -125,7 +125,7 @@ pub(super) async fn run_program(
     // Only the JSON names the handles of what was cut.
     let keep = |json: &str| if is_json { supervisor.results().store(Owner::LOCAL, json) } else { None };
     let (limits, more) = (supervisor.settings().display, "lockhouse result HANDLE --offset N");
-    let storage = Some(FileStorage { files: supervisor.result_files(), owner: Owner::LOCAL });
+    let storage = FileStorage { files: supervisor.result_files(), owner: Owner::LOCAL };
     // The JSON has the bytes of files in its value, unless they are written into a folder.
     let extract_files = live_output.is_some() || file_options.writes_files();
     let showing = DisplayOptions { limits, next_part_hint: more, extract_files, storage, keep: &keep };
@@ -135,7 +135,7 @@ pub(super) async fn run_program(
             live_output.finish().await;
             print_end_for_people(&answer);
         }
-        None => println!("{:#}", rendered.json),
+        None => println!("{:#}", rendered.answer.members(CutValue::Value).to_json()),
     }
     let is_complete = file_options.deliver(&supervisor, &rendered.files);
     exit_code(&answer, is_complete)
@@ -146,7 +146,7 @@ fn exit_code(answer: &Answer, has_all_files: bool) -> ExitCode {
     ExitCode::from(match answer.refusal {
         Some(Refusal::InvalidRequest) => USAGE,
         Some(_) => UNAVAILABLE,
-        None if !has_all_files && answer.status == Status::Ok => return ExitCode::FAILURE,
+        None if !has_all_files && answer.status == RunStatus::Ok => return ExitCode::FAILURE,
         None => answer.status.exit_code(),
     })
 }
@@ -277,12 +277,11 @@ fn print_end_for_people(answer: &Answer) {
     }
 }
 
-fn format_error(answer: &Answer, error: &CodeError) -> String {
+fn format_error(answer: &Answer, error: &RunError) -> String {
     let traceback = error.traceback.as_ref().map(|text| format!("{}\n", text.trim_end())).unwrap_or_default();
     let place = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();
     let hint = error.hint.as_ref().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
-    let changed =
-        answer.changed.as_ref().map(|changed| format!("\n  changed: {changed}")).unwrap_or_default();
+    let changed = error.changed.as_ref().map(|changed| format!("\n  changed: {changed}")).unwrap_or_default();
     format!(
         "{traceback}lockhouse: {}: {}{place}: {}{hint}{changed}",
         answer.status.as_str(),

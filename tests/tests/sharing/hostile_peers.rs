@@ -68,9 +68,16 @@ async fn another_user_cannot_reach_the_engine_even_if_file_modes_permit_it() {
     table.finish();
 }
 
-fn frame(message: &Value) -> Vec<u8> {
+/// Returns the first message of a front.
+fn greeting(message: &Value) -> Vec<u8> {
     let text = message.to_string();
     [&u32::try_from(text.len()).unwrap().to_be_bytes()[..], text.as_bytes()].concat()
+}
+
+/// Returns a message after the first one, in one frame.
+fn frame(exchange: u64, message: &str) -> Vec<u8> {
+    let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+    [&length[..], &[2], &exchange.to_be_bytes(), message.as_bytes()].concat()
 }
 
 /// Connects, sends bytes, waits for a text (unless it is empty), closes the sending direction, and returns what is received
@@ -99,13 +106,14 @@ async fn a_peer_that_violates_the_protocol_harms_nobody_else() {
     let client = lockhouse.serve().await;
     assert_eq!(add(&client).await, json!(42));
     let (socket, pid) = (socket(&lockhouse), pid_of(&the_engine(&lockhouse)));
-    let hello = frame(&json!({"Hello": {"version": 3, "setup": setup(&socket)}}));
+    let hello = greeting(&json!({"Hello": {"version": 3, "setup": setup(&socket)}}));
     let after_hello = |bytes: &[u8]| [&hello[..], bytes].concat();
     let caller = json!({
         "identity": {"proven": {"name": "token:boss", "client": "boss"}, "owner": 0, "only": null},
         "grant": null, "client": "boss", "abilities": {"form": false, "url": false, "sampling": false, "roots": false},
     });
-    let health = frame(&json!({"Request": [1, caller, "Health"]}));
+    let head = json!({"id": "0199aaaa-0000-7000-8000-000000000000", "caller": caller});
+    let health = frame(1, &json!({"Request": [1, head, "Health"]}).to_string());
     let counters = json!({
         "responses": {"65535": u64::MAX}, "refusals": {"rate": u64::MAX}, "authentication_failures": u64::MAX,
         "opened_connections": u64::MAX, "open_connections": u64::MAX,
@@ -118,10 +126,12 @@ async fn a_peer_that_violates_the_protocol_harms_nobody_else() {
         json!({"EndSpan": [2, "Ok"]}),
         json!("Listening"),
     ];
-    let reports = after_hello(&reports.iter().flat_map(frame).collect::<Vec<u8>>());
+    let frames = |messages: &[Value]| -> Vec<u8> {
+        messages.iter().flat_map(|message| frame(0, &message.to_string())).collect()
+    };
+    let reports = after_hello(&frames(&reports));
     let deep = format!("{}1{}", "[".repeat(300), "]".repeat(300));
-    let deep = format!(r#"{{"Request":[5,{caller},{{"Call":{deep}}}]}}"#);
-    let deep = [&u32::try_from(deep.len()).unwrap().to_be_bytes()[..], deep.as_bytes()].concat();
+    let deep = frame(5, &format!(r#"{{"Request":[5,{head},{{"Call":{deep}}}]}}"#));
     let mut table = Table::new("peers of a shared engine");
     for (case, bytes, expected) in [
         ("control: a request", after_hello(&health), "lockhouse-tests"),
@@ -130,17 +140,23 @@ async fn a_peer_that_violates_the_protocol_harms_nobody_else() {
         ("no frame", b"GET / HTTP/1.1\r\n\r\n".to_vec(), ""),
         ("a huge length", vec![0xff; 64], ""),
         ("another first message", health.clone(), ""),
-        ("another setup", frame(&json!({"Hello": {"version": 3, "setup": "0".repeat(32)}})), "OtherSetup"),
-        ("no setup", frame(&json!({"Hello": {"version": 3, "setup": null}})), "OtherSetup"),
+        ("another setup", greeting(&json!({"Hello": {"version": 3, "setup": "0".repeat(32)}})), "OtherSetup"),
+        ("no setup", greeting(&json!({"Hello": {"version": 3, "setup": null}})), "OtherSetup"),
         (
             "another version",
-            frame(&json!({"Hello": {"version": 99, "setup": setup(&socket)}})),
+            greeting(&json!({"Hello": {"version": 99, "setup": setup(&socket)}})),
             "Unsupported",
         ),
-        ("an incomplete frame", after_hello(&[0, 0, 1, 0, b'x']), "Welcome"),
-        ("an unknown message", after_hello(&frame(&json!({"Surprise": 1}))), "Welcome"),
+        ("an incomplete frame", after_hello(&[0, 0, 1, 0, 2, b'x']), "Welcome"),
+        ("a frame that is too long", after_hello(&[0xff; 13]), "Welcome"),
+        (
+            "an unknown request",
+            after_hello(&frame(6, &json!({"Request": [6, head, "Surprise"]}).to_string())),
+            "newer version",
+        ),
+        ("an unknown message", after_hello(&frame(0, r#"{"Surprise":1}"#)), "Welcome"),
         ("a request that is nested too deeply", after_hello(&deep), "nested too deeply"),
-        ("an input for no request", after_hello(&frame(&json!({"Input": [9, "Cancel"]}))), "Welcome"),
+        ("an input for no request", after_hello(&frame(9, r#"{"Input":[9,"Cancel"]}"#)), "Welcome"),
     ] {
         let received = converse(&socket, &bytes, expected);
         let is_right = if expected.is_empty() { received.is_empty() } else { received.contains(expected) };
@@ -169,7 +185,8 @@ async fn a_front_that_dies_does_not_hold_up_a_drain() {
         let (socket, pid) = (socket(&lockhouse), pid_of(&the_engine(&lockhouse)));
         let mut peer = UnixStream::connect(&socket).unwrap();
         let hello = json!({"Hello": {"version": 3, "setup": setup(&socket)}});
-        peer.write_all(&[hello].iter().chain(&messages).flat_map(frame).collect::<Vec<u8>>()).unwrap();
+        let frames = messages.iter().flat_map(|message| frame(0, &message.to_string()));
+        peer.write_all(&greeting(&hello).into_iter().chain(frames).collect::<Vec<u8>>()).unwrap();
         wait_until("the front is connected", async || {
             let engine = the_engine(&lockhouse);
             (engine["clients"].as_array().map(Vec::len) == Some(2)).then_some(())

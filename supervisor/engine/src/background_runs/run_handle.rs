@@ -4,7 +4,9 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use lockhouse_base::principal::Owner;
-use lockhouse_messages::{Answer, AskError, FinishedRun, OpenQuestion, RunState, RunView};
+use lockhouse_messages::{
+    Answer, AskError, FinishedRun, OpenQuestion, RunAnswer, RunState, RunStatus, RunView,
+};
 use lockhouse_protocol::ExecutionId;
 use lockhouse_upstream::ai_client::{ClientMessage, ProgressHandle, RunFollower};
 use parking_lot::Mutex;
@@ -12,6 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::Instrument;
 
+use crate::execution::RenderedAnswer;
 use crate::pending_questions::PendingQuestions;
 
 /// A handle to one run. The run is cancelled when the last handle is dropped.
@@ -70,15 +73,14 @@ impl RunHandle {
         owner: Owner,
         follower: RunFollower,
         token: CancellationToken,
-        completion: impl Future<Output = FinishedRun> + Send + 'static,
+        completion: impl Future<Output = RenderedAnswer> + Send + 'static,
     ) -> Self {
         let RunFollower { execution, messages, progress_handle } = follower;
         let (tell, finished) = watch::channel(None);
         let started_at_wall = SystemTime::now();
         let completion = async move {
-            let ended = completion.await;
-            let (begun, now) = (rfc3339(started_at_wall), rfc3339(SystemTime::now()));
-            tell.send_replace(Some(Arc::new(FinishedRun { begun, ended: now, ..ended })));
+            let rendered = completion.await;
+            tell.send_replace(Some(Arc::new(finished_run(execution, started_at_wall, rendered))));
         };
         tokio::spawn(completion.in_current_span());
         Self(Arc::new(Shared {
@@ -158,6 +160,13 @@ impl RunHandle {
         async move { finished.wait_for(Option::is_some).await.ok()?.clone() }
     }
 
+    /// Returns the result of this run for the case that its task fails and leaves no answer.
+    pub(super) fn failed(&self) -> FinishedRun {
+        let answer = RunAnswer::without_run("InvalidRequest", "the execution failed inside Lockhouse");
+        let rendered = RenderedAnswer { answer, files: Vec::new() };
+        finished_run(self.0.execution, self.0.started_at_wall, rendered)
+    }
+
     async fn message(&self) -> RunUpdate {
         let mut messages = self.0.messages.lock().await;
         loop {
@@ -221,6 +230,13 @@ impl WeakRunHandle {
     pub(super) fn is_alive(&self) -> bool {
         self.0.strong_count() > 0
     }
+}
+
+/// Returns the result of a run that ends now.
+fn finished_run(execution: ExecutionId, started_at: SystemTime, rendered: RenderedAnswer) -> FinishedRun {
+    let RenderedAnswer { answer, files } = rendered;
+    let (begun, ended) = (rfc3339(started_at), rfc3339(SystemTime::now()));
+    FinishedRun { execution, cancelled: answer.status == RunStatus::Cancelled, begun, ended, answer, files }
 }
 
 fn rfc3339(time: SystemTime) -> String {

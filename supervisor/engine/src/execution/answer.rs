@@ -1,31 +1,24 @@
-//! The answer to one execution. AI clients and `lockhouse run --json` get the same JSON members.
+//! The answer to one execution, before it is truncated for its reader.
 
 use std::time::Duration;
 
 use lockhouse_base::json::truncate_text;
 use lockhouse_gate::{CallRecord, ReturnedFiles};
+use lockhouse_messages::{RunError, RunStats, RunStatus, Sandbox, SessionReport};
 use lockhouse_protocol::{CodeError, ExecutionId};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 
 use super::display_limits::DisplayLimits;
 use super::end_reason::EndReason;
 use super::error_report::{describe_changes, report};
-use super::status::Status;
+use super::refusal::Refusal;
 use super::{Cancellation, ExecutionLimits, RunResult};
-
-/// The sandbox protection of the worker in which the code ran.
-#[derive(Clone, Debug, Default)]
-pub struct Sandbox {
-    /// The sandbox protections that this host does not provide. Empty for full protection.
-    pub reduced: Vec<String>,
-}
 
 /// The one final answer to a request to run code.
 #[derive(Debug)]
 pub struct Answer {
     pub execution: ExecutionId,
-    pub status: Status,
+    pub status: RunStatus,
     /// The value that the program returned, as JSON text; `None` if there is no value. The text is not parsed
     /// into a tree, because a tree of a hostile value could take about a hundred times the memory.
     pub value: Option<Box<RawValue>>,
@@ -34,10 +27,7 @@ pub struct Answer {
     pub missing_value_advice: Option<String>,
     pub stdout: String,
     pub stderr: String,
-    pub error: Option<CodeError>,
-    /// For a failed program: one sentence about its calls that may already have changed something. `None` if there
-    /// are no such calls.
-    pub changed: Option<String>,
+    pub error: Option<RunError>,
     pub calls: Vec<CallRecord>,
     /// The files that the program returned, apart from those in its value.
     pub files: ReturnedFiles,
@@ -48,49 +38,8 @@ pub struct Answer {
     /// Why the request was refused; `None` if it was not refused. Only Lockhouse sets this: submitted code cannot
     /// pretend to be refused.
     pub refusal: Option<Refusal>,
-    /// How long the AI client should wait before it repeats a refused request. `None` if unknown.
-    pub retry_after: Option<Duration>,
-    pub(super) stats: Map<String, Value>,
-}
-
-/// Why a request to run code was refused before it had a worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The request is invalid, for example because the code is empty.
-    InvalidRequest,
-    /// This host cannot run the language of the code, or Lockhouse is shutting down.
-    Unavailable,
-    /// The session that the request names has ended.
-    SessionEnded,
-    /// Too many sessions are open, or too many runs wait for the session that the request names.
-    SessionsBusy,
-    /// The AI client exceeded its quota or its rate limit for runs.
-    RateLimited,
-    /// No worker became free in time, or too many runs already wait for a worker.
-    Busy,
-}
-
-/// The session of a run, as reported in the answer to the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionReport {
-    pub name: String,
-    /// Number of runs in the session so far, including this run.
-    pub runs: u32,
-    /// Why the session ended with this run. `None` if the session is still open.
-    pub ended: Option<String>,
-}
-
-impl SessionReport {
-    pub(super) fn to_json(&self) -> Value {
-        let mut json = json!({"name": self.name, "runs": self.runs});
-        if self.runs == 1 {
-            json["new"] = true.into();
-        }
-        if let Some(why) = &self.ended {
-            json["ended"] = format!("{why}; its variables are lost").into();
-        }
-        json
-    }
+    /// The resources that the run used, without its calls.
+    pub(super) stats: RunStats,
 }
 
 /// Maximum size in bytes of each of two texts of an error: its type and its code. The worker sends the error, so the
@@ -102,20 +51,28 @@ const TEXT_BYTES_MAX: usize = 4_000;
 impl Answer {
     /// Creates the answer to a request to run code that was refused before it had a worker.
     pub fn refused(execution: ExecutionId, refusal: Refusal, message: String, hint: &str) -> Self {
-        let kind = format!("{refusal:?}");
-        let error = CodeError { kind, message, hint: Some(hint.into()), ..CodeError::default() };
-        let answer = Self::without_worker(execution, Status::Error);
+        let error = RunError { hint: Some(hint.into()), ..RunError::new(refusal.as_str(), message) };
+        let answer = Self::without_worker(execution, RunStatus::Error);
         Self { error: Some(error), refusal: Some(refusal), ..answer }
     }
 
     /// Creates the answer to a run that was cancelled before it had a worker.
     pub fn cancelled(execution: ExecutionId, why: Cancellation) -> Self {
         let message = format!("{}, before it had a worker: nothing was run", why.message());
-        let error = CodeError { kind: "Cancelled".into(), message, ..CodeError::default() };
-        Self { error: Some(error), ..Self::without_worker(execution, Status::Cancelled) }
+        let error = RunError::new("Cancelled", message);
+        Self { error: Some(error), ..Self::without_worker(execution, RunStatus::Cancelled) }
     }
 
-    fn without_worker(execution: ExecutionId, status: Status) -> Self {
+    /// Adds to the error of a refused request how long the AI client should wait before it repeats the request. `None` if
+    /// that is unknown.
+    pub(crate) fn with_retry_after(mut self, after: Option<Duration>) -> Self {
+        if let Some(error) = &mut self.error {
+            error.retry_after_s = after.map(|after| after.as_secs_f32().ceil() as u64);
+        }
+        self
+    }
+
+    fn without_worker(execution: ExecutionId, status: RunStatus) -> Self {
         Self {
             execution,
             status,
@@ -124,14 +81,12 @@ impl Answer {
             stdout: String::new(),
             stderr: String::new(),
             error: None,
-            changed: None,
             calls: Vec::new(),
             files: ReturnedFiles::default(),
             sandbox: None,
             session: None,
             refusal: None,
-            retry_after: None,
-            stats: Map::new(),
+            stats: RunStats::default(),
         }
     }
 
@@ -151,8 +106,8 @@ impl Answer {
             _ => None,
         };
         let (status, value, error) = report(end_reason, limits, finished_calls, calls_in_flight);
-        let error = error.map(truncate_error);
-        let changed = error.as_ref().and_then(|_| describe_changes(&calls));
+        let error =
+            error.map(|error| RunError { changed: describe_changes(&calls), ..truncate_error(error).into() });
         Self {
             execution,
             status,
@@ -161,13 +116,11 @@ impl Answer {
             stdout,
             stderr,
             error,
-            changed,
             calls,
             files,
             sandbox: Some(sandbox),
             session: None,
             refusal: None,
-            retry_after: None,
             stats,
         }
     }
@@ -179,15 +132,6 @@ impl Answer {
         let value = self.value.as_ref().map_or(0, |value| value.get().len().min(limits.part_bytes));
         let printed = [&self.stdout, &self.stderr].map(|text| text.len().min(limits.printed_bytes));
         value + printed.iter().sum::<usize>()
-    }
-}
-
-impl Sandbox {
-    pub fn to_json(&self) -> Value {
-        match self.reduced.is_empty() {
-            true => json!({"level": "full"}),
-            false => json!({"level": "reduced", "reduced": self.reduced}),
-        }
     }
 }
 
@@ -203,15 +147,12 @@ fn truncate_error(error: CodeError) -> CodeError {
     }
 }
 
-fn stats(ended: &RunResult) -> Map<String, Value> {
-    let millis = |duration: std::time::Duration| Value::from(duration.as_micros() as f64 / 1000.0);
-    let mut stats = Map::new();
-    stats.insert("wall_ms".into(), millis(ended.wall));
-    if let Some(cpu) = ended.cpu {
-        stats.insert("cpu_ms".into(), millis(cpu));
+fn stats(ended: &RunResult) -> RunStats {
+    let millis = |duration: Duration| duration.as_micros() as f64 / 1000.0;
+    RunStats {
+        wall_ms: Some(millis(ended.wall)),
+        cpu_ms: ended.cpu.map(millis),
+        peak_memory_bytes: ended.peak_memory_bytes,
+        ..RunStats::default()
     }
-    if let Some(bytes) = ended.peak_memory_bytes {
-        stats.insert("peak_memory_bytes".into(), bytes.into());
-    }
-    stats
 }

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 
 use lockhouse_catalog::SideEffects;
 use lockhouse_gate::CallRecord;
-use lockhouse_protocol::CodeError;
+use lockhouse_messages::RunStatus;
+use lockhouse_protocol::{CallOutcome, CodeError};
 use serde_json::value::RawValue;
 
-use super::{Cancellation, EndReason, ExecutionLimits, ReachedLimit, Status};
+use super::{Cancellation, EndReason, ExecutionLimits, ReachedLimit};
 
 /// Maximum number of calls in flight that an error message lists by name. Further calls are only counted.
 const LISTED_CALLS_MAX: usize = 10;
@@ -22,34 +23,35 @@ pub(super) fn report(
     limits: &ExecutionLimits,
     finished_calls: &[CallRecord],
     calls_in_flight: &[CallRecord],
-) -> (Status, Option<Box<RawValue>>, Option<CodeError>) {
+) -> (RunStatus, Option<Box<RawValue>>, Option<CodeError>) {
     let error_with =
         |kind: &str, message: String| CodeError { kind: kind.into(), message, ..CodeError::default() };
     let (status, error) = match end_reason {
-        EndReason::Value(None) | EndReason::NoValue(_) => return (Status::Ok, None, None),
+        EndReason::Value(None) | EndReason::NoValue(_) => return (RunStatus::Ok, None, None),
         EndReason::Value(Some(json)) => match serde_json::from_slice(&json) {
-            Ok(value) => return (Status::Ok, Some(value), None),
+            Ok(value) => return (RunStatus::Ok, Some(value), None),
             Err(error) => {
-                (Status::Error, error_with("ValueError", format!("the value is not JSON: {error}")))
+                (RunStatus::Error, error_with("ValueError", format!("the value is not JSON: {error}")))
             }
         },
-        EndReason::Error(error) => (Status::Error, error),
-        EndReason::Timeout(location) => {
-            (Status::Timeout, limit_error(limits.time_reached(), location, finished_calls, calls_in_flight))
-        }
+        EndReason::Error(error) => (RunStatus::Error, error),
+        EndReason::Timeout(location) => (
+            RunStatus::Timeout,
+            limit_error(limits.time_reached(), location, finished_calls, calls_in_flight),
+        ),
         EndReason::Limit(limit, location) => {
-            (Status::Limit, limit_error(limit, location, finished_calls, calls_in_flight))
+            (RunStatus::Limit, limit_error(limit, location, finished_calls, calls_in_flight))
         }
         EndReason::Killed { message, .. } => (
-            Status::Killed,
+            RunStatus::Killed,
             with_call_location(error_with("Killed", message), finished_calls, calls_in_flight),
         ),
         EndReason::ProtocolViolation(why) => (
-            Status::Killed,
+            RunStatus::Killed,
             error_with("Killed", format!("the worker broke the protocol and was killed: {why}")),
         ),
         EndReason::Cancelled(why, location) => {
-            (Status::Cancelled, cancellation_error(why, location, finished_calls, calls_in_flight))
+            (RunStatus::Cancelled, cancellation_error(why, location, finished_calls, calls_in_flight))
         }
     };
     (status, None, Some(error))
@@ -161,7 +163,8 @@ fn list_calls<'a>(
     let mut groups: Vec<(String, usize)> = Vec::new();
     for call in calls {
         let line = call.line.map(|line| format!("line {line}"));
-        let outcome = (show_outcomes && call.outcome != "ok").then(|| format!("outcome {}", call.outcome));
+        let outcome = (show_outcomes && call.outcome != CallOutcome::Ok)
+            .then(|| format!("outcome {}", call.outcome.as_str()));
         let notes: Vec<String> = line.into_iter().chain(outcome).collect();
         let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
         let title = format!("{}{notes}", call.title());

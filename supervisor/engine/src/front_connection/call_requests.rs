@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use lockhouse_gate::ToolRequest;
-use lockhouse_messages::{CallOutcome, DirectAction, DirectCall, Event, Input, Response};
-use lockhouse_upstream::ai_client::ClientMessage;
+use lockhouse_messages::{DirectAction, DirectCall, DirectReply, Event, Input, JsonRpcError, Response};
+use lockhouse_policies::CallTarget;
+use lockhouse_upstream::ai_client::{ClientMessage, RunFollower};
 use lockhouse_upstream::{DirectFailure, DirectRequest, DirectRequestKind};
 use tokio_util::sync::CancellationToken;
 
-use super::exchange::Exchange;
-use crate::direct::{LookupError, RequestingClient, json_rpc_error};
+use super::exchange::{Credit, Exchange};
+use super::{ChosenId, digest_of};
+use crate::background_runs::Admission;
+use crate::direct::{LookupError, RequestingClient, completion_request, json_rpc_error};
 use crate::pending_questions::PendingQuestions;
 use crate::supervisor::{DirectCallOutcome, Supervisor};
 
@@ -18,10 +21,17 @@ use crate::supervisor::{DirectCallOutcome, Supervisor};
 pub(super) async fn serve(
     supervisor: &Arc<Supervisor>,
     client: &RequestingClient,
-    call: DirectCall,
+    (id, call): (ChosenId, DirectCall),
     exchange: &mut Exchange,
     cancellation: CancellationToken,
 ) -> Option<Response> {
+    let digest = id.is_chosen.then(|| digest_of(&call));
+    match supervisor.background_runs().admit(client.principal.owner(), id.id, digest) {
+        Admission::New => {}
+        Admission::Refused(reason) => return Some(Response::Invalid(reason.to_owned())),
+        // A direct call starts no run.
+        Admission::Run(_) => return Some(Response::EngineFailed),
+    }
     let DirectCall {
         target,
         action,
@@ -35,13 +45,9 @@ pub(super) async fn serve(
         Err(LookupError::UnknownTool) => return Some(Response::NotFound),
         Err(LookupError::Invalid(error)) => return Some(Response::Error(error)),
     };
-    let verb = match action {
-        DirectAction::Use => DirectRequestKind::Usual,
-        DirectAction::Subscribe => DirectRequestKind::Subscribe,
-        DirectAction::Complete(request) => match crate::direct::completion_request(request, &item) {
-            Ok(request) => DirectRequestKind::Complete(Box::new(request)),
-            Err(error) => return Some(Response::Error(error)),
-        },
+    let verb = match request_kind(action, &item) {
+        Ok(verb) => verb,
+        Err(error) => return Some(Response::Error(error)),
     };
     let direct_request = DirectRequest::new(verb, calls_again, responses, state);
     let (channel, mut follower) = client.open_channel();
@@ -50,24 +56,33 @@ pub(super) async fn serve(
     let calling =
         supervisor.call_directly(channel, direct_request, request, arguments.into_bytes(), &cancellation);
     tokio::pin!(calling);
+    let credit = exchange.credit();
     let (mut questions, mut is_open) = (PendingQuestions::default(), true);
     let outcome = loop {
         tokio::select! {
             biased;
-            Some(message) = follower.messages.recv() => match message {
-                ClientMessage::Forwarded(passed) => exchange.send(Event::Notification(passed)),
+            Some(message) = next_message(&credit, &mut follower) => match message {
+                ClientMessage::Forwarded(passed) => exchange.send(Event::Notification(passed)).await,
                 // Progress in Lockhouse's own words exists only for runs of code.
                 ClientMessage::Progress(_) => {}
                 ClientMessage::Question(pending) => {
                     if let Some(question) = questions.open(pending) {
-                        exchange.send(Event::Question(question));
+                        exchange.send(Event::Question(question)).await;
                     }
                 }
             },
             outcome = &mut calling => break outcome,
             input = exchange.input(), if is_open => match input {
                 Some(Input::Answer(key, answer)) => questions.answer(&key, answer),
-                Some(_) => {}
+                // The others are about runs of code.
+                Some(
+                    Input::Questions
+                    | Input::View
+                    | Input::Detach
+                    | Input::Cancel
+                    | Input::Abandon
+                    | Input::ChangesDelivered,
+                ) => {}
                 // The gate records the call as abandoned.
                 None => {
                     is_open = false;
@@ -76,20 +91,36 @@ pub(super) async fn serve(
             },
         }
     };
-    Some(Response::Call(server, to_call_outcome(outcome)))
+    Some(Response::Call(server, to_reply(outcome)))
 }
 
-fn to_call_outcome(outcome: DirectCallOutcome) -> CallOutcome {
+fn request_kind(action: DirectAction, item: &CallTarget) -> Result<DirectRequestKind, JsonRpcError> {
+    Ok(match action {
+        DirectAction::Use => DirectRequestKind::Usual,
+        DirectAction::Subscribe => DirectRequestKind::Subscribe,
+        DirectAction::Complete(request) => {
+            DirectRequestKind::Complete(Box::new(completion_request(request, item)?))
+        }
+    })
+}
+
+/// Waits until the front can get one more event, and returns the next message for the AI client.
+async fn next_message(credit: &Credit, follower: &mut RunFollower) -> Option<ClientMessage> {
+    credit.available().await;
+    follower.messages.recv().await
+}
+
+fn to_reply(outcome: DirectCallOutcome) -> DirectReply {
     let text = |raw: Vec<u8>| match String::from_utf8(raw) {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
     };
     match outcome {
-        DirectCallOutcome::Result(raw) => CallOutcome::Result(text(raw)),
-        DirectCallOutcome::ServerError(DirectFailure::Result(raw)) => CallOutcome::Result(raw),
+        DirectCallOutcome::Result(raw) => DirectReply::Result(text(raw)),
+        DirectCallOutcome::ServerError(DirectFailure::Result(raw)) => DirectReply::Result(raw),
         DirectCallOutcome::ServerError(DirectFailure::Error(error)) => {
-            CallOutcome::Error(json_rpc_error(error))
+            DirectReply::Error(json_rpc_error(error))
         }
-        DirectCallOutcome::Failure(failure) => CallOutcome::Failure(failure),
+        DirectCallOutcome::Failure(failure) => DirectReply::Failure(failure),
     }
 }

@@ -52,7 +52,7 @@ pub(super) async fn follow(
         if changed == ListChanges::default() {
             continue;
         }
-        exchange.send(Event::Changed(changed));
+        exchange.send(Event::Changed(changed)).await;
         while !matches!(exchange.input().await?, Input::ChangesDelivered) {}
     }
 }

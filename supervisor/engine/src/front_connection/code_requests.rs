@@ -3,30 +3,42 @@
 use std::sync::Arc;
 
 use lockhouse_base::telemetry;
-use lockhouse_messages::{BuiltinTool, Event, FinishedRun, Input, Response, RunCode, RunReference};
-use serde_json::json;
+use lockhouse_messages::{
+    BuiltinTool, Event, Input, RequestClaims, Response, RunAnswer, RunCode, RunReference,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::exchange::Exchange;
-use crate::background_runs::{RunHandle, RunLookup, RunUpdate};
+use super::exchange::{Credit, Exchange};
+use super::{ChosenId, digest_of};
+use crate::background_runs::{Admission, RunHandle, RunLookup, RunUpdate};
 use crate::direct::RequestingClient;
-use crate::execution::{self, Answer, DisplayOptions, FileStorage, RenderedAnswer, Status};
+use crate::execution::{self, Answer, DisplayOptions, FileStorage, RenderedAnswer};
 use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
 
 pub(super) async fn run(
     supervisor: &Arc<Supervisor>,
     client: RequestingClient,
-    program: RunCode,
+    (id, program): (ChosenId, RunCode),
     exchange: &mut Exchange,
     cancellation: CancellationToken,
 ) -> Option<Response> {
     let owner = client.principal.owner();
-    let RunCode { language, code, timeout, servers, session, for_program, claims } = program;
-    let session = match session.map(|name| SessionName::new(&name)).transpose() {
+    let session = match program.session.as_deref().map(SessionName::new).transpose() {
         Ok(name) => name.map(|name| SessionKey { owner, name }),
         Err(invalid) => return Some(Response::Invalid(invalid.to_string())),
     };
+    let runs = supervisor.background_runs();
+    // The ids in the claims differ when a request is sent again.
+    let digest =
+        id.is_chosen.then(|| digest_of(&RunCode { claims: RequestClaims::default(), ..program.clone() }));
+    match runs.admit(owner, id.id, digest) {
+        Admission::New => {}
+        Admission::Refused(reason) => return Some(Response::Invalid(reason.to_owned())),
+        Admission::Run(RunLookup::Ended(ended)) => return Some(Response::Run(ended)),
+        Admission::Run(RunLookup::Live(run)) => return follow(supervisor, run, exchange).await,
+    }
+    let RunCode { language, code, timeout, servers, for_program, claims, .. } = program;
     let request = CodeRequest { timeout, servers, session, claims, ..CodeRequest::new(language, code) };
     let (channel, follower) = client.open_channel();
     let (engine, stop) = (supervisor.clone(), cancellation.clone());
@@ -37,17 +49,16 @@ pub(super) async fn run(
             return render(&engine, &client, answer, for_program);
         }
         // Files are written to disk and read from it.
-        let execution = answer.execution;
         let rendering = tokio::task::spawn_blocking(move || render(&engine, &client, answer, for_program));
         rendering.await.unwrap_or_else(|error| {
             tracing::error!("an answer was lost: {error}");
-            let json = json!({"status": "error", "error": {"type": "InternalError", "message": "the answer was lost"}});
-            let (begun, ended) = (String::new(), String::new());
-            FinishedRun { execution, cancelled: false, is_error: true, begun, ended, json, files: Vec::new() }
+            let answer = RunAnswer::without_run("InternalError", "the answer was lost");
+            RenderedAnswer { answer, files: Vec::new() }
         })
     });
-    follow(supervisor, supervisor.background_runs().start(owner, follower, cancellation, answering), exchange)
-        .await
+    let run = runs.start(owner, follower, cancellation, answering);
+    runs.set_run_of(owner, id.id, &run, id.is_chosen);
+    follow(supervisor, run, exchange).await
 }
 
 pub(super) async fn resume_following(
@@ -60,7 +71,7 @@ pub(super) async fn resume_following(
         None => Some(Response::NotFound),
         Some(RunLookup::Ended(ended)) => Some(Response::Run(ended)),
         Some(RunLookup::Live(run)) => {
-            exchange.send(Event::Following(run.execution()));
+            exchange.send(Event::Following(run.execution())).await;
             follow(supervisor, run, exchange).await
         }
     }
@@ -69,15 +80,17 @@ pub(super) async fn resume_following(
 /// Reports the events of a run to the front (the part that serves AI clients) and carries out the front's inputs.
 /// Returns the response when the run ends, or `None` when the front closes the exchange or abandons the run.
 async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exchange) -> Option<Response> {
-    let following = run.count_follower();
+    let (following, credit) = (run.count_follower(), exchange.credit());
     loop {
         tokio::select! {
             biased;
             input = exchange.input() => match input? {
                 Input::Answer(key, answer) => run.answer(&key, answer),
-                Input::Questions => exchange.send(Event::Questions(run.questions())),
-                Input::View => exchange.send(Event::View(run.view().await)),
-                Input::Detach => exchange.send(Event::Detached(supervisor.background_runs().keep(&run))),
+                Input::Questions => exchange.send(Event::Questions(run.questions())).await,
+                Input::View => exchange.send(Event::View(run.view().await)).await,
+                Input::Detach => {
+                    exchange.send(Event::Detached(supervisor.background_runs().keep(&run))).await;
+                }
                 Input::Cancel => run.cancel(),
                 Input::Abandon => {
                     drop(following);
@@ -86,40 +99,48 @@ async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exc
                 }
                 Input::ChangesDelivered => {}
             },
-            step = run.next() => match step {
-                RunUpdate::Question(question) => exchange.send(Event::Question(question)),
-                RunUpdate::Progress(words) => exchange.send(Event::ProgressMessage(words)),
-                RunUpdate::Finished(Some(ended)) => return Some(Response::Run(Box::new((*ended).clone()))),
+            step = next_update(&credit, &run) => match step {
+                RunUpdate::Question(question) => exchange.send(Event::Question(question)).await,
+                RunUpdate::Progress(words) => exchange.send(Event::ProgressMessage(words)).await,
+                RunUpdate::Finished(Some(ended)) => return Some(Response::Run(ended)),
                 RunUpdate::Finished(None) => return Some(Response::EngineFailed),
             },
         }
     }
 }
 
-/// Renders the answer to a run as JSON within the size limits for the AI client, and stores the values that exceed
+/// Returns the next update of a run: at any time the end of the run, and the others when the front can get one more event.
+async fn next_update(credit: &Credit, run: &RunHandle) -> RunUpdate {
+    tokio::select! {
+        biased;
+        () = credit.available() => run.next().await,
+        finished = run.finished() => RunUpdate::Finished(finished),
+    }
+}
+
+/// Builds the answer to a run within the size limits for the AI client, and stores the values that exceed
 /// these limits. `for_program` permits a longer value, because a program of the AI client reads the answer.
 fn render(
     supervisor: &Supervisor,
     client: &RequestingClient,
     answer: Answer,
     for_program: bool,
-) -> FinishedRun {
+) -> RenderedAnswer {
     let owner = client.principal.owner();
     let keep = |json: &str| supervisor.results().store(owner, json);
-    let storage = Some(FileStorage { files: supervisor.result_files(), owner });
+    let storage = FileStorage { files: supervisor.result_files(), owner };
     let mut limits = supervisor.settings().display;
     if for_program {
         limits.part_bytes = limits.part_bytes.max(limits.program_bytes);
     }
     let reader = supervisor.settings().builtin_tools.exposed_name(BuiltinTool::GetResult);
     let next_part_hint = &*format!("{reader}(handle)");
-    let RenderedAnswer { json, files } = execution::render_answer(
+    let rendered = execution::render_answer(
         &answer,
         &DisplayOptions { limits, next_part_hint, extract_files: true, storage, keep: &keep },
     );
-    telemetry::count_withheld_bytes(json["stats"]["bytes_kept_out"].as_u64().unwrap_or(0));
-    let (cancelled, is_error) = (answer.status == Status::Cancelled, answer.status != Status::Ok);
-    // The run handle sets both times.
-    let (execution, begun, ended) = (answer.execution, String::new(), String::new());
-    FinishedRun { execution, cancelled, is_error, begun, ended, json, files }
+    if let Some(usage) = &rendered.answer.usage {
+        telemetry::count_withheld_bytes(usage.stats.bytes_kept_out as u64);
+    }
+    rendered
 }

@@ -6,12 +6,11 @@ use std::io::Read;
 use std::sync::Weak;
 use std::time::Duration;
 
-use data_encoding::BASE64;
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry::{self, traces};
 use lockhouse_gate::results;
 use lockhouse_link::FrontEndpoint;
-use lockhouse_messages::{FrontSettings, ListKind, RESULT_URI_PREFIX, Response, ToFront};
+use lockhouse_messages::{FrontSettings, ListKind, RESULT_URI_PREFIX, Response, StoredFile, ToFront};
 use lockhouse_protocol::ResultHandle;
 use lockhouse_protocol::json_text::quote_large_integers;
 use serde_json::{Value, json};
@@ -26,7 +25,7 @@ impl Supervisor {
     /// and after every reload of the configuration.
     pub(crate) fn add_front(&self, front: Weak<dyn FrontEndpoint>) {
         if let Some(front) = front.upgrade() {
-            front.send(ToFront::Settings(self.front_settings()));
+            front.notify(ToFront::Settings(self.front_settings()));
         }
         let mut fronts = self.fronts.lock();
         fronts.retain(|front| front.strong_count() > 0);
@@ -45,7 +44,7 @@ impl Supervisor {
     fn send_to_fronts(&self, message: impl Fn() -> ToFront) {
         let fronts = self.fronts.lock().clone();
         for front in fronts.iter().filter_map(Weak::upgrade) {
-            front.send(message());
+            front.notify(message());
         }
     }
 
@@ -139,7 +138,7 @@ impl Supervisor {
         }
     }
 
-    /// Returns a stored file of the AI client as the result of the MCP request `resources/read`.
+    /// Returns a stored file of the AI client.
     pub(crate) async fn read_file(&self, client: &RequestingClient, handle: ResultHandle) -> Response {
         let (files, owner) = (self.result_files.clone(), client.principal.owner());
         let (most, wanted) = (self.settings.resource_bytes_max, handle.clone());
@@ -164,15 +163,7 @@ impl Supervisor {
                 stored.bytes
             ));
         }
-        let is_text = stored.media_type.starts_with("text/") || stored.media_type == "application/json";
-        let mut contents =
-            json!({"uri": format!("{RESULT_URI_PREFIX}{handle}"), "mimeType": stored.media_type});
-        match String::from_utf8(content) {
-            Ok(text) if is_text => contents["text"] = text.into(),
-            Ok(text) => contents["blob"] = BASE64.encode(text.as_bytes()).into(),
-            Err(error) => contents["blob"] = BASE64.encode(error.as_bytes()).into(),
-        }
-        Response::Json(json!({"contents": [contents]}))
+        Response::File(StoredFile { handle, media_type: stored.media_type, content })
     }
 
     /// Returns the health of this process as JSON for an AI client. If the client may use only some upstream servers,

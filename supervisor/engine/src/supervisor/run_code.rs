@@ -347,7 +347,5 @@ fn quota_answer(execution: ExecutionId, error: QuotaExceeded) -> Answer {
         }
     };
     telemetry::count_http_refusals(reason, 1);
-    let mut answer = Answer::refused(execution, Refusal::RateLimited, error.to_string(), hint);
-    answer.retry_after = retry_after;
-    answer
+    Answer::refused(execution, Refusal::RateLimited, error.to_string(), hint).with_retry_after(retry_after)
 }

@@ -2,68 +2,67 @@
 //! printed output, and the calls that may have changed something.
 
 use lockhouse_base::json::group_thousands;
-use lockhouse_protocol::ResultHandle;
-use serde_json::{Map, Value};
+use lockhouse_messages::{
+    AnswerMembers, CallReport, CalledItem, CutPart, CutValue, ErrorCode, FileReport, RunAnswer, RunError,
+    RunStatus, ShownText, StoredFileReport,
+};
+use lockhouse_protocol::{CallOutcome, Delivery};
+use serde_json::{Value, json};
 
 use super::AnswerForm;
 
-/// Maximum number of tools in the line about a running program.
-const TOOLS_IN_FLIGHT_MAX: usize = 10;
 /// Maximum number of tools in the line about calls that may have changed something, and in that about further content.
 const TOOLS_MAX: usize = 3;
-/// The outcomes of calls that did not reach their upstream server.
-const NOT_SENT: [&str; 7] =
-    ["not_sent", "denied", "approval_declined", "invalid_arguments", "unknown_tool", "rate_limited", "draft"];
 
-/// Renames the member `value` of an answer to `preview` if the value was cut.
-pub(super) fn name_preview(answer: &mut Value) {
-    if answer.pointer("/truncated/value").is_none() {
-        return;
+/// Returns the text blocks of a finished run, at least one. `reader` is the name of the tool that reads stored results.
+pub(super) fn texts(answer: &RunAnswer, form: AnswerForm, reader: &str) -> Vec<String> {
+    let mut texts = vec![first_text(answer, form, reader)];
+    if !is_only_value(answer, form) {
+        texts.extend(printed_output(answer, reader));
+        texts.extend(changes(answer));
+        texts.extend(content_aside(answer));
+        texts.extend(files(answer));
+        texts.extend(session_end(answer));
     }
-    let Some(members) = answer.as_object_mut() else { return };
-    let renamed = std::mem::take(members).into_iter();
-    *members =
-        renamed.map(|(name, value)| (if name == "value" { "preview".into() } else { name }, value)).collect();
+    texts
 }
 
-/// Returns the first text block of a finished run: its complete value as JSON, which follows `Value: ` in the form
-/// `labelled`. If there is no complete value, returns the error, or a sentence that says that the value is absent or
-/// was cut. `reader` is the name of the tool that reads stored results.
-pub(super) fn first_text(answer: &Value, form: AnswerForm, reader: &str) -> String {
-    if let Some(error) = answer.get("error") {
+/// Returns the first text block: the complete value as JSON, which follows `Value: ` in the form `labelled`. If there is no
+/// complete value, returns the error, or a sentence that says that the value is absent or was cut.
+fn first_text(answer: &RunAnswer, form: AnswerForm, reader: &str) -> String {
+    if let Some(error) = &answer.error {
         return error_text(error);
     }
-    if let Some(cut) = answer.pointer("/truncated/value") {
-        return format!("{}\n{}", cut_sentence("Value", cut, reader), answer["preview"]);
+    if let Some(value) = &answer.value {
+        return match &value.cut {
+            Some(cut) => format!("{}\n{}", cut_sentence("Value", cut, reader), value.json),
+            None if form == AnswerForm::Labelled => format!("Value: {}", value.json),
+            None => value.json.get().to_owned(),
+        };
     }
-    match answer.get("value") {
-        Some(value) if form == AnswerForm::Labelled => format!("Value: {value}"),
-        Some(value) => value.to_string(),
-        None if answer["no_value"].is_string() => {
-            format!("No value: {}.", answer["no_value"].as_str().unwrap_or_default())
-        }
-        None if has_output(answer) => "No value, only printed output.".to_owned(),
+    let has_output = [&answer.stdout, &answer.stderr].iter().any(|output| !output.text.is_empty());
+    match &answer.no_value {
+        Some(advice) => format!("No value: {advice}."),
+        None if has_output => "No value, only printed output.".to_owned(),
         None => "No value: end with an expression.".to_owned(),
     }
 }
 
 /// Whether the whole value is all that the text of this answer contains: in the form `value`, whose readers parse it.
 /// Without a whole value, this form has the same text as the form for models.
-pub(super) fn is_only_value(answer: &Value, form: AnswerForm) -> bool {
-    form == AnswerForm::Value && answer.get("value").is_some() && answer.get("error").is_none()
+fn is_only_value(answer: &RunAnswer, form: AnswerForm) -> bool {
+    form == AnswerForm::Value && answer.whole_value().is_some() && answer.error.is_none()
 }
 
 /// Returns what the program printed: standard output, and then standard error after the line `stderr:`. Returns `None`
 /// if it printed nothing.
-pub(super) fn printed_output(answer: &Value, reader: &str) -> Option<String> {
-    let output = |name: &str| {
-        let text = answer[name].as_str()?;
-        let cut = answer.pointer(&format!("/truncated/{name}"));
-        let sentence =
-            cut.map(|cut| format!("{}\n", cut_sentence("Output", cut, reader))).unwrap_or_default();
-        Some(format!("{sentence}{text}"))
+fn printed_output(answer: &RunAnswer, reader: &str) -> Option<String> {
+    let shown = |output: &ShownText| {
+        let sentence = output.cut.as_ref().map(|cut| format!("{}\n", cut_sentence("Output", cut, reader)));
+        let text = &output.text;
+        (!text.is_empty()).then(|| format!("{}{text}", sentence.unwrap_or_default()))
     };
-    match (output("stdout"), output("stderr")) {
+    match (shown(&answer.stdout), shown(&answer.stderr)) {
         (stdout, None) => stdout,
         (None, Some(stderr)) => Some(format!("stderr:\n{stderr}")),
         (Some(stdout), Some(stderr)) => Some(format!("{}\nstderr:\n{stderr}", stdout.trim_end_matches('\n'))),
@@ -73,20 +72,19 @@ pub(super) fn printed_output(answer: &Value, reader: &str) -> Option<String> {
 /// Returns the line that lists the calls of a successful run that may have changed something, without those of tools whose
 /// names say that they read. Returns `None` if there are none, or if the run failed, because the text of the error lists
 /// such calls.
-pub(super) fn changes(answer: &Value) -> Option<String> {
-    if answer.get("error").is_some() {
+fn changes(answer: &RunAnswer) -> Option<String> {
+    if answer.error.is_some() {
         return None;
     }
-    let calls = answer["calls"].as_array()?;
-    let with_effects = calls.iter().filter(|call| call["changes"] == true && call["likely_read"] != true);
+    let with_effects = answer.calls().iter().filter(|call| call.changes && !call.likely_read);
     let (mut changed, mut failed, mut unknown) =
         (ToolCounts::default(), ToolCounts::default(), ToolCounts::default());
     for call in with_effects {
-        match call["outcome"].as_str().unwrap_or_default() {
-            "ok" => changed.add(call),
-            outcome if NOT_SENT.contains(&outcome) => {}
-            "tool_failed" => failed.add(call),
-            _ => unknown.add(call),
+        match (call.outcome, call.outcome.delivery()) {
+            (CallOutcome::Ok, _) => changed.add(call),
+            (_, Delivery::NotSent) => {}
+            (_, Delivery::Answered) => failed.add(call),
+            (_, Delivery::Unknown) => unknown.add(call),
         }
     }
     let mut groups = vec![("", changed), ("failed: ", failed), ("outcome unknown: ", unknown)];
@@ -105,11 +103,11 @@ pub(super) fn changes(answer: &Value) -> Option<String> {
 
 /// Returns the line that names the tools whose results had more than their values, and says how a program reads the rest.
 /// Returns `None` if there are none.
-pub(super) fn content_aside(answer: &Value) -> Option<String> {
-    let calls = answer["calls"].as_array()?;
+fn content_aside(answer: &RunAnswer) -> Option<String> {
+    let with_content = || answer.calls().iter().filter(|call| call.content_aside);
     let mut tools = ToolCounts::default();
-    calls.iter().filter(|call| call["content_aside"] == true).for_each(|call| tools.add(call));
-    let of_failures = calls.iter().all(|call| call["content_aside"] != true || call["outcome"] != "ok");
+    with_content().for_each(|call| tools.add(call));
+    let of_failures = with_content().all(|call| call.outcome != CallOutcome::Ok);
     let taken = if of_failures { "error" } else { "value" };
     let shown = tools.0.len().min(TOOLS_MAX);
     (shown > 0).then(|| {
@@ -118,139 +116,57 @@ pub(super) fn content_aside(answer: &Value) -> Option<String> {
 }
 
 /// Returns the line that names the files of a run, because some AI clients drop links. Returns `None` if there are none.
-pub(super) fn files(answer: &Value) -> Option<String> {
-    let files = answer["files"].as_array()?;
-    let (stored, left_out): (Vec<_>, Vec<_>) = files.iter().partition(|file| file["handle"].is_string());
-    let text = |file: &Value, name: &str| file[name].as_str().unwrap_or_default().to_owned();
-    let mut parts: Vec<String> = stored
-        .iter()
-        .map(|file| {
-            let bytes = group_thousands(file["bytes"].as_u64().unwrap_or_default() as usize);
-            format!("{} ({bytes} bytes, handle {})", text(file, "name"), text(file, "handle"))
+fn files(answer: &RunAnswer) -> Option<String> {
+    let stored = || {
+        answer.files.iter().filter_map(|file| match file {
+            FileReport::Stored(file) => Some(file),
+            FileReport::LeftOut { .. } => None,
         })
-        .collect();
-    let sentences =
-        left_out.iter().map(|file| format!("{} is left out: {}", text(file, "name"), text(file, "left_out")));
-    parts.extend(sentences);
-    let hint = stored.first().map(|file| saving_hint(file)).unwrap_or_default();
+    };
+    let sentence = |file: &StoredFileReport| {
+        let bytes = group_thousands(file.bytes as usize);
+        format!("{} ({bytes} bytes, handle {})", file.name, file.handle)
+    };
+    let left_out = answer.files.iter().filter_map(|file| match file {
+        FileReport::Stored(_) => None,
+        FileReport::LeftOut { name, reason } => Some(format!("{name} is left out: {reason}")),
+    });
+    let parts: Vec<String> = stored().map(sentence).chain(left_out).collect();
+    let hint = stored().next().map(saving_hint).unwrap_or_default();
     (!parts.is_empty()).then(|| format!("Files: {}{hint}.", parts.join("; ")))
 }
 
-/// Returns the line about a session that ended with the run. Returns `None` if the session is still open, and without one.
-pub(super) fn session_end(answer: &Value) -> Option<String> {
-    let session = &answer["session"];
-    let (name, why) = (session["name"].as_str()?, session["ended"].as_str()?);
-    Some(format!("Session {name} ended: {why}."))
-}
-
 /// Returns the sentence about how to save a stored file, and how long it is stored.
-fn saving_hint(file: &Value) -> String {
-    let minutes = file["expires_s"].as_u64().map(|seconds| seconds.div_ceil(60));
-    let time = match (file["ends_with_client"] == true, minutes) {
-        (true, Some(minutes)) => format!(" until this client disconnects, at most {minutes} min"),
-        (false, Some(minutes)) => format!(" within {minutes} min"),
-        (_, None) => String::new(),
+fn saving_hint(file: &StoredFileReport) -> String {
+    let minutes = file.expires_s.div_ceil(60);
+    let time = match file.ends_with_client {
+        true => format!("until this client disconnects, at most {minutes} min"),
+        false => format!("within {minutes} min"),
     };
-    format!(". `lockhouse result HANDLE --out DIR` saves one{time}")
+    format!(". `lockhouse result HANDLE --out DIR` saves one {time}")
 }
 
-/// Returns the text for a run that is still running: its progress, and how to wait for its answer with its handle.
-pub(super) fn running(status: &Value, reader: &str) -> String {
-    let progress = &status["progress"];
-    let handle = status["handle"].as_str().unwrap_or_default();
-    let mut facts = vec![format!("{:.1} s", progress["elapsed_s"].as_f64().unwrap_or_default())];
-    if let Some(calls) = progress["calls"].as_u64().filter(|calls| *calls > 0) {
-        facts.push(format!("{calls} calls made"));
-    }
-    if let Some(in_flight) = progress["under_way"].as_object() {
-        let targets = in_flight.iter().take(TOOLS_IN_FLIGHT_MAX);
-        let targets: Vec<String> = targets.map(|(target, count)| times(target, count.as_u64())).collect();
-        facts.push(format!("waiting for {}", targets.join(", ")));
-    }
-    let waiting = ["waiting", "waiting_for"].map(|name| progress[name].as_str());
-    match waiting {
-        [_, Some(reason)] => facts.push(format!("waiting for a person: {reason}")),
-        [Some(reason), None] => facts.push(format!("waiting {reason}")),
-        [None, None] => {}
-    }
-    format!(
-        "Still running ({}). {reader}(\"{handle}\") waits for the answer; do not run it again.",
-        facts.join(", ")
-    )
+/// Returns the line about a session that ended with the run. Returns `None` if the session is still open, and without one.
+fn session_end(answer: &RunAnswer) -> Option<String> {
+    let session = answer.session.as_ref()?;
+    Some(format!("Session {} ended: {}.", session.name, session.end_sentence()?))
 }
 
-/// Returns the last part of what a running program has printed on standard output. Returns `None` if the status
-/// contains no output.
-pub(super) fn output_tail(status: &Value) -> Option<String> {
-    status
-        .pointer("/progress/stdout_tail")
-        .and_then(Value::as_str)
-        .map(|tail| format!("Output so far ends with:\n{tail}"))
-}
-
-/// Returns a part of a stored result, after a sentence with the position of the part in the result. If the result is a
-/// list and the part contains all of it, returns only the JSON of the list.
-pub(super) fn part(part: &Value, handle: &ResultHandle, reader: &str) -> String {
-    if let Some(file) = part.get("file") {
-        let bytes = group_thousands(file["bytes"].as_u64().unwrap_or_default() as usize);
-        let (name, uri) =
-            (file["name"].as_str().unwrap_or_default(), file["uri"].as_str().unwrap_or_default());
-        return format!(
-            "This is the file {name} ({bytes} bytes), whose content is not shown. Code reads it with open(\"{uri}\"), and \
-             `lockhouse result {handle} --out DIR` saves it."
-        );
+/// Returns the members of an answer that its text does not contain, for `_meta` of the tool result. An error has its
+/// execution id only, because some AI clients give a model the `_meta` of errors. `None` if there is nothing to add.
+pub(super) fn meta(answer: &RunAnswer, form: AnswerForm) -> Option<Value> {
+    if answer.status != RunStatus::Ok {
+        return answer.execution.map(|id| json!({"execution": id.to_string()}));
     }
-    let number = |name: &str| part[name].as_u64().unwrap_or_default();
-    let (offset, total, next) = (number("offset"), number("of"), part["next_offset"].as_u64());
-    let is_list = part["value"].is_array();
-    if is_list && offset == 0 && next.is_none() && part.get("cut").is_none() {
-        return part["value"].to_string();
-    }
-    let end = next.unwrap_or(total);
-    let position = format!(
-        "{} {offset} to {} of {}",
-        if is_list { "items" } else { "characters" },
-        end.saturating_sub(1),
-        group_thousands(total as usize)
-    );
-    let cut = if part.get("cut").is_some() { ", the last one cut" } else { "" };
-    let more = match next {
-        Some(next) => format!("{reader}(\"{handle}\", offset={next}) reads on"),
-        None => "this is the last part".to_owned(),
-    };
-    let value = match &part["value"] {
-        Value::String(text) => text.clone(),
-        items => items.to_string(),
-    };
-    format!("Part of the value: {position}{cut}; {more}.\n{value}")
-}
-
-/// Returns the members of an answer that its text does not contain. They are sent in `_meta` of the tool
-/// result.
-pub(super) fn remaining_members(answer: &Value, form: AnswerForm) -> Value {
-    let is_only_value = is_only_value(answer, form);
-    let in_text = |name: &str| match name {
-        "value" | "preview" | "no_value" => true,
-        "stdout" | "stderr" => !is_only_value,
-        _ => false,
-    };
-    let members = answer.as_object().into_iter().flatten();
-    let rest: Map<String, Value> = members
-        .filter(|(name, _)| !in_text(name))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    rest.into()
-}
-
-fn has_output(answer: &Value) -> bool {
-    ["stdout", "stderr"].iter().any(|name| answer.get(name).is_some())
+    let members = answer.members(CutValue::Preview);
+    let with_output = is_only_value(answer, form);
+    Some(AnswerMembers { with_value: false, with_output, ..members }.to_json())
 }
 
 /// Returns the sentence about a value or an output that was cut: its size, and how to read all of it. `part` names it
-/// at the start of the sentence, and `cut` contains its size and handle.
-fn cut_sentence(part: &str, cut: &Value, reader: &str) -> String {
-    let bytes = |name: &str| group_thousands(cut[name].as_u64().unwrap_or_default() as usize);
-    let access = match cut["handle"].as_str() {
+/// at the start of the sentence.
+fn cut_sentence(part: &str, cut: &CutPart, reader: &str) -> String {
+    let access = match &cut.handle {
         Some(handle) => {
             format!(
                 "{reader}(\"{handle}\") reads it in parts, load_result(\"{handle}\") gives code all of it"
@@ -258,32 +174,32 @@ fn cut_sentence(part: &str, cut: &Value, reader: &str) -> String {
         }
         None => "return or print less: filter, aggregate or slice in the code".to_owned(),
     };
-    format!("{part} cut: {} bytes, of which {} are shown; {access}.", bytes("bytes"), bytes("shown"))
+    let [bytes, shown] = [cut.bytes, cut.shown].map(group_thousands);
+    format!("{part} cut: {bytes} bytes, of which {shown} are shown; {access}.")
 }
 
 /// Returns an error as text: its message and line, the source line of the program that raised it, the
 /// hint, and the calls that may have changed something.
-fn error_text(error: &Value) -> String {
-    let text = |name: &str| error[name].as_str().filter(|text| !text.is_empty());
-    let mut shown = text("type").unwrap_or("Error").to_owned();
-    if let Some(code) = text("code") {
+fn error_text(error: &RunError) -> String {
+    let mut shown = if error.kind.is_empty() { "Error" } else { &error.kind }.to_owned();
+    if let Some(code) = error.code.as_ref().map(ErrorCode::as_str).filter(|code| !code.is_empty()) {
         shown.push_str(&format!("({code})"));
     }
-    if let Some(message) = text("message") {
-        shown.push_str(&format!(": {message}"));
+    if !error.message.is_empty() {
+        shown.push_str(&format!(": {}", error.message));
     }
-    if let Some(line) = error["line"].as_u64() {
+    if let Some(line) = error.line {
         shown.push_str(&format!(" (line {line})"));
     }
-    if let Some(frame) = text("traceback").and_then(source_line) {
+    if let Some(frame) = error.traceback.as_deref().and_then(source_line) {
         shown.push_str(&format!("\n    {frame}"));
     }
-    for name in ["hint", "changed"] {
-        if let Some(words) = text(name) {
+    for (name, words) in [("hint", &error.hint), ("changed", &error.changed)] {
+        if let Some(words) = words.as_ref().filter(|words| !words.is_empty()) {
             shown.push_str(&format!("\n{name}: {words}"));
         }
     }
-    if let Some(seconds) = error["retry_after_s"].as_u64() {
+    if let Some(seconds) = error.retry_after_s {
         shown.push_str(&format!("\nretry_after_s: {seconds}"));
     }
     shown
@@ -302,14 +218,16 @@ fn source_line(traceback: &str) -> Option<&str> {
 
 /// The number of calls to each tool, in the order of their first calls.
 #[derive(Default)]
-struct ToolCounts(Vec<(String, u64)>);
+struct ToolCounts(Vec<(String, usize)>);
 
 impl ToolCounts {
-    fn add(&mut self, call: &Value) {
-        let name = |kind: &str| call[kind].as_str();
-        let target = name("tool").or_else(|| name("resource")).or_else(|| name("prompt")).unwrap_or("?");
-        let title = format!("{}.{target}", name("server").unwrap_or_default());
-        let count = call["count"].as_u64().unwrap_or(1);
+    fn add(&mut self, call: &CallReport) {
+        let name = match &call.item {
+            CalledItem::Tool(name) | CalledItem::Resource(name) | CalledItem::Prompt(name) => name,
+            CalledItem::List(_) => "?",
+        };
+        let title = format!("{}.{name}", call.server);
+        let count = call.count.unwrap_or(1);
         match self.0.iter_mut().find(|(other, _)| *other == title) {
             Some((_, total)) => *total += count,
             None => self.0.push((title, count)),
@@ -318,7 +236,7 @@ impl ToolCounts {
 
     /// Lists the first `shown` tools, and the number of the others.
     fn list(&self, shown: usize) -> String {
-        let titles = self.0.iter().take(shown).map(|(title, count)| times(title, Some(*count)));
+        let titles = self.0.iter().take(shown).map(|(title, count)| times(title, *count));
         let more = match self.0.len() - shown {
             0 => None,
             1 => Some("1 more tool".to_owned()),
@@ -329,9 +247,9 @@ impl ToolCounts {
 }
 
 /// Returns the name of a tool, followed by the number of its calls if there is more than one.
-fn times(target: &str, count: Option<u64>) -> String {
+pub(super) fn times(target: &str, count: usize) -> String {
     match count {
-        Some(count @ 2..) => format!("{target} ×{count}"),
-        _ => target.to_owned(),
+        0 | 1 => target.to_owned(),
+        count => format!("{target} ×{count}"),
     }
 }

@@ -1,18 +1,69 @@
 //! Tests of the conversion of answers: what a model reads in each form, and what a program can parse.
 
+use std::time::Duration;
+
 use insta::assert_snapshot;
-use serde_json::{Value, json};
+use lockhouse_messages::{
+    CallReport, CalledItem, CutPart, FileReport, Progress, ResultFile, RunError, RunState, RunUsage, RunView,
+    ShownText, ShownValue, StoredFileReport,
+};
+use lockhouse_protocol::{CallOutcome, ExecutionId, FailureCode};
+use serde_json::json;
+use serde_json::value::to_raw_value;
 
 use super::*;
 
 const HANDLE: &str = "5700d3a91e405700d3a91e405700d3a9";
+const EXECUTION: ExecutionId = ExecutionId(7);
 
-fn run(json: Value) -> Answer {
-    Answer { is_error: json.get("error").is_some(), ..Answer::new(AnswerKind::Run, json) }
+fn handle() -> ResultHandle {
+    ResultHandle::new(HANDLE).expect("a handle")
+}
+
+fn run(answer: RunAnswer) -> Answer {
+    with_files(answer, Vec::new())
+}
+
+fn with_files(answer: RunAnswer, files: Vec<ResultFile>) -> Answer {
+    let (begun, ended) = ("then".into(), "now".into());
+    Answer::Run(Arc::new(FinishedRun { execution: EXECUTION, cancelled: false, begun, ended, answer, files }))
+}
+
+/// Returns the answer to a run that succeeded without a value.
+fn empty() -> RunAnswer {
+    RunAnswer { usage: Some(RunUsage::default()), ..RunAnswer::new(Some(EXECUTION), RunStatus::Ok) }
+}
+
+fn with_value(value: &Value) -> RunAnswer {
+    let json = to_raw_value(value).expect("JSON");
+    RunAnswer { value: Some(ShownValue { json, cut: None }), ..empty() }
+}
+
+fn with_calls(calls: Vec<CallReport>) -> RunAnswer {
+    RunAnswer { usage: Some(RunUsage { calls, ..RunUsage::default() }), ..with_value(&json!(1)) }
+}
+
+fn printed(text: &str) -> ShownText {
+    ShownText { text: text.into(), cut: None }
+}
+
+/// Returns the report about a call that may have changed something.
+fn call(tool: &str, outcome: CallOutcome) -> CallReport {
+    CallReport {
+        server: "s".into(),
+        item: CalledItem::Tool(tool.into()),
+        outcome,
+        changes: true,
+        likely_read: false,
+        content_aside: false,
+        count: None,
+        ms: 1.0,
+        bytes: 0,
+    }
 }
 
 fn part(json: Value) -> Answer {
-    Answer::new(AnswerKind::Part(ResultHandle::new(HANDLE).expect("a handle")), json)
+    Answer::Part(handle(), json)
 }
 
 /// Returns the text blocks of an answer.
@@ -25,30 +76,41 @@ fn text(answer: Answer) -> String {
     blocks(answer, AnswerForm::Text).join("\n---")
 }
 
-fn cut() -> Value {
-    json!({
-        "execution": "0199", "status": "ok", "value": [1, "… 9,998 more items, [1] to [9998] …", 3],
-        "truncated": {"value": {"bytes": 327_800, "shown": 10_157, "handle": HANDLE}, "hint": "next part"}, "calls": [],
-    })
+fn cut() -> RunAnswer {
+    let mut answer = with_value(&json!([1, "… 9,998 more items, [1] to [9998] …", 3]));
+    let cut = CutPart { bytes: 327_800, shown: 10_157, omissions: Vec::new(), handle: Some(handle()) };
+    answer.value = answer.value.map(|value| ShownValue { cut: Some(cut), ..value });
+    RunAnswer { cut_hint: Some("next part".into()), ..answer }
 }
 
-fn failed() -> Value {
-    json!({
-        "status": "error", "stdout": "page 1\n",
-        "error": {
-            "type": "ToolError", "code": "denied", "message": "the policy does not allow it", "line": 4, "column": 9,
-            "traceback": "Traceback (most recent call last):\n  File \"<code>\", line 9, in <module>\n    main()\n  File \"<code>\", line 4, in main\n    delete(1)\n    ^^^^\nToolError",
-            "hint": "ask a user", "changed": "1 call was already made: a.b (line 1)",
-        },
-        "calls": [{"server": "a", "tool": "b", "outcome": "ok", "changes": true}],
-    })
+fn failed() -> RunAnswer {
+    let error = RunError {
+        code: Some("denied".to_owned().into()),
+        line: Some(4),
+        column: Some(9),
+        traceback: Some(
+            "Traceback (most recent call last):\n  File \"<code>\", line 9, in <module>\n    main()\n  File \"<code>\", line 4, in main\n    delete(1)\n    ^^^^\nToolError"
+                .into(),
+        ),
+        hint: Some("ask a user".into()),
+        changed: Some("1 call was already made: a.b (line 1)".into()),
+        ..RunError::new("ToolError", "the policy does not allow it")
+    };
+    let answer = RunAnswer { value: None, ..with_calls(vec![call("b", CallOutcome::Ok)]) };
+    RunAnswer { status: RunStatus::Error, error: Some(error), stdout: printed("page 1\n"), ..answer }
 }
 
-fn running() -> Value {
-    json!({
-        "execution": "0199", "status": "running", "handle": HANDLE,
-        "progress": {"elapsed_s": 45.04, "calls": 12, "under_way": {"github.list_issues": 3}, "stdout_tail": "page 2\n"},
-    })
+fn running() -> Answer {
+    let progress = Progress {
+        elapsed: Duration::from_secs(44),
+        finished_calls: 12,
+        in_flight: [("github.list_issues".to_owned(), 3)].into(),
+        waiting_for: None,
+        stdout: "page 2\n".into(),
+    };
+    let (age, begun, state) = (Duration::from_millis(45_040), "then".into(), RunState::Running(progress));
+    let view = RunView { execution: EXECUTION, age, begun, state };
+    Answer::Running(RunningAnswer { view, handle: handle() })
 }
 
 #[test]
@@ -60,23 +122,24 @@ fn a_whole_value_is_the_only_text_of_its_block() {
         (json!(1.5), "1.5"),
     ] {
         for form in [AnswerForm::Text, AnswerForm::Value] {
-            let answer = run(json!({"execution": "0199", "status": "ok", "value": value, "calls": []}));
-            assert_eq!(blocks(answer, form), [expected]);
+            assert_eq!(blocks(run(with_value(&value)), form), [expected]);
         }
     }
 }
 
 #[test]
 fn output_and_calls_with_effects_have_blocks_of_their_own() {
-    let call = |tool: &str, outcome: &str, changes: bool| json!({"server": "s", "tool": tool, "outcome": outcome, "changes": changes});
+    let failed = CallOutcome::Failed;
     let answer = || {
-        run(json!({
-            "status": "ok", "value": 1, "stdout": "one\n", "stderr": "two\n",
-            "calls": [
-                call("write", "ok", true), call("read", "ok", false), call("write", "ok", true),
-                call("send", "timeout", true), call("drop", "denied", true), call("move", "tool_failed", true),
-            ],
-        }))
+        let calls = vec![
+            call("write", CallOutcome::Ok),
+            CallReport { changes: false, ..call("read", CallOutcome::Ok) },
+            call("write", CallOutcome::Ok),
+            call("send", failed(FailureCode::Timeout)),
+            call("drop", failed(FailureCode::Denied)),
+            call("move", failed(FailureCode::ToolFailed)),
+        ];
+        run(RunAnswer { stdout: printed("one\n"), stderr: printed("two\n"), ..with_calls(calls) })
     };
     assert_snapshot!(text(answer()), @r"
     1
@@ -93,53 +156,65 @@ fn output_and_calls_with_effects_have_blocks_of_their_own() {
 
 #[test]
 fn the_list_of_changes_is_bounded() {
-    let calls: Vec<Value> = (0..30)
-        .map(|number| json!({"server": "s", "tool": format!("t{number}"), "outcome": "ok", "changes": true, "count": 2}))
-        .collect();
-    let line = text(run(json!({"status": "ok", "value": 1, "calls": calls})));
+    let twice = |tool: String| CallReport { count: Some(2), ..call(&tool, CallOutcome::Ok) };
+    let calls = (0..30).map(|number| twice(format!("t{number}"))).collect();
+    let line = text(run(with_calls(calls)));
     assert_eq!(line, "1\n---\nMay have changed something: s.t0 ×2, s.t1 ×2, s.t2 ×2, 27 more tools");
-    let after = |tools: &[(&str, &str)]| {
-        let call = |(tool, outcome): &(&str, &str)| json!({"server": "s", "tool": tool, "outcome": outcome, "changes": true});
-        let calls: Vec<Value> = tools.iter().map(call).collect();
-        text(run(json!({"status": "ok", "value": 1, "calls": calls})))
-            .rsplit_once("something: ")
-            .map(|(_, names)| names.to_owned())
+    let after = |tools: &[(&str, CallOutcome)]| {
+        let calls = tools.iter().map(|(tool, outcome)| call(tool, *outcome)).collect();
+        text(run(with_calls(calls))).rsplit_once("something: ").map(|(_, names)| names.to_owned())
     };
-    let (failed, unknown) = ("tool_failed", "timeout");
+    let [failed, unknown] = [FailureCode::ToolFailed, FailureCode::Timeout].map(CallOutcome::Failed);
+    let ok = CallOutcome::Ok;
     for (tools, expected) in [
-        (vec![("a", "ok"), ("b", "ok"), ("c", "ok"), ("d", "ok")], "s.a, s.b, s.c, 1 more tool"),
-        (vec![("a", "ok"), ("b", "ok"), ("c", "ok"), ("d", failed)], "s.a, s.b, 1 more tool; failed: s.d"),
+        (vec![("a", ok), ("b", ok), ("c", ok), ("d", ok)], "s.a, s.b, s.c, 1 more tool"),
+        (vec![("a", ok), ("b", ok), ("c", ok), ("d", failed)], "s.a, s.b, 1 more tool; failed: s.d"),
         (
-            vec![("a", "ok"), ("b", "ok"), ("c", failed), ("d", failed), ("e", unknown), ("f", unknown)],
+            vec![("a", ok), ("b", ok), ("c", failed), ("d", failed), ("e", unknown), ("f", unknown)],
             "s.a, 1 more tool; failed: s.c, 1 more tool; outcome unknown: s.e, 1 more tool",
         ),
-        (vec![("a", "ok"), ("b", unknown), ("c", unknown)], "s.a; outcome unknown: s.b, s.c"),
+        (vec![("a", ok), ("b", unknown), ("c", unknown)], "s.a; outcome unknown: s.b, s.c"),
     ] {
         assert_eq!(after(&tools).as_deref(), Some(expected), "{tools:?}");
     }
 }
 
 #[test]
+fn only_calls_that_may_have_been_sent_are_listed() {
+    for outcome in CallOutcome::all() {
+        let text = text(run(with_calls(vec![call("send", outcome)])));
+        assert_eq!(text.contains("s.send"), outcome.was_sent(), "{}: {text}", outcome.as_str());
+    }
+}
+
+#[test]
 fn calls_that_likely_read_are_not_listed_after_a_success() {
-    let call = |tool: &str, likely_read: bool| json!({"server": "s", "tool": tool, "outcome": "ok", "changes": true, "likely_read": likely_read});
-    let after = |calls: Vec<Value>| text(run(json!({"status": "ok", "value": 1, "calls": calls})));
+    let read = CallReport { likely_read: true, ..call("list", CallOutcome::Ok) };
+    let after = |calls: Vec<CallReport>| text(run(with_calls(calls)));
     assert_eq!(
-        after(vec![call("list", true), call("send", false)]),
+        after(vec![read.clone(), call("send", CallOutcome::Ok)]),
         "1\n---\nMay have changed something: s.send"
     );
-    assert_eq!(after(vec![call("list", true)]), "1");
+    assert_eq!(after(vec![read]), "1");
 }
 
 #[test]
 fn the_form_value_has_output_changes_and_files_where_there_is_no_whole_value() {
-    let changed = json!([{"server": "s", "tool": "send", "outcome": "ok", "changes": true}]);
-    let files = json!([{"name": "a.csv", "bytes": 1200, "handle": HANDLE, "expires_s": 3600, "ends_with_client": true}]);
-    let beside = json!({"status": "ok", "stdout": "one\n", "calls": changed, "files": files});
-    let with = |name: &str, value: Value| {
-        let mut json = beside.clone();
-        json[name] = value;
-        run(json)
+    let file = FileReport::Stored(StoredFileReport {
+        name: "a.csv".into(),
+        mime_type: "text/csv".into(),
+        bytes: 1_200,
+        handle: handle(),
+        content: 1,
+        expires_s: 3_600,
+        ends_with_client: true,
+    });
+    let whole = RunAnswer {
+        stdout: printed("one\n"),
+        files: vec![file],
+        ..with_calls(vec![call("send", CallOutcome::Ok)])
     };
+    let beside = RunAnswer { value: None, ..whole.clone() };
     let file = format!(
         "\nFiles: a.csv (1,200 bytes, handle {HANDLE}). `lockhouse result HANDLE --out DIR` saves one until this client \
          disconnects, at most 60 min."
@@ -149,26 +224,22 @@ fn the_form_value_has_output_changes_and_files_where_there_is_no_whole_value() {
         blocks(run(beside.clone()), AnswerForm::Value),
         ["No value, only printed output.", "\none\n", changes, &file]
     );
-    assert_eq!(blocks(with("value", json!(1)), AnswerForm::Value), ["1"]);
-    assert_eq!(blocks(with("value", json!(1)), AnswerForm::Text), ["1", "\none\n", changes, &file]);
-    let error = json!({"type": "ValueError", "message": "no", "changed": "1 call was already made: s.send"});
+    assert_eq!(blocks(run(whole.clone()), AnswerForm::Value), ["1"]);
+    assert_eq!(blocks(run(whole), AnswerForm::Text), ["1", "\none\n", changes, &file]);
+    let changed = Some("1 call was already made: s.send".into());
+    let error = Some(RunError { changed, ..RunError::new("ValueError", "no") });
     assert_eq!(
-        blocks(with("error", error), AnswerForm::Value),
+        blocks(run(RunAnswer { status: RunStatus::Error, error, ..beside }), AnswerForm::Value),
         ["ValueError: no\nchanged: 1 call was already made: s.send", "\none\n", &file]
     );
-    assert_eq!(
-        blocks(Answer::new(AnswerKind::Running, running()), AnswerForm::Value),
-        blocks(Answer::new(AnswerKind::Running, running()), AnswerForm::Text)
-    );
+    assert_eq!(blocks(running(), AnswerForm::Value), blocks(running(), AnswerForm::Text));
 }
 
 #[test]
 fn an_error_has_no_more_than_its_execution_in_meta() {
-    let mut json = failed();
-    json["execution"] = "0199".into();
-    let result =
-        serde_json::to_value(run(json).into_result(AnswerForm::Text, "get_result")).expect("a result");
-    assert_eq!(result["_meta"], json!({META_KEY: {"execution": "0199"}}));
+    let result = serde_json::to_value(run(failed()).into_result(AnswerForm::Text, "get_result"));
+    let result = result.expect("a result");
+    assert_eq!(result["_meta"], json!({META_KEY: {"execution": EXECUTION.to_string()}}));
     let refused = Answer::invalid_request("cancelled").into_result(AnswerForm::Text, "get_result");
     assert!(refused.meta.is_none(), "{refused:?}");
 }
@@ -187,14 +258,14 @@ fn sentences_stand_in_place_of_whole_values() {
     ---
     page 1
     ");
-    assert_snapshot!(text(Answer::new(AnswerKind::Running, running())), @r#"
+    assert_snapshot!(text(running()), @r#"
     Still running (45.0 s, 12 calls made, waiting for github.list_issues ×3). get_result("5700d3a91e405700d3a91e405700d3a9") waits for the answer; do not run it again.
     ---
     Output so far ends with:
     page 2
     "#);
-    assert_snapshot!(text(run(json!({"status": "ok", "calls": []}))), @"No value: end with an expression.");
-    assert_snapshot!(text(run(json!({"status": "ok", "stdout": "1\n", "calls": []}))), @r"
+    assert_snapshot!(text(run(empty())), @"No value: end with an expression.");
+    assert_snapshot!(text(run(RunAnswer { stdout: printed("1\n"), ..empty() })), @r"
     No value, only printed output.
     ---
     1
@@ -230,12 +301,17 @@ fn a_part_names_its_position_and_a_whole_list_is_json() {
 #[test]
 fn only_a_whole_value_parses_as_json() {
     let answers = || {
+        let stopped = RunAnswer {
+            status: RunStatus::Timeout,
+            error: Some(RunError::new("TimeoutError", "")),
+            ..with_value(&json!(1))
+        };
         [
             run(cut()),
             run(failed()),
-            run(json!({"status": "ok"})),
-            run(json!({"status": "timeout", "error": {"type": "TimeoutError"}, "value": 1})),
-            Answer::new(AnswerKind::Running, running()),
+            run(empty()),
+            run(stopped),
+            running(),
             part(json!({"value": "12", "offset": 0, "of": 2, "unit": "characters"})),
             part(json!({"value": [1], "offset": 0, "of": 1, "unit": "items", "cut": [{"path": "$"}]})),
         ]
@@ -250,18 +326,31 @@ fn only_a_whole_value_parses_as_json() {
 
 #[test]
 fn files_follow_the_first_block_and_the_rest_is_in_meta() {
-    let file = ContentBlock::image("YQ==", "image/png");
-    let json = json!({
-        "execution": "0199", "status": "ok", "value": {"content": 1}, "stdout": "x", "calls": [], "stats": {"wall_ms": 1},
-        "sandbox": {"level": "full"},
-    });
+    let file = ResultFile {
+        content: Some(b"a".to_vec()),
+        mime_type: "image/png".into(),
+        name: None,
+        bytes: 1,
+        handle: None,
+    };
     for (form, blocks, with_output) in [(AnswerForm::Text, 3, false), (AnswerForm::Value, 2, true)] {
-        let answer = Answer { files: vec![file.clone()], ..run(json.clone()) };
+        let mut run = RunAnswer { stdout: printed("x"), ..with_value(&json!({"content": 1})) };
+        run.usage = Some(RunUsage::default());
+        run.usage.as_mut().expect("usage").stats.wall_ms = Some(1.5);
+        let answer = with_files(run, vec![file.clone()]);
         let result = serde_json::to_value(answer.into_result(form, "get_result")).expect("a result");
         assert_eq!(result["content"].as_array().map(Vec::len), Some(blocks), "{result}");
-        assert_eq!(result["content"][1]["type"], "image", "{result}");
+        assert_eq!(
+            result["content"][1],
+            json!({"type": "image", "data": "YQ==", "mimeType": "image/png"}),
+            "{result}"
+        );
         let meta = &result["_meta"][META_KEY];
-        assert_eq!((&meta["execution"], &meta["stats"]["wall_ms"]), (&json!("0199"), &json!(1)), "{result}");
+        assert_eq!(
+            (&meta["execution"], &meta["stats"]["wall_ms"]),
+            (&json!(EXECUTION.to_string()), &json!(1.5)),
+            "{result}"
+        );
         assert_eq!((meta.get("value"), meta.get("stdout").is_some()), (None, with_output), "{result}");
         assert!(result.get("structuredContent").is_none(), "{result}");
     }
@@ -269,8 +358,8 @@ fn files_follow_the_first_block_and_the_rest_is_in_meta() {
 
 #[test]
 fn the_structured_form_has_the_whole_answer_twice_and_a_cut_value_as_preview() {
-    for json in [cut(), failed()] {
-        let result = serde_json::to_value(run(json).into_result(AnswerForm::Structured, "get_result"))
+    for answer in [cut(), failed()] {
+        let result = serde_json::to_value(run(answer).into_result(AnswerForm::Structured, "get_result"))
             .expect("a result");
         let parsed: Value =
             serde_json::from_str(result["content"][0]["text"].as_str().expect("text")).expect("JSON");
@@ -282,7 +371,7 @@ fn the_structured_form_has_the_whole_answer_twice_and_a_cut_value_as_preview() {
 
 #[test]
 fn a_search_is_lines() {
-    let search = |json: Value| text(Answer::new(AnswerKind::Search, json));
+    let search = |json: Value| text(Answer::Search(json));
     let found = json!({
         "tools": [
             {"server": "github", "tool": "list_issues", "summary": "List issues.\nOf a repository", "python": "list_issues(owner: str)"},

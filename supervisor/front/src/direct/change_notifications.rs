@@ -66,8 +66,10 @@ impl McpHandler {
         let subscriptions = Arc::downgrade(&self.direct.subscriptions.0);
         let closing = self.closing.clone();
         let name = principal.client(peer.peer_info().map(|info| info.client_info.name.clone()).as_deref());
-        let mut changes = self.engine.open(&principal, name, InputSupport::default(), Request::FollowChanges);
+        let engine = self.engine.clone();
         tokio::spawn(async move {
+            let abilities = InputSupport::default();
+            let mut changes = engine.open(&principal, name, abilities, Request::FollowChanges).await;
             loop {
                 let changed = tokio::select! {
                     changed = next_change(&mut changes) => changed,
@@ -112,7 +114,8 @@ impl McpHandler {
         let request = context.request_context();
         let principal = self.principal(request)?;
         let name = client_name(&principal, request);
-        let mut changes = self.engine.open(&principal, name, InputSupport::default(), Request::FollowChanges);
+        let abilities = InputSupport::default();
+        let mut changes = self.engine.open(&principal, name, abilities, Request::FollowChanges).await;
         let mut resources = BTreeMap::new();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
             if let Ok(server) = self.subscribe_upstream(uri, request).await {

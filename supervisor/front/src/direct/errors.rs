@@ -2,7 +2,7 @@
 //! texts for the model.
 
 use lockhouse_messages::JsonRpcError;
-use lockhouse_protocol::{Failure, FailureCode};
+use lockhouse_protocol::Failure;
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::json;
 
@@ -27,11 +27,8 @@ pub(super) fn failure_text(failure: &Failure) -> String {
 pub(super) fn protocol_error(failure: &Failure) -> ErrorData {
     let data = Some(json!({"code": failure.code.as_str(), "retryable": failure.retryable}));
     let message = failure.message.clone();
-    match failure.code {
-        FailureCode::UnknownTool
-        | FailureCode::NotFound
-        | FailureCode::InvalidArguments
-        | FailureCode::Denied => ErrorData::invalid_params(message, data),
-        _ => ErrorData::internal_error(message, data),
+    match failure.code.is_of_request() {
+        true => ErrorData::invalid_params(message, data),
+        false => ErrorData::internal_error(message, data),
     }
 }

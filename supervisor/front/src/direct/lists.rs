@@ -26,7 +26,7 @@ impl McpHandler {
         context: &RequestContext<RoleServer>,
     ) -> Result<MetaObject, ErrorData> {
         let principal = self.principal(context)?;
-        let exchange = self.open_direct(&principal, context, Request::List(list));
+        let exchange = self.open_direct(&principal, context, None, Request::List(list)).await;
         let upstream_entries = match exchange.response().await {
             Response::Entries(entries) => entries,
             Response::Unavailable(message) => return Err(ErrorData::internal_error(message, None)),

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use lockhouse_base::principal::Principal;
 use lockhouse_link::{Exchange, ExchangeStep};
-use lockhouse_messages::{AskError, Event, Input, OpenQuestion, Request, Response, RunReference, RunView};
+use lockhouse_messages::{
+    AskError, Event, Input, OpenQuestion, Request, RequestId, Response, RunReference, RunView,
+};
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::{InputResponses, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
@@ -15,8 +17,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 use super::super::progress_notifications::{ProgressReporter, VIEW_INTERVAL};
 use super::super::{McpHandler, client_name, elicitation, supports_input_required};
 use super::response_to_answer;
-use super::running_status::running_status;
-use crate::answer::{Answer, ToolResponse};
+use crate::answer::{Answer, RunningAnswer, ToolResponse};
 use crate::elicitation_queue::ElicitationQueue;
 use crate::http;
 use crate::tool_arguments::{self, run_code_request};
@@ -65,7 +66,11 @@ impl McpHandler {
             },
             Err(wrong) => return Answer::invalid_request(&wrong.to_string()).into(),
         };
-        let exchange = self.open(principal, context, Request::RunCode(program));
+        let chosen = match http::idempotency_key(context) {
+            Ok(chosen) => chosen,
+            Err(wrong) => return Answer::invalid_request(wrong).into(),
+        };
+        let exchange = self.open(principal, context, chosen, Request::RunCode(program)).await;
         let (tool, wait) = (RunTool::RunCode, self.default_wait(principal));
         let request = RunRequest {
             exchange,
@@ -117,7 +122,7 @@ impl McpHandler {
     ) -> Option<ToolResponse> {
         let handle = tool_arguments::parse_handle(arguments).ok()?;
         let request = Request::FollowRun(RunReference::Handle(handle.clone()));
-        let mut exchange = self.open(principal, context, request);
+        let mut exchange = self.open(principal, context, None, request).await;
         match exchange.next().await {
             ExchangeStep::Finished(Response::NotFound) => return None,
             ExchangeStep::Finished(response) => return Some(response_to_answer(response).into()),
@@ -142,16 +147,18 @@ impl McpHandler {
         Some(self.follow(request, context).await)
     }
 
-    /// Opens an exchange with the engine on behalf of the client of an MCP request: sends a request, and
-    /// receives its later events and its response.
-    pub(crate) fn open(
+    /// Opens an exchange with the engine on behalf of the client of an MCP request: sends a request, with the id that the
+    /// client chose for it, and receives its later events and its response.
+    pub(crate) async fn open(
         &self,
         principal: &Principal,
         context: &RequestContext<RoleServer>,
+        chosen: Option<RequestId>,
         request: Request,
     ) -> Exchange {
         let abilities = elicitation::client_abilities(context.client_capabilities());
-        self.engine.open(principal, client_name(principal, context), abilities, request)
+        let client = client_name(principal, context);
+        self.engine.open_with_id(chosen, principal, client, abilities, request).await
     }
 
     async fn follow(&self, request: RunRequest<'_>, context: &RequestContext<RoleServer>) -> ToolResponse {
@@ -291,7 +298,8 @@ impl<'a> RunFollower<'a> {
         match self.request.tool {
             RunTool::RunCode if takes_tasks => self.handler.new_task(view, handle).into(),
             RunTool::RunCode | RunTool::GetResult => {
-                running_status(view, handle, &self.handler.reader_name()).into()
+                let (view, handle) = (view.clone(), handle.clone());
+                Answer::Running(RunningAnswer { view, handle }).into()
             }
         }
     }

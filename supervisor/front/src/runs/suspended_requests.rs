@@ -143,7 +143,7 @@ pub(crate) fn new_handle() -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use lockhouse_link::{EngineClient, EngineEndpoint};
+    use lockhouse_link::{EngineClient, EngineEndpoint, Waiting};
     use lockhouse_messages::{InputSupport, Question, Request, ToEngine};
     use tokio_util::sync::CancellationToken;
 
@@ -154,10 +154,13 @@ mod tests {
     struct Answers(Mutex<Vec<(String, Result<Answer, AskError>)>>);
 
     impl EngineEndpoint for Answers {
-        fn receive(&self, message: ToEngine) {
+        fn begin(&self) {}
+
+        fn receive(&self, message: ToEngine) -> Option<Waiting> {
             if let ToEngine::Input(_, Input::Answer(key, answer)) = message {
                 self.0.lock().push((key, answer));
             }
+            None
         }
     }
 
@@ -166,22 +169,25 @@ mod tests {
         let answers = Arc::new(Answers::default());
         let engine: Arc<dyn EngineEndpoint> = answers.clone();
         let client = EngineClient::connect(|_| engine, CancellationToken::new());
-        let open = || client.open(&Principal::local(), None, InputSupport::default(), Request::Health);
+        let open = async || {
+            let local = Principal::local();
+            client.open(&local, None, InputSupport::default(), Request::Health).await
+        };
         let question = |key: &str| {
             let (message, url, id) = ("Sign in".into(), "https://example.com/".into(), "1".into());
             let question = Question::Url { message, url, id };
             OpenQuestion { key: key.into(), question, time_left: Duration::from_secs(60) }
         };
         let (suspended, arguments) = (SuspendedRequests::default(), JsonObject::new());
-        let suspend = |keys: [&str; 2], arrived: &str| {
+        let suspend = async |keys: [&str; 2], arrived: &str| {
             let (questions, arrived) = (keys.map(question).into(), vec![arrived.to_owned()]);
-            suspended.suspend(Owner::LOCAL, open(), questions, arrived, &arguments).is_ok()
+            suspended.suspend(Owner::LOCAL, open().await, questions, arrived, &arguments).is_ok()
         };
         for number in 0..SUSPENDED_PER_CLIENT_MAX {
-            assert!(suspend(["question-1", "question-2"], "question-2"), "request {number}");
+            assert!(suspend(["question-1", "question-2"], "question-2").await, "request {number}");
         }
         assert!(answers.0.lock().is_empty());
-        assert!(!suspend(["question-1", "question-2"], "question-2"));
+        assert!(!suspend(["question-1", "question-2"], "question-2").await);
         let busy: Result<Answer, AskError> = Err(AskError::Busy);
         assert_eq!(*answers.0.lock(), vec![("question-2".to_owned(), busy)]);
     }

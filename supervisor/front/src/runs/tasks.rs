@@ -1,6 +1,8 @@
 //! Runs (executions of programs) as MCP tasks, for AI clients that declare the tasks extension. The task
 //! id is the run's handle.
 
+use std::sync::Arc;
+
 use lockhouse_base::principal::Principal;
 use lockhouse_link::{Exchange, ExchangeStep};
 use lockhouse_messages::{Event, FinishedRun, Input, InputSupport, Request, Response, RunReference, RunView};
@@ -11,10 +13,9 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::super::answer::AnswerForm;
+use super::super::answer::{Answer, AnswerForm};
 use super::super::progress_notifications::{progress_text, rfc3339_now};
 use super::super::{McpHandler, elicitation};
-use super::ended_run_answer;
 use super::suspended_requests::input_requests;
 
 /// Poll interval in milliseconds that is recommended to clients.
@@ -23,7 +24,7 @@ const POLL_INTERVAL_MS: u64 = 1_000;
 /// The run that an MCP task id names: still running, or ended.
 enum TaskTarget {
     Run(Exchange),
-    Ended(Box<FinishedRun>),
+    Ended(Arc<FinishedRun>),
 }
 
 impl McpHandler {
@@ -59,7 +60,7 @@ impl McpHandler {
         };
         let task = self.task_object(&handle, &ended.begun, &ended.ended);
         let form = self.answers.form_for(principal);
-        Ok(GetTaskResult::new(DetailedTask::new(task, payload(*ended, form, &self.reader_name()))))
+        Ok(GetTaskResult::new(DetailedTask::new(task, payload(ended, form, &self.reader_name()))))
     }
 
     /// Serves `tasks/update`: passes the user's answers to questions on to the run.
@@ -92,7 +93,7 @@ impl McpHandler {
     ) -> Result<(ResultHandle, TaskTarget), ErrorData> {
         let handle = ResultHandle::new(id).map_err(|_| unknown_task())?;
         let request = Request::FollowRun(RunReference::Handle(handle.clone()));
-        let mut exchange = self.engine.open(principal, None, InputSupport::default(), request);
+        let mut exchange = self.engine.open(principal, None, InputSupport::default(), request).await;
         loop {
             match exchange.next().await {
                 ExchangeStep::Event(Event::Following(_)) => return Ok((handle, TaskTarget::Run(exchange))),
@@ -148,11 +149,11 @@ fn unknown_task() -> ErrorData {
     ErrorData::invalid_params(words, None)
 }
 
-fn payload(ended: FinishedRun, form: AnswerForm, reader: &str) -> TaskPayload {
+fn payload(ended: Arc<FinishedRun>, form: AnswerForm, reader: &str) -> TaskPayload {
     if ended.cancelled {
         return TaskPayload::Cancelled;
     }
-    match serde_json::to_value(ended_run_answer(ended).into_result(form, reader)) {
+    match serde_json::to_value(Answer::Run(ended).into_result(form, reader)) {
         Ok(Value::Object(result)) => TaskPayload::Completed { result },
         _ => TaskPayload::Failed { error: JsonObject::new() },
     }

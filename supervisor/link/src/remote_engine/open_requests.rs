@@ -3,8 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::frames::FrameSender;
 use lockhouse_messages::{ExchangeId, Repetition};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::assembler::Parts;
+use crate::outbox::OutboxSender;
 
 /// Maximum number of requests that are open at one time. Further requests are refused.
 const OPEN_MAX: usize = 1_024;
@@ -23,19 +26,26 @@ pub(super) struct OpenRequests {
 enum Link {
     #[default]
     Down,
-    Up(FrameSender),
+    Up(OutboxSender),
     /// The engine's process is about to end: open requests may still end, and new ones wait for the next connection.
-    Draining(FrameSender),
+    Draining(OutboxSender),
 }
 
 #[derive(Debug)]
 struct OpenRequest {
-    /// The request as a frame. Empty once a request that is never repeated has begun.
-    frame: Vec<u8>,
+    /// The request, with the memory that is reserved for it. `None` once a request that is never repeated has begun.
+    stored: Option<StoredRequest>,
     repetition: Repetition,
     /// How often the request was sent.
     sent: u32,
     state: RequestState,
+}
+
+/// A request that may have to be sent again.
+#[derive(Debug)]
+pub(super) struct StoredRequest {
+    pub(super) parts: Parts,
+    pub(super) _memory: Option<OwnedSemaphorePermit>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,31 +58,32 @@ enum RequestState {
 
 impl OpenRequests {
     /// Opens a request: sends it, or keeps it until there is a connection. Returns false if too many are open.
-    pub(super) fn open(&mut self, id: ExchangeId, frame: Vec<u8>, repetition: Repetition) -> bool {
+    pub(super) fn open(&mut self, id: ExchangeId, request: StoredRequest, repetition: Repetition) -> bool {
         if self.open.len() >= OPEN_MAX {
             return false;
         }
-        let mut request = OpenRequest { frame, repetition, sent: 0, state: RequestState::Waiting };
+        let stored = Some(request);
+        let mut request = OpenRequest { stored, repetition, sent: 0, state: RequestState::Waiting };
         if let Link::Up(sender) = &self.link {
-            request.send(sender);
+            request.send(id, sender);
         }
         self.open.insert(id, request);
         true
     }
 
     /// Sends a message about an open request, if the engine knows the request.
-    pub(super) fn send_about(&self, id: ExchangeId, frame: Vec<u8>) {
+    pub(super) fn send_about(&self, id: ExchangeId, parts: Parts) {
         if let Link::Up(sender) | Link::Draining(sender) = &self.link
             && self.open.get(&id).is_some_and(|request| request.state != RequestState::Waiting)
         {
-            sender.send(frame);
+            sender.send_urgent(id, parts);
         }
     }
 
     /// Sends a message that is about no request, if there is a connection.
-    pub(super) fn send(&self, frame: Vec<u8>) {
+    pub(super) fn send(&self, parts: Parts) {
         if let Link::Up(sender) | Link::Draining(sender) = &self.link {
-            sender.send(frame);
+            sender.send_urgent(ExchangeId(0), parts);
         }
     }
 
@@ -81,7 +92,7 @@ impl OpenRequests {
         if let Some(request) = self.open.get_mut(&id) {
             request.state = RequestState::Begun;
             if request.repetition == Repetition::Never {
-                request.frame = Vec::new();
+                request.stored = None;
             }
         }
     }
@@ -92,9 +103,9 @@ impl OpenRequests {
 
     /// Uses a new connection: sends all requests that wait. Returns those that an earlier process followed for the front,
     /// and that may have missed changes.
-    pub(super) fn connected(&mut self, sender: FrameSender) -> Vec<ExchangeId> {
-        for request in self.open.values_mut() {
-            request.send(&sender);
+    pub(super) fn connected(&mut self, sender: OutboxSender) -> Vec<ExchangeId> {
+        for (id, request) in &mut self.open {
+            request.send(*id, &sender);
         }
         self.link = Link::Up(sender);
         let follows = |(_, request): &(&ExchangeId, &OpenRequest)| request.repetition == Repetition::Always;
@@ -137,10 +148,12 @@ impl OpenRequests {
 }
 
 impl OpenRequest {
-    fn send(&mut self, sender: &FrameSender) {
+    fn send(&mut self, id: ExchangeId, sender: &OutboxSender) {
         self.state = RequestState::Sent;
         self.sent += 1;
-        sender.send(self.frame.clone());
+        if let Some(stored) = &self.stored {
+            sender.send_reserved(id, stored.parts.clone());
+        }
     }
 
     /// Whether the request cannot be sent again after the connection was lost.
@@ -156,7 +169,7 @@ impl OpenRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frames;
+    use crate::outbox::outbox;
 
     const IDS: [(ExchangeId, Repetition); 3] = [
         (ExchangeId(1), Repetition::Never),
@@ -164,20 +177,30 @@ mod tests {
         (ExchangeId(3), Repetition::Always),
     ];
 
+    fn stored(content: u8) -> StoredRequest {
+        StoredRequest { parts: vec![vec![content]], _memory: None }
+    }
+
+    /// Returns the one byte of each message that was sent.
+    async fn sent(sender: OutboxSender, writer: crate::outbox::OutboxWriter) -> Vec<u8> {
+        sender.close();
+        let mut sent = Vec::new();
+        writer.write_to(&mut sent).await.expect("written");
+        sent.chunks(crate::frame::HEADER_BYTES + 1).filter_map(|frame| frame.last().copied()).collect()
+    }
+
     fn all_open(requests: &mut OpenRequests) {
         for (id, repetition) in IDS {
-            assert!(requests.open(id, vec![id.0 as u8], repetition));
+            assert!(requests.open(id, stored(id.0 as u8), repetition));
         }
     }
 
     /// Connects, and returns the frames that are sent then, with the requests that may have missed changes.
     async fn sent_after_connect(requests: &mut OpenRequests) -> (Vec<u8>, Vec<ExchangeId>) {
-        let (sender, writer) = frames::queue();
-        let follows = requests.connected(sender);
+        let (sender, writer) = outbox();
+        let follows = requests.connected(sender.clone());
         requests.link = Link::Down;
-        let mut sent = Vec::new();
-        writer.write_to(&mut sent).await.expect("written");
-        (sent, follows)
+        (sent(sender, writer).await, follows)
     }
 
     #[tokio::test]
@@ -195,7 +218,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_that_had_not_begun_is_sent_once_more() {
         let mut requests = OpenRequests::default();
-        assert!(requests.open(ExchangeId(1), vec![1], Repetition::Never));
+        assert!(requests.open(ExchangeId(1), stored(1), Repetition::Never));
         for _ in 0..SENT_MAX {
             assert_eq!(requests.disconnected(), []);
             assert_eq!(sent_after_connect(&mut requests).await.0, [1]);
@@ -215,26 +238,24 @@ mod tests {
     #[tokio::test]
     async fn a_draining_engine_gets_inputs_and_no_new_request() {
         let mut requests = OpenRequests::default();
-        let (sender, writer) = frames::queue();
-        requests.connected(sender);
+        let (sender, writer) = outbox();
+        requests.connected(sender.clone());
         all_open(&mut requests);
         requests.draining();
-        assert!(requests.open(ExchangeId(4), vec![4], Repetition::Never));
-        requests.send_about(ExchangeId(4), vec![40]);
-        requests.send_about(ExchangeId(1), vec![10]);
+        assert!(requests.open(ExchangeId(4), stored(4), Repetition::Never));
+        requests.send_about(ExchangeId(4), vec![vec![40]]);
+        requests.send_about(ExchangeId(1), vec![vec![10]]);
         requests.begun(ExchangeId(1));
         assert_eq!(requests.disconnected(), [ExchangeId(1)]);
-        let mut sent = Vec::new();
-        writer.write_to(&mut sent).await.expect("written");
-        assert_eq!(sent, [1, 2, 3, 10]);
+        assert_eq!(sent(sender, writer).await, [1, 2, 3, 10]);
         assert_eq!(sent_after_connect(&mut requests).await.0, [2, 3, 4]);
     }
 
     #[test]
     fn open_requests_are_bounded() {
         let mut requests = OpenRequests::default();
-        let opened = (0..2 * OPEN_MAX as u64)
-            .filter(|id| requests.open(ExchangeId(*id), Vec::new(), Repetition::Once));
+        let opened =
+            (0..2 * OPEN_MAX as u64).filter(|id| requests.open(ExchangeId(*id), stored(0), Repetition::Once));
         assert_eq!(opened.count(), OPEN_MAX);
     }
 }

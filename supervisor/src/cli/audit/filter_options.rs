@@ -7,7 +7,9 @@ use std::time::SystemTime;
 
 use lockhouse_audit::reader::{Filter, ReadError};
 use lockhouse_base::representable_time::ago;
+use lockhouse_engine::execution::Refusal;
 use lockhouse_policies::printable;
+use lockhouse_protocol::CallOutcome;
 
 use super::matching_records::matching_records;
 use crate::cli::USAGE;
@@ -31,24 +33,8 @@ const EVENTS: [&str; 15] = [
     "gap",
     "clock",
 ];
-/// The outcomes that this version of Lockhouse writes to audit records. A log that another version wrote may contain
-/// others.
-const OUTCOMES: [&str; 50] = [
-    // Calls.
-    "ok",
-    "draft",
-    "unknown",
-    "not_sent",
-    "denied",
-    "invalid_arguments",
-    "unknown_tool",
-    "timeout",
-    "upstream_unavailable",
-    "tool_failed",
-    "result_too_large",
-    "approval_declined",
-    "rate_limited",
-    "not_found",
+/// The outcomes that this version of Lockhouse writes to audit records, except those of calls and of refused runs.
+const OTHER_OUTCOMES: [&str; 30] = [
     // Runs.
     "error",
     "limit",
@@ -74,13 +60,6 @@ const OUTCOMES: [&str; 50] = [
     "no answer that MCP knows",
     "not asked",
     "handed on",
-    // Refused runs.
-    "InvalidRequest",
-    "Unavailable",
-    "SessionEnded",
-    "SessionsBusy",
-    "RateLimited",
-    "Busy",
     // Configurations, tokens, logins and tool definitions.
     "accepted",
     "refused",
@@ -91,6 +70,14 @@ const OUTCOMES: [&str; 50] = [
     "granted",
     "logged out",
 ];
+
+/// Returns the outcomes that this version of Lockhouse writes to audit records. A log that another version wrote may
+/// contain others.
+fn outcomes() -> Vec<&'static str> {
+    let of_refusals = Refusal::ALL.iter().map(|refusal| refusal.as_str());
+    CallOutcome::all().map(CallOutcome::as_str).chain(OTHER_OUTCOMES).chain(of_refusals).collect()
+}
+
 /// Why the value of a filter option is invalid: no audit record can match it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InvalidOption {
@@ -191,10 +178,10 @@ impl FilterOptions {
             hints.push(format!("the log has no {kind} {:?}{suggestion}", printable(requested)));
         }
         if let Some(outcome) = self.outcome.as_deref()
-            && !OUTCOMES.contains(&outcome)
+            && !outcomes().contains(&outcome)
             && !names.outcomes.contains(outcome)
         {
-            let all = OUTCOMES.into_iter().chain(names.outcomes.iter().map(String::as_str));
+            let all = outcomes().into_iter().chain(names.outcomes.iter().map(String::as_str));
             let suggestion = most_similar_name(outcome, all)
                 .map(|name| format!("; did you mean {name:?}?"))
                 .unwrap_or_default();

@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use interprocess::local_socket::{GenericFilePath, ListenerOptions, ToFsName};
 use lockhouse_engine::front_socket::FrontSocket;
-use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 
 use crate::cli::engine_lock::SetupLock;
@@ -25,7 +25,9 @@ impl Endpoint {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = UnixListener::bind(path)?;
+        // The lock removes the file.
+        let name = path.to_fs_name::<GenericFilePath>()?;
+        let listener = ListenerOptions::new().name(name).reclaim_name(false).create_tokio()?;
         let accepting = tokio::spawn(async move { clients.accept(&listener).await });
         Ok(Self { accepting, lock })
     }

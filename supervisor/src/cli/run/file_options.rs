@@ -7,7 +7,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use data_encoding::BASE64;
 use lockhouse_base::json::group_thousands;
 use lockhouse_base::principal::Owner;
 use lockhouse_engine::execution::ResultFile;
@@ -99,8 +98,7 @@ fn content(supervisor: &Supervisor, file: &ResultFile) -> Option<Box<dyn Read>> 
         let (_, stored) = supervisor.result_files().open(Owner::LOCAL, handle)?;
         return Some(Box::new(stored));
     }
-    let bytes = BASE64.decode(file.base64.as_ref()?.as_bytes()).ok()?;
-    Some(Box::new(io::Cursor::new(bytes)))
+    Some(Box::new(io::Cursor::new(file.content.clone()?)))
 }
 
 fn open(path: &Path) -> Result<GivenFile, GivenFileError> {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use lockhouse_engine::execution::{Answer, Status};
+use lockhouse_engine::execution::{Answer, RunStatus};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
 use lockhouse_gate::skills::{Origin, Skill, Skills};
 use lockhouse_protocol::Language;
@@ -88,7 +88,7 @@ async fn run(supervisor: &Supervisor, skill: &Skill) -> Outcome {
     let request = CodeRequest::new(skill.language, tests.clone());
     let answer = supervisor.run_code(request, &CancellationToken::new()).await;
     match answer.status {
-        Status::Ok => Outcome::Passed,
+        RunStatus::Ok => Outcome::Passed,
         _ => Outcome::Failed(failure_line(&answer)),
     }
 }
@@ -97,13 +97,10 @@ async fn run(supervisor: &Supervisor, skill: &Skill) -> Outcome {
 /// returns the answer's status.
 fn failure_line(answer: &Answer) -> String {
     let status = answer.status.as_str();
-    let json = answer.to_json();
-    let Some(error) = json.get("error") else { return status.to_owned() };
-    let part = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
-    let line =
-        error.get("line").and_then(Value::as_u64).map(|line| format!(" (line {line})")).unwrap_or_default();
-    let message = part("message").lines().next().unwrap_or_default();
-    format!("{}{line}: {message}", part("type"))
+    let Some(error) = &answer.error else { return status.to_owned() };
+    let line = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+    let message = error.message.lines().next().unwrap_or_default();
+    format!("{}{line}: {message}", error.kind)
 }
 
 fn print_outcomes(skills: &[Skill], outcomes: &[Outcome], as_json: bool) {

@@ -7,8 +7,8 @@ use data_encoding::BASE64;
 use lockhouse_base::principal::Owner;
 use lockhouse_gate::ReturnedFiles;
 use lockhouse_gate::result_files::{ResultFiles, StoredFile, UNKNOWN, default_name};
-use lockhouse_messages::{Media, RESULT_URI_PREFIX, ResultFile};
-use serde_json::{Value, json};
+use lockhouse_messages::{FileReport, Media, ResultFile, StoredFileReport};
+use serde_json::json;
 
 use super::embedded_files::File;
 use crate::execution::display_limits::{BARE_BYTES_MAX, FILE_BYTES_MAX, FILES_MAX};
@@ -21,13 +21,12 @@ pub struct FileStorage<'a> {
 }
 
 /// The files of one answer.
-#[derive(Default)]
 pub(super) struct AnswerFiles<'a> {
-    storage: Option<FileStorage<'a>>,
+    storage: FileStorage<'a>,
     /// The files for the content of the answer.
     pub(super) blocks: Vec<ResultFile>,
-    /// The rows about stored files and files that are not stored, for the JSON of the answer.
-    pub(super) rows: Vec<Value>,
+    /// The reports about stored files and files that are not stored.
+    pub(super) reports: Vec<FileReport>,
     /// Total decoded size of the files whose content the answer contains.
     bytes: usize,
     /// Number of files in the value that are neither in the answer nor stored.
@@ -35,23 +34,23 @@ pub(super) struct AnswerFiles<'a> {
 }
 
 impl<'a> AnswerFiles<'a> {
-    pub(super) fn new(storage: Option<FileStorage<'a>>) -> Self {
-        Self { storage, ..Self::default() }
+    pub(super) fn new(storage: FileStorage<'a>) -> Self {
+        Self { storage, blocks: Vec::new(), reports: Vec::new(), bytes: 0, omitted: 0 }
     }
 
-    /// Moves a file out of the value. Returns the JSON object that replaces it there; `None` for a few bytes, which stay.
+    /// Moves a file out of the value. Returns the JSON object that replaces it there; `None` for a few bytes and for text
+    /// that is not the base64 of any bytes, which stay.
     pub(super) fn extract(&mut self, file: &File<'_>) -> Option<String> {
         let mime_type = match file.media_type() {
             Some(mime_type) => mime_type,
             None if file.bytes() > BARE_BYTES_MAX => UNKNOWN.to_owned(),
             None => return None,
         };
-        let stored = self.storage.and_then(|storage| {
-            let content = BASE64.decode(file.base64.as_bytes()).ok()?;
-            let name = file.name.as_deref().map_or_else(|| default_name(&mime_type), str::to_owned);
-            let stored = storage.files.store(storage.owner, &name, mime_type.clone(), &content);
-            stored.inspect_err(|error| tracing::warn!("a file of an answer: {error}")).ok()
-        });
+        let content = BASE64.decode(file.base64.as_bytes()).ok()?;
+        let FileStorage { files, owner } = self.storage;
+        let name = file.name.as_deref().map_or_else(|| default_name(&mime_type), str::to_owned);
+        let stored = files.store(owner, &name, mime_type.clone(), &content);
+        let stored = stored.inspect_err(|error| tracing::warn!("a file of an answer: {error}")).ok();
         let name =
             stored.as_ref().map(|stored| stored.name.clone()).or(file.name.as_deref().map(str::to_owned));
         let handle = stored.map(|stored| stored.handle);
@@ -59,8 +58,8 @@ impl<'a> AnswerFiles<'a> {
         if let Some(name) = &file.name {
             stand_in["name"] = name.as_ref().into();
         }
-        let described = ResultFile { base64: None, mime_type, name, bytes: file.bytes() as u64, handle };
-        match self.add(described, |_| Some(file.base64.to_owned())) {
+        let described = ResultFile { content: None, mime_type, name, bytes: file.bytes() as u64, handle };
+        match self.add(described, |_| Some(content)) {
             Some(content) => stand_in["content"] = content.into(),
             None => {
                 self.omitted += 1;
@@ -76,12 +75,14 @@ impl<'a> AnswerFiles<'a> {
     pub(super) fn add_returned(&mut self, returned: &ReturnedFiles) {
         for StoredFile { handle, name, media_type, bytes } in returned.stored.clone() {
             let (mime_type, name, handle) = (media_type, Some(name), Some(handle));
-            let described = ResultFile { base64: None, mime_type, name, bytes, handle };
+            let described = ResultFile { content: None, mime_type, name, bytes, handle };
             let storage = self.storage;
-            self.add(described, |file| read_base64(storage?, file));
+            self.add(described, |file| read(storage, file));
         }
         let left_out = returned.left_out.iter();
-        self.rows.extend(left_out.map(|file| json!({"name": file.name, "left_out": file.reason})));
+        self.reports.extend(
+            left_out.map(|file| FileReport::LeftOut { name: file.name.clone(), reason: file.reason.clone() }),
+        );
     }
 
     /// Adds a file to the content of the answer, with its bytes (`content`) or as a link. Returns its number in the
@@ -89,45 +90,45 @@ impl<'a> AnswerFiles<'a> {
     fn add(
         &mut self,
         mut file: ResultFile,
-        content: impl FnOnce(&ResultFile) -> Option<String>,
+        content: impl FnOnce(&ResultFile) -> Option<Vec<u8>>,
     ) -> Option<usize> {
         let is_media = file.media() != Media::None;
         let bytes = usize::try_from(file.bytes).unwrap_or(usize::MAX);
         let fits = self.blocks.len() < FILES_MAX && self.bytes.saturating_add(bytes) <= FILE_BYTES_MAX;
         if fits && (is_media || file.handle.is_none()) {
-            file.base64 = content(&file);
-            self.bytes += file.base64.as_ref().map_or(0, |_| bytes);
+            file.content = content(&file);
+            self.bytes += file.content.as_ref().map_or(0, |_| bytes);
         }
-        if file.base64.is_none() && file.handle.is_none() {
+        if file.content.is_none() && file.handle.is_none() {
             return None;
         }
         let number = self.blocks.len() + 1;
         if let Some(handle) = &file.handle {
-            let mut row = json!({
-                "name": file.name, "mime_type": file.mime_type, "bytes": file.bytes, "handle": handle.as_str(),
-                "uri": format!("{RESULT_URI_PREFIX}{handle}"), "content": number,
-            });
-            if let Some(FileStorage { files, owner }) = self.storage {
-                row["expires_s"] = files.lifetime().as_secs().into();
-                if owner.is_connection() {
-                    row["ends_with_client"] = true.into();
-                }
-            }
-            self.rows.push(row);
+            let FileStorage { files, owner } = self.storage;
+            self.reports.push(FileReport::Stored(StoredFileReport {
+                name: file.name.clone().unwrap_or_default(),
+                mime_type: file.mime_type.clone(),
+                bytes: file.bytes,
+                handle: handle.clone(),
+                content: number,
+                expires_s: files.lifetime().as_secs(),
+                ends_with_client: owner.is_connection(),
+            }));
         }
         self.blocks.push(file);
         Some(number)
     }
 
-    /// Returns the number of base64 characters in the content of the answer.
+    /// Returns the number of characters that the files in the content of the answer take as base64.
     pub(super) fn base64_bytes(&self) -> usize {
-        self.blocks.iter().filter_map(|file| file.base64.as_ref()).map(String::len).sum()
+        let contents = self.blocks.iter().filter_map(|file| file.content.as_ref());
+        contents.map(|content| BASE64.encode_len(content.len())).sum()
     }
 }
 
-fn read_base64(storage: FileStorage<'_>, file: &ResultFile) -> Option<String> {
+fn read(storage: FileStorage<'_>, file: &ResultFile) -> Option<Vec<u8>> {
     let (_, stored) = storage.files.open(storage.owner, file.handle.as_ref()?)?;
     let mut content = Vec::new();
     stored.take(FILE_BYTES_MAX as u64).read_to_end(&mut content).ok()?;
-    Some(BASE64.encode(&content))
+    Some(content)
 }

@@ -92,9 +92,8 @@ impl AcquireError {
         if let Self::Cancelled(why) = self {
             return Answer::cancelled(execution, *why);
         }
-        let mut answer = Answer::refused(execution, self.refusal(), self.to_string(), self.hint());
-        answer.retry_after = self.retry_after();
-        answer
+        Answer::refused(execution, self.refusal(), self.to_string(), self.hint())
+            .with_retry_after(self.retry_after())
     }
 }
 
@@ -184,8 +183,9 @@ mod tests {
         ];
         for (why, refusal, hint, retry_after) in table {
             let answer = why.to_answer(ExecutionId(1));
-            assert_eq!((answer.refusal, answer.retry_after), (Some(refusal), retry_after), "{why:?}");
             let error = answer.error.expect("an error");
+            let retry_after_s = retry_after.map(|after: Duration| after.as_secs());
+            assert_eq!((answer.refusal, error.retry_after_s), (Some(refusal), retry_after_s), "{why:?}");
             assert_eq!(error.message, why.to_string());
             assert!(error.hint.expect("a hint").contains(hint), "{why:?}");
         }
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn cancellation_is_a_refusal_only_at_shutdown() {
         let answer = AcquireError::from_cancellation(Cancellation::Client).to_answer(ExecutionId(1));
-        assert_eq!((answer.refusal, answer.status), (None, crate::execution::Status::Cancelled));
+        assert_eq!((answer.refusal, answer.status), (None, crate::execution::RunStatus::Cancelled));
         assert!(matches!(AcquireError::from_cancellation(Cancellation::Shutdown), AcquireError::Shutdown));
     }
 }

@@ -5,11 +5,11 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use interprocess::local_socket::tokio::Stream;
 use lockhouse_link::{EngineSocket, EngineSource};
 use lockhouse_policies::Policy;
 use parking_lot::Mutex;
 use tokio::io::AsyncReadExt;
-use tokio::net::UnixStream;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
@@ -89,7 +89,7 @@ impl EngineProcess {
         settings.setup(&self.files, &policy, &self.program).map_err(|error| error.to_string())
     }
 
-    async fn find_or_start(&self, setup: &Setup) -> Result<UnixStream, String> {
+    async fn find_or_start(&self, setup: &Setup) -> Result<Stream, String> {
         let directory = directory().ok_or("there is no state directory for its socket")?;
         let path = socket_path(&directory, &setup.digest);
         if let Ok(stream) = connect(&path).await {
@@ -104,7 +104,7 @@ impl EngineProcess {
         }
     }
 
-    async fn start_and_connect(&self, setup: &Setup, path: &Path) -> Result<UnixStream, String> {
+    async fn start_and_connect(&self, setup: &Setup, path: &Path) -> Result<Stream, String> {
         loop {
             let started = self.start(setup).await;
             let report = started
@@ -146,7 +146,7 @@ impl EngineProcess {
 
 /// Waits until an engine accepts clients that another process has started. Returns `None` if it does not within half a
 /// second.
-async fn wait_for_other(path: &Path) -> Option<UnixStream> {
+async fn wait_for_other(path: &Path) -> Option<Stream> {
     for _ in 0..RETRIES {
         sleep(RETRY_EVERY).await;
         if let Ok(stream) = connect(path).await {

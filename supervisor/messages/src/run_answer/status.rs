@@ -1,8 +1,10 @@
-//! The status of an execution.
+//! The status of a run.
 
-/// How an execution ended, as a machine-readable status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+use serde::{Deserialize, Serialize};
+
+/// How a run ended, as a machine-readable status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunStatus {
     Ok,
     /// The code ended with an error, or the request was refused before it had a worker.
     Error,
@@ -14,7 +16,7 @@ pub enum Status {
     Cancelled,
 }
 
-impl Status {
+impl RunStatus {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",

@@ -1,0 +1,123 @@
+//! Puts the frames of a connection together to messages. The frames of different exchanges may alternate.
+
+use std::collections::HashMap;
+
+use lockhouse_messages::ExchangeId;
+
+use crate::frame::{FrameHeader, FrameKind, Violation};
+
+/// The parts of a message: the message as JSON without its large values, and then each of these.
+pub type Parts = Vec<Vec<u8>>;
+
+/// Maximum number of parts of a message.
+const PARTS_MAX: usize = 4_096;
+/// Maximum number of messages of which a part has arrived. A peer has at most one for each open exchange.
+const INCOMPLETE_MAX: usize = 2_048;
+
+/// The messages of a connection that have not arrived completely.
+#[derive(Debug)]
+pub struct Assembler {
+    incomplete: HashMap<ExchangeId, Incomplete>,
+    /// Number of bytes of all incomplete messages.
+    bytes: usize,
+    /// Maximum number of bytes of one message, and of all incomplete messages together.
+    message_bytes_max: usize,
+    bytes_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Incomplete {
+    complete_parts: Parts,
+    part: Vec<u8>,
+    bytes: usize,
+}
+
+impl Assembler {
+    /// Creates an assembler for messages of at most `message_bytes_max` bytes. All incomplete messages together have at
+    /// most `bytes_max` bytes.
+    pub fn new(message_bytes_max: usize, bytes_max: usize) -> Self {
+        Self { incomplete: HashMap::new(), bytes: 0, message_bytes_max, bytes_max }
+    }
+
+    /// Takes the next frame that is no ping or pong. Returns the message that it completes, if it does.
+    ///
+    /// # Errors
+    /// The message, or all incomplete messages together, have too many bytes or parts.
+    pub fn add(&mut self, header: FrameHeader, payload: &[u8]) -> Result<Option<Parts>, Violation> {
+        if self.incomplete.len() >= INCOMPLETE_MAX && !self.incomplete.contains_key(&header.exchange) {
+            return Err(Violation("too many incomplete messages"));
+        }
+        let message = self.incomplete.entry(header.exchange).or_default();
+        (message.bytes, self.bytes) = (message.bytes + payload.len(), self.bytes + payload.len());
+        if message.bytes > self.message_bytes_max {
+            return Err(Violation("a message that is too long"));
+        }
+        if self.bytes > self.bytes_max {
+            return Err(Violation("too many bytes of incomplete messages"));
+        }
+        message.part.extend_from_slice(payload);
+        match header.kind {
+            FrameKind::Piece => return Ok(None),
+            FrameKind::PartEnd | FrameKind::MessageEnd => {
+                message.complete_parts.push(std::mem::take(&mut message.part));
+            }
+            FrameKind::Ping | FrameKind::Pong => return Err(Violation("a ping is no part of a message")),
+        }
+        if message.complete_parts.len() > PARTS_MAX {
+            return Err(Violation("a message with too many parts"));
+        }
+        if header.kind == FrameKind::PartEnd {
+            return Ok(None);
+        }
+        let message = self.incomplete.remove(&header.exchange).unwrap_or_default();
+        self.bytes -= message.bytes;
+        Ok(Some(message.complete_parts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(
+        to: &mut Assembler,
+        kind: FrameKind,
+        exchange: u64,
+        payload: &[u8],
+    ) -> Result<Option<Parts>, Violation> {
+        to.add(FrameHeader { length: payload.len(), kind, exchange: ExchangeId(exchange) }, payload)
+    }
+
+    #[test]
+    fn frames_of_different_exchanges_may_alternate() {
+        let mut assembler = Assembler::new(100, 1_000);
+        for (kind, exchange, payload) in [
+            (FrameKind::Piece, 1, b"ab".as_slice()),
+            (FrameKind::PartEnd, 2, b"x"),
+            (FrameKind::PartEnd, 1, b"c"),
+            (FrameKind::Piece, 2, b""),
+        ] {
+            assert_eq!(add(&mut assembler, kind, exchange, payload), Ok(None));
+        }
+        let last = add(&mut assembler, FrameKind::MessageEnd, 1, b"d");
+        assert_eq!(last, Ok(Some(vec![b"abc".to_vec(), b"d".to_vec()])));
+        let last = add(&mut assembler, FrameKind::MessageEnd, 2, b"");
+        assert_eq!(last, Ok(Some(vec![b"x".to_vec(), Vec::new()])));
+        assert_eq!((assembler.incomplete.len(), assembler.bytes), (0, 0));
+    }
+
+    #[test]
+    fn a_peer_cannot_fill_the_memory() {
+        let mut assembler = Assembler::new(10, 15);
+        assert!(add(&mut assembler, FrameKind::MessageEnd, 1, &[0; 11]).is_err(), "one message");
+        let mut assembler = Assembler::new(10, 15);
+        assert_eq!(add(&mut assembler, FrameKind::Piece, 1, &[0; 10]), Ok(None));
+        assert!(add(&mut assembler, FrameKind::Piece, 2, &[0; 6]).is_err(), "all messages");
+        let mut assembler = Assembler::new(10, 15);
+        let parts = (0..=PARTS_MAX).map(|_| add(&mut assembler, FrameKind::PartEnd, 1, b""));
+        assert_eq!(parts.filter(Result::is_err).count(), 1, "parts");
+        let mut assembler = Assembler::new(10, 15);
+        let exchanges = (0..=INCOMPLETE_MAX as u64).map(|id| add(&mut assembler, FrameKind::Piece, id, b""));
+        assert_eq!(exchanges.filter(Result::is_err).count(), 1, "incomplete messages");
+    }
+}
