@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use lockhouse_policies::Rate;
 
-use crate::principal::Owner;
+use lockhouse_messages::Owner;
 
 /// Number of client accounts in memory above which full accounts are removed.
 const ACCOUNTS_MAX: usize = 10_000;
@@ -90,6 +90,7 @@ fn time_until_full(accounts: &HashMap<Owner, Instant>, owner: Owner, now: Instan
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::principal::owner_of_name;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -102,7 +103,7 @@ mod tests {
     #[test]
     fn units_are_there_at_once_and_come_back_and_are_each_clients_own() {
         let (limiter, now) = (limiter_of_three(), Instant::now());
-        let (one, other) = (Owner::from_name("token:one"), Owner::from_name("token:other"));
+        let (one, other) = (owner_of_name("token:one"), owner_of_name("token:other"));
         for _ in 0..3 {
             assert_eq!(limiter.take(one, now), Ok(()));
         }
@@ -115,7 +116,7 @@ mod tests {
     #[test]
     fn who_is_charged_more_than_there_was_waits_until_it_is_paid_and_never_for_ever() {
         let (limiter, now) = (limiter_of_three(), Instant::now());
-        let (one, other) = (Owner::from_name("token:one"), Owner::from_name("token:other"));
+        let (one, other) = (owner_of_name("token:one"), owner_of_name("token:other"));
         assert_eq!(limiter.take(one, now), Ok(()));
         assert_eq!(limiter.debt_wait(one, now), None);
         limiter.charge(one, 1_000_000, now);
@@ -133,9 +134,9 @@ mod tests {
         limiter.charge(Owner::LOCAL, 1_000, now);
         assert_eq!((limiter.take(Owner::LOCAL, now), limiter.debt_wait(Owner::LOCAL, now)), (Ok(()), None));
         for number in 0..ACCOUNTS_MAX {
-            assert_eq!(limiter.take(Owner::from_name(&number.to_string()), now), Ok(()));
+            assert_eq!(limiter.take(owner_of_name(&number.to_string()), now), Ok(()));
         }
-        assert_eq!(limiter.take(Owner::from_name("new"), now + 2 * SECOND), Ok(()));
+        assert_eq!(limiter.take(owner_of_name("new"), now + 2 * SECOND), Ok(()));
         assert_eq!(limiter.accounts().len(), 1);
     }
 }

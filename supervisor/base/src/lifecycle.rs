@@ -12,8 +12,6 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Minimum time that AI clients are told to wait (`Retry-After`) when they are refused because the process drains.
-const RETRY_MIN: Duration = Duration::from_secs(1);
 /// How long the process waits, after the drain timeout, until the results of the cancelled runs are sent.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -125,7 +123,8 @@ impl Lifecycle {
         self.guard(true)
     }
 
-    /// Counts a request of an AI client as in flight until the returned guard is dropped.
+    /// Counts a request of an AI client as in flight until the returned guard is dropped, or all requests of a front, which
+    /// counts them itself.
     pub fn begin_request(&self) -> InFlightGuard {
         self.guard(false)
     }
@@ -140,14 +139,10 @@ impl Lifecycle {
         self.0.runs_in_flight.load(Ordering::Relaxed)
     }
 
-    /// Returns how long an AI client should wait before it retries a request that was refused because the process
-    /// drains.
-    pub fn retry_after(&self) -> Duration {
+    /// Returns the time until the runs in flight are cancelled; zero if the process does not drain.
+    pub fn drain_time_left(&self) -> Duration {
         let deadline = *self.0.drain_deadline.lock();
-        let left =
-            deadline.map_or(Duration::ZERO, |deadline| deadline.saturating_duration_since(Instant::now()));
-        // Most runs end long before the deadline.
-        (left / 4).max(RETRY_MIN)
+        deadline.map_or(Duration::ZERO, |deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
     /// Drains the process and closes it: waits until runs and requests in flight are answered, and cancels the runs
@@ -223,16 +218,5 @@ mod tests {
         drop(run);
         draining.await.expect("a task");
         assert!(lifecycle.closing().is_cancelled());
-    }
-
-    #[tokio::test]
-    async fn those_who_are_turned_away_come_back_later_the_longer_it_may_take() {
-        let lifecycle = Lifecycle::new(Duration::from_secs(40));
-        let _run = lifecycle.begin_run();
-        assert_eq!(lifecycle.retry_after(), RETRY_MIN);
-        let draining = draining(&lifecycle);
-        lifecycle.draining().cancelled().await;
-        assert!((9..=10).contains(&lifecycle.retry_after().as_secs()));
-        draining.abort();
     }
 }

@@ -4,53 +4,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use lockhouse_messages::Owner;
 use lockhouse_policies::ClientName;
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Identifies whom sessions, stored results and executions belong to: an AI client, or the user at the command line. A
-/// client can access only what belongs to its own owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Owner(u128);
+/// Returns a new owner for one connection, which no other connection of this process gets.
+fn new_connection_owner() -> Owner {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    Owner::of_connection(LAST.fetch_add(1, Ordering::Relaxed) + 1)
+}
 
-impl Owner {
-    /// The owner for the user at the command line.
-    pub const LOCAL: Self = Self(0);
-    /// The bit that is set in every owner created from a name, and in no other owner.
-    const NAMED: u128 = 1 << 127;
-
-    /// Creates a new owner for one connection, which no other connection of this process gets.
-    pub fn for_new_connection() -> Self {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        Self(u128::from(LAST.fetch_add(1, Ordering::Relaxed)) + 1)
-    }
-
-    /// Returns the owner for an authenticated name. The owner is the same on every connection with this name. Different
-    /// names have different owners.
-    pub fn from_name(name: &str) -> Self {
-        let digest = Sha256::digest(name.as_bytes());
-        let mut bits = [0; 16];
-        bits.copy_from_slice(&digest[..16]);
-        Self(u128::from_be_bytes(bits) | Self::NAMED)
-    }
-
-    /// Returns the owner as 32 hexadecimal digits, for the name of the directory with the skills of an AI client.
-    pub fn to_hex(self) -> String {
-        format!("{:032x}", self.0)
-    }
-
-    /// Whether this is the owner of one connection, so that what it owns ends with the connection.
-    pub fn is_connection(self) -> bool {
-        self.0 & Self::NAMED == 0 && self != Self::LOCAL
-    }
-
-    /// Whether the limits for each AI client (rate limits, quotas, CPU credit) apply to this owner. They apply to
-    /// clients that share this process with others, but not to the client or user that started the process.
-    pub fn is_limited(self) -> bool {
-        self.0 & Self::NAMED != 0
-    }
+/// Returns the owner for an authenticated name. The owner is the same on every connection with this name. Different names
+/// have different owners.
+pub fn owner_of_name(name: &str) -> Owner {
+    let digest = Sha256::digest(name.as_bytes());
+    let mut bits = [0; 16];
+    bits.copy_from_slice(&digest[..16]);
+    Owner::of_digest(bits)
 }
 
 /// An AI client: its identity, and how long its authentication is valid. Clones share the identity.
@@ -141,12 +113,12 @@ impl Principal {
 
     /// Returns a new principal for the AI client at the other end of standard input and output.
     pub fn for_new_connection() -> Self {
-        Self::unproven(Owner::for_new_connection())
+        Self::unproven(new_connection_owner())
     }
 
     /// Returns the principal for all users of an HTTP server without authentication. All of them are one client.
     pub fn anonymous() -> Self {
-        Self::unproven(Owner::from_name(""))
+        Self::unproven(owner_of_name(""))
     }
 
     fn unproven(owner: Owner) -> Self {
@@ -157,7 +129,7 @@ impl Principal {
     /// `client` is the client's name in the policy and the audit log. `only` restricts the client to these upstream
     /// servers and tools.
     pub fn authenticated(name: &str, client: &str, only: Option<Vec<String>>, validity: Validity) -> Self {
-        let owner = Owner::from_name(name);
+        let owner = owner_of_name(name);
         let authenticated = Some(ProvenName { name: name.to_owned(), client: ClientName::new(client) });
         Self::new(Identity { authenticated, owner, only }, validity)
     }
@@ -186,7 +158,7 @@ impl Principal {
         let who = match self.0.identity.owner {
             Owner::LOCAL => "the command line".to_owned(),
             owner if owner.is_limited() => "anybody".to_owned(),
-            Owner(number) => format!("connection {number}"),
+            owner => format!("connection {}", owner.number()),
         };
         match reported_name {
             Some(word) => format!("{who} ({word})"),

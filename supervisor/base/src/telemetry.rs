@@ -148,38 +148,88 @@ pub fn count_reload(taken: bool) {
     counter!("lockhouse_configuration_reloads_total", "outcome" => outcome).increment(1);
 }
 
-/// Counts an HTTP response to an AI client by its status code.
-pub fn count_http_response(status: u16) {
-    // Every valid status code has three digits.
-    let status = if (100..1_000).contains(&status) { status } else { 0 };
-    counter!("lockhouse_http_requests_total", "status" => status.to_string()).increment(1);
+/// Adds to the number of HTTP responses to AI clients with a status code.
+pub fn count_http_responses(status: u16, count: u64) {
+    // Every status code that Lockhouse sends is one of these.
+    let status = if (100..600).contains(&status) { status } else { 0 };
+    counter!("lockhouse_http_requests_total", "status" => status.to_string()).increment(count);
 }
 
-/// Counts an HTTP request of an AI client whose authentication failed.
-pub fn count_auth_failure() {
-    counter!("lockhouse_http_authentication_failures_total").increment(1);
+/// Adds to the number of HTTP requests of AI clients whose authentication failed.
+pub fn count_auth_failures(count: u64) {
+    counter!("lockhouse_http_authentication_failures_total").increment(count);
 }
 
-/// Counts an HTTP request or connection of an AI client that was refused, by reason.
-pub fn count_http_refusal(why: &'static str) {
+/// Adds to the number of HTTP requests and connections of AI clients that were refused for a reason.
+pub fn count_http_refusals(why: &'static str, count: u64) {
     if why == "rate" {
-        counter!("lockhouse_rate_limited_total", "by" => "client").increment(1);
+        counter!("lockhouse_rate_limited_total", "by" => "client").increment(count);
     }
-    counter!("lockhouse_http_refused_total", "reason" => why).increment(1);
+    counter!("lockhouse_http_refused_total", "reason" => why).increment(count);
 }
 
-/// Guard that counts an HTTP connection as open until it is dropped.
-#[derive(Debug)]
-pub struct OpenConnection(());
-
-pub fn open_connection() -> OpenConnection {
-    counter!("lockhouse_http_connections_total").increment(1);
-    gauge!("lockhouse_http_connections").increment(1.0);
-    OpenConnection(())
+/// Adds to the number of HTTP connections of AI clients that were opened.
+pub fn count_http_connections(count: u64) {
+    counter!("lockhouse_http_connections_total").increment(count);
 }
 
-impl Drop for OpenConnection {
+/// The HTTP connections of one front that are open. They count as closed when this value is dropped.
+#[derive(Debug, Default)]
+pub struct OpenConnections(u64);
+
+impl OpenConnections {
+    /// Records how many connections are open now.
+    pub fn set(&mut self, count: u64) {
+        let before = std::mem::replace(&mut self.0, count);
+        if count != before {
+            gauge!("lockhouse_http_connections").increment(count as f64 - before as f64);
+        }
+    }
+}
+
+impl Drop for OpenConnections {
     fn drop(&mut self) {
-        gauge!("lockhouse_http_connections").decrement(1.0);
+        self.set(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_of_a_front_that_has_gone_are_closed() {
+        let recorder = PrometheusBuilder::new().build_recorder();
+        let page = || recorder.handle().render();
+        metrics::with_local_recorder(&recorder, || {
+            let (mut one, mut other) = (OpenConnections::default(), OpenConnections::default());
+            one.set(3);
+            other.set(2);
+            one.set(1);
+            assert!(page().contains("lockhouse_http_connections 3\n"), "{}", page());
+            drop(one);
+            assert!(page().contains("lockhouse_http_connections 2\n"), "{}", page());
+            drop(other);
+            assert!(page().contains("lockhouse_http_connections 0\n"), "{}", page());
+        });
+    }
+
+    #[test]
+    fn counters_of_a_front_are_added_and_their_labels_are_bounded() {
+        let recorder = PrometheusBuilder::new().build_recorder();
+        metrics::with_local_recorder(&recorder, || {
+            (0..u16::MAX).for_each(|status| count_http_responses(status, 2));
+            count_http_refusals("rate", 3);
+        });
+        let page = recorder.handle().render();
+        let lines = page.lines().filter(|line| line.starts_with("lockhouse_http_requests_total{"));
+        assert_eq!(lines.count(), 501, "100 to 599, and 0");
+        for line in [
+            "lockhouse_http_requests_total{status=\"200\"} 2",
+            "lockhouse_http_refused_total{reason=\"rate\"} 3",
+            "lockhouse_rate_limited_total{by=\"client\"} 3",
+        ] {
+            assert!(page.contains(line), "{line}");
+        }
     }
 }

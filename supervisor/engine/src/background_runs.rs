@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use lockhouse_base::principal::Owner;
 use lockhouse_gate::results::Results;
+use lockhouse_messages::Owner;
 use lockhouse_messages::{FinishedRun, RequestId, RunReference};
 use lockhouse_protocol::{ExecutionId, ResultHandle};
 use lockhouse_upstream::ai_client::RunFollower;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_base::client_rate_limiter::ClientRateLimiter;
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 use lockhouse_policies::Rate;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -138,6 +138,7 @@ impl Drop for RunPermit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lockhouse_base::principal::owner_of_name;
 
     fn quotas(runs: &str, running: usize) -> ClientQuotas {
         let rate = |text: &str| Rate::parse(text).expect("a rate");
@@ -152,7 +153,7 @@ mod tests {
 
     #[test]
     fn quotas_of_clients_are_independent() {
-        let (one, other) = (Owner::from_name("one"), Owner::from_name("other"));
+        let (one, other) = (owner_of_name("one"), owner_of_name("other"));
         let quotas = quotas("3/h", 1);
         let first = quotas.admit_run(one).expect("room");
         let _second = quotas.admit_run(one).expect("room");
@@ -170,7 +171,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_run_beyond_the_active_ones_waits_for_its_place() {
-        let (quotas, one) = (quotas("100/h", 1), Owner::from_name("one"));
+        let (quotas, one) = (quotas("100/h", 1), owner_of_name("one"));
         let mut first = quotas.admit_run(one).expect("room");
         first.wait_for_place().await;
         let mut second = quotas.admit_run(one).expect("room to wait");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 use serde::Serialize;
 use tokio::sync::watch;
 
@@ -90,7 +90,7 @@ mod tests {
     #[tokio::test]
     async fn the_process_is_unused_only_without_clients() {
         let clients = ConnectedClients::default();
-        let connect = || clients.register(Owner::for_new_connection(), 7).expect("room");
+        let connect = || clients.register(Owner::of_connection(1), 7).expect("room");
         let (unused, longer) = (Duration::from_millis(20), Duration::from_millis(60));
         let first = connect();
         let waiting = clients.wait_unused(unused);
@@ -107,11 +107,11 @@ mod tests {
     fn clients_are_bounded_and_keep_their_first_name() {
         let clients = ConnectedClients::default();
         let connected: Vec<_> =
-            (0..CLIENTS_MAX).map(|_| clients.register(Owner::for_new_connection(), 1)).collect();
+            (0..CLIENTS_MAX).map(|_| clients.register(Owner::of_connection(2), 1)).collect();
         assert!(connected.iter().all(Option::is_some));
-        assert!(clients.register(Owner::for_new_connection(), 1).is_none());
+        assert!(clients.register(Owner::of_connection(3), 1).is_none());
         drop(connected);
-        let owner = Owner::for_new_connection();
+        let owner = Owner::of_connection(4);
         let _client = clients.register(owner, 9);
         clients.set_name(owner, &"x".repeat(100));
         clients.set_name(owner, "another");

@@ -5,6 +5,7 @@ mod call_requests;
 mod change_notifications;
 mod code_requests;
 mod exchange;
+mod front_reports;
 mod grants;
 mod search_requests;
 
@@ -17,10 +18,9 @@ use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::Principal;
 use lockhouse_link::{EngineClient, EngineEndpoint, FrontEndpoint, Waiting};
 use lockhouse_messages::{
-    AccessRefusal, Caller, Credential, ExchangeId, Repetition, Request, RequestHead, RequestId, Response,
-    Role, ToEngine, ToFront,
+    AccessRefusal, Caller, Credential, ExchangeId, LifecycleState, Repetition, Request, RequestHead,
+    RequestId, Response, Role, ToEngine, ToFront,
 };
-use lockhouse_policies::ClientName;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -30,6 +30,7 @@ use crate::background_runs::RequestDigest;
 use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
 use exchange::{Exchange, OpenExchanges};
+use front_reports::FrontReports;
 pub(crate) use grants::FrontKind;
 use grants::Grants;
 
@@ -44,6 +45,7 @@ pub(crate) struct FrontConnection {
     grants: Arc<Grants>,
     /// Whether the front is in another process, so that its open exchanges are limited and delay a drain.
     is_remote: bool,
+    reports: FrontReports,
     /// The token that is cancelled when the front disconnects. The cancellation ends all requests of the front.
     closed: CancellationToken,
 }
@@ -78,7 +80,8 @@ impl FrontConnection {
     ) -> Arc<Self> {
         let (open_exchanges, closed) = (OpenExchanges::default(), CancellationToken::new());
         let grants = Grants::new(kind, front.clone());
-        Arc::new(Self { supervisor, front, open_exchanges, grants, is_remote, closed })
+        let reports = FrontReports::default();
+        Arc::new(Self { supervisor, front, open_exchanges, grants, is_remote, reports, closed })
     }
 
     /// Connects a front in another process, which serves one AI client.
@@ -93,14 +96,42 @@ impl FrontConnection {
     /// Sends the front the settings that concern it, now and when they change.
     fn send_settings(&self) {
         self.supervisor.add_front(self.front.clone());
+        self.report_lifecycle();
         let (supervisor, closed) = (self.supervisor.clone(), self.closed.clone());
         tokio::spawn(async move {
             closed.run_until_cancelled(supervisor.report_missing_protections()).await;
         });
     }
 
+    /// Tells the front the state of this process's lifecycle, now and when it changes.
+    fn report_lifecycle(&self) {
+        let lifecycle = self.supervisor.lifecycle().clone();
+        let (front, closed) = (self.front.clone(), self.closed.clone());
+        let send = move |state| {
+            if let Some(front) = front.upgrade() {
+                front.notify(ToFront::Lifecycle(state));
+            }
+        };
+        if !lifecycle.draining().is_cancelled() {
+            send(LifecycleState::Serving);
+        }
+        tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                () = lifecycle.draining().cancelled() => {}
+                () = closed.cancelled() => return,
+            }
+            send(LifecycleState::Draining { time_left: lifecycle.drain_time_left() });
+            tokio::select! {
+                biased;
+                () = lifecycle.closing().cancelled() => send(LifecycleState::Closing),
+                () = closed.cancelled() => {}
+            }
+        });
+    }
+
     fn start_exchange(&self, id: ExchangeId, head: RequestHead, request: Request) {
-        let RequestHead { id: request_id, is_chosen, caller, deadline } = head;
+        let RequestHead { id: request_id, is_chosen, caller, deadline, span } = head;
         let request_id = ChosenId { id: request_id, is_chosen };
         let in_flight = match self.is_remote.then(|| self.admit(&request)) {
             None => None,
@@ -116,6 +147,7 @@ impl FrontConnection {
             Err(refusal) => return self.respond(id, Response::Refused(refusal)),
         };
         let exchange = self.open_exchanges.open(id, self.front.clone(), deadline);
+        let span = self.reports.span(span);
         let (supervisor, cancellation) = (self.supervisor.clone(), self.closed.child_token());
         let serving = async move {
             let serving = serve(&supervisor, client, (request_id, request), exchange, cancellation);
@@ -126,7 +158,7 @@ impl FrontConnection {
             }
             drop(in_flight);
         };
-        tokio::spawn(serving.in_current_span());
+        tokio::spawn(serving.instrument(span));
     }
 
     /// Verifies a credential that the front passes on, and responds. Only if keys must be fetched for that, a task waits
@@ -184,7 +216,7 @@ impl FrontConnection {
         if let Some(name) = client.as_ref().filter(|_| self.is_remote) {
             self.supervisor.connected_clients().set_name(principal.owner(), name.as_str());
         }
-        let name = principal.client(client.as_ref().map(ClientName::as_str));
+        let name = principal.client(client.as_deref());
         Ok(RequestingClient { principal, name, abilities })
     }
 }
@@ -207,9 +239,33 @@ impl EngineEndpoint for FrontConnection {
             ToEngine::Close(id) => {
                 self.open_exchanges.close(id);
             }
-            ToEngine::Goodbye => self.closed.cancel(),
+            ToEngine::Listening => {
+                // First of all, so that a drain waits for the front from the moment in which clients can reach it.
+                self.reports.set_in_flight(self.supervisor.lifecycle(), true);
+                self.supervisor.lifecycle().set_listening();
+            }
+            ToEngine::InFlight { requests } => {
+                self.reports.set_in_flight(self.supervisor.lifecycle(), requests > 0);
+            }
+            ToEngine::Counters(counters) => self.reports.count(*counters),
+            ToEngine::BeginSpan(id, call) => self.reports.begin_span(id, *call),
+            ToEngine::EndSpan(id, outcome) => self.reports.end_span(id, outcome),
+            ToEngine::Goodbye => {
+                self.closed.cancel();
+                self.reports.end();
+            }
         }
         None
+    }
+}
+
+/// A connection that breaks has no [`ToEngine::Goodbye`].
+impl Drop for FrontConnection {
+    fn drop(&mut self) {
+        self.closed.cancel();
+        if let Some(client) = self.grants.only_client() {
+            self.supervisor.forget_client(client.owner());
+        }
     }
 }
 

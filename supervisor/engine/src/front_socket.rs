@@ -149,9 +149,7 @@ impl FrontSocket {
             FrontConnection::for_client(&self.supervisor, Arc::downgrade(&front), principal.clone());
         connection.begin();
         let lifecycle = self.supervisor.lifecycle();
-        let draining = async {
-            lifecycle.draining().cancelled().await;
-            front.notify(ToFront::Draining);
+        let closed = async {
             lifecycle.closing().cancelled().await;
             // What is in the queue is still sent.
             sender.close();
@@ -171,11 +169,10 @@ impl FrontSocket {
         };
         let result = tokio::select! {
             result = serving => result,
-            () = draining => Ok(()),
+            () = closed => Ok(()),
             () = closing => Ok(()),
         };
         drop(connection.receive(ToEngine::Goodbye));
-        self.supervisor.forget_client(principal.owner());
         result
     }
 }

@@ -12,7 +12,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 use lockhouse_protocol::Language;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;

@@ -12,6 +12,7 @@ mod body_permits;
 mod connection;
 mod connection_limiter;
 mod connection_timeouts;
+mod counters;
 mod drain;
 mod exposure_check;
 mod health_endpoints;
@@ -40,9 +41,8 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use lockhouse_base::http_checks::host_check::{HostCheck, HostName, PageOrigin};
-use lockhouse_base::telemetry;
-use lockhouse_link::GrantedAccess;
-use lockhouse_messages::{RequestClaims, RequestId};
+use lockhouse_link::{EngineClient, GrantedAccess};
+use lockhouse_messages::{HttpRefusal, RequestClaims, RequestId};
 use lockhouse_policies::Rate;
 use rmcp::RoleServer;
 use rmcp::model::{Extensions, JsonObject};
@@ -66,7 +66,7 @@ use mcp_sessions::McpSessions;
 use tls::{Tls, TlsError};
 use trusted_proxies::TrustedProxies;
 
-pub use health_endpoints::{HttpService, MetricsServerError, serve_metrics};
+pub use health_endpoints::{MetricsServerError, serve_metrics};
 pub use limits::HttpLimits;
 pub use listen_address::ListenAddress;
 pub use refused_connections::SpareSockets;
@@ -121,26 +121,6 @@ pub struct HttpServer {
     tls: Option<Arc<Tls>>,
 }
 
-/// Reloads the TLS certificate of a running server. Does nothing if the server does not use TLS.
-#[derive(Clone, Debug)]
-pub struct CertificateReloader(Option<Arc<Tls>>);
-
-impl CertificateReloader {
-    /// Reads the certificate files again and uses them for new connections. If they are invalid, the current
-    /// certificate stays in use and an error is logged.
-    pub fn reload(&self) {
-        let Some(tls) = &self.0 else { return };
-        match tls.reload() {
-            Ok(()) => tracing::info!("the certificate was reloaded"),
-            Err(reason) => {
-                tracing::error!(
-                    "the certificate was not reloaded, and the current one stays in use: {reason}"
-                )
-            }
-        }
-    }
-}
-
 /// Returns whether systemd has passed sockets to this process (socket activation).
 pub fn has_inherited_sockets() -> bool {
     let is_us = std::env::var("LISTEN_PID").is_ok_and(|pid| pid == std::process::id().to_string());
@@ -182,22 +162,19 @@ impl HttpServer {
         Ok(Self { settings, listeners, is_socket_activated, tls: tls.map(Arc::new) })
     }
 
-    /// Returns the handle with which a configuration reload reads the TLS certificate again.
-    pub fn certificate(&self) -> CertificateReloader {
-        CertificateReloader(self.tls.clone())
-    }
-
     /// Serves AI clients until `closing` is cancelled. If systemd opened the sockets, accepts no connection after the
     /// drain has begun.
-    pub async fn serve(self, service: HttpService, closing: CancellationToken) {
-        let lifecycle = service.lifecycle.clone();
+    pub async fn serve(self, engine: EngineClient, closing: CancellationToken) {
         let limits = self.settings.limits;
         let sessions = Arc::new(McpSessions::new(limits));
-        let until = if self.is_socket_activated { lifecycle.draining().clone() } else { closing.clone() };
-        let router = router(service, &self.settings, sessions.clone(), closing.clone());
+        let accepting = closing.child_token();
+        let router = router(engine.clone(), &self.settings, sessions.clone(), closing.clone());
         let proxies = TrustedProxies::new(&self.settings.trusted_proxies);
         let server = ConnectionServer::new(router, limits, proxies, closing.clone());
         let scheme = if self.tls.is_some() { "https" } else { "http" };
+        if let Some(tls) = self.tls.clone() {
+            engine.on_certificate_reload(move || reload_certificate(&tls));
+        }
         let acceptor = Acceptor::new(server, self.tls);
         for listeners in &self.listeners {
             match &listeners.address {
@@ -205,11 +182,33 @@ impl HttpServer {
                 unix @ ListenAddress::Unix(_) => tracing::info!("listening at {unix}"),
             }
         }
-        lifecycle.set_listening();
-        let accept_loops = self.listeners.into_iter().map(|at| acceptor.clone().accept(at, until.clone()));
+        engine.lifecycle().announce_listening();
+        let accept_loops =
+            self.listeners.into_iter().map(|at| acceptor.clone().accept(at, accepting.clone()));
+        let end_accepting = async {
+            if self.is_socket_activated {
+                engine.lifecycle().draining().await;
+                accepting.cancel();
+            }
+            std::future::pending().await
+        };
         tokio::select! {
             _ = futures_util::future::join_all(accept_loops) => {}
             () = end_idle(&sessions) => {}
+            () = end_accepting => {}
+            never = counters::report_regularly(&engine) => match never {},
+        }
+        counters::report(&engine);
+    }
+}
+
+/// Reads the certificate files again and uses them for new connections. If they are invalid, the current certificate stays
+/// in use and an error is logged.
+fn reload_certificate(tls: &Tls) {
+    match tls.reload() {
+        Ok(()) => tracing::info!("the certificate was reloaded"),
+        Err(reason) => {
+            tracing::error!("the certificate was not reloaded, and the current one stays in use: {reason}");
         }
     }
 }
@@ -233,8 +232,8 @@ async fn reject(rejection: Rejection) -> Response {
     }
     let response = rejection.into_response();
     match response.status() {
-        StatusCode::UNAUTHORIZED => telemetry::count_auth_failure(),
-        StatusCode::TOO_MANY_REQUESTS => telemetry::count_http_refusal("rate"),
+        StatusCode::UNAUTHORIZED => counters::count_auth_failure(),
+        StatusCode::TOO_MANY_REQUESTS => counters::count_refusal(HttpRefusal::Rate),
         _ => {}
     }
     response
@@ -278,17 +277,13 @@ async fn authenticate(
 /// Builds the router of the HTTP server: `/mcp`, the endpoints for monitoring and for OAuth metadata, and the
 /// middleware that checks requests.
 fn router(
-    service: HttpService,
+    engine: EngineClient,
     settings: &HttpSettings,
     sessions: Arc<McpSessions>,
     closing: CancellationToken,
 ) -> Router {
-    let handler = McpHandler::new(
-        service.engine.clone(),
-        ClientTransport::Http,
-        settings.answers.clone(),
-        closing.clone(),
-    );
+    let handler =
+        McpHandler::new(engine.clone(), ClientTransport::Http, settings.answers.clone(), closing.clone());
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(closing)
         .with_json_response(true)
@@ -300,23 +295,20 @@ fn router(
         .disable_allowed_hosts();
     let mcp = StreamableHttpService::new(move || Ok(handler.for_new_connection()), sessions.clone(), config);
     let host_check = HostCheck { hosts: settings.hosts.clone(), origins: settings.origins.clone() };
-    let authenticator = RequestAuthenticator::new(service.engine.clone(), settings.requests);
+    let authenticator = RequestAuthenticator::new(engine.clone(), settings.requests);
     let body_reader = Arc::new(BodyReader::new(settings.limits, authenticator.clone()));
     let admitted = Router::new()
         .route_service("/mcp", mcp)
         // The innermost layer, since it needs each body chunk to be a whole message.
         .layer(middleware::map_response(unpack_response))
         .layer(middleware::from_fn_with_state(sessions, mcp_sessions::bind_session))
-        .layer(middleware::from_fn_with_state(
-            (service.lifecycle.clone(), service.engine.clone()),
-            drain::refuse_while_draining,
-        ))
+        .layer(middleware::from_fn_with_state(engine.clone(), drain::refuse_while_draining))
         .layer(middleware::from_fn_with_state(body_reader, body::read_body))
-        .merge(health_endpoints::authenticated_routes(&service))
+        .merge(health_endpoints::authenticated_routes(&engine))
         .layer(middleware::from_fn_with_state(authenticator, authenticate));
     // Public routes are merged after the authentication layer, which does not apply to them.
-    let metadata = metadata_routes(service.engine.settings().authentication.metadata);
-    let open = metadata.merge(health_endpoints::public_routes(&service));
+    let metadata = metadata_routes(engine.settings().authentication.metadata);
+    let open = metadata.merge(health_endpoints::public_routes(&engine));
     let checked = admitted
         .merge(open)
         .layer(middleware::from_fn_with_state(Arc::new(host_check), host_check::check_host));

@@ -21,10 +21,10 @@ mod tool_definitions;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_base::telemetry::traces::{self, TraceContext};
 use lockhouse_link::{EngineClient, GrantedAccess};
-use lockhouse_messages::{FrontSettings, ListKind, RESULT_URI_PREFIX, Request, Response};
-use lockhouse_policies::ClientName;
+use lockhouse_messages::{
+    FrontSettings, ListKind, RESULT_URI_PREFIX, Request, Response, SpanOutcome, ToolCallSpan, TraceContext,
+};
 use lockhouse_protocol::ResultHandle;
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -39,7 +39,6 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument, Span};
 
 use answer::{Answer, ToolResponse};
 pub use lockhouse_messages::{BuiltinTool, BuiltinTools};
@@ -195,11 +194,23 @@ impl ServerHandler for McpHandler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let span = traces::tool_call(&request.name, trace_context(&context.meta));
+        let call = || ToolCallSpan {
+            tool: request.name.clone().into_owned(),
+            context: trace_context(&context.meta),
+        };
+        let span = self.engine.begin_span(call);
         let form = self.answer_form(&self.access(&context)?, &context);
-        let answer = Box::pin(self.dispatch_tool(request, context)).instrument(span.clone()).await;
+        let answer = match &span {
+            None => Box::pin(self.dispatch_tool(request, context)).await,
+            Some(span) => {
+                let handler = Self { engine: span.engine(), ..self.clone() };
+                Box::pin(handler.dispatch_tool(request, context)).await
+            }
+        };
         let answer = answer.map(|response| response.into_mcp(form, &self.reader_name()));
-        record_outcome(&span, &answer);
+        if let Some(span) = span {
+            span.end(outcome(&answer));
+        }
         // The AI client has closed the pipe: some clients fail if an answer still arrives. The process ends now.
         if matches!(self.transport, ClientTransport::Stdio(_)) && self.closing.is_cancelled() {
             std::future::pending::<()>().await;
@@ -387,11 +398,7 @@ impl McpHandler {
 
     /// Returns Lockhouse's own tools, including `health` if the configuration enables it. The description of `run_code`
     /// lists the servers and tools that the AI client may use.
-    async fn builtin_tools(
-        &self,
-        access: &GrantedAccess,
-        client: Option<ClientName>,
-    ) -> Vec<rmcp::model::Tool> {
+    async fn builtin_tools(&self, access: &GrantedAccess, client: Option<String>) -> Vec<rmcp::model::Tool> {
         let catalogue = match self.engine.ask(access, client, Request::DescribeCatalogue).await {
             Response::Text(text) => text.unwrap_or_default(),
             _ => String::new(),
@@ -436,7 +443,7 @@ impl McpHandler {
         &self,
         access: &GrantedAccess,
         arguments: &JsonObject,
-        client: Option<ClientName>,
+        client: Option<String>,
     ) -> Answer {
         match search_request(arguments) {
             Ok(search) => {
@@ -491,7 +498,7 @@ fn json_answer(with_json: impl FnOnce(serde_json::Value) -> Answer, response: Re
 }
 
 /// Returns the name under which the policy and the audit log know the AI client. `None` if the client has no name.
-fn client_name(access: &GrantedAccess, context: &RequestContext<RoleServer>) -> Option<ClientName> {
+fn client_name(access: &GrantedAccess, context: &RequestContext<RoleServer>) -> Option<String> {
     access.client(context.client_info().map(|info| info.name).as_deref())
 }
 
@@ -508,19 +515,18 @@ fn supports_input_required(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// Reads the W3C trace context (`traceparent`, `tracestate`) from a request's `_meta`.
-fn trace_context(meta: &RequestMetaObject) -> TraceContext {
-    TraceContext {
-        parent: meta.get_traceparent().map(str::to_owned),
-        state: meta.get_tracestate().map(str::to_owned),
-    }
+fn trace_context(meta: &RequestMetaObject) -> Option<TraceContext> {
+    Some(TraceContext {
+        traceparent: meta.get_traceparent()?.to_owned(),
+        tracestate: meta.get_tracestate().map(str::to_owned),
+    })
 }
 
-fn record_outcome(span: &Span, answer: &Result<CallToolResponse, ErrorData>) {
+/// Returns how a call ended, for its span.
+fn outcome(answer: &Result<CallToolResponse, ErrorData>) -> SpanOutcome {
     match answer {
-        Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => {
-            traces::record_error(span, "tool_error");
-        }
-        Ok(_) => {}
-        Err(error) => traces::record_rpc_error(span, error.code.0),
+        Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => SpanOutcome::ToolError,
+        Ok(_) => SpanOutcome::Ok,
+        Err(error) => SpanOutcome::RpcError(error.code.0),
     }
 }

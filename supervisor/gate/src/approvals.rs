@@ -33,8 +33,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use lockhouse_audit::Audit;
-use lockhouse_base::principal::Owner;
 use lockhouse_catalog::Tool;
+use lockhouse_messages::Owner;
 use lockhouse_policies::{PendingCall, PermittedCall, printable};
 use lockhouse_protocol::{CallId, ExecutionId, Failure, FailureCode};
 use lockhouse_upstream::Caller;

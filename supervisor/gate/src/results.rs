@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 use lockhouse_protocol::ResultHandle;
 use serde::{Deserialize, Serialize};
 

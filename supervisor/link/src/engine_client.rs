@@ -3,9 +3,8 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
-use lockhouse_policies::ClientName;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -13,13 +12,14 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::endpoints::round_trip_in_debug;
+use crate::engine_lifecycle::EngineLifecycle;
 use crate::granted_access::{GrantedAccess, KnownGrants};
 use crate::outbox::Waiting;
 use crate::remote_engine::{self, HANDSHAKE_TIMEOUT, RemoteEngine, RemoteEngineSettings};
 use crate::{EngineEndpoint, FrontEndpoint};
 use lockhouse_messages::{
     AccessRefusal, Caller, Credential, EVENTS_AHEAD_MAX, Event, ExchangeId, FrontSettings, Input,
-    InputSupport, Request, RequestHead, RequestId, Response, ToEngine, ToFront,
+    InputSupport, Request, RequestHead, RequestId, Response, SpanId, ToEngine, ToFront,
 };
 
 /// Maximum number of buffered events for one request: those that the engine sends ahead, and the answers to inputs. An
@@ -31,12 +31,21 @@ const CREDIT_EVERY: u32 = EVENTS_AHEAD_MAX / 4;
 /// The connection of the front (which speaks MCP with AI clients) to the engine (which runs programs). Clones
 /// share the connection.
 #[derive(Clone)]
-pub struct EngineClient(Arc<Shared>);
+pub struct EngineClient {
+    shared: Arc<Shared>,
+    /// The span of the AI client's call on whose behalf this clone sends requests.
+    span: Option<SpanId>,
+}
 
-struct Shared {
+/// What the clones of an [`EngineClient`] share.
+pub(crate) struct Shared {
     engine: Arc<dyn EngineEndpoint>,
     last: AtomicU64,
-    settings: watch::Sender<FrontSettings>,
+    pub(crate) last_span: AtomicU64,
+    lifecycle: EngineLifecycle,
+    /// Reads the TLS certificate again; not set in a front without TLS.
+    certificate_reloader: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    pub(crate) settings: watch::Sender<FrontSettings>,
     open: Mutex<HashMap<ExchangeId, OpenExchange>>,
     grants: Mutex<KnownGrants>,
 }
@@ -70,17 +79,23 @@ pub enum ExchangeStep {
 impl EngineClient {
     /// Connects a front (which speaks MCP with AI clients) to an engine (which runs programs) in the same process.
     /// The function `engine` gets the front's end of the connection and returns the engine's end. When `closing`
-    /// is cancelled, the engine ends everything that this front began.
+    /// is cancelled, the engine ends everything that this front began. The end of the engine cancels `closing`.
     pub fn connect(
         engine: impl FnOnce(Weak<dyn FrontEndpoint>) -> Arc<dyn EngineEndpoint>,
         closing: CancellationToken,
     ) -> Self {
-        let shared = Arc::new_cyclic(|weak: &Weak<Shared>| Shared {
-            engine: engine(weak.clone()),
-            last: AtomicU64::new(0),
-            settings: watch::Sender::default(),
-            open: Mutex::default(),
-            grants: Mutex::default(),
+        let shared = Arc::new_cyclic(|weak: &Weak<Shared>| {
+            let engine = engine(weak.clone());
+            Shared {
+                lifecycle: EngineLifecycle::new(engine.clone(), closing.clone()),
+                engine,
+                last: AtomicU64::new(0),
+                last_span: AtomicU64::new(0),
+                certificate_reloader: OnceLock::new(),
+                settings: watch::Sender::default(),
+                open: Mutex::default(),
+                grants: Mutex::default(),
+            }
         });
         shared.engine.begin();
         let leaving = Arc::downgrade(&shared);
@@ -90,7 +105,7 @@ impl EngineClient {
                 shared.notify(ToEngine::Goodbye);
             }
         });
-        Self(shared)
+        Self { shared, span: None }
     }
 
     /// Connects a front to an engine in another process, as `remote` describes. If the connection breaks later, the front
@@ -106,7 +121,7 @@ impl EngineClient {
         let mut engine = None;
         let client =
             Self::connect(|front| engine.insert(RemoteEngine::new(front, remote)).clone(), closing.clone());
-        let mut settings = client.0.settings.subscribe();
+        let mut settings = client.shared.settings.subscribe();
         if let Some(engine) = engine {
             let link = engine.adopt(link);
             tokio::spawn(async move { closing.run_until_cancelled(engine.run(link)).await });
@@ -118,14 +133,34 @@ impl EngineClient {
         }
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Returns a clone that sends its requests on behalf of the call of this span.
+    pub(crate) fn with_span(&self, span: SpanId) -> Self {
+        Self { shared: self.shared.clone(), span: Some(span) }
+    }
+
+    /// Returns the lifecycle of the engine, as this front knows it.
+    pub fn lifecycle(&self) -> &EngineLifecycle {
+        &self.shared.lifecycle
+    }
+
+    /// Calls `reload` each time when the engine asks for the TLS certificate to be read again: within one process before
+    /// the reload of the configuration continues, so that its report is about both. Only the first call has an effect.
+    pub fn on_certificate_reload(&self, reload: impl Fn() + Send + Sync + 'static) {
+        let _ = self.shared.certificate_reloader.set(Box::new(reload));
+    }
+
     /// Returns the latest settings that the engine has sent.
     pub fn settings(&self) -> FrontSettings {
-        self.0.settings.borrow().clone()
+        self.shared.settings.borrow().clone()
     }
 
     /// Whether AI clients need a credential over HTTP.
     pub fn requires_authentication(&self) -> bool {
-        self.0.settings.borrow().authentication.is_required
+        self.shared.settings.borrow().authentication.is_required
     }
 
     /// Asks the engine to verify a credential.
@@ -137,7 +172,7 @@ impl EngineClient {
         let exchange = self.start(None, None, caller, Request::Authenticate(credential)).await;
         match exchange.response().await {
             Response::Access(Ok(access)) => {
-                let end = self.0.grants.lock().end_of(access.grant);
+                let end = self.shared.grants.lock().end_of(access.grant);
                 Ok(GrantedAccess::new(*access, end))
             }
             Response::Access(Err(refusal)) | Response::Refused(refusal) => Err(refusal),
@@ -153,7 +188,7 @@ impl EngineClient {
     pub async fn open(
         &self,
         access: &GrantedAccess,
-        client: Option<ClientName>,
+        client: Option<String>,
         abilities: InputSupport,
         request: Request,
     ) -> Exchange {
@@ -165,7 +200,7 @@ impl EngineClient {
         &self,
         chosen: Option<RequestId>,
         access: &GrantedAccess,
-        client: Option<ClientName>,
+        client: Option<String>,
         abilities: InputSupport,
         request: Request,
     ) -> Exchange {
@@ -174,12 +209,7 @@ impl EngineClient {
     }
 
     /// Sends a request to the engine, and waits for its response. Ignores the events before the response.
-    pub async fn ask(
-        &self,
-        access: &GrantedAccess,
-        client: Option<ClientName>,
-        request: Request,
-    ) -> Response {
+    pub async fn ask(&self, access: &GrantedAccess, client: Option<String>, request: Request) -> Response {
         self.open(access, client, InputSupport::default(), request).await.response().await
     }
 
@@ -195,14 +225,15 @@ impl EngineClient {
             is_chosen: chosen.is_some(),
             caller,
             deadline: request.time_limit(),
+            span: self.span,
         };
-        let id = ExchangeId(self.0.last.fetch_add(1, Ordering::Relaxed) + 1);
+        let id = ExchangeId(self.shared.last.fetch_add(1, Ordering::Relaxed) + 1);
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let (respond, response) = oneshot::channel();
-        self.0.open.lock().insert(id, OpenExchange { events: sender, response: respond });
-        let shared = self.0.clone();
+        self.shared.open.lock().insert(id, OpenExchange { events: sender, response: respond });
+        let shared = self.shared.clone();
         let exchange = Exchange { id, shared, access, events, passed_on: 0, response: Some(response) };
-        if let Some(waiting) = self.0.send(ToEngine::Request(id, Box::new(head), Box::new(request))) {
+        if let Some(waiting) = self.shared.send(ToEngine::Request(id, Box::new(head), Box::new(request))) {
             waiting.await;
         }
         exchange
@@ -216,7 +247,7 @@ impl Shared {
     }
 
     /// Sends a message that never waits: any message but a request.
-    fn notify(&self, message: ToEngine) {
+    pub(crate) fn notify(&self, message: ToEngine) {
         drop(self.send(message));
     }
 }
@@ -224,10 +255,15 @@ impl Shared {
 impl FrontEndpoint for Shared {
     fn receive(&self, message: ToFront) -> Option<Waiting> {
         match message {
-            // A connection to an engine in another process handles these itself (`remote_engine.rs`). Within one process,
-            // the front reads the lifecycle.
-            ToFront::Draining | ToFront::Begun(_) => {}
             ToFront::AccessEnded { grant } => self.grants.lock().end(grant),
+            // A connection to an engine in another process handles it itself (`remote_engine.rs`).
+            ToFront::Begun(_) => {}
+            ToFront::Lifecycle(state) => self.lifecycle.set(state),
+            ToFront::ReloadCertificate => {
+                if let Some(reload) = self.certificate_reloader.get() {
+                    reload();
+                }
+            }
             ToFront::Settings(settings) => drop(self.settings.send_replace(settings)),
             ToFront::Event(id, event) => {
                 let mut open = self.open.lock();

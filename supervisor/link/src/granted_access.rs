@@ -4,9 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock, Weak};
 
-use lockhouse_base::principal::Owner;
-use lockhouse_messages::{Access, AccessRefusal, GrantId};
-use lockhouse_policies::ClientName;
+use lockhouse_messages::{Access, AccessRefusal, GrantId, Owner};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -50,8 +48,8 @@ impl GrantedAccess {
 
     /// Returns the client's name in the policy and the audit log: its authenticated name, or `reported_name`, which the
     /// client reports itself. `None` if it has neither.
-    pub fn client(&self, reported_name: Option<&str>) -> Option<ClientName> {
-        self.0.access.client.clone().or_else(|| reported_name.map(ClientName::new))
+    pub fn client(&self, reported_name: Option<&str>) -> Option<String> {
+        self.0.access.client.clone().or_else(|| reported_name.map(str::to_owned))
     }
 
     /// Waits until the access expires or the engine ends it. Waits for ever if neither happens.

@@ -4,13 +4,14 @@
 mod open_requests;
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Stream;
 use lockhouse_messages::{
-    Event, ExchangeId, Greeting, GreetingReply, Incarnation, ListChanges, Repetition, Response, ToEngine,
-    ToFront, VERSIONS,
+    Event, ExchangeId, Greeting, GreetingReply, Incarnation, LifecycleState, ListChanges, Repetition,
+    Response, ToEngine, ToFront, VERSIONS,
 };
 use parking_lot::Mutex;
 use tokio::io::BufReader;
@@ -70,6 +71,8 @@ pub(crate) struct RemoteEngine {
     memory: Arc<Semaphore>,
     /// Notified when a request is opened.
     requested: Notify,
+    /// Whether AI clients can connect to the front, which each engine learns.
+    is_listening: AtomicBool,
     remote: RemoteEngineSettings,
 }
 
@@ -148,7 +151,16 @@ impl RemoteEngine {
     pub(crate) fn new(front: Weak<dyn FrontEndpoint>, remote: RemoteEngineSettings) -> Arc<Self> {
         let (requests, requested) = (Mutex::default(), Notify::new());
         let memory = Arc::new(Semaphore::new(STORED_BYTES_MAX));
-        Arc::new_cyclic(|weak| Self { weak: weak.clone(), front, requests, memory, requested, remote })
+        let is_listening = AtomicBool::new(false);
+        Arc::new_cyclic(|weak| Self {
+            weak: weak.clone(),
+            front,
+            requests,
+            memory,
+            requested,
+            is_listening,
+            remote,
+        })
     }
 
     /// Uses a new connection for all requests from now on.
@@ -159,6 +171,11 @@ impl RemoteEngine {
         }
         let (sender, outbox) = outbox();
         let following = self.requests.lock().connected(sender.clone());
+        if self.is_listening.load(Ordering::Relaxed)
+            && let Ok(parts) = to_parts(ToEngine::Listening)
+        {
+            self.requests.lock().send(parts);
+        }
         // What the previous process would have reported is not known.
         for id in following {
             let changed = ListChanges { tools: true, resources: true, prompts: true, updated: Vec::new() };
@@ -228,10 +245,16 @@ impl RemoteEngine {
 
     fn receive_from_engine(&self, message: ToFront) {
         match &message {
-            ToFront::Draining => return self.requests.lock().draining(),
+            ToFront::Lifecycle(LifecycleState::Draining { .. }) => self.requests.lock().draining(),
+            // The front continues with the next process.
+            ToFront::Lifecycle(LifecycleState::Closing) => return,
             ToFront::Begun(id) => return self.requests.lock().begun(*id),
             ToFront::Response(id, _) => self.requests.lock().remove(*id),
-            ToFront::Event(..) | ToFront::Settings(_) | ToFront::AccessEnded { .. } => {}
+            ToFront::Lifecycle(LifecycleState::Serving)
+            | ToFront::ReloadCertificate
+            | ToFront::AccessEnded { .. }
+            | ToFront::Settings(_)
+            | ToFront::Event(..) => {}
         }
         self.deliver(message);
     }
@@ -314,7 +337,17 @@ impl EngineEndpoint for RemoteEngine {
             // The connection ends with the process.
             ToEngine::Goodbye => return None,
             ToEngine::Request(id, _, request) => Some((*id, request.repetition())),
-            ToEngine::Input(..) | ToEngine::Credit(..) | ToEngine::Close(_) => None,
+            ToEngine::Listening => {
+                self.is_listening.store(true, Ordering::Relaxed);
+                None
+            }
+            ToEngine::Input(..)
+            | ToEngine::Credit(..)
+            | ToEngine::Close(_)
+            | ToEngine::InFlight { .. }
+            | ToEngine::Counters(_)
+            | ToEngine::BeginSpan(..)
+            | ToEngine::EndSpan(..) => None,
         };
         if let Some((id, repetition)) = repetition {
             return self.open(id, repetition, message);
@@ -322,11 +355,12 @@ impl EngineEndpoint for RemoteEngine {
         let (exchange, is_close) = (message.exchange(), matches!(message, ToEngine::Close(_)));
         let Ok(parts) = to_parts(message) else { return None };
         let mut requests = self.requests.lock();
-        if let Some(id) = exchange {
-            requests.send_about(id, parts);
-            if is_close {
-                requests.remove(id);
-            }
+        match exchange {
+            Some(id) => requests.send_about(id, parts),
+            None => requests.send(parts),
+        }
+        if let (Some(id), true) = (exchange, is_close) {
+            requests.remove(id);
         }
         None
     }

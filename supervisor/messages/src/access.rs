@@ -3,13 +3,11 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use lockhouse_base::principal::Owner;
-use lockhouse_policies::ClientName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{Role, Roles};
+use crate::{Owner, Role, Roles};
 
 /// The id of a grant: an access that the engine granted on one connection of a front. It is valid on that connection
 /// alone.
@@ -37,7 +35,7 @@ pub struct Access {
     /// authentication.
     pub name: Option<String>,
     /// The authenticated client's name in the policy and the audit log.
-    pub client: Option<ClientName>,
+    pub client: Option<String>,
     /// The upstream servers and tools that the access is restricted to; `None` for all that the policy permits.
     pub only: Option<Vec<String>>,
     pub roles: Roles,

@@ -70,7 +70,15 @@ impl Bodies for ToEngine {
     fn large_values(&mut self) -> Vec<LargeValue<'_>> {
         match self {
             Self::Request(_, _, request) => of_request(request),
-            Self::Input(..) | Self::Credit(..) | Self::Close(_) | Self::Goodbye => Vec::new(),
+            Self::Input(..)
+            | Self::Credit(..)
+            | Self::Close(_)
+            | Self::Listening
+            | Self::InFlight { .. }
+            | Self::Counters(_)
+            | Self::BeginSpan(..)
+            | Self::EndSpan(..)
+            | Self::Goodbye => Vec::new(),
         }
     }
 }
@@ -101,7 +109,8 @@ impl Bodies for ToFront {
             Self::Event(..)
             | Self::Begun(_)
             | Self::Settings(_)
-            | Self::Draining
+            | Self::Lifecycle(_)
+            | Self::ReloadCertificate
             | Self::AccessEnded { .. } => Vec::new(),
         }
     }

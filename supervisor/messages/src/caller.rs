@@ -1,7 +1,6 @@
 //! The AI client on whose behalf the front (which speaks MCP with AI clients) sends a request to the engine
 //! (which runs programs).
 
-use lockhouse_policies::ClientName;
 use serde::{Deserialize, Serialize};
 
 use crate::{GrantId, InputSupport};
@@ -13,6 +12,6 @@ pub struct Caller {
     /// its own record of the grant. `None` for [`Request::Authenticate`](crate::Request::Authenticate), which needs none.
     pub grant: Option<GrantId>,
     /// The name that the AI client reports itself. The engine uses it only if the client has no authenticated name.
-    pub client: Option<ClientName>,
+    pub client: Option<String>,
     pub abilities: InputSupport,
 }

@@ -15,8 +15,11 @@ mod bodies;
 mod caller;
 mod credential;
 mod direct;
+mod front_counters;
 mod greeting;
+mod lifecycle_state;
 mod message;
+mod owner;
 mod question;
 mod request_claims;
 mod request_head;
@@ -24,6 +27,7 @@ mod role;
 mod run;
 mod run_answer;
 mod shared;
+mod trace_context;
 mod user_answers;
 
 pub use access::{Access, AccessRefusal, Authentication, GrantId, ResourceMetadata};
@@ -34,11 +38,14 @@ pub use direct::{
     BUILT_IN_TOOL_NAMES, DirectAction, DirectCall, DirectReply, DirectTarget, ForwardedNotification,
     JsonRpcError, ListChanges, ListKind,
 };
+pub use front_counters::{FrontCounters, HttpRefusal};
 pub use greeting::{Greeting, GreetingReply, VERSIONS, VersionRange};
+pub use lifecycle_state::LifecycleState;
 pub use message::{
     BuiltinTool, BuiltinTools, EVENTS_AHEAD_MAX, Event, ExchangeId, FrontSettings, Input, Repetition,
     Request, Response, RunReference, SearchRequest, StoredFile, ToEngine, ToFront,
 };
+pub use owner::Owner;
 pub use question::{Question, QuestionKind};
 pub use request_claims::{Claim, RequestClaims};
 pub use request_head::{Incarnation, RequestHead, RequestId};
@@ -48,4 +55,5 @@ pub use run_answer::{
     AnswerMembers, CallReport, CalledItem, CutPart, CutValue, ErrorCode, FileReport, RunAnswer, RunError,
     RunStats, RunStatus, RunUsage, Sandbox, SessionReport, ShownText, ShownValue, StoredFileReport,
 };
+pub use trace_context::{SpanId, SpanOutcome, ToolCallSpan, TraceContext};
 pub use user_answers::{Answer, AskError, InputSupport, OpenQuestion, QUESTIONS_MAX, UserWait};

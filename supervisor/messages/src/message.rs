@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use crate::{
     Access, AccessRefusal, Answer, AskError, Authentication, BUILT_IN_TOOL_NAMES, Credential, DirectCall,
-    DirectReply, FinishedRun, ForwardedNotification, GrantId, JsonRpcError, ListChanges, ListKind,
-    OpenQuestion, RequestHead, Role, RunCode, RunView,
+    DirectReply, FinishedRun, ForwardedNotification, FrontCounters, GrantId, JsonRpcError, LifecycleState,
+    ListChanges, ListKind, OpenQuestion, RequestHead, Role, RunCode, RunView, SpanId, SpanOutcome,
+    ToolCallSpan,
 };
 
 /// Maximum time for the response to a request that only reads. Servers that must start first have up to their start
@@ -37,6 +38,19 @@ pub enum ToEngine {
     /// The front no longer waits for the response to a request. The engine cancels the run of this exchange,
     /// unless the run is in the background or another exchange follows it.
     Close(ExchangeId),
+    /// AI clients can connect to the front. Until it disconnects, a drain of the engine waits for the requests of AI clients
+    /// that the front has not answered.
+    Listening,
+    /// The number of requests of AI clients that the front has not answered: sent when the engine begins to drain, and then
+    /// after each change from or to zero.
+    InFlight { requests: u64 },
+    /// What the front has counted for the metrics since its previous report.
+    Counters(Box<FrontCounters>),
+    /// Begins the span of a call of an AI client. Requests name it as the cause of their work. Sent only if the engine
+    /// exports traces ([`FrontSettings::has_traces`]).
+    BeginSpan(SpanId, Box<ToolCallSpan>),
+    /// Ends a span: the call was answered.
+    EndSpan(SpanId, SpanOutcome),
     /// The front closes its connection. The engine ends everything that the front began.
     Goodbye,
 }
@@ -44,9 +58,10 @@ pub enum ToEngine {
 /// A message from the engine (which runs programs) to a front (which speaks MCP with AI clients).
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToFront {
-    /// The engine drains before it ends: open exchanges may still end, and the front must send no new request on this
-    /// connection.
-    Draining,
+    /// The state of the engine's lifecycle: sent after the first `Settings`, and again when it changes.
+    Lifecycle(LifecycleState),
+    /// The configuration was reloaded: the front reads its TLS certificate again.
+    ReloadCertificate,
     /// The settings for the front: the first message of the engine, and again when they change.
     Settings(FrontSettings),
     /// The engine begins a request that must not be repeated ([`Repetition::Never`]). An engine in another process sends
@@ -90,6 +105,9 @@ pub struct FrontSettings {
     /// How AI clients authenticate over HTTP.
     #[serde(default)]
     pub authentication: Authentication,
+    /// Whether the engine exports traces, so that the front reports calls as spans.
+    #[serde(default)]
+    pub has_traces: bool,
 }
 
 /// Which of Lockhouse's own tools AI clients get, and under which names.
@@ -329,7 +347,12 @@ impl ToEngine {
     pub fn exchange(&self) -> Option<ExchangeId> {
         match self {
             Self::Request(id, ..) | Self::Input(id, _) | Self::Credit(id, _) | Self::Close(id) => Some(*id),
-            Self::Goodbye => None,
+            Self::Listening
+            | Self::InFlight { .. }
+            | Self::Counters(_)
+            | Self::BeginSpan(..)
+            | Self::EndSpan(..)
+            | Self::Goodbye => None,
         }
     }
 }
@@ -339,7 +362,9 @@ impl ToFront {
     pub fn exchange(&self) -> Option<ExchangeId> {
         match self {
             Self::Begun(id) | Self::Event(id, _) | Self::Response(id, _) => Some(*id),
-            Self::Settings(_) | Self::Draining | Self::AccessEnded { .. } => None,
+            Self::Settings(_) | Self::Lifecycle(_) | Self::ReloadCertificate | Self::AccessEnded { .. } => {
+                None
+            }
         }
     }
 }

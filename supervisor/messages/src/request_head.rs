@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::Caller;
+use crate::{Caller, SpanId};
 
 /// The id of a request. A front that sends a request again, because it does not know whether the engine got it, sends it
 /// with the same id.
@@ -68,4 +68,7 @@ pub struct RequestHead {
     /// front waits until it closes the exchange.
     #[serde(default)]
     pub deadline: Option<Duration>,
+    /// The span of the AI client's call on whose behalf the request is sent ([`crate::ToEngine::BeginSpan`]).
+    #[serde(default)]
+    pub span: Option<SpanId>,
 }

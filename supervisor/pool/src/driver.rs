@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::future::pending;
 use std::sync::Arc;
 
-use lockhouse_base::principal::Owner;
 use lockhouse_base::telemetry;
+use lockhouse_messages::Owner;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 
 /// Maximum numbers of executions that wait for a worker: of all AI clients together, and of each AI client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

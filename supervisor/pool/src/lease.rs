@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 

@@ -13,7 +13,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 use tokio::time::Instant;
 
 use super::PoolError;

@@ -200,7 +200,7 @@ async fn serve(
     let observer = |settings: &Settings, policy: &Policy, is_complete: bool| {
         shared.move_to(shared.setup(files, settings, policy, is_complete));
     };
-    let reloader = Reloader::new(supervisor, settings, files, None).with_observer(&observer);
+    let reloader = Reloader::new(supervisor, settings, files).with_observer(&observer);
     lifecycle.set_listening();
     let failure = tokio::select! {
         () = supervisor.connected_clients().wait_unused(settings.engine_idle_time()) => None,

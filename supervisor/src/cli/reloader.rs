@@ -7,7 +7,6 @@ use lockhouse_audit::ReloadCause;
 use lockhouse_base::telemetry;
 use lockhouse_engine::supervisor::{ReloadReport, ReloadRequest, Supervisor};
 use lockhouse_engine::systemd_notify;
-use lockhouse_front::http::CertificateReloader;
 use lockhouse_policies::Policy;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -24,8 +23,6 @@ pub(super) struct Reloader<'a> {
     /// The settings at the start of the process. All settings except upstream servers and policy keep these values.
     first: &'a Settings,
     files: &'a Files,
-    /// `None` if the AI client is connected over standard input and output.
-    certificate: Option<CertificateReloader>,
     requests: mpsc::Receiver<ReloadRequest>,
     /// Called immediately before a new configuration becomes active.
     observer: Option<&'a ReloadObserver<'a>>,
@@ -36,14 +33,9 @@ pub(super) type ReloadObserver<'a> = dyn Fn(&Settings, &Policy, bool) + 'a;
 
 impl<'a> Reloader<'a> {
     /// Creates the reloader, which accepts requests of `lockhouse reload` from now on. They wait until it runs.
-    pub(super) fn new(
-        supervisor: &'a Supervisor,
-        first: &'a Settings,
-        files: &'a Files,
-        certificate: Option<CertificateReloader>,
-    ) -> Self {
+    pub(super) fn new(supervisor: &'a Supervisor, first: &'a Settings, files: &'a Files) -> Self {
         let requests = supervisor.accept_reload_requests();
-        Self { supervisor, first, files, certificate, requests, observer: None }
+        Self { supervisor, first, files, requests, observer: None }
     }
 
     /// Calls `observer` immediately before a new configuration becomes active.
@@ -84,9 +76,7 @@ impl<'a> Reloader<'a> {
 
     /// Reloads the configuration and the certificate.
     fn reload_all(&self, cause: ReloadCause) -> ReloadReport {
-        if let Some(certificate) = &self.certificate {
-            certificate.reload();
-        }
+        self.supervisor.reload_certificates();
         self.reload(cause)
     }
 

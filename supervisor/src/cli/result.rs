@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lockhouse_base::json;
-use lockhouse_base::principal::Owner;
 use lockhouse_gate::results::{ResultLimits, Results, page};
+use lockhouse_messages::Owner;
 use lockhouse_protocol::ResultHandle;
 use lockhouse_protocol::json_text::quote_large_integers;
 

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::json;
-use lockhouse_base::principal::Owner;
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::execution::{self, Answer, DisplayOptions, FileStorage, Refusal, RunError, RunStatus};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
 use lockhouse_gate::result_files::ResultFiles;
 use lockhouse_gate::{FromSupervisor, Watcher, WatcherKind, WatcherRole};
 use lockhouse_messages::CutValue;
+use lockhouse_messages::Owner;
 use lockhouse_protocol::Language;
 use lockhouse_protocol::json_text::quote_large_integers;
 use serde_json::Value;

@@ -12,10 +12,9 @@ use lockhouse_base::telemetry;
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_engine::systemd_notify;
-use lockhouse_front::http::{
-    HttpServer, HttpService, HttpSettings, HttpStartError, ListenAddress, SpareSockets,
-};
+use lockhouse_front::http::{HttpServer, HttpSettings, HttpStartError, ListenAddress, SpareSockets};
 use lockhouse_front::{self as front, AnswerForm, AnswerSettings};
+use lockhouse_link::EngineClient;
 use lockhouse_policies::Policy;
 use lockhouse_protocol::Language;
 use lockhouse_upstream::NESTED_VARIABLE;
@@ -193,23 +192,22 @@ async fn start(settings: Settings, policy: Policy, arguments: Arguments) -> Resu
 async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
     let Instance { settings, supervisor, answers, http_server, authenticator } = instance;
     let is_http = http_server.is_some();
-    let certificate = http_server.as_ref().map(HttpServer::certificate);
-    let closing = supervisor.lifecycle().closing().clone();
     end_on_signal(supervisor.lifecycle(), is_http);
     tokio::spawn(systemd_notify::run(supervisor.clone()));
     tokio::spawn(release_after_start());
-    let reloader = Reloader::new(&supervisor, &settings, files, certificate);
+    let reloader = Reloader::new(&supervisor, &settings, files);
     let control = ControlSocket::open(&supervisor);
     let _control = control.map_err(|error| tracing::warn!("{error}"));
+    // Cancelled when the front stops: because its AI client has disconnected, or because the engine ends.
+    let closing = CancellationToken::new();
     let engine = match authenticator {
         Some(authenticator) => lockhouse_engine::connect_http(&supervisor, authenticator, closing.clone()),
         None => lockhouse_engine::connect(&supervisor, closing.clone()),
     };
-    let service = HttpService { engine, lifecycle: supervisor.lifecycle().clone() };
     let served = tokio::select! {
-        served = serve_clients(&service, answers, http_server, &closing) => served,
+        served = serve_clients(&engine, answers, http_server, &closing) => served,
         error = supervisor.wait_for_failed_protection() => Err(error.into()),
-        served = serve_metrics(&service, &settings.metrics, is_http) => served.map(|never| match never {}),
+        served = serve_metrics(&engine, &settings.metrics, is_http) => served.map(|never| match never {}),
         never = reloader.run() => match never {},
     };
     supervisor.lifecycle().close();
@@ -219,16 +217,16 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
 
 /// Serves the AI clients of the HTTP listeners, or the one AI client on standard input and output.
 async fn serve_clients(
-    service: &HttpService,
+    engine: &EngineClient,
     answers: AnswerSettings,
     http_server: Option<HttpServer>,
     closing: &CancellationToken,
 ) -> ServeResult<()> {
     match http_server {
-        Some(http_server) => http_server.serve(service.clone(), closing.clone()).await,
+        Some(http_server) => http_server.serve(engine.clone(), closing.clone()).await,
         None => {
-            service.lifecycle.set_listening();
-            front::serve_stdio(service.engine.clone(), answers, closing.clone()).await?;
+            engine.lifecycle().announce_listening();
+            front::serve_stdio(engine.clone(), answers, closing.clone()).await?;
         }
     }
     Ok(())
@@ -251,12 +249,12 @@ async fn open(mut settings: HttpSettings, arguments: &Arguments) -> Result<HttpS
 
 /// Serves metrics on the configured addresses if AI clients connect over HTTP. Otherwise waits forever.
 async fn serve_metrics(
-    service: &HttpService,
+    engine: &EngineClient,
     addresses: &[ListenAddress],
     is_http: bool,
 ) -> ServeResult<Infallible> {
     if is_http {
-        Ok(front::http::serve_metrics(service, addresses).await?)
+        Ok(front::http::serve_metrics(engine, addresses).await?)
     } else {
         std::future::pending().await
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;

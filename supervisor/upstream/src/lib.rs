@@ -63,8 +63,8 @@ mod transport;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lockhouse_base::principal::Owner;
 use lockhouse_base::secrets::Secrets;
+use lockhouse_messages::Owner;
 use lockhouse_protocol::{Failure, ServerName};
 use tokio::sync::Semaphore;
 

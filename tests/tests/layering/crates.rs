@@ -15,13 +15,13 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 17] = [
     ("lockhouse-policies", "policies/src", &["protocol"]),
     ("lockhouse-worker", "worker/src", &["protocol"]),
     ("lockhouse-python", "worker/python/src", &["protocol", "worker"]),
-    ("lockhouse-base", "supervisor/base/src", &["protocol", "policies"]),
-    ("lockhouse-messages", "supervisor/messages/src", &["protocol", "policies", "base"]),
+    ("lockhouse-messages", "supervisor/messages/src", &["protocol"]),
+    ("lockhouse-link", "supervisor/link/src", &["messages"]),
+    ("lockhouse-base", "supervisor/base/src", &["protocol", "policies", "messages"]),
     ("lockhouse-catalog", "supervisor/catalog/src", &["protocol", "policies", "base"]),
-    ("lockhouse-link", "supervisor/link/src", &["policies", "base", "messages"]),
     ("lockhouse-access", "supervisor/access/src", &["base", "messages"]),
     ("lockhouse-audit", "supervisor/audit/src", &["protocol", "policies", "base", "messages"]),
-    ("lockhouse-pool", "supervisor/pool/src", &["protocol", "policies", "base"]),
+    ("lockhouse-pool", "supervisor/pool/src", &["protocol", "policies", "base", "messages"]),
     (
         "lockhouse-upstream",
         "supervisor/upstream/src",
@@ -30,7 +30,7 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 17] = [
     (
         "lockhouse-gate",
         "supervisor/gate/src",
-        &["protocol", "policies", "base", "catalog", "audit", "upstream"],
+        &["protocol", "policies", "base", "messages", "catalog", "audit", "upstream"],
     ),
     (
         "lockhouse-engine",
@@ -110,6 +110,14 @@ fn crates_depend_on_each_other_as_designed() {
         );
     }
     table.finish();
+}
+
+#[test]
+fn the_messages_are_data() {
+    let tree = ["tree", "--package", "lockhouse-messages", "--edges", "normal", "--depth", "1", "--prefix", "none"];
+    let tree = cargo(&[&tree[..], &["--format", "{p}", "--offline", "--locked"]].concat());
+    let crates: Vec<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(crates, ["lockhouse-messages", "lockhouse-protocol", "serde", "serde_json", "uuid"]);
 }
 
 #[test]

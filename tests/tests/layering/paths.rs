@@ -37,6 +37,12 @@ impl NamedPaths {
         self.imports.values().any(has) || self.paths.iter().any(has) || self.methods.contains(segment)
     }
 
+    /// Returns whether the file mentions a path that begins with these segments.
+    pub(crate) fn has_path(&self, beginning: &[&str]) -> bool {
+        let mut all = self.imports.values().chain(&self.own_imports).chain(&self.paths);
+        all.any(|path| path.len() >= beginning.len() && path.iter().zip(beginning).all(|(a, b)| a == b))
+    }
+
     fn import(&mut self, tree: &UseTree, before: &PathSegments, is_own: bool) {
         let with = |name: &syn::Ident| [&before[..], &[name.to_string()]].concat();
         match tree {

@@ -1,6 +1,6 @@
 //! Tests of names that only certain source files may use, and of the rules for unsafe code.
 
-use lockhouse_tests::{Table, ensure};
+use lockhouse_tests::{Table, ensure, equal};
 
 use crate::layering::crates::CRATES;
 use crate::layering::paths::NamedPaths;
@@ -16,6 +16,8 @@ const PERMITTED_FILES: [(&str, &[&str]); 6] = [
     ("decide", &["supervisor/gate/src/", "policies/src/"]),
 ];
 const CRATES_WITHOUT_IO: [&str; 2] = ["protocol/src", "policies/src"];
+/// Modules of the base crate whose state belongs to the engine's process: the front learns of it and reports by messages.
+const ENGINE_STATE: [&str; 2] = ["lifecycle", "telemetry"];
 /// Modules and types of the standard library that the crates in `CRATES_WITHOUT_IO` must not use, in whatever way they
 /// are imported.
 const IO_NAMES: [&str; 5] = ["fs", "net", "io", "SystemTime", "Instant"];
@@ -44,6 +46,14 @@ fn sources_use_only_the_names_they_are_permitted() {
             let found = parse_paths(&pure).into_iter().filter(|(_, named)| named.has(name));
             let found: Vec<String> = found.map(|(path, _)| path.to_owned()).collect();
             table.row(format!("{folder} never names {name}"), ensure(found.is_empty(), found));
+        }
+    }
+    for (folder, expected) in [("supervisor/front/src", false), ("supervisor/engine/src", true)] {
+        let sources = sources(folder);
+        for module in ENGINE_STATE {
+            let uses =
+                parse_paths(&sources).iter().any(|(_, named)| named.has_path(&["lockhouse_base", module]));
+            table.row(format!("{folder} uses lockhouse_base::{module}: {expected}"), equal(uses, expected));
         }
     }
     let bare = sources_with_bare_permission(CRATES.iter().flat_map(|(_, folder, _)| sources(folder)));

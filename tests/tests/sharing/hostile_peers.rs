@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use lockhouse_tests::{CommandOutput, Table, ensure, equal, wait_until};
+use lockhouse_tests::{CommandOutput, Table, ensure, equal, is_alive, wait_until};
 use serde_json::{Value, json};
 
 use super::{add, lockhouse, pid_of, socket, the_engine};
@@ -122,11 +122,28 @@ async fn a_peer_that_violates_the_protocol_harms_nobody_else() {
     let after_hello = |bytes: &[u8]| [&hello[..], bytes].concat();
     let head = head(&json!(CONNECTION_GRANT));
     let health = frame(1, &json!({"Request": [1, head, "Health"]}).to_string());
+    let counters = json!({
+        "responses": {"65535": u64::MAX}, "refusals": {"rate": u64::MAX}, "authentication_failures": u64::MAX,
+        "opened_connections": u64::MAX, "open_connections": u64::MAX,
+    });
+    let reports = [
+        json!({"Counters": counters}),
+        json!({"InFlight": {"requests": u64::MAX}}),
+        json!({"InFlight": {"requests": 0}}),
+        json!({"BeginSpan": [1, {"tool": "x".repeat(10_000), "context": null}]}),
+        json!({"EndSpan": [2, "Ok"]}),
+        json!("Listening"),
+    ];
+    let frames = |messages: &[Value]| -> Vec<u8> {
+        messages.iter().flat_map(|message| frame(0, &message.to_string())).collect()
+    };
+    let reports = after_hello(&frames(&reports));
     let deep = format!("{}1{}", "[".repeat(300), "]".repeat(300));
     let deep = frame(5, &format!(r#"{{"Request":[5,{head},{{"Call":{deep}}}]}}"#));
     let mut table = Table::new("peers of a shared engine");
     for (case, bytes, expected) in [
         ("control: a request", after_hello(&health), "lockhouse-tests"),
+        ("control: reports and a request", [&reports, &health[..]].concat(), "lockhouse-tests"),
         ("nothing", Vec::new(), ""),
         ("no frame", b"GET / HTTP/1.1\r\n\r\n".to_vec(), ""),
         ("a huge length", vec![0xff; 64], ""),
@@ -210,5 +227,41 @@ async fn a_peer_gets_only_what_the_engine_granted_on_its_connection() {
     let access = ask(&none, &credential(json!("Connection")));
     table.row("its role", ensure(access.contains(r#""roles":["run"]"#), &access));
     table.row("its identity", ensure(access.contains(r#""name":null,"client":null"#), &access));
+    table.finish();
+}
+
+/// Tests that a drain waits for a front that may have requests of AI clients in flight, and no longer than the front lives.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_front_that_dies_does_not_hold_up_a_drain() {
+    let mut table = Table::new("a drain with a front that does not report");
+    for (front, messages, is_waited_for) in [
+        ("one that listens", vec![json!("Listening")], true),
+        ("control: one that does not", Vec::new(), false),
+    ] {
+        let lockhouse = lockhouse();
+        let client = lockhouse.serve().await;
+        assert_eq!(add(&client).await, json!(42));
+        let (socket, pid) = (socket(&lockhouse), pid_of(&the_engine(&lockhouse)));
+        let mut peer = UnixStream::connect(&socket).unwrap();
+        let hello = json!({"Hello": {"version": 3, "setup": setup(&socket)}});
+        let frames = messages.iter().flat_map(|message| frame(0, &message.to_string()));
+        peer.write_all(&greeting(&hello).into_iter().chain(frames).collect::<Vec<u8>>()).unwrap();
+        wait_until("the front is connected", async || {
+            let engine = the_engine(&lockhouse);
+            (engine["clients"].as_array().map(Vec::len) == Some(2)).then_some(())
+        })
+        .await;
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), nix::sys::signal::Signal::SIGTERM)
+            .unwrap();
+        if is_waited_for {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            table.row(format!("{front}: the drain waits"), ensure(is_alive(pid), "the engine has ended"));
+            drop(peer);
+        }
+        let signalled = std::time::Instant::now();
+        wait_until("the engine ends", async || (!is_alive(pid)).then_some(())).await;
+        let took = signalled.elapsed();
+        table.row(format!("{front}: the end"), ensure(took < Duration::from_secs(10), took));
+    }
     table.finish();
 }

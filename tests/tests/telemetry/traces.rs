@@ -1,10 +1,13 @@
 //! Tests of the OpenTelemetry spans that a collector receives from the daemon. Most of them need a program that was
 //! built with the feature `otel`, as `make test-quick` does.
 
+use std::process::Command;
+
 use lockhouse_tests::{
-    Daemon, HttpAnswer, HttpServer, LATEST_VERSION, Lockhouse, Table, ensure, equal, fixture_server,
+    Daemon, HttpAnswer, HttpServer, LATEST_VERSION, Lockhouse, Session, Table, ensure, equal, fixture_server,
     wait_until,
 };
+use rmcp::model::CallToolRequestParams;
 use serde_json::{Value, json};
 
 use crate::telemetry::OPEN;
@@ -15,10 +18,14 @@ const PARENT: &str = "b7ad6b7169203331";
 const SECRET: &str = "hunter2-in-the-code";
 
 async fn daemon(lockhouse: &Lockhouse, endpoint: &str) -> Daemon {
-    let mut command = lockhouse.command(&["serve", "--listen", "127.0.0.1:0"]);
+    Daemon::open(traced(lockhouse.command(&["serve", "--listen", "127.0.0.1:0"]), endpoint)).await
+}
+
+/// Makes a command export its spans to a collector.
+fn traced(mut command: Command, endpoint: &str) -> Command {
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint).env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
     command.env("OTEL_BSP_SCHEDULE_DELAY", "50");
-    Daemon::open(command).await
+    command
 }
 
 /// Returns all spans that the OpenTelemetry collector has received.
@@ -144,6 +151,68 @@ async fn invalid_trace_headers_start_a_new_trace_and_failures_are_recorded() {
         table.row(format!("{number}: a trace of its own"), ensure(own, span.to_string()));
         table.row(format!("{number}: it failed"), equal(&attribute(&span, "error.type"), &json!("error")));
         table.row(format!("{number}: the status"), equal(&span["status"]["code"], &json!(2)));
+    }
+    table.finish();
+}
+
+/// Tests that each call of a client has one span with its outcome, also if the engine is in another process, if the call
+/// needs several requests to the engine, and if it needs none.
+#[tokio::test]
+#[cfg_attr(
+    not(feature = "otel"),
+    ignore = "needs a program with the feature otel: make test-quick TESTS=traces"
+)]
+async fn each_call_has_one_span_also_in_a_shared_engine() {
+    let mut table = Table::new("spans of calls over standard input and output");
+    let shared = "[sharing]\nengine = \"shared\"\nidle_seconds = 2\ndirectory = \"/\"\n";
+    for (process, config, engines) in [("one process", "", 1), ("a shared engine", shared, 2)] {
+        let collector = HttpServer::start(|_| HttpAnswer::json(200, &json!({})));
+        let lockhouse = Lockhouse::with_fixture().config(config);
+        let command = traced(lockhouse.command(&["serve"]), &collector.url(""));
+        let session = Session::connect(command, Session::latest()).await;
+        let status = lockhouse.run(&["status", "--json"]).json();
+        let own = status[0]["pid"] == session.pid();
+        table.row(format!("{process}: control: whose engine"), equal(own, engines == 1));
+        let valid = json!({"language": "python", "code": "from fixture import add\nadd(a=1, b=2)"});
+        let calls = [
+            ("run_code", valid, json!(null), json!(null)),
+            ("search_tools", json!({"query": 7}), json!("tool_error"), json!(null)),
+            ("get_result", json!({"handle": "r-0"}), json!("tool_error"), json!(null)),
+            ("no_such_tool", json!({}), json!("-32602"), json!("-32602")),
+        ];
+        for (tool, arguments, ..) in &calls {
+            let meta = json!({"traceparent": format!("00-{TRACE}-{PARENT}-01"), "tracestate": "vendor=1"});
+            let call = json!({"name": tool, "arguments": arguments, "_meta": meta});
+            let call: CallToolRequestParams = serde_json::from_value(call).expect("a call");
+            let _ = session.peer().call_tool_once(call).await;
+        }
+        // The span of the run ends last.
+        let expected = ["run_code", "run in the worker", "tools/call add"].into_iter().map(str::to_owned);
+        let expected: Vec<String> =
+            expected.chain(calls.iter().map(|(tool, ..)| format!("tools/call {tool}"))).collect();
+        let spans = wait_until("the spans are there", async || {
+            let spans = spans(&collector);
+            expected.iter().all(|name| spans.iter().any(|span| span["name"] == **name)).then_some(spans)
+        })
+        .await;
+        for name in &expected {
+            let named: Vec<&Value> = spans.iter().filter(|span| span["name"] == **name).collect();
+            table.row(format!("{process}: {name}: one span"), equal(named.len(), 1));
+            let of_client =
+                named.iter().all(|span| span["traceId"] == TRACE && span["traceState"] == "vendor=1");
+            table.row(format!("{process}: {name}: of the client's trace"), ensure(of_client, &named));
+        }
+        let span = |name: &str| spans.iter().find(|span| span["name"] == name).cloned().unwrap_or_default();
+        for (tool, _, kind, code) in calls {
+            let span = span(&format!("tools/call {tool}"));
+            table.row(format!("{process}: {tool}: its parent"), equal(&span["parentSpanId"], &json!(PARENT)));
+            table.row(format!("{process}: {tool}: its kind"), equal(&span["kind"], &json!(2)));
+            table.row(format!("{process}: {tool}: its error"), equal(attribute(&span, "error.type"), kind));
+            let recorded = attribute(&span, "rpc.response.status_code");
+            table.row(format!("{process}: {tool}: its code"), equal(recorded, code));
+        }
+        let run = &span("run_code")["parentSpanId"];
+        table.row(format!("{process}: the run"), equal(run, &span("tools/call run_code")["spanId"]));
     }
     table.finish();
 }

@@ -7,7 +7,6 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::request_head_validator::HeadValidator;
-use crate::telemetry;
 
 /// A connection whose HTTP/1 request heads are validated before hyper parses them. After a fault, hyper reads an invalid
 /// head, answers 400 and closes the connection.
@@ -15,12 +14,19 @@ use crate::telemetry;
 pub struct HeadCheckedStream<S> {
     stream: S,
     heads: HeadValidator,
+    on_refusal: fn(),
 }
 
 impl<S> HeadCheckedStream<S> {
     /// `head_bytes` is hyper's limit for the head of a request (`max_buf_size`).
     pub fn new(stream: S, head_bytes: usize) -> Self {
-        Self { stream, heads: HeadValidator::new(head_bytes) }
+        Self { stream, heads: HeadValidator::new(head_bytes), on_refusal: || {} }
+    }
+
+    /// Calls `on_refusal` for each head that is refused.
+    #[must_use]
+    pub fn on_refusal(self, on_refusal: fn()) -> Self {
+        Self { on_refusal, ..self }
     }
 }
 
@@ -38,7 +44,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for HeadCheckedStream<S> {
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
         let read = buffer.filled_mut().get_mut(before..).unwrap_or_default();
         if let Err(fault) = self.heads.validate(read) {
-            telemetry::count_http_refusal("head");
+            (self.on_refusal)();
             tracing::debug!("the head of a request is refused: {fault}");
         }
         polled

@@ -18,8 +18,6 @@ use tracing_subscriber::registry::LookupSpan;
 
 /// The target (of the crate `tracing`) of spans, which distinguishes them from log entries.
 pub(super) const TARGET: &str = "lockhouse_traces";
-/// Maximum number of characters of a tool name in a span. AI clients can send longer names.
-const NAME_CHARS_MAX: usize = 80;
 
 /// The trace that a request belongs to, as defined by W3C Trace Context.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,20 +65,27 @@ pub fn flush() {
     otel::flush();
 }
 
-/// Opens the span of a tool call by an AI client. The span becomes part of the client's trace if the client sent a
+/// Returns whether spans are exported.
+pub fn are_exported() -> bool {
+    #[cfg(feature = "otel")]
+    return otel::is_installed();
+    #[cfg(not(feature = "otel"))]
+    false
+}
+
+/// Opens the span of a tool call by an AI client. The caller bounds the name of the tool. The span becomes part of the client's trace if the client sent a
 /// trace context.
 pub fn tool_call(tool: &str, trace_context: TraceContext) -> Span {
-    let tool = || tool.chars().take(NAME_CHARS_MAX).collect::<String>();
     // The values are computed only if spans are exported.
     let span = tracing::info_span!(
         target: TARGET,
         "asked",
-        otel.name = format!("tools/call {}", tool()),
+        otel.name = format!("tools/call {tool}"),
         otel.kind = "server",
         otel.status_code = Empty,
         mcp.method.name = "tools/call",
         gen_ai.operation.name = "execute_tool",
-        gen_ai.tool.name = tool(),
+        gen_ai.tool.name = tool,
         rpc.response.status_code = Empty,
         error.type = Empty,
     );

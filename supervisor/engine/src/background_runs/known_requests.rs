@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 use lockhouse_messages::RequestId;
 use lockhouse_protocol::{ExecutionId, ResultHandle};
 
@@ -125,6 +125,7 @@ impl KnownRequests {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lockhouse_base::principal::owner_of_name;
 
     const LIFETIME: Duration = Duration::from_secs(60);
 
@@ -135,7 +136,7 @@ mod tests {
     #[test]
     fn a_repeated_request_is_recognised_only_for_its_owner() {
         let mut known = KnownRequests::new(LIFETIME);
-        let (one, other, now) = (Owner::from_name("a"), Owner::from_name("b"), Instant::now());
+        let (one, other, now) = (owner_of_name("a"), owner_of_name("b"), Instant::now());
         let mut recognise = |owner, digest| known.recognise(owner, id(1), digest, now);
         assert!(matches!(recognise(one, Some([1; 32])), Recognition::New));
         assert!(matches!(recognise(one, Some([1; 32])), Recognition::Repeated(_)));
@@ -152,9 +153,9 @@ mod tests {
     fn the_number_of_requests_is_bounded() {
         let mut known = KnownRequests::new(LIFETIME);
         let now = Instant::now();
-        let quiet = Owner::from_name("quiet");
+        let quiet = owner_of_name("quiet");
         known.recognise(quiet, id(0), None, now);
-        let busy = Owner::from_name("busy");
+        let busy = owner_of_name("busy");
         for number in 0..3 * REQUESTS_PER_OWNER_MAX as u32 {
             known.recognise(busy, id(number), None, now);
         }
@@ -164,7 +165,7 @@ mod tests {
         );
         assert!(known.find(quiet, id(0)).is_some(), "one client does not displace another's");
         for number in 0..2 * REQUESTS_MAX as u32 {
-            known.recognise(Owner::from_name(&number.to_string()), id(number), None, now);
+            known.recognise(owner_of_name(&number.to_string()), id(number), None, now);
         }
         assert_eq!((known.requests.len(), known.order.len()), (REQUESTS_MAX, REQUESTS_MAX));
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 use lockhouse_messages::{
     Answer, AskError, FinishedRun, OpenQuestion, RunAnswer, RunState, RunStatus, RunView,
 };

@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 
 /// The full CPU credit of an AI client: the CPU time that it may use at once before its runs are scheduled as idle
 /// work.
@@ -47,13 +47,14 @@ impl CpuCredit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lockhouse_base::principal::owner_of_name;
 
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
     fn used_credit_refills_over_time() {
         let (credit, now) = (CpuCredit::default(), Instant::now());
-        let (one, other) = (Owner::from_name("token:one"), Owner::from_name("token:other"));
+        let (one, other) = (owner_of_name("token:one"), owner_of_name("token:other"));
         assert_eq!(credit.remaining(one, now), Some(CREDIT_MAX));
         credit.charge(one, 20 * MS, now);
         assert_eq!(
@@ -73,7 +74,7 @@ mod tests {
     #[test]
     fn a_run_is_charged_at_most_the_full_credit() {
         let (credit, now) = (CpuCredit::default(), Instant::now());
-        let owner = Owner::from_name("token:one");
+        let owner = owner_of_name("token:one");
         credit.charge(owner, 60_000 * MS, now);
         assert_eq!(credit.remaining(owner, now + 5_000 * MS), Some(CREDIT_MAX));
     }

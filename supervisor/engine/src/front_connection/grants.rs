@@ -40,6 +40,14 @@ impl Grants {
         Arc::new(Self { kind, front, table: Mutex::default() })
     }
 
+    /// Returns the one AI client that the front serves. `None` if the front serves many, over HTTP.
+    pub(super) fn only_client(&self) -> Option<&Principal> {
+        match &self.kind {
+            FrontKind::Client(client) => Some(client),
+            FrontKind::Http { .. } => None,
+        }
+    }
+
     /// Verifies a credential that the front passes on, and returns the access. The same credential gets the same grant
     /// as long as that is valid.
     ///
@@ -125,7 +133,7 @@ fn access(grant: GrantId, principal: &Principal, roles: Roles) -> Access {
         grant,
         owner: principal.owner(),
         name: principal.name().map(str::to_owned),
-        client: principal.client(None),
+        client: principal.client(None).map(|name| name.as_str().to_owned()),
         only: principal.only().map(<[String]>::to_vec),
         roles,
         expires_in: principal.expires_in(),

@@ -8,7 +8,7 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 use lockhouse_protocol::Language;
 use tokio::sync::oneshot;
 use tokio::time::Instant;

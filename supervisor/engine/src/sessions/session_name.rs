@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 
 const CHARS_MAX: usize = 64;
 

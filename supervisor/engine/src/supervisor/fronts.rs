@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lockhouse_access::Authenticator;
 use lockhouse_base::principal::Principal;
-use lockhouse_base::telemetry;
+use lockhouse_base::telemetry::{self, traces};
 use lockhouse_gate::results;
 use lockhouse_link::FrontEndpoint;
 use lockhouse_messages::{FrontSettings, ListKind, RESULT_URI_PREFIX, Response, StoredFile, ToFront};
@@ -43,9 +43,18 @@ impl Supervisor {
     }
 
     pub(super) fn send_settings_to_fronts(&self) {
+        self.send_to_fronts(|| ToFront::Settings(self.front_settings()));
+    }
+
+    /// Makes the fronts that use a TLS certificate read it again.
+    pub fn reload_certificates(&self) {
+        self.send_to_fronts(|| ToFront::ReloadCertificate);
+    }
+
+    fn send_to_fronts(&self, message: impl Fn() -> ToFront) {
         let fronts = self.fronts.lock().clone();
         for front in fronts.iter().filter_map(Weak::upgrade) {
-            front.notify(ToFront::Settings(self.front_settings()));
+            front.notify(message());
         }
     }
 
@@ -82,6 +91,7 @@ impl Supervisor {
             // Counted from the start of the run: the longest run, and then the time for which its answer is stored.
             task_lifetime: self.settings.limits.wall + self.results.lifetime(),
             authentication: self.authenticator().map(Authenticator::how_to_authenticate).unwrap_or_default(),
+            has_traces: traces::are_exported(),
         }
     }
 

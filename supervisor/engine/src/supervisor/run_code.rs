@@ -5,9 +5,10 @@ mod worker_acquisition;
 use std::time::Duration;
 
 use lockhouse_audit::{ExecutionEnd, Program, RefusedRun};
-use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry::{self, Stage, traces};
 use lockhouse_gate::{Gate, GivenFile, Requester, RunFiles, Scope, ScopeError};
+use lockhouse_messages::Owner;
 use lockhouse_messages::RequestClaims;
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::ExecutionId;
@@ -346,6 +347,6 @@ fn quota_answer(execution: ExecutionId, error: QuotaExceeded) -> Answer {
             ("quota", "wait for answers, or combine several programs into one", None)
         }
     };
-    telemetry::count_http_refusal(reason);
+    telemetry::count_http_refusals(reason, 1);
     Answer::refused(execution, Refusal::RateLimited, error.to_string(), hint).with_retry_after(retry_after)
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use axum::http::request::Parts;
 use lockhouse_base::client_rate_limiter::ClientRateLimiter;
-use lockhouse_base::principal::Owner;
 use lockhouse_link::{EngineClient, GrantedAccess};
+use lockhouse_messages::Owner;
 use lockhouse_messages::{AccessRefusal, Credential};
 use lockhouse_policies::Rate;
 

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lockhouse_base::principal::Owner;
 use lockhouse_link::{Exchange, ExchangeStep, GrantedAccess};
+use lockhouse_messages::Owner;
 use lockhouse_messages::{
     Answer, AskError, Event, ForwardedNotification, Input, OpenQuestion, Question, Response,
 };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_base::http_checks::host_check::ConnectionInfo;
 use lockhouse_base::log_throttle::LogThrottle;
-use lockhouse_base::telemetry;
+use lockhouse_messages::HttpRefusal;
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection::ConnectionServer;
 use super::connection_limiter::ConnectionLimiter;
 use super::connection_timeouts::{ConnectionTracker, Stream};
+use super::counters;
 use super::limit_key::LimitKey;
 use super::listener::{Listener, Socket};
 use super::rate_limiter::RateLimiter;
@@ -119,7 +120,7 @@ impl Acceptor {
         let Some(open) = self.limiter.open((!is_proxy).then(|| LimitKey::for_peer(&peer)), &tracker) else {
             return self.refuse(accepted).await;
         };
-        let _connected = telemetry::open_connection();
+        let _connected = counters::open_connection();
         tokio::select! {
             biased;
             () = open.evicted() => {
@@ -129,7 +130,7 @@ impl Acceptor {
                          connections_per_peer or unauthenticated_percent of [http.limits] is reached{times}"
                     );
                 });
-                telemetry::count_http_refusal("evicted");
+                counters::count_refusal(HttpRefusal::Evicted);
             }
             () = self.serve(accepted, peer, is_proxy, tracker) => {}
         }
@@ -141,7 +142,7 @@ impl Acceptor {
                 "a connection was refused: the limit connections or connections_per_peer of [http.limits] is reached{times}"
             );
         });
-        telemetry::count_http_refusal("connections");
+        counters::count_refusal(HttpRefusal::Connections);
         let Ok(_permit) = self.refusals.try_acquire() else { return };
         let until = Instant::now() + REFUSAL_TIMEOUT;
         match accepted {
@@ -205,7 +206,7 @@ impl Acceptor {
                 Some(())
             }
             Err(_exceeded) => {
-                telemetry::count_http_refusal("connections");
+                counters::count_refusal(HttpRefusal::Connections);
                 None
             }
         }

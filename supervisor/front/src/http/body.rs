@@ -14,15 +14,16 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt, StreamExt};
-use lockhouse_base::principal::Owner;
-use lockhouse_base::telemetry;
 use lockhouse_link::GrantedAccess;
+use lockhouse_messages::HttpRefusal;
+use lockhouse_messages::Owner;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::body_permits::{BodyPermit, BodyPermits};
 use super::connection_timeouts::ConnectionTracker;
+use super::counters;
 use super::jsonrpc_message::{self, INVALID_REQUEST, JsonRpcMessage, MessageFault, cost_of_bytes};
 use super::limits::HttpLimits;
 use super::reject;
@@ -212,17 +213,17 @@ impl Refusal {
                 refuse_body(StatusCode::PAYLOAD_TOO_LARGE, INVALID_REQUEST, &message)
             }
             Self::Timeout => {
-                telemetry::count_http_refusal("timeout");
+                counters::count_refusal(HttpRefusal::Timeout);
                 (StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time").into_response()
             }
             Self::Busy => {
-                telemetry::count_http_refusal("body");
+                counters::count_refusal(HttpRefusal::Body);
                 let words = "too many large bodies are being received: send this one again later";
                 (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, BUSY_RETRY_AFTER_S)], words)
                     .into_response()
             }
             Self::Broken => {
-                telemetry::count_http_refusal("body");
+                counters::count_refusal(HttpRefusal::Body);
                 (StatusCode::BAD_REQUEST, "the body cannot be read").into_response()
             }
             Self::Message(fault) => {
@@ -240,7 +241,7 @@ impl Refusal {
 }
 
 fn refuse_body(status: StatusCode, code: i32, message: &str) -> Response {
-    telemetry::count_http_refusal("body");
+    counters::count_refusal(HttpRefusal::Body);
     jsonrpc_error(status, code, message, Value::Null)
 }
 

@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The permits for receiving large request bodies, for all clients together.
@@ -56,7 +56,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_gets_a_quarter_of_the_body_permits() {
         let permits = BodyPermits::new(8);
-        let [one, other] = ["one", "other"].map(Owner::from_name);
+        let [one, other] = [1, 2].map(Owner::of_connection);
         let first = permits.acquire(one).await.expect("a place");
         let _second = permits.acquire(one).await.expect("a place");
         let mut third = Box::pin(permits.acquire(one));
@@ -69,7 +69,7 @@ mod tests {
     #[tokio::test]
     async fn body_permits_are_bounded_and_idle_clients_are_removed() {
         let permits = BodyPermits::new(2);
-        let [one, two, three] = ["one", "two", "three"].map(Owner::from_name);
+        let [one, two, three] = [1, 2, 3].map(Owner::of_connection);
         let held = (permits.acquire(one).await, permits.acquire(two).await);
         assert!(permits.acquire(three).now_or_never().is_none());
         drop(held);

@@ -18,13 +18,14 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use lockhouse_base::http_checks::checked_stream::HeadCheckedStream;
 use lockhouse_base::http_checks::host_check::ConnectionInfo;
-use lockhouse_base::telemetry;
+use lockhouse_messages::HttpRefusal;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::connection_timeouts::{
     ConnectionTracker, Stream, TimedStream, TimeoutKind, TrackedBody, WAITING_REQUESTS_MAX,
 };
+use super::counters;
 use super::limit_key::LimitKey;
 use super::limits::HttpLimits;
 use super::rate_limiter::RateLimiter;
@@ -68,8 +69,8 @@ pub(super) struct Authenticated;
 
 /// Returns the response (400) to a request whose client cannot be read from the headers of a trusted proxy.
 fn unreadable_proxy_header(why: &str) -> Response<Body> {
-    telemetry::count_http_refusal("head");
-    telemetry::count_http_response(StatusCode::BAD_REQUEST.as_u16());
+    counters::count_refusal(HttpRefusal::Head);
+    counters::count_response(StatusCode::BAD_REQUEST.as_u16());
     let words = format!("the client of this request cannot be read from Forwarded or X-Forwarded-For: {why}");
     (StatusCode::BAD_REQUEST, words).into_response()
 }
@@ -125,7 +126,8 @@ impl ConnectionServer {
         tracker: ConnectionTracker,
     ) {
         let stream = TimedStream { stream, tracker: tracker.clone() };
-        let stream = TokioIo::new(HeadCheckedStream::new(stream, self.limits.head_bytes));
+        let stream = HeadCheckedStream::new(stream, self.limits.head_bytes);
+        let stream = TokioIo::new(stream.on_refusal(|| counters::count_refusal(HttpRefusal::Head)));
         let router = TowerToHyperService::new(self.router.clone());
         let request_tracker = tracker.clone();
         let server = self.clone();
@@ -188,7 +190,7 @@ impl ConnectionServer {
                         connection.as_mut().graceful_shutdown();
                     }
                     TimeoutKind::Head | TimeoutKind::Stalled => {
-                        telemetry::count_http_refusal("timeout");
+                        counters::count_refusal(HttpRefusal::Timeout);
                         tracing::debug!("a connection was closed: {kind:?}");
                         return Poll::Ready(());
                     }

@@ -8,11 +8,12 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
-use lockhouse_base::lifecycle::{InFlightGuard, Lifecycle};
-use lockhouse_base::{json, telemetry};
-use lockhouse_link::EngineClient;
-use lockhouse_messages::{BuiltinTool, BuiltinTools};
+use lockhouse_base::json;
+use lockhouse_link::{EngineClient, RequestInFlight};
+use lockhouse_messages::{BuiltinTool, BuiltinTools, HttpRefusal};
 use serde_json::json;
+
+use super::counters;
 
 /// Maximum size in bytes of a request body that is read while the service drains (finishes its work before a restart).
 const REQUEST_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -27,13 +28,13 @@ const RESTART_MESSAGE: &str =
 /// Middleware that counts requests in flight. While the service drains (finishes its work before a restart), it answers
 /// requests that start new work with 503, and passes on requests that belong to work in progress.
 pub(super) async fn refuse_while_draining(
-    State((lifecycle, engine)): State<(Lifecycle, EngineClient)>,
+    State(engine): State<EngineClient>,
     request: Request,
     next: Next,
 ) -> Response {
-    let in_flight =
-        (request.method() == Method::POST && !is_open_ended(&request)).then(|| lifecycle.begin_request());
-    if !lifecycle.draining().is_cancelled() {
+    let in_flight = (request.method() == Method::POST && !is_open_ended(&request))
+        .then(|| engine.lifecycle().begin_request());
+    if !engine.lifecycle().is_draining() {
         return hold_until_sent(in_flight, next.run(request).await);
     }
     let (head, body) = request.into_parts();
@@ -47,8 +48,8 @@ pub(super) async fn refuse_while_draining(
     if head.method == Method::DELETE {
         return next.run(Request::from_parts(head, Body::empty())).await;
     }
-    telemetry::count_http_refusal("draining");
-    let seconds = lifecycle.retry_after().as_secs();
+    counters::count_refusal(HttpRefusal::Draining);
+    let seconds = engine.lifecycle().retry_after().as_secs();
     let message = json::parse_bounded(&bytes, VALUES_MAX).unwrap_or_default();
     let error = json!({"code": RESTARTING_CODE, "message": format!("{RESTART_MESSAGE} in {seconds} s."), "data": {"retry_after_s": seconds}});
     let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
@@ -80,7 +81,7 @@ fn belongs_to_started_work(message: &Bytes, tools: &BuiltinTools) -> bool {
 
 /// If the response is an event stream, counts its request as in flight until the last byte of the response is sent. Any
 /// other response is complete already, so its request no longer counts as in flight.
-fn hold_until_sent(in_flight: Option<InFlightGuard>, response: Response) -> Response {
+fn hold_until_sent(in_flight: Option<RequestInFlight>, response: Response) -> Response {
     let Some(in_flight) = in_flight else { return response };
     let (head, body) = response.into_parts();
     if !is_event_stream(&head.headers) {

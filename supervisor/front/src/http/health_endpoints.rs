@@ -10,45 +10,34 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use lockhouse_base::lifecycle::Lifecycle;
-use lockhouse_base::telemetry;
 use lockhouse_link::{EngineClient, GrantedAccess};
 use lockhouse_messages::{Credential, Request as Ask, Response as Answer};
 use thiserror::Error;
 
-use super::ListenAddress;
 use super::listener::{self, BindError, Listener, Socket};
+use super::{ListenAddress, counters};
 
 /// Content type of Prometheus' text format.
 const PROMETHEUS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// The connection to the engine, the part of Lockhouse that executes the clients' requests, and the
-/// lifecycle of the service.
-#[derive(Clone)]
-pub struct HttpService {
-    pub engine: EngineClient,
-    pub lifecycle: Lifecycle,
-}
 
-impl HttpService {
-    /// Sends a request to the engine (the part that calls upstream servers) with the front's own access, and returns the
-    /// response.
-    async fn ask(&self, request: Ask) -> Answer {
-        match self.engine.authenticate(Credential::Connection).await {
-            Ok(access) => self.engine.ask(&access, None, request).await,
-            Err(refusal) => Answer::Refused(refusal),
-        }
+/// Sends a request to the engine (the part that calls upstream servers) with the front's own access, and returns the
+/// response.
+async fn ask(engine: &EngineClient, request: Ask) -> Answer {
+    match engine.authenticate(Credential::Connection).await {
+        Ok(access) => engine.ask(&access, None, request).await,
+        Err(refusal) => Answer::Refused(refusal),
     }
 }
 
 /// Returns the routes `/live` and `/ready`, which require no authentication.
-pub(super) fn public_routes(service: &HttpService) -> Router {
+pub(super) fn public_routes(engine: &EngineClient) -> Router {
     let router = Router::new().route("/live", get(async || "alive\n")).route("/ready", get(ready));
-    router.with_state(service.clone())
+    router.with_state(engine.clone())
 }
 
 /// Returns the routes `/health` and `/metrics`, for authenticated clients that may use all upstream servers.
-pub(super) fn authenticated_routes(service: &HttpService) -> Router {
-    status_routes(service).layer(middleware::from_fn(require_unrestricted))
+pub(super) fn authenticated_routes(engine: &EngineClient) -> Router {
+    status_routes(engine).layer(middleware::from_fn(require_unrestricted))
 }
 
 /// Why the metrics server failed.
@@ -63,10 +52,10 @@ pub enum MetricsServerError {
 /// Serves `/live`, `/ready`, `/health` and `/metrics` without authentication, at the addresses of `[metrics]`. Returns
 /// only on an error.
 pub async fn serve_metrics(
-    service: &HttpService,
+    engine: &EngineClient,
     addresses: &[ListenAddress],
 ) -> Result<Infallible, MetricsServerError> {
-    let router = public_routes(service).merge(status_routes(service));
+    let router = public_routes(engine).merge(status_routes(engine));
     let listeners = listener::bind(addresses).await?;
     let serving = listeners.into_iter().map(async |at: Listener| {
         match &at.address {
@@ -84,28 +73,29 @@ pub async fn serve_metrics(
     Ok(std::future::pending().await)
 }
 
-fn status_routes(service: &HttpService) -> Router {
+fn status_routes(engine: &EngineClient) -> Router {
     let router = Router::new().route("/health", get(health)).route("/metrics", get(metrics));
-    router.with_state(service.clone())
+    router.with_state(engine.clone())
 }
 
-async fn ready(State(service): State<HttpService>) -> Response {
-    let Answer::Reasons(reasons) = service.ask(Ask::Readiness).await else { return engine_failed() };
+async fn ready(State(engine): State<EngineClient>) -> Response {
+    let Answer::Reasons(reasons) = ask(&engine, Ask::Readiness).await else { return engine_failed() };
     if reasons.is_empty() {
         return "ready\n".into_response();
     }
-    let retry = service.lifecycle.retry_after().as_secs().to_string();
+    let retry = engine.lifecycle().retry_after().as_secs().to_string();
     let words = format!("not ready: {}\n", reasons.join("; "));
     (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, retry)], words).into_response()
 }
 
-async fn health(State(service): State<HttpService>) -> Response {
-    let Answer::Json(health) = service.ask(Ask::ServiceHealth).await else { return engine_failed() };
+async fn health(State(engine): State<EngineClient>) -> Response {
+    let Answer::Json(health) = ask(&engine, Ask::ServiceHealth).await else { return engine_failed() };
     ([(CACHE_CONTROL, "no-store")], axum::Json(health)).into_response()
 }
 
-async fn metrics(State(service): State<HttpService>) -> Response {
-    match service.ask(Ask::Metrics).await {
+async fn metrics(State(engine): State<EngineClient>) -> Response {
+    counters::report(&engine);
+    match ask(&engine, Ask::Metrics).await {
         Answer::Text(Some(figures)) => ([(CONTENT_TYPE, PROMETHEUS_CONTENT_TYPE)], figures).into_response(),
         Answer::Text(None) => StatusCode::NOT_FOUND.into_response(),
         _ => engine_failed(),
@@ -133,6 +123,6 @@ async fn require_unrestricted(request: Request, next: Next) -> Response {
 /// Middleware that counts HTTP responses by status code.
 pub(super) async fn count_response(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
-    telemetry::count_http_response(response.status().as_u16());
+    counters::count_response(response.status().as_u16());
     response
 }

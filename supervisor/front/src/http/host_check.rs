@@ -8,7 +8,9 @@ use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use lockhouse_base::http_checks::host_check::{ConnectionInfo, HostCheck, HostFault, requested_host};
-use lockhouse_base::telemetry;
+use lockhouse_messages::HttpRefusal;
+
+use super::counters;
 
 /// Middleware that refuses requests for hosts other than this server (421), requests without an unambiguous host (400),
 /// and requests from web origins that are not allowed (403).
@@ -23,8 +25,8 @@ pub(super) async fn check_host(
     match check(&host_check, &request, connection) {
         Ok(()) => next.run(request).await,
         Err(fault) => {
-            let kind = if fault == HostFault::OtherOrigin { "origin" } else { "host" };
-            telemetry::count_http_refusal(kind);
+            let is_origin = fault == HostFault::OtherOrigin;
+            counters::count_refusal(if is_origin { HttpRefusal::Origin } else { HttpRefusal::Host });
             (fault.status(), words(&fault)).into_response()
         }
     }

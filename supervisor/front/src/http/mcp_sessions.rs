@@ -13,8 +13,8 @@ use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt};
-use lockhouse_base::principal::Owner;
-use lockhouse_base::telemetry;
+use lockhouse_messages::HttpRefusal;
+use lockhouse_messages::Owner;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ProtocolVersion, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::{
@@ -24,6 +24,7 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 use tokio::time::Instant;
 
 use super::body;
+use super::counters;
 use super::jsonrpc_message::INVALID_REQUEST;
 use super::limits::HttpLimits;
 use super::request_ids::{IdTrackingTransport, RequestIds, cancelled_id};
@@ -63,13 +64,13 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         match self {
             Self::Full => {
-                telemetry::count_http_refusal("quota");
+                counters::count_refusal(HttpRefusal::Quota);
                 let retry = [(header::RETRY_AFTER, RETRY_AFTER_S)];
                 let words = "too many MCP sessions are in use: end some with DELETE, or retry later";
                 (StatusCode::TOO_MANY_REQUESTS, retry, words).into_response()
             }
             Self::IdInUse(id) => {
-                telemetry::count_http_refusal("body");
+                counters::count_refusal(HttpRefusal::Body);
                 let words = "a request with this id is under way in this MCP session: wait for its answer, or \
                     take another id";
                 body::jsonrpc_error(StatusCode::BAD_REQUEST, INVALID_REQUEST, words, id.into_json_value())

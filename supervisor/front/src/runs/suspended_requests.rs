@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use data_encoding::HEXLOWER;
-use lockhouse_base::principal::Owner;
 use lockhouse_link::{Exchange, GrantedAccess};
+use lockhouse_messages::Owner;
 use lockhouse_messages::{Answer, AskError, Input, OpenQuestion};
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{InputRequest, InputRequiredResult, InputResponses, JsonObject};

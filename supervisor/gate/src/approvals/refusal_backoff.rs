@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 use tokio::sync::Notify;
 
 /// Number of consecutive refusals of an AI client's approval questions after which its questions are paused.
@@ -148,12 +148,13 @@ fn pause_after(refusals: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lockhouse_base::principal::owner_of_name;
 
     #[test]
     fn a_pause_grows_with_each_refusal_to_its_bound_and_an_approval_ends_it() {
         let seconds = [0, 2, 3, 4, 5, 9, 10, 40, u32::MAX].map(|count| pause_after(count).as_secs());
         assert_eq!(seconds, [0, 0, 30, 60, 120, 600, 600, 600, 600]);
-        let (refusals, owner) = (RefusalTracker::default(), Owner::from_name("a"));
+        let (refusals, owner) = (RefusalTracker::default(), owner_of_name("a"));
         for count in 1..=4 {
             refusals.record_refusal(owner);
             assert_eq!(
@@ -161,20 +162,20 @@ mod tests {
                 (count >= 3).then_some(count)
             );
         }
-        assert_eq!(refusals.current_pause(Owner::from_name("b")), None);
+        assert_eq!(refusals.current_pause(owner_of_name("b")), None);
         refusals.record_approval(owner);
         assert_eq!(refusals.current_pause(owner), None);
     }
 
     #[tokio::test]
     async fn a_client_has_no_more_questions_open_than_can_be_refused_before_a_pause() {
-        let (refusals, owner) = (RefusalTracker::default(), Owner::from_name("a"));
+        let (refusals, owner) = (RefusalTracker::default(), owner_of_name("a"));
         let mut turns = Vec::new();
         for _ in 0..IN_A_ROW_MAX {
             turns.push(refusals.acquire_question_permit(owner).await);
         }
         assert!(!refusals.try_open_question(owner));
-        drop(refusals.acquire_question_permit(Owner::from_name("b")).await);
+        drop(refusals.acquire_question_permit(owner_of_name("b")).await);
         for refused in 1..=IN_A_ROW_MAX {
             refusals.record_refusal(owner);
             turns.pop();
@@ -184,7 +185,7 @@ mod tests {
                 (is_last, is_last)
             );
         }
-        let (owner, mut waiting) = (Owner::from_name("c"), tokio::task::JoinSet::new());
+        let (owner, mut waiting) = (owner_of_name("c"), tokio::task::JoinSet::new());
         let refusals = std::sync::Arc::new(RefusalTracker::default());
         for _ in 0..20 {
             let refusals = refusals.clone();
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn the_number_of_counted_clients_is_bounded() {
         let refusals = RefusalTracker::default();
-        let owner = |number: usize| Owner::from_name(&number.to_string());
+        let owner = |number: usize| owner_of_name(&number.to_string());
         for number in 0..CLIENTS_MAX * 2 {
             (0..3).for_each(|_| refusals.record_refusal(owner(number)));
         }

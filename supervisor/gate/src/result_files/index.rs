@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 use lockhouse_protocol::ResultHandle;
 
 use super::{COUNT_MAX, StoredFile};
@@ -131,8 +131,7 @@ mod tests {
 
     #[test]
     fn the_largest_user_makes_room() {
-        let (mut index, little, much) =
-            (Index::default(), Owner::for_new_connection(), Owner::for_new_connection());
+        let (mut index, little, much) = (Index::default(), Owner::of_connection(1), Owner::of_connection(2));
         add(&mut index, little, "l", 30);
         for name in ["a", "b", "c"] {
             add(&mut index, much, name, 30);
@@ -147,8 +146,7 @@ mod tests {
 
     #[test]
     fn a_file_belongs_to_its_owner_until_it_expires() {
-        let (mut index, one, other) =
-            (Index::default(), Owner::for_new_connection(), Owner::for_new_connection());
+        let (mut index, one, other) = (Index::default(), Owner::of_connection(3), Owner::of_connection(4));
         add(&mut index, one, "a", 1);
         let handle = ResultHandle::new("a").expect("a handle");
         assert!(index.get(Some(one), &handle).is_some() && index.get(None, &handle).is_some());
@@ -160,8 +158,7 @@ mod tests {
 
     #[test]
     fn the_number_of_files_is_bounded() {
-        let (mut index, few, many) =
-            (Index::default(), Owner::for_new_connection(), Owner::for_new_connection());
+        let (mut index, few, many) = (Index::default(), Owner::of_connection(5), Owner::of_connection(6));
         add(&mut index, few, "few", 1);
         for number in 0..COUNT_MAX + 5 {
             index.insert(many, stored(&number.to_string(), 0), SystemTime::now());

@@ -16,7 +16,7 @@ fn text(file: Option<(StoredFile, File)>) -> Option<String> {
 fn a_file_of_a_client_is_private_and_ends_with_the_process() {
     let state = tempfile::tempdir().expect("a directory");
     let files = ResultFiles::of_process(Some(state.path().to_owned()), LIMITS);
-    let (one, other) = (Owner::for_new_connection(), Owner::for_new_connection());
+    let (one, other) = (Owner::of_connection(1), Owner::of_connection(2));
     let stored = files.store(one, "a/b.csv", "text/csv".into(), b"1,2").expect("stored");
     assert_eq!((stored.name.as_str(), stored.bytes), ("a_b.csv", 3));
     assert_eq!(text(files.open(one, &stored.handle)).as_deref(), Some("1,2"));

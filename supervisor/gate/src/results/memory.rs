@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_result_belongs_to_its_owner_until_it_expires() {
         let (mut memory, now) = (MemoryStore::default(), Instant::now());
-        let (one, other) = (Owner::for_new_connection(), Owner::for_new_connection());
+        let (one, other) = (Owner::of_connection(1), Owner::of_connection(2));
         memory.store(one, handle("a"), ResultKind::Part, "1".into(), &LIMITS, now);
         let mut get = |owner, name, after| {
             memory.get(owner, &handle(name), ResultKind::Part, &LIMITS, now + Duration::from_secs(after))
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn results_of_the_largest_user_are_evicted_first() {
         let (mut memory, now) = (MemoryStore::default(), Instant::now());
-        let (little, much) = (Owner::for_new_connection(), Owner::for_new_connection());
+        let (little, much) = (Owner::of_connection(3), Owner::of_connection(4));
         memory.store(little, handle("little"), ResultKind::Part, "x".repeat(10).into(), &LIMITS, now);
         for name in ["a", "b", "c", "d"] {
             memory.store(much, handle(name), ResultKind::Part, "x".repeat(25).into(), &LIMITS, now);
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_client_within_its_share_loses_no_result() {
         let (mut memory, now) = (MemoryStore::default(), Instant::now());
-        let (honest, greedy) = (Owner::for_new_connection(), Owner::for_new_connection());
+        let (honest, greedy) = (Owner::of_connection(5), Owner::of_connection(6));
         let mut keep = |owner, name: &str, bytes: usize| {
             memory.store(owner, handle(name), ResultKind::Part, "x".repeat(bytes).into(), &LIMITS, now);
         };
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn many_small_results_do_not_evict_a_large_one_of_another_client() {
         let (mut memory, now) = (MemoryStore::default(), Instant::now());
-        let (few, many) = (Owner::for_new_connection(), Owner::for_new_connection());
+        let (few, many) = (Owner::of_connection(7), Owner::of_connection(8));
         let bounds = ResultLimits { bytes: 1 << 20, ..LIMITS };
         memory.store(few, handle("large"), ResultKind::Part, "x".repeat(100_000).into(), &bounds, now);
         for number in 0..2 * COUNT_MAX {

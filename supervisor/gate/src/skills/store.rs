@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use lockhouse_base::files;
-use lockhouse_base::principal::Owner;
+use lockhouse_base::principal::owner_of_name;
 use nix::fcntl::{AT_FDCWD, Flock, FlockArg, RenameFlags, renameat2};
 
 use super::skill::Skill;
@@ -86,7 +86,7 @@ impl Store {
     /// Returns the skill store of one AI client. It is in a subfolder of the user's own store that is not read as
     /// a skill.
     pub(super) fn for_client(&self, client: &str) -> Self {
-        let folder = Owner::from_name(client).to_hex();
+        let folder = owner_of_name(client).to_hex();
         Self { directory: self.directory.join(CLIENTS).join(folder), client: Some(client.to_owned()) }
     }
 

@@ -80,6 +80,13 @@ impl OpenRequests {
         }
     }
 
+    /// Sends a message that is about no request, if there is a connection.
+    pub(super) fn send(&self, parts: Parts) {
+        if let Link::Up(sender) | Link::Draining(sender) = &self.link {
+            sender.send_urgent(ExchangeId(0), parts);
+        }
+    }
+
     /// Records that the engine began a request.
     pub(super) fn begun(&mut self, id: ExchangeId) {
         if let Some(request) = self.open.get_mut(&id) {

@@ -2,16 +2,15 @@
 
 use std::fmt::Debug;
 
-use lockhouse_base::principal::Owner;
-use lockhouse_policies::ClientName;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::*;
 use crate::run_answer::tests::answer;
 use crate::{
-    Bodies, Caller, Claim, DirectAction, DirectTarget, ForwardedNotification, InputSupport, Progress,
-    Question, RequestClaims, RequestId, ResourceMetadata, ResultFile, Roles, RunState, UserWait,
+    Bodies, Caller, Claim, DirectAction, DirectTarget, ForwardedNotification, HttpRefusal, InputSupport,
+    Owner, Progress, Question, RequestClaims, RequestId, ResourceMetadata, ResultFile, Roles, RunState,
+    TraceContext, UserWait,
 };
 
 /// Takes the large values out of a message, serializes it to JSON, parses the JSON and puts the large values back. Asserts
@@ -33,9 +32,9 @@ fn handle() -> ResultHandle {
 fn access() -> Access {
     Access {
         grant: GrantId::CONNECTION,
-        owner: Owner::from_name("token:desk"),
+        owner: Owner::of_digest([7; 16]),
         name: Some("token:desk".into()),
-        client: Some(ClientName::new("desk")),
+        client: Some("desk".into()),
         only: Some(vec!["git.log".into()]),
         roles: Roles::only(Role::Run),
         expires_in: Some(Duration::from_millis(1)),
@@ -51,10 +50,15 @@ fn question() -> OpenQuestion {
 #[expect(clippy::too_many_lines, reason = "one value of each message")]
 fn each_message_of_a_front_round_trips() {
     let abilities = InputSupport { form: true, ..InputSupport::default() };
-    let caller =
-        Caller { grant: Some(GrantId::new_random()), client: Some(ClientName::new("desk")), abilities };
+    let caller = Caller { grant: Some(GrantId::new_random()), client: Some("desk".into()), abilities };
     let id = RequestId::parse("0199aaaa-0000-7000-8000-000000000000").expect("an id");
-    let head = RequestHead { id, is_chosen: true, caller, deadline: Some(Duration::from_secs(1)) };
+    let head = RequestHead {
+        id,
+        is_chosen: true,
+        caller,
+        deadline: Some(Duration::from_secs(1)),
+        span: Some(SpanId(6)),
+    };
     let program = RunCode {
         language: Language::Typescript,
         code: "1 + 1".into(),
@@ -114,6 +118,21 @@ fn each_message_of_a_front_round_trips() {
     }
     assert_round_trip(ToEngine::Credit(ExchangeId(2), 16));
     assert_round_trip(ToEngine::Close(ExchangeId(3)));
+    assert_round_trip(ToEngine::Listening);
+    assert_round_trip(ToEngine::InFlight { requests: 5 });
+    assert_round_trip(ToEngine::Counters(Box::new(FrontCounters {
+        responses: [(200, 3), (0, 1)].into(),
+        refusals: HttpRefusal::ALL.into_iter().zip(1..).collect(),
+        authentication_failures: 1,
+        opened_connections: 2,
+        open_connections: u64::MAX,
+    })));
+    let context = TraceContext { traceparent: "00-1".into(), tracestate: Some("a=1".into()) };
+    let span = ToolCallSpan { tool: "run_code".into(), context: Some(context) };
+    assert_round_trip(ToEngine::BeginSpan(SpanId(1), Box::new(span)));
+    for outcome in [SpanOutcome::Ok, SpanOutcome::ToolError, SpanOutcome::RpcError(-32_602)] {
+        assert_round_trip(ToEngine::EndSpan(SpanId(1), outcome));
+    }
     assert_round_trip(ToEngine::Goodbye);
 }
 
@@ -186,7 +205,11 @@ fn each_message_of_the_engine_round_trips() {
     ] {
         assert_round_trip(ToFront::Response(ExchangeId(1), response));
     }
-    assert_round_trip(ToFront::Draining);
+    let time_left = Duration::from_millis(29_999);
+    for state in [LifecycleState::Serving, LifecycleState::Draining { time_left }, LifecycleState::Closing] {
+        assert_round_trip(ToFront::Lifecycle(state));
+    }
+    assert_round_trip(ToFront::ReloadCertificate);
     assert_round_trip(ToFront::Begun(ExchangeId(3)));
     assert_round_trip(ToFront::AccessEnded { grant: GrantId::new_random() });
     assert_round_trip(ToFront::Settings(FrontSettings {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockhouse_base::principal::Owner;
+use lockhouse_messages::Owner;
 
 use super::super::PoolError;
 use super::super::fair_queue::QueueLimits;

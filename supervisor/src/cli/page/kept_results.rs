@@ -4,9 +4,9 @@
 use std::time::{Duration, SystemTime};
 
 use lockhouse_base::json;
-use lockhouse_base::principal::Owner;
 use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse, VERSION};
 use lockhouse_gate::results::{ResultListing, Results};
+use lockhouse_messages::Owner;
 use lockhouse_page::{ActionError, Attachment, ErrorCode};
 use lockhouse_protocol::ResultHandle;
 use parking_lot::Mutex;

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use lockhouse_base::files;
 use lockhouse_base::json::group_thousands;
-use lockhouse_base::principal::Owner;
 use lockhouse_engine::control_socket::{FileLocation, OperatorRequest, OperatorResponse};
 use lockhouse_gate::result_files::{ResultFiles, StoredFile};
+use lockhouse_messages::Owner;
 use lockhouse_protocol::ResultHandle;
 
 use super::super::control_client;

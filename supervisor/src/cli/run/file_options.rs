@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lockhouse_base::json::group_thousands;
-use lockhouse_base::principal::Owner;
 use lockhouse_engine::execution::ResultFile;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_gate::GivenFile;
+use lockhouse_messages::Owner;
 
 use super::super::output_folder::OutputFolder;
 use super::super::terminal::for_stderr;

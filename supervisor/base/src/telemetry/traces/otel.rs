@@ -46,6 +46,10 @@ pub(super) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Result<impl Lay
     Ok(layer)
 }
 
+pub(super) fn is_installed() -> bool {
+    PROVIDER.get().is_some()
+}
+
 pub(super) fn flush() {
     if let Some(Err(error)) = PROVIDER.get().map(SdkTracerProvider::shutdown) {
         tracing::warn!("not all traces were sent: {error}");

@@ -4,9 +4,9 @@
 use std::io::Read;
 
 use data_encoding::BASE64;
-use lockhouse_base::principal::Owner;
 use lockhouse_gate::ReturnedFiles;
 use lockhouse_gate::result_files::{ResultFiles, StoredFile, UNKNOWN, default_name};
+use lockhouse_messages::Owner;
 use lockhouse_messages::{FileReport, Media, ResultFile, StoredFileReport};
 use serde_json::json;
 

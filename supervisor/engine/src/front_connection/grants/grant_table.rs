@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use lockhouse_base::principal::{Owner, Principal};
+use lockhouse_base::principal::Principal;
+use lockhouse_messages::Owner;
 use lockhouse_messages::{Credential, GrantId};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::{CancellationToken, DropGuard};

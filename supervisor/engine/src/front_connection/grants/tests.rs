@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_access::{AllowedUsers, AuthMethod, AuthMode, AuthSettings, ConfiguredUser, TokenFile};
-use lockhouse_base::principal::Owner;
 use lockhouse_link::Waiting;
+use lockhouse_messages::Owner;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 

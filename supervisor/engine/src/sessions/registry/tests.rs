@@ -2,6 +2,7 @@
 
 use super::super::SessionName;
 use super::*;
+use lockhouse_base::principal::owner_of_name;
 
 const SETTINGS: SessionSettings = SessionSettings {
     max: 3,
@@ -15,7 +16,7 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 fn key(owner: &str, name: &str) -> SessionKey {
-    SessionKey { owner: Owner::from_name(owner), name: SessionName::new(name).expect("a name") }
+    SessionKey { owner: owner_of_name(owner), name: SessionName::new(name).expect("a name") }
 }
 
 /// Returns an empty registry, in which strings take the place of workers, and the start time.
