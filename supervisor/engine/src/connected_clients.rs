@@ -106,10 +106,11 @@ mod tests {
     #[test]
     fn clients_are_bounded_and_keep_their_first_name() {
         let clients = ConnectedClients::default();
-        let connected: Vec<_> =
-            (0..CLIENTS_MAX).map(|_| clients.register(Owner::of_connection(2), 1)).collect();
+        let connected: Vec<_> = (1..=CLIENTS_MAX as u64)
+            .map(|number| clients.register(Owner::of_connection(number), 1))
+            .collect();
         assert!(connected.iter().all(Option::is_some));
-        assert!(clients.register(Owner::of_connection(3), 1).is_none());
+        assert!(clients.register(Owner::of_connection(1_000), 1).is_none());
         drop(connected);
         let owner = Owner::of_connection(4);
         let _client = clients.register(owner, 9);

@@ -114,7 +114,8 @@ fn crates_depend_on_each_other_as_designed() {
 
 #[test]
 fn the_messages_are_data() {
-    let tree = ["tree", "--package", "lockhouse-messages", "--edges", "normal", "--depth", "1", "--prefix", "none"];
+    let tree =
+        ["tree", "--package", "lockhouse-messages", "--edges", "normal", "--depth", "1", "--prefix", "none"];
     let tree = cargo(&[&tree[..], &["--format", "{p}", "--offline", "--locked"]].concat());
     let crates: Vec<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
     assert_eq!(crates, ["lockhouse-messages", "lockhouse-protocol", "serde", "serde_json", "uuid"]);
