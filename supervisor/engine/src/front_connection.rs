@@ -84,13 +84,13 @@ impl FrontConnection {
         Arc::new(Self { supervisor, front, open_exchanges, grants, is_remote, reports, closed })
     }
 
-    /// Connects a front in another process, which serves one AI client.
-    pub(crate) fn for_client(
+    /// Connects a front in another process.
+    pub(crate) fn remote(
         supervisor: &Arc<Supervisor>,
         front: Weak<dyn FrontEndpoint>,
-        client: Principal,
+        kind: FrontKind,
     ) -> Arc<Self> {
-        Self::new(supervisor.clone(), front, FrontKind::Client(client), true)
+        Self::new(supervisor.clone(), front, kind, true)
     }
 
     /// Sends the front the settings that concern it, now and when they change.
