@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::{CommandOutput, Session, build_products, fixture_server};
 
 /// The environment variable that says where the front of `lockhouse serve` runs: `process` for a process of its own.
-const FRONT_VARIABLE: &str = "LOCKHOUSE_FRONT";
+pub(crate) const FRONT_VARIABLE: &str = "LOCKHOUSE_FRONT";
 
 /// The servers of `tests/servers/canned.py` that the documents of earlier products use.
 pub const EARLIER_PRODUCTS_SERVERS: [&str; 12] = [

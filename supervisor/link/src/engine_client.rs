@@ -286,6 +286,7 @@ impl FrontEndpoint for Shared {
                 if let Some(reload) = self.certificate_reloader.get() {
                     reload();
                 }
+                self.notify(ToEngine::CertificateReloaded);
             }
             ToFront::Settings(settings) => drop(self.settings.send_replace(settings)),
             ToFront::Event(id, event) => {
