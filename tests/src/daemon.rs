@@ -196,6 +196,14 @@ impl Daemon {
         nix::sys::signal::kill(Pid::from_raw(self.pid() as i32), signal).expect("a signal");
     }
 
+    /// Kills the server with SIGKILL, and its front too, if that is a process of its own.
+    pub fn kill(&self) {
+        for pid in [self.front_pid(), self.pid()] {
+            // The server may end when its front has.
+            let _ = nix::sys::signal::kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
+        }
+    }
+
     /// Stops the server with SIGTERM, waits for its exit, and returns its exit status and log.
     ///
     /// # Panics

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
+use crate::lockhouse::FRONT_VARIABLE;
+
 /// The timeout of [`wait_until`].
 const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -21,10 +23,22 @@ pub struct Process {
     pub command: String,
 }
 
-/// Returns the processes whose parent is `parent`, without zombies.
+/// Returns the processes whose parent is `parent`, without zombies, and without the front of `lockhouse serve`, which is a
+/// process of its own if the tests are run so.
 #[must_use]
 pub fn children(parent: u32) -> Vec<Process> {
-    processes().into_iter().filter(|process| process.parent == parent).collect()
+    let all = processes();
+    let is_served = std::env::var_os(FRONT_VARIABLE).is_some()
+        && all.iter().any(|process| process.pid == parent && is_server(process));
+    let is_child = |process: &Process| process.parent == parent && !(is_served && is_server(process));
+    all.into_iter().filter(is_child).collect()
+}
+
+/// Whether a process is `lockhouse serve`.
+fn is_server(process: &Process) -> bool {
+    let mut arguments = process.command.split(' ');
+    arguments.next().is_some_and(|program| program.ends_with("lockhouse"))
+        && arguments.any(|argument| argument == "serve")
 }
 
 /// Returns the children of a process, their children and so on.

@@ -11,6 +11,7 @@ mod ownership;
 mod priority;
 mod progress;
 mod queue;
+mod repeated_requests;
 mod runs_command;
 mod tasks;
 

@@ -40,6 +40,8 @@ struct RunRequest<'a> {
     /// the request.
     handle: Option<ResultHandle>,
     tool: RunTool,
+    /// Whether the AI client can send the request again, because it chose its id.
+    is_repeatable: bool,
     arguments: &'a JsonObject,
     wait: Duration,
     /// Whether the run may have unanswered questions from before this request.
@@ -76,6 +78,7 @@ impl McpHandler {
             access,
             handle: None,
             tool,
+            is_repeatable: chosen.is_some(),
             arguments,
             wait,
             is_resumed: false,
@@ -107,8 +110,17 @@ impl McpHandler {
                 tool_arguments::parse_wait(arguments, wait, limit).unwrap_or(wait),
             ),
         };
-        let request =
-            RunRequest { exchange, access, handle, tool, arguments, wait, is_resumed: true, answered };
+        let request = RunRequest {
+            exchange,
+            access,
+            handle,
+            tool,
+            is_repeatable: false,
+            arguments,
+            wait,
+            is_resumed: true,
+            answered,
+        };
         self.follow(request, context).await
     }
 
@@ -138,6 +150,7 @@ impl McpHandler {
             access,
             handle,
             tool,
+            is_repeatable: false,
             arguments,
             wait,
             is_resumed: true,
@@ -182,11 +195,12 @@ impl McpHandler {
             let event = tokio::select! {
                 biased;
                 // A client that cancels `run_code` cancels the run. `get_result` may be cancelled by the client's timeout,
-                // so that the run only ends if nobody asks for it again. rmcp does not send the answer to a cancelled
-                // request.
+                // so that the run only ends if nobody asks for it again; the same holds for a request that the client can
+                // send again. rmcp does not send the answer to a cancelled request.
                 () = context.ct.cancelled() => {
-                    let is_run_code = follower.request.tool == RunTool::RunCode;
-                    follower.request.exchange.send(if is_run_code { Input::Cancel } else { Input::Abandon });
+                    let RunRequest { tool, is_repeatable, .. } = follower.request;
+                    let is_cancelled = tool == RunTool::RunCode && !is_repeatable;
+                    follower.request.exchange.send(if is_cancelled { Input::Cancel } else { Input::Abandon });
                     return Answer::invalid_request("cancelled").into();
                 }
                 step = follower.request.exchange.next() => match step {
