@@ -162,3 +162,6 @@ impl Receiver for FromEngine {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -164,15 +164,19 @@ impl LocalOperator {
         let conversing = async {
             let (request, abilities) = (Request::WatchApprovals(first_role), InputSupport::default());
             let mut exchange = self.client.open(&self.access, None, abilities, request).await;
-            let mut role = first_role;
+            let (mut role, mut is_watching) = (first_role, false);
             loop {
                 let event = tokio::select! {
                     step = exchange.next() => match step {
-                        ExchangeStep::Event(Event::Approval(event)) => Some(event),
+                        ExchangeStep::Event(Event::Approval(event)) => {
+                            is_watching = true;
+                            Some(event)
+                        }
                         ExchangeStep::Event(_) => None,
                         ExchangeStep::Finished(_) => return,
                     },
-                    Some(line) = received_lines.recv() => handle_line(&exchange, &mut role, &line),
+                    // Later lines are answered after the first one.
+                    Some(line) = received_lines.recv(), if is_watching => handle_line(&exchange, &mut role, &line),
                 };
                 let Some(event) = event else { continue };
                 if send_event(stream, &event).await.is_err() {
