@@ -160,11 +160,12 @@ async fn serve_operator(
         return Ok(());
     };
     let Some(greeting) = greeting? else { return Ok(()) };
-    if greeting.versions().newest_common(VERSIONS).is_none() {
+    let Some(version) = greeting.versions().newest_common(VERSIONS) else {
         let reply = GreetingReply::Unsupported { version: VERSIONS.newest };
         return greetings::write(&mut writer, &reply).await;
-    }
-    front_link::serve(supervisor, &greeting, (reader, &mut writer), FrontKind::Operator(user)).await
+    };
+    // An operator asks this engine, also while it drains, and no other one.
+    front_link::serve(supervisor, version, (reader, &mut writer), (FrontKind::Operator(user), false)).await
 }
 
 /// Returns the user of the process at the other end of the connection, as the kernel reports it. `None` if the kernel

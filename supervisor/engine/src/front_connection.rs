@@ -96,7 +96,7 @@ impl FrontConnection {
     }
 
     /// Connects a front or an operator's command in another process.
-    pub(crate) fn for_remote(
+    pub(crate) fn remote(
         supervisor: &Arc<Supervisor>,
         front: Weak<dyn FrontEndpoint>,
         kind: FrontKind,
@@ -106,7 +106,7 @@ impl FrontConnection {
 
     /// Sends the front the settings that concern it, now and when they change.
     fn send_settings(&self) {
-        self.supervisor.add_front(self.front.clone());
+        self.supervisor.add_front(self.front.clone(), self.grants.only_client().is_none());
         self.report_lifecycle();
         let (supervisor, closed) = (self.supervisor.clone(), self.closed.clone());
         tokio::spawn(async move {
@@ -263,6 +263,7 @@ impl EngineEndpoint for FrontConnection {
             ToEngine::InFlight { requests } => {
                 self.reports.set_in_flight(self.supervisor.lifecycle(), requests > 0);
             }
+            ToEngine::CertificateReloaded => self.supervisor.record_certificate_reload(),
             ToEngine::Counters(counters) => self.reports.count(*counters),
             ToEngine::BeginSpan(id, call) => self.reports.begin_span(id, *call),
             ToEngine::EndSpan(id, outcome) => self.reports.end_span(id, outcome),

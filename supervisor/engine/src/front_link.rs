@@ -8,7 +8,7 @@ use lockhouse_link::{
     self as link, EngineEndpoint, FROM_FRONT, FROM_OPERATOR, FromFront, FrontEndpoint, OutboxSender, Parts,
     Receiver, Waiting, greetings, outbox, read_from_front, to_parts,
 };
-use lockhouse_messages::{ExchangeId, Greeting, GreetingReply, Repetition, ToEngine, ToFront, VERSIONS};
+use lockhouse_messages::{ExchangeId, GreetingReply, Repetition, ToEngine, ToFront};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -18,35 +18,38 @@ use crate::supervisor::Supervisor;
 /// Maximum time for the answers that are still in the queue of a connection when it ends.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Welcomes a front whose greeting was accepted, and serves it until the connection or this process ends.
+/// Welcomes a front whose greeting was accepted, and serves it until its connection ends, or this process stops serving.
+/// `has_successor` says whether the front sends requests that arrive during a drain to the next engine.
 ///
 /// # Errors
 /// The connection is broken, or the front does not keep to the protocol.
 pub(crate) async fn serve(
     supervisor: &Arc<Supervisor>,
-    greeting: &Greeting,
+    version: u32,
     (reader, writer): (&mut (impl AsyncRead + Unpin), &mut (impl AsyncWrite + Unpin)),
-    kind: FrontKind,
+    (kind, has_successor): (FrontKind, bool),
 ) -> Result<()> {
-    let version = greeting.versions().newest_common(VERSIONS).unwrap_or(VERSIONS.newest);
     let incarnation = Some(supervisor.incarnation());
     greetings::write(writer, &GreetingReply::Welcome { version, incarnation }).await?;
-    let lifecycle = supervisor.lifecycle();
-    // An operator asks this engine, also while it drains, and no other one.
-    let (limits, draining) = match &kind {
-        FrontKind::Operator(_) => (FROM_OPERATOR, None),
-        FrontKind::Client(_) | FrontKind::Http { .. } => (FROM_FRONT, Some(lifecycle.draining())),
+    let limits = match &kind {
+        FrontKind::Operator(_) => FROM_OPERATOR,
+        FrontKind::Client(_) | FrontKind::Http { .. } => FROM_FRONT,
     };
     let (sender, outbox) = outbox();
     let front: Arc<dyn FrontEndpoint> = Arc::new(SocketFront(sender.clone()));
-    let connection = FrontConnection::for_remote(supervisor, Arc::downgrade(&front), kind);
+    let connection = FrontConnection::remote(supervisor, Arc::downgrade(&front), kind);
     connection.begin();
+    let lifecycle = supervisor.lifecycle();
     let closed = async {
         lifecycle.closing().cancelled().await;
-        // What is in the queue is still sent.
-        sender.close();
+        // A front without another engine closes the connection itself, when it has sent its last responses.
+        if has_successor {
+            // What is in the queue is still sent.
+            sender.close();
+        }
         std::future::pending::<()>().await;
     };
+    let draining = has_successor.then(|| lifecycle.draining());
     let mut receiver =
         FromFrontReceiver { connection: &connection, front: &front, sender: &sender, draining };
     let serving = link::serve(reader, writer, limits, (&sender, outbox), &mut receiver);

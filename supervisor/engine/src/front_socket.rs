@@ -11,6 +11,7 @@ use std::time::Duration;
 use interprocess::local_socket::tokio::{Listener, Stream};
 use interprocess::local_socket::traits::StreamCommon;
 use interprocess::local_socket::traits::tokio::Listener as _;
+use lockhouse_access::Authenticator;
 use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_base::principal::Principal;
 use lockhouse_link::greetings;
@@ -81,8 +82,9 @@ impl FrontSocket {
             Err(Rejection::Reply(reply)) => return greetings::write(&mut &stream, &reply).await,
         };
         let (mut reader, mut writer) = (BufReader::new(&stream), &stream);
-        let kind = FrontKind::Client(principal);
-        let served = front_link::serve(&self.supervisor, &greeting, (&mut reader, &mut writer), kind).await;
+        let version = greeting.versions().newest_common(VERSIONS).unwrap_or(VERSIONS.newest);
+        let front = (FrontKind::Client(principal), true);
+        let served = front_link::serve(&self.supervisor, version, (&mut reader, &mut writer), front).await;
         // The client counts as connected until its last answer is written.
         drop(registration);
         served
@@ -111,6 +113,25 @@ impl FrontSocket {
             Rejection::Reply(GreetingReply::Busy)
         })
     }
+}
+
+/// Serves a front whose process the process of this engine started, and that has greeted it. `authenticator` verifies the
+/// credentials of AI clients if the front serves them over HTTP.
+pub async fn serve_child(
+    supervisor: &Arc<Supervisor>,
+    stream: &Stream,
+    authenticator: Option<Arc<Authenticator>>,
+) -> Result<()> {
+    let kind = match authenticator {
+        Some(authenticator) => {
+            supervisor.set_authenticator(authenticator);
+            // The front runs the same program under the same account, and this process passed it its listeners.
+            FrontKind::Http { reports_peers: true }
+        }
+        None => FrontKind::Client(Principal::for_new_connection()),
+    };
+    let (mut reader, mut writer) = (BufReader::new(stream), stream);
+    front_link::serve(supervisor, VERSIONS.newest, (&mut reader, &mut writer), (kind, false)).await
 }
 
 /// Why a front is not served.

@@ -24,6 +24,7 @@ mod granted_access;
 pub mod greetings;
 mod operator_client;
 mod outbox;
+mod parent_engine;
 mod remote_engine;
 
 pub use assembler::{Assembler, Parts};
