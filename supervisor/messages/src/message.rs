@@ -403,7 +403,8 @@ impl Request {
             | Self::Metrics
             | Self::Authenticate(_) => Repetition::Once,
             Self::FollowChanges | Self::WatchApprovals(_) => Repetition::Always,
-            Self::Operator(request) => request.repetition(),
+            Self::Operator(request) if request.has_effects() => Repetition::Never,
+            Self::Operator(_) => Repetition::Once,
         }
     }
 

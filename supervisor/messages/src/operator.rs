@@ -7,7 +7,7 @@ use lockhouse_protocol::ResultHandle;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Repetition, Role};
+use crate::Role;
 
 /// A request of an operator: what the engine must do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,15 +67,16 @@ impl OperatorRequest {
         }
     }
 
-    pub(crate) fn repetition(&self) -> Repetition {
+    /// Whether the request changes something.
+    pub fn has_effects(&self) -> bool {
         match self {
-            Self::EndSessions(_) | Self::EndRuns(_) | Self::Reload => Repetition::Never,
+            Self::EndSessions(_) | Self::EndRuns(_) | Self::Reload => true,
             Self::Health
             | Self::ListSessions
             | Self::ListRuns
             | Self::FindFile(_)
             | Self::ListResults
-            | Self::ReadResult { .. } => Repetition::Once,
+            | Self::ReadResult { .. } => false,
         }
     }
 }

@@ -110,12 +110,11 @@ pub(super) async fn watch_approvals(
                 Some(event) => exchange.send(Event::Approval(ApprovalEvent::clone(&event))).await,
                 None => return Some(Response::Unavailable("too many questions wait to be read".to_owned())),
             },
-            input = exchange.input() => match input? {
-                Input::Approval(input) => {
+            input = exchange.input() => {
+                if let Input::Approval(input) = input? {
                     exchange.send(Event::Approval(take_input(&watcher, input))).await;
                 }
-                _ => {}
-            },
+            }
             () = cancellation.cancelled() => return None,
         }
     }
