@@ -5,6 +5,7 @@ mod ends;
 mod equality;
 mod hostile_peers;
 mod many_clients;
+mod operators;
 mod questions;
 mod reasons;
 

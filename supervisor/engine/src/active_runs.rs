@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lockhouse_messages::RunListing;
 use lockhouse_policies::ClientName;
 use lockhouse_pool::process_usage;
 use lockhouse_protocol::ExecutionId;
 use lockhouse_protocol::Language;
 use lockhouse_upstream::ai_client::{OpenQuestions, ProgressRequests, RunStarted};
-use serde::{Deserialize, Serialize};
 
 use crate::execution::{Cancellation, StopHandle};
 use crate::sessions::SessionKey;
@@ -30,39 +30,6 @@ struct ActiveRun {
     stop: StopHandle,
     /// The process id of the worker. `None` while the run waits for a worker.
     worker: Option<i32>,
-}
-
-/// One active run, as listed for an operator.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunListing {
-    pub execution: String,
-    /// The name of the AI client that started the run. `None` for `lockhouse run`, and for an AI client that does not
-    /// give its name.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub client: Option<String>,
-    pub language: String,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub session: Option<String>,
-    /// The state of the run: `running`, `waiting` (for a worker or for its session), or `waiting for a person` (for
-    /// the answer to a question).
-    pub state: String,
-    /// What the oldest pending question of the run asks about, such as the approval of a call. `None` if no question
-    /// is pending.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub waiting_for: Option<String>,
-    /// For how many seconds the oldest question of the run has been pending. `None` if no question is pending.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub waiting_s: Option<f64>,
-    /// Seconds since the run was requested.
-    pub age_s: f64,
-    /// The process id of the worker, its CPU time and its resident memory. For a worker of a session, the CPU time
-    /// includes that of earlier runs. `None` while the run has no worker.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub worker: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub cpu_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub memory_bytes: Option<u64>,
 }
 
 /// Keeps a run in the registry of active runs. Dropping the guard removes the run from the registry.

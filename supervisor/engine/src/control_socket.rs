@@ -1,15 +1,14 @@
 //! The control socket, through which `lockhouse approvals`, `sessions`, `runs`, `status`, `reload` and `result` reach a running
 //! supervisor.
 //!
-//! The control socket is a Unix domain socket in a directory with mode 0700. Each line is one JSON object: a message of
-//! the approval queue (`supervisor/gate/src/approvals*`), or a request or response of `operator_commands.rs`. A
-//! connection either watches the approval queue or sends one request. The kernel reports the user ID of the peer; only
-//! the supervisor's own user and root are accepted. A worker cannot reach the socket: it has no file system access and
+//! The control socket is a Unix domain socket in a directory with mode 0700. A connection that begins with the greeting of
+//! the link is that of an operator's command, and is served as those of fronts (`front_link.rs`), with the roles of
+//! operators. Every other connection has the JSON lines of version 1, which `line_adapter.rs` translates. The kernel
+//! reports the user ID of the peer; only the supervisor's own user and root are accepted. A worker cannot reach the socket: it has no file system access and
 //! cannot create sockets. Any other process of the same user can connect, for example an AI client with a shell;
 //! docs/approvals.md explains the consequences.
 
-mod connection;
-mod operator_commands;
+mod line_adapter;
 pub mod socket_path;
 
 use std::os::unix::fs::PermissionsExt;
@@ -17,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use crate::front_connection::FrontKind;
+use crate::front_link;
 use crate::supervisor::Supervisor;
 use interprocess::local_socket::tokio::{Listener, Stream};
 use interprocess::local_socket::traits::StreamCommon;
@@ -25,15 +26,18 @@ use interprocess::local_socket::{GenericFilePath, ListenerOptions, ToFsName};
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use lockhouse_audit::LocalUser;
 use lockhouse_base::confined_mark::refuses_peer;
+use lockhouse_link::greetings;
+use lockhouse_messages::{Greeting, GreetingReply, VERSIONS};
 use nix::unistd::geteuid;
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
-
-pub use connection::{LINE_BYTES_MAX, VERSION, read_line, write_line};
-pub use operator_commands::{FileLocation, OperatorRequest, OperatorResponse};
+use tokio::time::timeout;
 
 /// Maximum number of concurrent connections to the control socket.
 const CONNECTIONS_MAX: usize = 16;
+/// Maximum time until a new connection sends its first message. After this time the connection is closed.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause after the control socket failed to accept a connection. The cause is often temporary, such as too many open
 /// files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -124,10 +128,44 @@ async fn accept(listener: Listener, supervisor: Weak<Supervisor>) {
         };
         let Some(supervisor) = supervisor.upgrade() else { return };
         tokio::spawn(async move {
-            connection::serve(&stream, &supervisor).await;
+            serve(&stream, &supervisor).await;
             drop(permit);
         });
     }
+}
+
+/// Serves one connection until either end closes it. The length of a greeting begins with zero, and a line never does.
+async fn serve(stream: &Stream, supervisor: &Arc<Supervisor>) {
+    let mut reader = BufReader::new(stream);
+    let user = peer_user(stream);
+    let first = match timeout(HELLO_TIMEOUT, reader.fill_buf()).await {
+        Ok(Ok(&[first, ..])) => first,
+        _ => return,
+    };
+    if first == 0 {
+        if let Err(error) = serve_operator((&mut reader, stream), supervisor, user).await {
+            tracing::debug!("the connection to an operator ended: {error}");
+        }
+    } else {
+        line_adapter::serve((reader, stream), supervisor, user).await;
+    }
+}
+
+async fn serve_operator(
+    (reader, mut writer): (&mut BufReader<&Stream>, &Stream),
+    supervisor: &Arc<Supervisor>,
+    user: Option<LocalUser>,
+) -> std::io::Result<()> {
+    let Ok(greeting) = timeout(HELLO_TIMEOUT, greetings::read::<Greeting>(reader)).await else {
+        return Ok(());
+    };
+    let Some(greeting) = greeting? else { return Ok(()) };
+    let Some(version) = greeting.versions().newest_common(VERSIONS) else {
+        let reply = GreetingReply::Unsupported { version: VERSIONS.newest };
+        return greetings::write(&mut writer, &reply).await;
+    };
+    // An operator asks this engine, also while it drains, and no other one.
+    front_link::serve(supervisor, version, (reader, &mut writer), (FrontKind::Operator(user), false)).await
 }
 
 /// Returns the user of the process at the other end of the connection, as the kernel reports it. `None` if the kernel

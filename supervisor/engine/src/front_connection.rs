@@ -7,6 +7,7 @@ mod code_requests;
 mod exchange;
 mod front_reports;
 mod grants;
+mod operator_requests;
 mod search_requests;
 
 use std::sync::{Arc, Weak};
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use lockhouse_access::Authenticator;
+use lockhouse_audit::LocalUser;
 use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::Principal;
 use lockhouse_link::{EngineClient, EngineEndpoint, FrontEndpoint, Waiting};
@@ -67,6 +69,15 @@ pub fn connect_http(
     connect_local(supervisor, FrontKind::Http { reports_peers: true }, closing)
 }
 
+/// Connects an operator in the same process, for an adapter of another protocol.
+pub(crate) fn connect_operator(
+    supervisor: &Arc<Supervisor>,
+    user: Option<LocalUser>,
+    closing: CancellationToken,
+) -> EngineClient {
+    connect_local(supervisor, FrontKind::Operator(user), closing)
+}
+
 fn connect_local(supervisor: &Arc<Supervisor>, kind: FrontKind, closing: CancellationToken) -> EngineClient {
     EngineClient::connect(|front| FrontConnection::new(supervisor.clone(), front, kind, false), closing)
 }
@@ -84,7 +95,7 @@ impl FrontConnection {
         Arc::new(Self { supervisor, front, open_exchanges, grants, is_remote, reports, closed })
     }
 
-    /// Connects a front in another process.
+    /// Connects a front or an operator's command in another process.
     pub(crate) fn remote(
         supervisor: &Arc<Supervisor>,
         front: Weak<dyn FrontEndpoint>,
@@ -149,8 +160,9 @@ impl FrontConnection {
         let exchange = self.open_exchanges.open(id, self.front.clone(), deadline);
         let span = self.reports.span(span);
         let (supervisor, cancellation) = (self.supervisor.clone(), self.closed.child_token());
+        let user = self.grants.operator();
         let serving = async move {
-            let serving = serve(&supervisor, client, (request_id, request), exchange, cancellation);
+            let serving = serve(&supervisor, (client, user), (request_id, request), exchange, cancellation);
             match deadline {
                 // The exchange reports the deadline when it is dropped.
                 Some(deadline) => drop(tokio::time::timeout(deadline, serving).await),
@@ -191,7 +203,7 @@ impl FrontConnection {
     }
 
     /// Checks whether a front in another process may open one more exchange. Returns a guard that makes a drain wait for
-    /// the exchange; `None` if it follows changes, which never ends by itself.
+    /// the exchange; `None` if it follows changes, which never ends by itself, or is a request of an operator.
     fn admit(&self, request: &Request) -> Result<Option<InFlightGuard>, &'static str> {
         let lifecycle = self.supervisor.lifecycle();
         if self.open_exchanges.len() >= EXCHANGES_MAX {
@@ -199,6 +211,7 @@ impl FrontConnection {
         }
         match request.repetition() {
             Repetition::Always => Ok(None),
+            Repetition::Never | Repetition::Once if self.grants.is_operator() => Ok(None),
             Repetition::Never | Repetition::Once => Ok(Some(lifecycle.begin_request())),
         }
     }
@@ -223,7 +236,10 @@ impl FrontConnection {
 
 impl EngineEndpoint for FrontConnection {
     fn begin(&self) {
-        self.send_settings();
+        // An operator's command has no use for the settings, and often ends after one request.
+        if !self.grants.is_operator() {
+            self.send_settings();
+        }
     }
 
     fn receive(&self, message: ToEngine) -> Option<Waiting> {
@@ -288,7 +304,7 @@ fn digest_of(request: &impl Serialize) -> RequestDigest {
 /// heap, because a task copies its future several times, and each request would pay for the largest one.
 async fn serve(
     supervisor: &Arc<Supervisor>,
-    client: RequestingClient,
+    (client, user): (RequestingClient, Option<LocalUser>),
     (id, request): (ChosenId, Request),
     mut exchange: Exchange,
     cancellation: CancellationToken,
@@ -324,6 +340,19 @@ async fn serve(
         Request::ServiceHealth => Some(Response::Json(supervisor.complete_health())),
         Request::Readiness => Some(Response::Reasons(supervisor.unready_reasons())),
         Request::Metrics => Some(Response::Text(supervisor.render_metrics())),
+        Request::Operator(request) => tokio::select! {
+            response = Box::pin(operator_requests::carry_out(supervisor, request)) => Some(Response::Operator(response)),
+            () = exchange.closed() => None,
+        },
+        Request::WatchApprovals(role) => {
+            Box::pin(operator_requests::watch_approvals(
+                supervisor,
+                (user, role),
+                &mut exchange,
+                &cancellation,
+            ))
+            .await
+        }
         // `start_exchange` answers this request.
         Request::Authenticate(_) => None,
     };

@@ -14,24 +14,19 @@ use interprocess::local_socket::traits::tokio::Listener as _;
 use lockhouse_access::Authenticator;
 use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_base::principal::Principal;
-use lockhouse_link::{
-    self as link, EngineEndpoint, FROM_FRONT, FromFront, FrontEndpoint, OutboxSender, Parts, Receiver,
-    Waiting, greetings, outbox, read_from_front, to_parts,
-};
-use lockhouse_messages::{ExchangeId, Greeting, GreetingReply, Repetition, ToEngine, ToFront, VERSIONS};
+use lockhouse_link::greetings;
+use lockhouse_messages::{Greeting, GreetingReply, VERSIONS};
 use parking_lot::Mutex;
 use tokio::io::BufReader;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
 use crate::connected_clients::ClientRegistration;
-use crate::front_connection::{FrontConnection, FrontKind};
+use crate::front_connection::FrontKind;
+use crate::front_link;
 use crate::supervisor::Supervisor;
 
 /// Maximum time until a new connection sends its first message.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum time for the answers that are still in the queue of a connection when it ends.
-const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Pause after the socket failed to accept a connection. The cause is often temporary, such as too many open files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 
@@ -42,30 +37,6 @@ pub struct FrontSocket {
     /// The digest of the setup that is in force. A front that expects another setup is rejected. `None` if no front is
     /// accepted any more: the process ends, or its setup is none that a front could have.
     setup: Mutex<Option<String>>,
-}
-
-/// The sending side of the connection to a front.
-#[derive(Debug)]
-struct SocketFront(OutboxSender);
-
-impl FrontEndpoint for SocketFront {
-    fn receive(&self, message: ToFront) -> Option<Waiting> {
-        let exchange = message.exchange();
-        let can_wait = matches!(message, ToFront::Event(..) | ToFront::Response(..));
-        let parts = match to_parts(message) {
-            Ok(parts) => parts,
-            Err(error) => {
-                tracing::error!("a message to a front was dropped: {error}");
-                return None;
-            }
-        };
-        let id = exchange.unwrap_or(ExchangeId(0));
-        if can_wait {
-            return self.0.send(id, parts);
-        }
-        self.0.send_urgent(id, parts);
-        None
-    }
 }
 
 impl FrontSocket {
@@ -110,10 +81,10 @@ impl FrontSocket {
             Err(Rejection::Silent) => return Ok(()),
             Err(Rejection::Reply(reply)) => return greetings::write(&mut &stream, &reply).await,
         };
+        let (mut reader, mut writer) = (BufReader::new(&stream), &stream);
         let version = greeting.versions().newest_common(VERSIONS).unwrap_or(VERSIONS.newest);
-        let incarnation = Some(self.supervisor.incarnation());
-        greetings::write(&mut &stream, &GreetingReply::Welcome { version, incarnation }).await?;
-        let served = self.serve_front(&stream, &principal).await;
+        let front = (FrontKind::Client(principal), true);
+        let served = front_link::serve(&self.supervisor, version, (&mut reader, &mut writer), front).await;
         // The client counts as connected until its last answer is written.
         drop(registration);
         served
@@ -142,11 +113,6 @@ impl FrontSocket {
             Rejection::Reply(GreetingReply::Busy)
         })
     }
-
-    async fn serve_front(&self, stream: &Stream, principal: &Principal) -> Result<()> {
-        let kind = FrontKind::Client(principal.clone());
-        serve_connection(&self.supervisor, stream, kind, true).await
-    }
 }
 
 /// Serves a front whose process the process of this engine started, and that has greeted it. `authenticator` verifies the
@@ -164,50 +130,8 @@ pub async fn serve_child(
         }
         None => FrontKind::Client(Principal::for_new_connection()),
     };
-    let (version, incarnation) = (VERSIONS.newest, Some(supervisor.incarnation()));
-    greetings::write(&mut &*stream, &GreetingReply::Welcome { version, incarnation }).await?;
-    serve_connection(supervisor, stream, kind, false).await
-}
-
-/// Serves a front until its connection ends, or this process stops serving AI clients. `has_successor` says whether the
-/// front sends requests that arrive during a drain to the next engine.
-async fn serve_connection(
-    supervisor: &Arc<Supervisor>,
-    stream: &Stream,
-    kind: FrontKind,
-    has_successor: bool,
-) -> Result<()> {
-    let (sender, outbox) = outbox();
-    let front: Arc<dyn FrontEndpoint> = Arc::new(SocketFront(sender.clone()));
-    let connection = FrontConnection::remote(supervisor, Arc::downgrade(&front), kind);
-    connection.begin();
-    let lifecycle = supervisor.lifecycle();
-    let closed = async {
-        lifecycle.closing().cancelled().await;
-        // A front without another engine closes the connection itself, when it has sent its last responses.
-        if has_successor {
-            // What is in the queue is still sent.
-            sender.close();
-        }
-        std::future::pending::<()>().await;
-    };
-    let never = CancellationToken::new();
-    let draining = if has_successor { lifecycle.draining() } else { &never };
-    let mut receiver =
-        FromFrontReceiver { connection: &connection, front: &front, sender: &sender, draining };
     let (mut reader, mut writer) = (BufReader::new(stream), stream);
-    let serving = link::serve(&mut reader, &mut writer, FROM_FRONT, (&sender, outbox), &mut receiver);
-    let closing = async {
-        lifecycle.closing().cancelled().await;
-        tokio::time::sleep(FLUSH_TIMEOUT).await;
-    };
-    let result = tokio::select! {
-        result = serving => result,
-        () = closed => Ok(()),
-        () = closing => Ok(()),
-    };
-    drop(connection.receive(ToEngine::Goodbye));
-    result
+    front_link::serve(supervisor, VERSIONS.newest, (&mut reader, &mut writer), (kind, false)).await
 }
 
 /// Why a front is not served.
@@ -215,37 +139,6 @@ enum Rejection {
     /// The connection is closed without a reply.
     Silent,
     Reply(GreetingReply),
-}
-
-/// Takes the messages of a front.
-struct FromFrontReceiver<'f> {
-    connection: &'f FrontConnection,
-    front: &'f Arc<dyn FrontEndpoint>,
-    sender: &'f OutboxSender,
-    draining: &'f CancellationToken,
-}
-
-impl Receiver for FromFrontReceiver<'_> {
-    async fn receive(&mut self, _: ExchangeId, parts: Parts) -> Result<()> {
-        match read_from_front(parts)? {
-            FromFront::Message(message) => {
-                if let ToEngine::Request(id, _, request) = &message
-                    && request.repetition() == Repetition::Never
-                {
-                    // The front sends it to the next engine, since this one does not begin it.
-                    if self.draining.is_cancelled() {
-                        return Ok(());
-                    }
-                    self.sender.send_urgent_and_wait(*id, to_parts(ToFront::Begun(*id))?).await?;
-                }
-                // The engine takes each message at once.
-                drop(self.connection.receive(message));
-            }
-            FromFront::Refused(id, response) => self.front.notify(ToFront::Response(id, response)),
-            FromFront::Skipped => tracing::debug!("skipped a message of a newer version of a front"),
-        }
-        Ok(())
-    }
 }
 
 /// Returns the process id of the peer. Fails if the peer belongs to another user, as the kernel reports it, or is a

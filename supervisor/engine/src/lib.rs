@@ -16,6 +16,7 @@ pub mod control_socket;
 mod direct;
 pub mod execution;
 mod front_connection;
+mod front_link;
 pub mod front_socket;
 mod pending_questions;
 pub mod sessions;

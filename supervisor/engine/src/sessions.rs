@@ -12,9 +12,8 @@ use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_messages::Owner;
+use lockhouse_messages::{Owner, SessionListing};
 use lockhouse_protocol::Language;
-use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -63,26 +62,6 @@ pub enum SessionError {
     ClientLimit { max: usize, open: String },
     #[error("the supervisor is shutting down")]
     Closed,
-}
-
-/// One session in the list of sessions that an operator gets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SessionListing {
-    /// ID of the session, unique within this process. 0 if a supervisor of an older version sent no ID.
-    #[serde(default)]
-    pub id: u64,
-    pub name: String,
-    /// The owner of the session: an authenticated identity or a connection, with the name that the AI client
-    /// reports itself.
-    #[serde(default)]
-    pub owner: String,
-    pub language: String,
-    /// The state of the session: `idle` or `running`.
-    pub state: String,
-    pub runs: u32,
-    /// Seconds since the last run of the session ended. While a run is active, seconds since the start of that run.
-    pub unused_s: u64,
-    pub age_s: u64,
 }
 
 /// Selects the sessions to end.

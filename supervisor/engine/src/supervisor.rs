@@ -45,7 +45,7 @@ pub use direct_calls::DirectCallOutcome;
 pub use gauges::set_gauges;
 pub use health::Health;
 use reload::ActiveConfiguration;
-pub use reload_requests::{ReloadReport, ReloadRequest, ReloadUnavailable};
+pub use reload_requests::{ReloadRequest, ReloadUnavailable};
 pub use run_code::CodeRequest;
 pub use settings::{BackgroundRunSettings, PackageSettings, Settings};
 pub use unavailable_engine::{EngineUnavailable, MissingProgram, PrepareError};

@@ -7,7 +7,6 @@
 
 mod approval_queue;
 mod approval_request;
-mod approver_protocol;
 mod approvers;
 mod argument_display;
 mod argument_lines;
@@ -34,16 +33,14 @@ use std::sync::{Arc, OnceLock};
 
 use lockhouse_audit::Audit;
 use lockhouse_catalog::Tool;
-use lockhouse_messages::Owner;
+use lockhouse_messages::{Approval, Owner};
 use lockhouse_policies::{PendingCall, PermittedCall, printable};
 use lockhouse_protocol::{CallId, ExecutionId, Failure, FailureCode};
 use lockhouse_upstream::Caller;
-use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-pub use approval_queue::{Watcher, WatcherKind, WatcherRole};
-pub use approver_protocol::{ApprovalQuestion, ApproverAnswer, Decision, FromApprover, FromSupervisor};
+pub use approval_queue::{Watcher, WatcherKind};
 pub use approvers::{ApprovalSettings, ApproverKind, Approvers};
 pub use policy_file::PolicyFile;
 
@@ -59,31 +56,6 @@ const WAITING_MAX: usize = 1_024;
 
 /// Maximum number of characters of a tool name or URI in the label of a pending question. Longer names are truncated.
 const ABOUT_CHARS_MAX: usize = 100;
-
-/// The scope of an approval: which calls one answer approves. The audit record of each approved call contains it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Approval {
-    /// The approval covers only the calls shown in the prompt.
-    #[default]
-    Once,
-    /// The approval covers the calls shown in the prompt, and all further calls of the same tools, resources and
-    /// prompts in this execution.
-    Execution,
-    /// The approval covers the same calls as [`Self::Execution`], as far as the same policy rules require approval for
-    /// them. In addition, the policy file is changed so that it also allows such calls in the future.
-    Always,
-}
-
-impl Approval {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Once => "once",
-            Self::Execution => "execution",
-            Self::Always => "always",
-        }
-    }
-}
 
 /// The error for a call that requires approval and was refused.
 #[derive(Debug)]

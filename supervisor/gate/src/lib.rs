@@ -51,9 +51,8 @@ use lockhouse_policies::Policy;
 use lockhouse_upstream::Upstreams;
 
 pub use approvals::{
-    Approval, ApprovalQuestion, ApprovalSettings, ApproverAnswer, ApproverKind, Approvers,
-    Decision as ApproverDecision, ExecutionApprovals, FromApprover, FromSupervisor, PolicyFile, Watcher,
-    WatcherKind, WatcherRole, policy_text,
+    ApprovalSettings, ApproverKind, Approvers, ExecutionApprovals, PolicyFile, Watcher, WatcherKind,
+    policy_text,
 };
 pub use direct_calls::Entries;
 pub use host_files::{

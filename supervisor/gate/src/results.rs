@@ -11,9 +11,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use lockhouse_messages::Owner;
+use lockhouse_messages::{Owner, ResultListing};
 use lockhouse_protocol::ResultHandle;
-use serde::{Deserialize, Serialize};
 
 use directory::DirectoryStore;
 use memory::{MemoryStore, ResultKind};
@@ -64,24 +63,16 @@ pub struct ResultNotFound {
     is_young: bool,
 }
 
-/// A stored result, as listed for an operator.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ResultListing {
-    pub handle: String,
-    /// What was stored: `value` for a value or output that was too long for an answer, `answer` for the answer of a
-    /// background run.
-    pub kind: String,
-    pub bytes: u64,
-    /// Seconds since the result was stored, and until it expires.
-    pub age_s: f64,
-    pub expires_s: f64,
-}
-
-impl ResultListing {
-    fn new(handle: &ResultHandle, kind: &str, bytes: u64, age: Duration, bounds: &ResultLimits) -> Self {
-        let (age_s, expires_s) = (age.as_secs_f64(), bounds.lifetime.saturating_sub(age).as_secs_f64());
-        Self { handle: handle.to_string(), kind: kind.to_owned(), bytes, age_s, expires_s }
-    }
+/// Returns the entry of a stored result in the list for operators.
+fn listing(
+    handle: &ResultHandle,
+    kind: &str,
+    bytes: u64,
+    age: Duration,
+    bounds: &ResultLimits,
+) -> ResultListing {
+    let (age_s, expires_s) = (age.as_secs_f64(), bounds.lifetime.saturating_sub(age).as_secs_f64());
+    ResultListing { handle: handle.to_string(), kind: kind.to_owned(), bytes, age_s, expires_s }
 }
 
 /// The store of results that are too long for an answer, and of the answers of background runs.

@@ -28,6 +28,9 @@ pub struct MessageLimits {
 /// The messages of fronts: a line of an AI client has up to 32 MiB.
 pub const FROM_FRONT: MessageLimits =
     MessageLimits { message_bytes: 40 * 1024 * 1024, incomplete_bytes: 80 * 1024 * 1024 };
+/// The messages of operators: short requests and answers.
+pub const FROM_OPERATOR: MessageLimits =
+    MessageLimits { message_bytes: 64 * 1024, incomplete_bytes: 128 * 1024 };
 /// The messages of the engine. The longest has the result of a direct call.
 pub const FROM_ENGINE: MessageLimits =
     MessageLimits { message_bytes: 256 * 1024 * 1024, incomplete_bytes: 320 * 1024 * 1024 };

@@ -273,6 +273,11 @@ impl Shared {
     pub(crate) fn notify(&self, message: ToEngine) {
         drop(self.send(message));
     }
+
+    /// Ends all open exchanges, because the connection to the engine has ended.
+    pub(crate) fn end_all(&self) {
+        self.open.lock().clear();
+    }
 }
 
 impl FrontEndpoint for Shared {

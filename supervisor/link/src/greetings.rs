@@ -15,7 +15,20 @@ const BYTES_MAX: usize = 16 * 1024;
 /// # Errors
 /// The connection is broken.
 pub async fn write(to: &mut (impl AsyncWrite + Unpin), message: &impl Serialize) -> Result<()> {
-    let json = serde_json::to_vec(message)?;
+    write_json(to, serde_json::to_vec(message)?).await
+}
+
+/// Writes a greeting that ends with a line feed, so that a process which expects a line does not wait for the rest of it.
+///
+/// # Errors
+/// The connection is broken.
+pub(crate) async fn write_line(to: &mut (impl AsyncWrite + Unpin), message: &impl Serialize) -> Result<()> {
+    let mut json = serde_json::to_vec(message)?;
+    json.push(b'\n');
+    write_json(to, json).await
+}
+
+async fn write_json(to: &mut (impl AsyncWrite + Unpin), json: Vec<u8>) -> Result<()> {
     let length = u32::try_from(json.len()).map_err(|_| ErrorKind::InvalidInput)?;
     to.write_all(&[&length.to_be_bytes()[..], &json].concat()).await
 }

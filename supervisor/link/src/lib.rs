@@ -8,7 +8,7 @@
 //! is silent for a minute counts as lost (`connection.rs`).
 //!
 //! [`EngineClient`] is the front's end; `remote_engine.rs` is its connection to an engine in another process, which it
-//! opens again when it is lost.
+//! opens again when it is lost. [`OperatorClient`] is the end of an operator's command.
 #![cfg_attr(test, allow(clippy::expect_used, clippy::panic))]
 #![allow(missing_docs)] // Only the crates of this workspace use it; obvious fields need no comment.
 
@@ -22,12 +22,13 @@ mod engine_reports;
 mod frame;
 mod granted_access;
 pub mod greetings;
+mod operator_client;
 mod outbox;
 mod parent_engine;
 mod remote_engine;
 
 pub use assembler::{Assembler, Parts};
-pub use connection::{FROM_ENGINE, FROM_FRONT, MessageLimits, Receiver, serve};
+pub use connection::{FROM_ENGINE, FROM_FRONT, FROM_OPERATOR, MessageLimits, Receiver, serve};
 pub use encoding::{FromFront, read_from_engine, read_from_front, to_parts};
 pub use endpoints::{EngineEndpoint, FrontEndpoint};
 pub use engine_client::{EngineClient, Exchange, ExchangeStep};
@@ -35,5 +36,6 @@ pub use engine_lifecycle::{EngineLifecycle, RequestInFlight};
 pub use engine_reports::CallSpan;
 pub use frame::{FRAME_BYTES_MAX, FrameHeader, FrameKind, Violation};
 pub use granted_access::GrantedAccess;
+pub use operator_client::{OperatorClient, OperatorError};
 pub use outbox::{OutboxSender, OutboxWriter, Waiting, outbox};
 pub use remote_engine::{Connect, EngineSocket, EngineSource, RemoteEngineSettings};

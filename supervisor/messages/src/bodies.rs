@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use crate::{DirectReply, FinishedRun, Request, Response, ToEngine, ToFront};
+use crate::{DirectReply, FinishedRun, OperatorResponse, Request, Response, ToEngine, ToFront};
 
 /// A body that is missing, or whose bytes are not of the type of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +99,8 @@ fn of_request(request: &mut Request) -> Vec<LargeValue<'_>> {
         | Request::ServiceHealth
         | Request::Authenticate(_)
         | Request::Readiness
+        | Request::Operator(_)
+        | Request::WatchApprovals(_)
         | Request::Metrics => Vec::new(),
     }
 }
@@ -123,12 +125,14 @@ fn of_response(response: &mut Response) -> Vec<LargeValue<'_>> {
         Response::Run(run) => of_run(Arc::make_mut(run)),
         Response::Call(_, DirectReply::Result(result)) => vec![LargeValue::Text(result)],
         Response::File(file) => vec![LargeValue::Bytes(&mut file.content)],
+        Response::Operator(OperatorResponse::ResultPart { text, .. }) => vec![LargeValue::Text(text)],
         Response::Call(_, DirectReply::Error(_) | DirectReply::Failure(_))
         | Response::Json(_)
         | Response::Entries(_)
         | Response::Reasons(_)
         | Response::Text(_)
         | Response::Access(_)
+        | Response::Operator(_)
         | Response::Refused(_)
         | Response::NotFound
         | Response::Invalid(_)

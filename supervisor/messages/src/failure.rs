@@ -38,6 +38,7 @@ impl Response {
             | Self::Entries(_)
             | Self::Call(..)
             | Self::Access(Ok(_))
+            | Self::Operator(_)
             | Self::Reasons(_)
             | Self::Text(_) => RequestFailure::EngineFailed,
         }

@@ -10,6 +10,7 @@
 #![allow(missing_docs)] // Only the crates of this workspace use it; obvious fields need no comment.
 
 mod access;
+mod approval;
 mod base64_bytes;
 mod bodies;
 mod caller;
@@ -20,6 +21,7 @@ mod front_counters;
 mod greeting;
 mod lifecycle_state;
 mod message;
+mod operator;
 mod owner;
 mod question;
 mod request_claims;
@@ -32,6 +34,10 @@ mod trace_context;
 mod user_answers;
 
 pub use access::{Access, AccessRefusal, Authentication, GrantId, ResourceMetadata};
+pub use approval::{
+    Approval, ApprovalEvent, ApprovalInput, ApprovalQuestion, ApproverAnswer, ApproverDecision, CallSummary,
+    WatcherRole,
+};
 pub use bodies::{Bodies, InvalidBody, LargeValue};
 pub use caller::Caller;
 pub use credential::Credential;
@@ -46,6 +52,10 @@ pub use lifecycle_state::LifecycleState;
 pub use message::{
     BuiltinTool, BuiltinTools, EVENTS_AHEAD_MAX, Event, ExchangeId, FrontSettings, Input, Repetition,
     Request, Response, RunReference, SearchRequest, StoredFile, ToEngine, ToFront,
+};
+pub use operator::{
+    EndedRuns, EndedSessions, FileLocation, OperatorRequest, OperatorResponse, ReloadReport, ResultListing,
+    RunListing, SessionListing,
 };
 pub use owner::Owner;
 pub use question::{Question, QuestionKind};

@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Access, AccessRefusal, Answer, AskError, Authentication, BUILT_IN_TOOL_NAMES, Credential, DirectCall,
-    DirectReply, FinishedRun, ForwardedNotification, FrontCounters, GrantId, JsonRpcError, LifecycleState,
-    ListChanges, ListKind, OpenQuestion, RequestHead, Role, RunCode, RunView, SpanId, SpanOutcome,
-    ToolCallSpan,
+    Access, AccessRefusal, Answer, ApprovalEvent, ApprovalInput, AskError, Authentication,
+    BUILT_IN_TOOL_NAMES, Credential, DirectCall, DirectReply, FinishedRun, ForwardedNotification,
+    FrontCounters, GrantId, JsonRpcError, LifecycleState, ListChanges, ListKind, OpenQuestion,
+    OperatorRequest, OperatorResponse, RequestHead, Role, RunCode, RunView, SpanId, SpanOutcome,
+    ToolCallSpan, WatcherRole,
 };
 
 /// Maximum time for the response to a request that only reads. Servers that must start first have up to their start
@@ -212,6 +213,11 @@ pub enum Request {
     /// Requests the metrics in the Prometheus text format. Answered with [`Response::Text`], which contains `None`
     /// if metrics are disabled.
     Metrics,
+    /// A request of an operator. Answered with [`Response::Operator`].
+    Operator(OperatorRequest),
+    /// Watches the questions about calls that require approval, in the runs of all AI clients, until the front closes the
+    /// exchange. The engine sends [`Event::Approval`], and the front answers with [`Input::Approval`].
+    WatchApprovals(WatcherRole),
 }
 
 /// A reference to a run that an earlier request started.
@@ -254,6 +260,8 @@ pub enum Input {
     /// The front has notified the AI client of the changes in the previous [`Event::Changed`]. The engine may now
     /// send the next one.
     ChangesDelivered,
+    /// A message of a watcher of approval questions. Answered with [`Event::Approval`].
+    Approval(ApprovalInput),
 }
 
 /// An event that the engine sends to the front about an open request, before the response.
@@ -273,6 +281,8 @@ pub enum Event {
     /// A notification of an upstream server during a direct call.
     Notification(ForwardedNotification),
     Changed(ListChanges),
+    /// A message to a watcher of approval questions.
+    Approval(ApprovalEvent),
 }
 
 /// The engine's response to a request of the front. It ends the exchange of messages about the request.
@@ -289,6 +299,7 @@ pub enum Response {
     Text(Option<String>),
     /// The access that was granted for a credential.
     Access(Result<Box<Access>, AccessRefusal>),
+    Operator(OperatorResponse),
     /// The request was refused, and nothing was done for it: the grant has ended or was never issued on this connection,
     /// or the request requires a role that the grant lacks.
     Refused(AccessRefusal),
@@ -335,6 +346,10 @@ impl Event {
     pub fn answers_input(&self) -> bool {
         match self {
             Self::Questions(_) | Self::View(_) | Self::Detached(_) => true,
+            Self::Approval(event) => match event {
+                ApprovalEvent::Watching | ApprovalEvent::Taken(_) | ApprovalEvent::Refused { .. } => true,
+                ApprovalEvent::Ask(_) | ApprovalEvent::Gone(_) => false,
+            },
             Self::Following(_)
             | Self::Question(_)
             | Self::ProgressMessage(_)
@@ -387,7 +402,9 @@ impl Request {
             | Self::Readiness
             | Self::Metrics
             | Self::Authenticate(_) => Repetition::Once,
-            Self::FollowChanges => Repetition::Always,
+            Self::FollowChanges | Self::WatchApprovals(_) => Repetition::Always,
+            Self::Operator(request) if request.has_effects() => Repetition::Never,
+            Self::Operator(_) => Repetition::Once,
         }
     }
 
@@ -406,6 +423,8 @@ impl Request {
             | Self::Health
             | Self::FollowChanges => Some(Role::Run),
             Self::ServiceHealth | Self::Readiness | Self::Metrics => Some(Role::Operate),
+            Self::Operator(request) => Some(request.role()),
+            Self::WatchApprovals(_) => Some(Role::Approve),
         }
     }
 

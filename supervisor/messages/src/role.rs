@@ -9,13 +9,14 @@ pub enum Role {
     /// The requests of an AI client: to run programs and call tools within the policy, to search and list tools, to read
     /// its own results, to answer questions of its own runs, and to get the health report.
     Run,
-    /// To answer questions of the runs of all AI clients.
+    /// To see and answer questions of the runs of all AI clients.
     Approve,
     /// To change the policy.
     Policy,
-    /// To read the audit log.
+    /// To read the audit log, and the stored results and files of all AI clients.
     Audit,
-    /// To observe and operate the service as a whole: readiness and metrics.
+    /// To observe and operate the service as a whole: readiness, metrics, health, lists of runs and sessions and their
+    /// end, and reloads of the configuration.
     Operate,
 }
 
@@ -26,7 +27,7 @@ impl Role {
             Self::Run => "running code and calling tools",
             Self::Approve => "answering questions of other clients",
             Self::Policy => "changing the policy",
-            Self::Audit => "reading the audit log",
+            Self::Audit => "reading the audit log and results of other clients",
             Self::Operate => "operating the service",
         }
     }
@@ -46,6 +47,12 @@ impl Roles {
 
     pub const fn only(role: Role) -> Self {
         Self(role.bit())
+    }
+
+    /// Returns this set with one more role.
+    #[must_use]
+    pub const fn with(self, role: Role) -> Self {
+        Self(self.0 | role.bit())
     }
 
     pub const fn has(self, role: Role) -> bool {

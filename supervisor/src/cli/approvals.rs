@@ -9,7 +9,7 @@ pub(super) mod terminal_prompt;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use lockhouse_gate::WatcherRole;
+use lockhouse_messages::WatcherRole;
 use tokio::sync::{mpsc, watch};
 
 use super::USAGE;

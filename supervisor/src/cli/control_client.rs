@@ -6,48 +6,65 @@ use std::time::Duration;
 use interprocess::local_socket::tokio::Stream;
 use interprocess::local_socket::traits::tokio::Stream as _;
 use interprocess::local_socket::{GenericFilePath, ToFsName};
-use lockhouse_engine::control_socket::{
-    self, LINE_BYTES_MAX, OperatorRequest, OperatorResponse, read_line, socket_path, write_line,
-};
-use tokio::io::BufReader;
+use lockhouse_engine::control_socket::{self, socket_path};
+use lockhouse_link::{OperatorClient, OperatorError};
+use lockhouse_messages::{OperatorRequest, OperatorResponse};
 
 /// How long a Lockhouse process may take to answer a request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// What a Lockhouse process answered, or why it did not.
+pub(super) type Reply = Result<OperatorResponse, OperatorError>;
+
 /// Sends a request to every running Lockhouse process of this user. Returns the answers with the process ids. Processes
 /// that do not answer in time are omitted.
-pub(super) async fn request_all(order: &OperatorRequest) -> Vec<(u32, OperatorResponse)> {
-    let answers = request_reachable(order).await.into_iter();
-    answers.filter_map(|(pid, answer)| Some((pid, answer?))).collect()
+pub(super) async fn request_all(request: &OperatorRequest) -> Vec<(u32, OperatorResponse)> {
+    let replies = request_reachable(request).await.into_iter();
+    replies.filter_map(|(pid, reply)| Some((pid, reply.ok()?))).collect()
 }
 
-/// Sends a request to every Lockhouse process of this user that accepts a connection. Returns the answers with the
-/// process ids; `None` for a process that does not answer in time.
-pub(super) async fn request_reachable(order: &OperatorRequest) -> Vec<(u32, Option<OperatorResponse>)> {
-    let mut answers = Vec::new();
+/// Sends a request to every Lockhouse process of this user that accepts a connection. Returns the replies with the
+/// process ids.
+pub(super) async fn request_reachable(request: &OperatorRequest) -> Vec<(u32, Reply)> {
+    let mut replies = Vec::new();
     for (pid, path) in
         socket_path::candidate_directories().iter().flat_map(|directory| socket_path::sockets(directory))
     {
-        let Some(stream) = connect(&path).await else { continue };
-        let answer = tokio::time::timeout(ANSWER_TIMEOUT, exchange(&stream, order)).await;
-        answers.push((pid, answer.ok().flatten()));
+        let Some(stream) = open(&path).await else { continue };
+        replies.push((pid, ask(stream, request).await));
     }
-    answers.sort_by_key(|(pid, _)| *pid);
-    answers
+    replies.sort_by_key(|(pid, _)| *pid);
+    replies
 }
 
-/// Connects to a control socket. Returns `None` if no process listens on it, or if the process is of another user.
-async fn connect(path: &Path) -> Option<Stream> {
+/// Sends a request to the Lockhouse process with the given id.
+pub(super) async fn request_one(pid: u32, request: &OperatorRequest) -> Reply {
+    let sockets = socket_path::candidate_directories()
+        .into_iter()
+        .flat_map(|directory| socket_path::sockets(&directory));
+    let mut paths = sockets.filter(|(named, _)| *named == pid).map(|(_, path)| path);
+    let path = paths.next().ok_or(OperatorError::NoAnswer)?;
+    let stream = open(&path).await.ok_or(OperatorError::NoAnswer)?;
+    ask(stream, request).await
+}
+
+/// Connects to the process behind a control socket, to send it several requests. Returns `None` if no process listens on
+/// it, or if the process is of another user.
+pub(super) async fn connect(path: &Path) -> Option<Result<OperatorClient, OperatorError>> {
+    let connecting = OperatorClient::connect(open(path).await?);
+    let connected = tokio::time::timeout(ANSWER_TIMEOUT, connecting).await;
+    Some(connected.unwrap_or(Err(OperatorError::NoAnswer)))
+}
+
+async fn open(path: &Path) -> Option<Stream> {
     let connecting = Stream::connect(path.to_fs_name::<GenericFilePath>().ok()?);
     let stream = tokio::time::timeout(ANSWER_TIMEOUT, connecting).await.ok()?.ok()?;
     control_socket::is_trusted(&stream).then_some(stream)
 }
 
-async fn exchange(stream: &Stream, order: &OperatorRequest) -> Option<OperatorResponse> {
-    let (mut from, mut to) = (BufReader::new(stream), stream);
-    write_line(&mut to, order).await.ok()?;
-    let line = read_line(&mut from, LINE_BYTES_MAX).await.ok()??;
-    serde_json::from_str(&line).ok()
+async fn ask(stream: Stream, request: &OperatorRequest) -> Reply {
+    let asking = async { OperatorClient::connect(stream).await?.ask(request.clone()).await };
+    tokio::time::timeout(ANSWER_TIMEOUT, asking).await.unwrap_or(Err(OperatorError::NoAnswer))
 }
 
 /// Converts the items that Lockhouse processes listed, such as runs or sessions, to a JSON array. Each item gets the id
@@ -59,17 +76,6 @@ pub(super) fn to_json<T: serde::Serialize>(listed: &[(u32, T)]) -> serde_json::V
         row
     };
     listed.iter().map(row).collect()
-}
-
-/// Sends a request to the Lockhouse process with the given id. Returns `None` if the process does not answer in time or
-/// has ended.
-pub(super) async fn request_one(pid: u32, order: &OperatorRequest) -> Option<OperatorResponse> {
-    let sockets = socket_path::candidate_directories()
-        .into_iter()
-        .flat_map(|directory| socket_path::sockets(&directory));
-    let mut paths = sockets.filter(|(named, _)| *named == pid).map(|(_, path)| path);
-    let stream = connect(&paths.next()?).await?;
-    tokio::time::timeout(ANSWER_TIMEOUT, exchange(&stream, order)).await.ok()?
 }
 
 /// Prints the names of the runs or sessions that a Lockhouse process has ended, and returns their number.

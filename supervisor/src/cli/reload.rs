@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse, VERSION};
-use lockhouse_engine::supervisor::ReloadReport;
+use lockhouse_link::OperatorError;
+use lockhouse_messages::{OperatorRequest, OperatorResponse, ReloadReport};
 use lockhouse_policies::printable;
 use serde_json::{Value, json};
 
@@ -77,17 +77,17 @@ pub(super) async fn reload_all_and_print() {
 async fn reload_selected(wanted: Option<u32>) -> Vec<ProcessReload> {
     let mut reloads = Vec::new();
     // The health comes first: `lockhouse run` has a control socket too, but reads its configuration only once.
-    for (pid, health) in request_reachable(&OperatorRequest::Health(VERSION)).await {
+    for (pid, health) in request_reachable(&OperatorRequest::Health).await {
         if wanted.is_some_and(|wanted| wanted != pid) {
             continue;
         }
-        let Some(health) = health else {
-            reloads.push(ProcessReload { pid, version: None, outcome: Outcome::NoAnswer });
-            continue;
-        };
         let (version, serving) = match &health {
-            OperatorResponse::Health(health) => (health["version"].as_str(), health["serving"] == true),
-            _ => (None, true),
+            Ok(OperatorResponse::Health(health)) => (health["version"].as_str(), health["serving"] == true),
+            Ok(_) => (None, true),
+            Err(error) => {
+                reloads.push(ProcessReload { pid, version: None, outcome: error.clone().into() });
+                continue;
+            }
         };
         let (version, outcome) = (version.map(str::to_owned), reload_process(pid).await);
         // A process that does not serve yet, but will, answers the request.
@@ -100,15 +100,21 @@ async fn reload_selected(wanted: Option<u32>) -> Vec<ProcessReload> {
 }
 
 async fn reload_process(pid: u32) -> Outcome {
-    match request_one(pid, &OperatorRequest::Reload(VERSION)).await {
-        Some(OperatorResponse::Reloaded(report)) => Outcome::Answered(report),
-        // Versions before this request take it for the first line of an approver, and answer what that line must be.
-        Some(OperatorResponse::Refused { reason }) if reason.starts_with("the first line must be") => {
-            Outcome::UnknownRequest
+    match request_one(pid, &OperatorRequest::Reload).await {
+        Ok(OperatorResponse::Reloaded(report)) => Outcome::Answered(report),
+        Ok(OperatorResponse::Refused { reason }) => Outcome::Refused(reason),
+        Ok(_) => Outcome::UnknownRequest,
+        Err(error) => error.into(),
+    }
+}
+
+impl From<OperatorError> for Outcome {
+    fn from(error: OperatorError) -> Self {
+        match error {
+            OperatorError::OtherVersion => Self::UnknownRequest,
+            OperatorError::Refused(reason) => Self::Refused(reason),
+            OperatorError::NoAnswer => Self::NoAnswer,
         }
-        Some(OperatorResponse::Refused { reason }) => Outcome::Refused(reason),
-        Some(_) => Outcome::UnknownRequest,
-        None => Outcome::NoAnswer,
     }
 }
 

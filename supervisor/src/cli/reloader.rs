@@ -5,8 +5,9 @@ use std::convert::Infallible;
 
 use lockhouse_audit::ReloadCause;
 use lockhouse_base::telemetry;
-use lockhouse_engine::supervisor::{ReloadReport, ReloadRequest, Supervisor};
+use lockhouse_engine::supervisor::{ReloadRequest, Supervisor};
 use lockhouse_engine::systemd_notify;
+use lockhouse_messages::ReloadReport;
 use lockhouse_policies::Policy;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;

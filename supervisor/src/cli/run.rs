@@ -15,9 +15,8 @@ use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::execution::{self, Answer, DisplayOptions, FileStorage, Refusal, RunError, RunStatus};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
 use lockhouse_gate::result_files::ResultFiles;
-use lockhouse_gate::{FromSupervisor, Watcher, WatcherKind, WatcherRole};
-use lockhouse_messages::CutValue;
-use lockhouse_messages::Owner;
+use lockhouse_gate::{Watcher, WatcherKind};
+use lockhouse_messages::{ApprovalEvent, CutValue, Owner, WatcherRole};
 use lockhouse_protocol::Language;
 use lockhouse_protocol::json_text::quote_large_integers;
 use serde_json::Value;
@@ -174,14 +173,14 @@ async fn prompt_on_terminal(mut watcher: Watcher, terminal: SharedTerminal) {
                     None => return,
                 },
                 Some(ApproverReply { answer, .. }) = answers.recv() => match watcher.answer(&answer) {
-                    Ok(()) => FromSupervisor::Taken(answer.id),
-                    Err(why) => FromSupervisor::Refused { id: Some(answer.id), reason: why.to_string() },
+                    Ok(()) => ApprovalEvent::Taken(answer.id),
+                    Err(why) => ApprovalEvent::Refused { id: Some(answer.id), reason: why.to_string() },
                 },
             };
             match &message {
-                FromSupervisor::Ask(_) => terminal.open_question(),
-                FromSupervisor::Gone(_) => terminal.close_question(),
-                FromSupervisor::Watching(_) | FromSupervisor::Taken(_) | FromSupervisor::Refused { .. } => {}
+                ApprovalEvent::Ask(_) => terminal.open_question(),
+                ApprovalEvent::Gone(_) => terminal.close_question(),
+                ApprovalEvent::Watching | ApprovalEvent::Taken(_) | ApprovalEvent::Refused { .. } => {}
             }
             if events.send(SupervisorEvent { supervisor, message: Some(message) }).await.is_err() {
                 return;

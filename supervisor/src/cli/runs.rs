@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use lockhouse_engine::active_runs::RunListing;
-use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse, VERSION};
+use lockhouse_messages::{EndedRuns, OperatorRequest, OperatorResponse, RunListing};
 use lockhouse_policies::printable;
 
 use super::control_client;
@@ -40,7 +39,7 @@ pub(super) async fn runs(command: Command) -> ExitCode {
 
 async fn running() -> Vec<(u32, RunListing)> {
     let mut runs = Vec::new();
-    for (pid, answer) in control_client::request_all(&OperatorRequest::ListRuns(VERSION)).await {
+    for (pid, answer) in control_client::request_all(&OperatorRequest::ListRuns).await {
         if let OperatorResponse::Runs(listed) = answer {
             runs.extend(listed.into_iter().map(|run| (pid, run)));
         }
@@ -93,8 +92,9 @@ async fn end(execution: Option<String>) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match control_client::request_one(pid, &OperatorRequest::EndRun(run.execution)).await {
-        Some(OperatorResponse::EndedRuns(ended)) if control_client::print_ended(pid, &ended) > 0 => {
+    let request = OperatorRequest::EndRuns(EndedRuns::One(run.execution));
+    match control_client::request_one(pid, &request).await {
+        Ok(OperatorResponse::EndedRuns(ended)) if control_client::print_ended(pid, &ended) > 0 => {
             ExitCode::SUCCESS
         }
         _ => not_found(&requested),
@@ -108,7 +108,7 @@ fn not_found(execution: &str) -> ExitCode {
 }
 
 async fn end_all() -> ExitCode {
-    for (pid, answer) in control_client::request_all(&OperatorRequest::EndRuns(VERSION)).await {
+    for (pid, answer) in control_client::request_all(&OperatorRequest::EndRuns(EndedRuns::All)).await {
         if let OperatorResponse::EndedRuns(ended) = answer {
             control_client::print_ended(pid, &ended);
         }

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse, VERSION};
-use lockhouse_engine::sessions::{SessionListing, SessionName};
+use lockhouse_engine::sessions::SessionName;
+use lockhouse_messages::{EndedSessions, OperatorRequest, OperatorResponse, SessionListing};
 use lockhouse_policies::printable;
 
 use super::control_client;
@@ -43,7 +43,7 @@ pub(super) async fn sessions(command: Command) -> ExitCode {
 
 async fn open_sessions() -> Vec<OpenSession> {
     let mut sessions = Vec::new();
-    for (pid, response) in control_client::request_all(&OperatorRequest::ListSessions(VERSION)).await {
+    for (pid, response) in control_client::request_all(&OperatorRequest::ListSessions).await {
         if let OperatorResponse::Sessions(listed) = response {
             sessions.extend(listed.into_iter().map(|session| (pid, session)));
         }
@@ -115,12 +115,13 @@ async fn end(requested: &str) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match control_client::request_one(pid, &OperatorRequest::EndSessionWithId(session.id)).await {
-        Some(OperatorResponse::Ended(ended)) if !ended.is_empty() => {
+    let request = OperatorRequest::EndSessions(EndedSessions::Numbered(session.id));
+    match control_client::request_one(pid, &request).await {
+        Ok(OperatorResponse::EndedSessions(ended)) if !ended.is_empty() => {
             control_client::print_ended(pid, &ended);
             ExitCode::SUCCESS
         }
-        Some(OperatorResponse::Ended(_)) => {
+        Ok(OperatorResponse::EndedSessions(_)) => {
             eprintln!("lockhouse: the session {} has already ended", printable(&session.name));
             ExitCode::FAILURE
         }
@@ -134,8 +135,10 @@ async fn end(requested: &str) -> ExitCode {
 }
 
 async fn end_all() -> ExitCode {
-    for (pid, response) in control_client::request_all(&OperatorRequest::EndSessions(VERSION)).await {
-        if let OperatorResponse::Ended(ended) = response {
+    for (pid, response) in
+        control_client::request_all(&OperatorRequest::EndSessions(EndedSessions::All)).await
+    {
+        if let OperatorResponse::EndedSessions(ended) = response {
             control_client::print_ended(pid, &ended);
         }
     }

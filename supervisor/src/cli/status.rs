@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse, VERSION};
+use lockhouse_messages::{OperatorRequest, OperatorResponse};
 use serde_json::{Value, json};
 
 use super::control_client::request_all;
@@ -21,7 +21,7 @@ pub(super) struct Arguments {
 
 pub(super) async fn status(arguments: &Arguments) -> ExitCode {
     let mut running = Vec::new();
-    for (_, response) in request_all(&OperatorRequest::Health(VERSION)).await {
+    for (_, response) in request_all(&OperatorRequest::Health).await {
         if let OperatorResponse::Health(health) = response
             && health["serving"] == true
         {

@@ -90,6 +90,47 @@ async fn an_invalid_message_closes_only_its_own_connection() {
     table.finish();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn each_line_of_version_1_is_answered() {
+    let lockhouse = lockhouse("");
+    let session = lockhouse.serve().await;
+    let path = path(&lockhouse, &session);
+    let gone = "there is no such result: it has expired, or newer ones needed its space";
+    let refused = |reason: &str| format!("{{\"refused\":{{\"reason\":\"{reason}\"}}}}\n");
+    let exact = |line: &str| format!("{line}\n");
+    let mut table = Table::new("lines of version 1");
+    for (line, expected) in [
+        (r#"{"list_sessions": 1}"#, exact(r#"{"sessions":[]}"#)),
+        (r#"{"end_session": "work"}"#, exact(r#"{"ended":[]}"#)),
+        (r#"{"end_session_with_id": 7}"#, exact(r#"{"ended":[]}"#)),
+        (r#"{"end_sessions": 1}"#, exact(r#"{"ended":[]}"#)),
+        (r#"{"list_runs": 1}"#, exact(r#"{"runs":[]}"#)),
+        (r#"{"end_run": "0"}"#, exact(r#"{"ended_runs":[]}"#)),
+        (r#"{"end_runs": 1}"#, exact(r#"{"ended_runs":[]}"#)),
+        (r#"{"list_results": 1}"#, exact(r#"{"results":[]}"#)),
+        (r#"{"read_result": {"handle": "x", "offset": 0}}"#, refused(gone)),
+        (r#"{"read_result": {"handle": "", "offset": 0}}"#, refused(gone)),
+        (r#"{"find_file": "x"}"#, refused("there is no such file")),
+        (r#"{"find_file": ""}"#, refused("this is no handle")),
+        (r#"{"watch": 1, "observe": 1}"#, String::new()),
+    ] {
+        let answered = send_lines(&path, format!("{line}\n").as_bytes()).unwrap();
+        let holds = if expected.is_empty() {
+            answered.contains("the first line must be")
+        } else {
+            answered == expected
+        };
+        table.row(line, ensure(holds, answered));
+    }
+    for (line, beginning) in
+        [(r#"{"health": 1}"#, r#"{"health":{"#), (r#"{"reload": 1}"#, r#"{"reloaded":{"in_force":true,"#)]
+    {
+        let answered = send_lines(&path, format!("{line}\n").as_bytes()).unwrap();
+        table.row(line, ensure(answered.starts_with(beginning) && answered.lines().count() == 1, answered));
+    }
+    table.finish();
+}
+
 #[tokio::test]
 async fn the_control_socket_is_private_and_removed_with_its_process() {
     let lockhouse = lockhouse("");

@@ -72,21 +72,13 @@ async fn a_reload_reports_for_each_process_whether_the_configuration_is_in_force
     table.finish();
 }
 
-/// Serves a control socket as a version of Lockhouse that does not know the request to reload. Answers `connections`
-/// connections.
-fn serve_older_version(listener: &UnixListener, connections: usize) {
-    for stream in listener.incoming().take(connections) {
-        let mut stream = stream.unwrap();
-        let mut line = String::new();
-        BufReader::new(&stream).read_line(&mut line).unwrap();
-        let answer = match line.contains("health") {
-            true => json!({"health": {"version": "0.0.1", "serving": true}}),
-            false => {
-                json!({"refused": {"id": null, "reason": "the first line must be {\"watch\": 1} in this version of lockhouse"}})
-            }
-        };
-        stream.write_all(format!("{answer}\n").as_bytes()).unwrap();
-    }
+/// Serves one connection to a control socket as a version of Lockhouse that knows only lines.
+fn serve_older_version(listener: &UnixListener) {
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut line = Vec::new();
+    BufReader::new(&stream).read_until(b'\n', &mut line).unwrap();
+    let answer = json!({"refused": {"id": null, "reason": "the first line must be {\"watch\": 1} in this version of lockhouse"}});
+    stream.write_all(format!("{answer}\n").as_bytes()).unwrap();
 }
 
 #[test]
@@ -97,11 +89,11 @@ fn a_process_that_does_not_know_the_request_or_does_not_answer_is_reported() {
         |pid: u32| UnixListener::bind(lockhouse.path(&format!("run/lockhouse/control-{pid}.sock"))).unwrap();
     let older = listen(4_000_001);
     let mut table = Table::new("other processes");
-    let serving = std::thread::spawn(move || serve_older_version(&older, 2));
+    let serving = std::thread::spawn(move || serve_older_version(&older));
     let told = lockhouse.run(&["reload"]);
     let holds = told.status == Some(7)
         && told.stderr.contains("process 4000001")
-        && told.stderr.contains("(0.0.1) does not know the request; `kill -HUP 4000001`");
+        && told.stderr.contains("this version of Lockhouse does not know the request; `kill -HUP 4000001`");
     table.row("an older version", ensure(holds, &told));
     serving.join().unwrap();
     let _silent = listen(4_000_002);

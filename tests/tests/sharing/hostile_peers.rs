@@ -30,10 +30,10 @@ except (BrokenPipeError, ConnectionResetError):
 ";
 
 /// The grant of the one client of a connection.
-const CONNECTION_GRANT: &str = "00000000-0000-0000-0000-000000000000";
+pub(super) const CONNECTION_GRANT: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Returns the head of a request, which names a grant and claims a name and an identity.
-fn head(grant: &Value) -> Value {
+pub(super) fn head(grant: &Value) -> Value {
     let caller = json!({
         "identity": {"proven": {"name": "token:boss", "client": "boss"}, "owner": 0, "only": null},
         "grant": grant, "client": "boss", "abilities": {"form": false, "url": false, "sampling": false, "roots": false},
@@ -42,7 +42,7 @@ fn head(grant: &Value) -> Value {
 }
 
 /// Returns the setup that a socket's name contains.
-fn setup(socket: &Path) -> String {
+pub(super) fn setup(socket: &Path) -> String {
     let name = socket.file_stem().unwrap().to_str().unwrap();
     name.strip_prefix("engine-").unwrap().to_owned()
 }
@@ -81,20 +81,25 @@ async fn another_user_cannot_reach_the_engine_even_if_file_modes_permit_it() {
 }
 
 /// Returns the first message of a front.
-fn greeting(message: &Value) -> Vec<u8> {
+pub(super) fn greeting(message: &Value) -> Vec<u8> {
     let text = message.to_string();
     [&u32::try_from(text.len()).unwrap().to_be_bytes()[..], text.as_bytes()].concat()
 }
 
 /// Returns a message after the first one, in one frame.
-fn frame(exchange: u64, message: &str) -> Vec<u8> {
-    let length = u32::try_from(message.len()).unwrap().to_be_bytes();
-    [&length[..], &[2], &exchange.to_be_bytes(), message.as_bytes()].concat()
+pub(super) fn frame(exchange: u64, message: &str) -> Vec<u8> {
+    part(2, exchange, message)
+}
+
+/// Returns a part of a message, in one frame of a kind: 1 if further parts follow, and 2 for the last one.
+pub(super) fn part(kind: u8, exchange: u64, content: &str) -> Vec<u8> {
+    let length = u32::try_from(content.len()).unwrap().to_be_bytes();
+    [&length[..], &[kind], &exchange.to_be_bytes(), content.as_bytes()].concat()
 }
 
 /// Connects, sends bytes, waits for a text (unless it is empty), closes the sending direction, and returns what is received
 /// until the end.
-fn converse(socket: &Path, bytes: &[u8], expected: &str) -> String {
+pub(super) fn converse(socket: &Path, bytes: &[u8], expected: &str) -> String {
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     // The engine may close the connection while this is written.

@@ -68,7 +68,8 @@ pub(super) async fn serve(
                     | Input::Detach
                     | Input::Cancel
                     | Input::Abandon
-                    | Input::ChangesDelivered,
+                    | Input::ChangesDelivered
+                    | Input::Approval(_),
                 ) => {}
                 // The gate records the call as abandoned.
                 None => {

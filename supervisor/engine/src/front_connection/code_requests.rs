@@ -97,7 +97,7 @@ async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exc
                     run.end_if_abandoned(supervisor.settings().runs.abandoned);
                     return None;
                 }
-                Input::ChangesDelivered => {}
+                Input::ChangesDelivered | Input::Approval(_) => {}
             },
             step = next_update(&credit, &run) => match step {
                 RunUpdate::Question(question) => exchange.send(Event::Question(question)).await,

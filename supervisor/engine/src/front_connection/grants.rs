@@ -6,6 +6,7 @@ mod grant_table;
 use std::sync::{Arc, Weak};
 
 use lockhouse_access::Authenticator;
+use lockhouse_audit::LocalUser;
 use lockhouse_base::principal::Principal;
 use lockhouse_link::FrontEndpoint;
 use lockhouse_messages::{Access, AccessRefusal, Credential, GrantId, Role, Roles, ToFront};
@@ -25,7 +26,14 @@ pub(crate) enum FrontKind {
         /// kernel.
         reports_peers: bool,
     },
+    /// It is an operator's command, whose peer the engine has checked itself: of the engine's own user or root. Contains the
+    /// user, if the kernel reports it.
+    Operator(Option<LocalUser>),
 }
+
+/// What an operator may do: everything but to act as an AI client.
+const OPERATOR_ROLES: Roles =
+    Roles::only(Role::Operate).with(Role::Approve).with(Role::Policy).with(Role::Audit);
 
 /// The grants of one front.
 #[derive(Debug)]
@@ -40,11 +48,24 @@ impl Grants {
         Arc::new(Self { kind, front, table: Mutex::default() })
     }
 
-    /// Returns the one AI client that the front serves. `None` if the front serves many, over HTTP.
+    /// Whether the front is an operator's command.
+    pub(super) fn is_operator(&self) -> bool {
+        matches!(self.kind, FrontKind::Operator(_))
+    }
+
+    /// Returns the user who operates the engine. `None` if the front is no operator's command, or the user is unknown.
+    pub(super) fn operator(&self) -> Option<LocalUser> {
+        match &self.kind {
+            FrontKind::Operator(user) => *user,
+            FrontKind::Client(_) | FrontKind::Http { .. } => None,
+        }
+    }
+
+    /// Returns the one AI client that the front serves. `None` if the front serves many, over HTTP, or none.
     pub(super) fn only_client(&self) -> Option<&Principal> {
         match &self.kind {
             FrontKind::Client(client) => Some(client),
-            FrontKind::Http { .. } => None,
+            FrontKind::Http { .. } | FrontKind::Operator(_) => None,
         }
     }
 
@@ -63,7 +84,9 @@ impl Grants {
             return Ok(access(GrantId::CONNECTION, &principal, roles));
         }
         let accepts_peers = match self.kind {
-            FrontKind::Client(_) => return Err(AccessRefusal::CredentialNotAccepted),
+            FrontKind::Client(_) | FrontKind::Operator(_) => {
+                return Err(AccessRefusal::CredentialNotAccepted);
+            }
             FrontKind::Http { reports_peers } => reports_peers,
         };
         if matches!(credential, Credential::Peer { .. }) && !accepts_peers {
@@ -93,11 +116,12 @@ impl Grants {
         }
     }
 
-    /// The access of the connection itself: the one AI client, or the needs of a front for HTTP.
+    /// The access of the connection itself: the one AI client, the needs of a front for HTTP, or the operator.
     fn connection(&self) -> (Principal, Roles) {
         match &self.kind {
             FrontKind::Client(principal) => (principal.clone(), Roles::only(Role::Run)),
             FrontKind::Http { .. } => (Principal::local(), Roles::only(Role::Operate)),
+            FrontKind::Operator(_) => (Principal::local(), OPERATOR_ROLES),
         }
     }
 

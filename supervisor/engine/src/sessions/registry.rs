@@ -8,12 +8,12 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use lockhouse_messages::Owner;
+use lockhouse_messages::{Owner, SessionListing};
 use lockhouse_protocol::Language;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::{SessionError, SessionKey, SessionListing, SessionSelector, SessionSettings, WAITING_MAX};
+use super::{SessionError, SessionKey, SessionSelector, SessionSettings, WAITING_MAX};
 use session::Session;
 pub(super) use session::{GrantResult, WorkerGrant};
 

@@ -1,26 +1,13 @@
 //! Requests of operators to reload the configuration. The control socket receives them; the code that owns the paths of
 //! the configuration files carries them out.
 
-use serde::{Deserialize, Serialize};
+use lockhouse_messages::ReloadReport;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Supervisor;
 
 /// Maximum number of requests that wait for the reload of an earlier request. Further requests are refused.
 const WAITING_MAX: usize = 16;
-
-/// What a reload of the configuration has changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReloadReport {
-    /// Whether the files as they are now are in force. If not, the previous configuration stays in force.
-    pub in_force: bool,
-    /// The generation of the configuration that is in force after the reload.
-    pub generation: u64,
-    /// Why the new configuration was refused. `None` if it is in force.
-    pub error: Option<String>,
-    /// The configuration tables whose changes take effect only when the process is restarted.
-    pub restart_required: Vec<String>,
-}
 
 /// A request to reload the configuration. The receiver sends its report through the channel.
 pub type ReloadRequest = oneshot::Sender<ReloadReport>;

@@ -118,14 +118,15 @@ async fn forward(event: Event, context: &RequestContext<RoleServer>, log_thresho
                 let _ = context.peer.send_notification(notification).await;
             }
         }
-        // The others are about runs of code, and `follow_call` handles questions.
+        // The others are not about direct calls, and `follow_call` handles questions.
         Event::Question(_)
         | Event::Questions(_)
         | Event::Following(_)
         | Event::View(_)
         | Event::Detached(_)
         | Event::ProgressMessage(_)
-        | Event::Changed(_) => {}
+        | Event::Changed(_)
+        | Event::Approval(_) => {}
     }
 }
 

@@ -290,7 +290,7 @@ impl<'a> RunFollower<'a> {
             }
             Event::Question(question) => self.questions.add(question),
             Event::Questions(questions) => return self.suspend(questions),
-            Event::Following(_) | Event::Notification(_) | Event::Changed(_) => {}
+            Event::Following(_) | Event::Notification(_) | Event::Changed(_) | Event::Approval(_) => {}
         }
         ControlFlow::Continue(self)
     }

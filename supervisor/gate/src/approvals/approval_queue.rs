@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_audit::LocalUser;
+use lockhouse_messages::{
+    Approval, ApprovalEvent, ApprovalQuestion, ApproverAnswer, ApproverDecision, WatcherRole,
+};
 use tokio::sync::{mpsc, oneshot};
 
-use super::Approval;
-use super::approver_protocol::{ApprovalQuestion, ApproverAnswer, Decision, FromSupervisor};
 use super::outcome::{PromptOutcome, Refusal};
 
 /// Maximum number of unread messages of one watcher (a connection that can answer approval questions). A
@@ -58,15 +59,6 @@ pub enum WatcherKind {
     Terminal,
 }
 
-/// What a watcher does with questions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WatcherRole {
-    /// A person can answer, so questions wait for the watcher.
-    Approver,
-    /// The watcher only shows questions to people who may not answer them.
-    Observer,
-}
-
 /// Why the supervisor rejects an answer to an approval question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
@@ -101,14 +93,14 @@ struct State {
 
 #[derive(Debug)]
 struct ConnectedWatcher {
-    messages: mpsc::Sender<Arc<FromSupervisor>>,
+    messages: mpsc::Sender<Arc<ApprovalEvent>>,
     role: WatcherRole,
 }
 
 #[derive(Debug)]
 struct OpenQuestion {
     /// The message that asks this question, as sent to each watcher.
-    ask: Arc<FromSupervisor>,
+    ask: Arc<ApprovalEvent>,
     digest: String,
     scopes: Vec<Approval>,
     answer: oneshot::Sender<(PromptOutcome, AnswerChannel)>,
@@ -116,7 +108,7 @@ struct OpenQuestion {
 
 impl State {
     /// Sends a message to all watchers. Disconnects watchers with too many unread messages.
-    fn broadcast(&mut self, message: &Arc<FromSupervisor>) {
+    fn broadcast(&mut self, message: &Arc<ApprovalEvent>) {
         self.watchers.retain(|_, watcher| watcher.messages.try_send(message.clone()).is_ok());
     }
 
@@ -128,7 +120,7 @@ impl State {
         if self.closed.len() > CLOSED_MAX {
             self.closed.pop_front();
         }
-        self.broadcast(&Arc::new(FromSupervisor::Gone(id)));
+        self.broadcast(&Arc::new(ApprovalEvent::Gone(id)));
         Some(open)
     }
 }
@@ -153,7 +145,7 @@ impl ApprovalQueue {
             state.last += 1;
             let id = state.last;
             let (digest, scopes) = (ask.digest.clone(), ask.scopes.clone());
-            let ask = Arc::new(FromSupervisor::Ask(Box::new(ApprovalQuestion { id, ..ask })));
+            let ask = Arc::new(ApprovalEvent::Ask(Box::new(ApprovalQuestion { id, ..ask })));
             state.broadcast(&ask);
             state.open.insert(id, OpenQuestion { ask, digest, scopes, answer });
             OpenQuestionGuard { queue: self, id }
@@ -201,13 +193,13 @@ pub struct Watcher {
     queue: ApprovalQueue,
     number: u64,
     kind: WatcherKind,
-    messages: mpsc::Receiver<Arc<FromSupervisor>>,
+    messages: mpsc::Receiver<Arc<ApprovalEvent>>,
 }
 
 impl Watcher {
     /// Waits for the next message to the watcher. Returns `None` if the watcher was disconnected because it had too
     /// many unread messages.
-    pub async fn next(&mut self) -> Option<Arc<FromSupervisor>> {
+    pub async fn next(&mut self) -> Option<Arc<ApprovalEvent>> {
         self.messages.recv().await
     }
 
@@ -240,8 +232,8 @@ impl Watcher {
             return Err(AnswerError::Scope);
         }
         let outcome = match answer.decision {
-            Decision::Approve => PromptOutcome::Approved(answer.scope),
-            Decision::Decline => PromptOutcome::Refused(Refusal::Declined),
+            ApproverDecision::Approve => PromptOutcome::Approved(answer.scope),
+            ApproverDecision::Decline => PromptOutcome::Refused(Refusal::Declined),
         };
         let channel = match self.kind {
             WatcherKind::Socket(person) => AnswerChannel::Local(person),
@@ -278,7 +270,7 @@ mod tests {
     }
 
     fn answer(id: u64, digest: &str, scope: Approval) -> ApproverAnswer {
-        ApproverAnswer { id, digest: digest.into(), decision: Decision::Approve, scope }
+        ApproverAnswer { id, digest: digest.into(), decision: ApproverDecision::Approve, scope }
     }
 
     const LONG: Duration = Duration::from_secs(20);
@@ -295,7 +287,7 @@ mod tests {
             let queue = queue.clone();
             async move { queue.ask(ask(), LONG).await }
         });
-        let Some(FromSupervisor::Ask(shown)) = first.next().await.as_deref().cloned() else {
+        let Some(ApprovalEvent::Ask(shown)) = first.next().await.as_deref().cloned() else {
             panic!("no question")
         };
         let id = shown.id;
@@ -311,7 +303,7 @@ mod tests {
         assert_eq!(first.answer(&answer(id, "d1", Approval::Once)), Err(AnswerError::Answered));
         let outcome = asking.await.expect("one");
         assert_eq!(outcome, Some((PromptOutcome::Approved(Approval::Execution), AnswerChannel::Terminal)));
-        assert_eq!(first.next().await.as_deref(), Some(&FromSupervisor::Gone(id)));
+        assert_eq!(first.next().await.as_deref(), Some(&ApprovalEvent::Gone(id)));
         drop((first, second));
         assert!(!queue.has_approvers());
     }
@@ -329,8 +321,8 @@ mod tests {
             assert!(futures_util::poll!(&mut asking).is_pending());
             queue.watch(WatcherKind::Socket(None), WatcherRole::Approver)
         };
-        assert!(matches!(late.next().await.as_deref(), Some(FromSupervisor::Ask(_))));
-        assert!(matches!(late.next().await.as_deref(), Some(FromSupervisor::Gone(_))));
+        assert!(matches!(late.next().await.as_deref(), Some(ApprovalEvent::Ask(_))));
+        assert!(matches!(late.next().await.as_deref(), Some(ApprovalEvent::Gone(_))));
     }
 
     #[tokio::test]
@@ -341,7 +333,7 @@ mod tests {
         let asking = queue.ask(ask(), LONG);
         tokio::pin!(asking);
         assert!(futures_util::poll!(&mut asking).is_pending());
-        let Some(FromSupervisor::Ask(shown)) = observer.next().await.as_deref().cloned() else {
+        let Some(ApprovalEvent::Ask(shown)) = observer.next().await.as_deref().cloned() else {
             panic!("no question")
         };
         let approval = answer(shown.id, "d1", Approval::Once);

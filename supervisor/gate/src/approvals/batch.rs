@@ -14,7 +14,6 @@ use tokio::time::{Instant, timeout_at};
 
 use super::approval_queue::AnswerChannel;
 use super::approval_request::{ApprovalRequest, RefusalKey};
-use super::approver_protocol::ApprovalQuestion;
 use super::outcome::{PROMPTS_MAX, PromptOutcome, Refusal};
 use super::prompt::Prompt;
 use super::prompt_limits::{ARGUMENT_CHARS_MAX, ARGUMENT_CHARS_MIN};
@@ -271,7 +270,7 @@ impl ApprovalBatcher {
     /// Asks the watchers on this machine. Returns the outcome, and the channel of the watcher who answered.
     async fn ask_watchers(&self, prompt: &Prompt) -> (PromptOutcome, Option<AnswerChannel>) {
         let approvers = &self.context.approvers;
-        let question = ApprovalQuestion::new(prompt, &self.context.caller, approvers.answer_timeout());
+        let question = prompt.to_question(&self.context.caller, approvers.answer_timeout());
         match approvers.queue().ask(question, approvers.answer_timeout()).await {
             Some((outcome, used_channel)) => (outcome, Some(used_channel)),
             None => (PromptOutcome::Refused(Refusal::TimedOut), None),

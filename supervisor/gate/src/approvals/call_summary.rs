@@ -1,7 +1,7 @@
-//! The description of one call in an approval prompt.
+//! Describes one call in an approval prompt.
 
 use lockhouse_catalog::ToolHints;
-use serde::{Deserialize, Serialize};
+use lockhouse_messages::CallSummary;
 
 use super::approval_request::ApprovalRequest;
 use super::argument_display::ArgumentDisplay;
@@ -11,98 +11,35 @@ use super::untrusted_text::{both_ends, one_line, push_json_escaped, rendered_cha
 /// Maximum number of characters that a prompt shows of a line of code.
 const CODE_CHARS_MAX: usize = 200;
 
-/// A call in the form in which an approver sees it. All texts are escaped, so that a terminal can display them
-/// safely.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CallSummary {
-    pub server: String,
-    /// The kind of the called item, such as `tool`, `resource` or `prompt`. For a call that lists resources or
-    /// prompts, the kind of the list.
-    pub kind: String,
-    pub name: String,
-    /// Number of characters of the name of the called item that are not shown.
-    #[serde(default)]
-    pub name_left_out: usize,
-    /// The names of the arguments, quoted as JSON, in the order of the tool's schema. Names that do not fit are
-    /// left out.
-    #[serde(default)]
-    pub argument_names: Vec<String>,
-    /// Number of argument names that `argument_names` leaves out.
-    #[serde(default)]
-    pub argument_names_left_out: usize,
-    /// One line with the names in `argument_names`. Each name is followed by the beginning of its value if there is
-    /// space.
-    #[serde(default)]
-    pub overview: String,
-    /// The arguments of the call as text, in the order of `argument_names`. The text is one JSON object if it fits,
-    /// otherwise a line for each argument.
-    pub arguments: String,
-    /// Number of characters of the arguments that are not shown.
-    pub arguments_left_out: usize,
-    /// Number of bytes of the content of a file that are not shown; the arguments have the SHA-256 of the whole content.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub content_left_out: u64,
-    /// What the upstream server claims about the tool's effects (MCP annotations), as text.
-    pub claims: String,
-    /// The number of the line of the submitted code that makes the call, as reported by the worker. It may be
-    /// wrong. `None` if the line is unknown.
-    pub line: Option<u32>,
-    /// The text of the line of code that makes the call; `None` if the line is unknown or the code has no such
-    /// line.
-    pub source: Option<String>,
-    /// The file and the line of the policy rule that requires approval.
-    pub rule: String,
-    /// Whether this is a direct call, which the AI client makes without code.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub directly: bool,
-}
-
-impl CallSummary {
-    /// Returns the summary of one call for a prompt that shows `together` calls. All calls share the space of the
-    /// prompt equally. `code` is the program that makes the call; it is empty for a direct call.
-    pub(super) fn new(call: &ApprovalRequest, code: &str, together: usize) -> Self {
-        let ApprovalRequest { pending, line, claims, order, undescribed_bytes, .. } = call;
-        let sent = pending.everything_sent();
-        let (line, room) = (*line, (ARGUMENT_CHARS_MAX / together.max(1)).max(ARGUMENT_CHARS_MIN));
-        let ArgumentDisplay { names, names_left_out, text, left_out, .. } =
-            order.display(&sent, room, together > 1);
-        let overview = order.overview(&sent, names.len());
-        // The worker reports the number of the line. The text of the line comes from the supervisor's copy of the code.
-        let source = line.and_then(|line| code.lines().nth(line.checked_sub(1)? as usize));
-        let (name, name_left_out) = display_name(pending.item().as_str());
-        Self {
-            server: pending.server().to_string(),
-            kind: pending.item().kind().to_owned(),
-            name,
-            name_left_out,
-            argument_names: names,
-            argument_names_left_out: names_left_out,
-            overview,
-            arguments: text,
-            arguments_left_out: left_out,
-            content_left_out: *undescribed_bytes,
-            claims: claims_text(*claims).to_owned(),
-            line,
-            source: source.map(|source| one_line(source.trim(), CODE_CHARS_MAX)),
-            rule: pending.rule().to_string(),
-            directly: code.is_empty(),
-        }
+/// Returns the summary of one call for a prompt that shows `together` calls. All calls share the space of the
+/// prompt equally. `code` is the program that makes the call; it is empty for a direct call.
+pub(super) fn summarize(call: &ApprovalRequest, code: &str, together: usize) -> CallSummary {
+    let ApprovalRequest { pending, line, claims, order, undescribed_bytes, .. } = call;
+    let sent = pending.everything_sent();
+    let (line, room) = (*line, (ARGUMENT_CHARS_MAX / together.max(1)).max(ARGUMENT_CHARS_MIN));
+    let ArgumentDisplay { names, names_left_out, text, left_out, .. } =
+        order.display(&sent, room, together > 1);
+    let overview = order.overview(&sent, names.len());
+    // The worker reports the number of the line. The text of the line comes from the supervisor's copy of the code.
+    let source = line.and_then(|line| code.lines().nth(line.checked_sub(1)? as usize));
+    let (name, name_left_out) = display_name(pending.item().as_str());
+    CallSummary {
+        server: pending.server().to_string(),
+        kind: pending.item().kind().to_owned(),
+        name,
+        name_left_out,
+        argument_names: names,
+        argument_names_left_out: names_left_out,
+        overview,
+        arguments: text,
+        arguments_left_out: left_out,
+        content_left_out: *undescribed_bytes,
+        claims: claims_text(*claims).to_owned(),
+        line,
+        source: source.map(|source| one_line(source.trim(), CODE_CHARS_MAX)),
+        rule: pending.rule().to_string(),
+        directly: code.is_empty(),
     }
-}
-
-impl CallSummary {
-    /// Whether the summary shows the whole name and all arguments of the call, and the whole content of a file that it
-    /// writes.
-    pub(super) fn is_complete(&self) -> bool {
-        self.name_left_out == 0
-            && self.arguments_left_out == 0
-            && self.argument_names_left_out == 0
-            && self.content_left_out == 0
-    }
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// Returns a name for display, and the number of its characters that are not shown. Of a long name, the beginning, the

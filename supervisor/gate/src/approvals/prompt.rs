@@ -3,13 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::time::Duration;
 
 use data_encoding::HEXLOWER;
+use lockhouse_messages::{ApprovalQuestion, CallSummary};
+use lockhouse_upstream::Caller;
 use sha2::{Digest, Sha256};
 
 use super::Approval;
 use super::approval_request::ApprovalRequest;
-use super::call_summary::CallSummary;
+use super::call_summary::summarize;
 use super::policy_change::PolicyChange;
 use super::untrusted_text::prefix_lines;
 
@@ -32,7 +35,7 @@ pub(super) struct Prompt {
 
 impl Prompt {
     pub(super) fn new(waiting: &[ApprovalRequest], code: &str, change: Option<PolicyChange>) -> Self {
-        let facts = |call: &ApprovalRequest| CallSummary::new(call, code, waiting.len());
+        let facts = |call: &ApprovalRequest| summarize(call, code, waiting.len());
         let digest = match waiting {
             [one] => one.digest.to_hex(),
             several => {
@@ -42,6 +45,22 @@ impl Prompt {
             }
         };
         Self { calls: waiting.iter().map(facts).collect(), digest, change }
+    }
+
+    /// Returns the question that watchers get. The queue numbers it.
+    pub(super) fn to_question(&self, caller: &Caller, wait: Duration) -> ApprovalQuestion {
+        ApprovalQuestion {
+            id: 0,
+            digest: self.digest.clone(),
+            execution: caller.execution.to_string(),
+            client: caller.client.as_ref().map(|client| client.as_str().to_owned()),
+            seconds: wait.as_secs_f64(),
+            text: self.text(),
+            scopes_text: self.scopes_text(),
+            scopes: self.scopes(),
+            calls: self.calls.clone(),
+            diff: self.change.as_ref().map(|change| change.diff.clone()),
+        }
     }
 
     /// Returns the scopes that an answer may choose, the narrowest first.
@@ -314,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_truncated_name_is_announced_in_the_first_line_and_below_it() {
-        let mut call = CallSummary::new(&candidate(1, "write", &json!({}), None), CODE, 1);
+        let mut call = summarize(&candidate(1, "write", &json!({}), None), CODE, 1);
         (call.kind, call.name) = ("resource".into(), "file:///etc/hosts".into());
         let text = single_call_text(&call);
         let whole = "Running code asks server files for this resource without arguments.\n    | file:///etc/hosts\nThe program";
@@ -330,17 +349,17 @@ mod tests {
     fn a_server_that_claims_nothing_is_said_to_claim_nothing() {
         let mut request = candidate(1, "write", &json!({}), None);
         request.claims = ToolHints::default();
-        let text = single_call_text(&CallSummary::new(&request, CODE, 1));
+        let text = single_call_text(&summarize(&request, CODE, 1));
         assert!(text.contains("\nThe server says: nothing about the effects of this tool.\n"), "{text}");
     }
 
     #[test]
     fn content_that_is_not_shown_is_announced_in_the_first_line_and_below_it() {
         let mut request = candidate(1, "write", &json!({"sha256": "00"}), None);
-        assert!(CallSummary::new(&request, CODE, 1).is_complete());
+        assert!(summarize(&request, CODE, 1).is_complete());
         request.undescribed_bytes = 7;
         assert!(request.needs_own_prompt());
-        let text = single_call_text(&CallSummary::new(&request, CODE, 1));
+        let text = single_call_text(&summarize(&request, CODE, 1));
         let first = text.lines().next().unwrap_or_default();
         let warning = "\nWARNING: 7 bytes of the file between its beginning and its end are not shown. ";
         assert!(first.contains("INCOMPLETE") && text.contains(warning), "{text}");

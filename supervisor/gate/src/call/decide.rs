@@ -9,11 +9,11 @@ use lockhouse_protocol::{Failure, FailureCode, Reply};
 use serde_json::{Map, Value};
 
 use super::attempt::CallAttempt;
-use crate::approvals::Approval;
 use crate::skill_requests::save_draft;
 use crate::skills::Skills;
 use crate::symlinks;
 use crate::tool_request::Dispatch;
+use lockhouse_messages::Approval;
 
 /// A permitted call, with the policy, tool definition and resolved paths on which the decision was based.
 pub(super) struct Permission {

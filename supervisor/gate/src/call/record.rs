@@ -4,7 +4,7 @@ use lockhouse_policies::PermittedCall;
 use lockhouse_protocol::{Failure, FailureCode};
 
 use super::attempt::CallAttempt;
-use crate::approvals::Approval;
+use lockhouse_messages::Approval;
 
 /// A permitted call whose audit record is written. Only such a call can be sent: `ReservedDestination::call`
 /// accepts no other type.

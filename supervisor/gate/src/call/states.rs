@@ -16,11 +16,11 @@ use super::attempt::CallAttempt;
 use super::decide::{Permission, PermissionError, decide_permission, store_draft};
 use super::record::RecordedCall;
 use super::{check, file_path, recheck};
-use crate::approvals::Approval;
 use crate::argument_names::RawArguments;
 use crate::destination::{Destination, DestinationOffer, ReservedDestination};
 use crate::listing_filter;
 use crate::tool_request::Dispatch;
+use lockhouse_messages::Approval;
 
 /// How the processing of a call ended before the call was sent to its server.
 pub(super) enum EarlyEnd {

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use lockhouse_base::files;
+use lockhouse_messages::ResultListing;
 use lockhouse_protocol::ResultHandle;
 
-use super::{COUNT_MAX, ResultLimits, ResultListing};
+use super::{COUNT_MAX, ResultLimits, listing};
 
 /// The extension of the files with results.
 const FILE_EXTENSION: &str = "json";
@@ -76,7 +77,7 @@ impl DirectoryStore {
         let current = self.files().into_iter().filter(|file| !is_expired(file.since, bounds, now));
         let listing = |file: File| {
             let age = now.duration_since(file.since).unwrap_or_default();
-            Some(ResultListing::new(&file.handle()?, "value", file.bytes, age, bounds))
+            Some(listing(&file.handle()?, "value", file.bytes, age, bounds))
         };
         current.filter_map(listing).collect()
     }

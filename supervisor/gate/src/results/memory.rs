@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
+use lockhouse_messages::ResultListing;
 use lockhouse_protocol::ResultHandle;
 
-use super::{COUNT_MAX, Owner, ResultLimits, ResultListing};
+use super::{COUNT_MAX, Owner, ResultLimits, listing};
 
 /// The stored results, oldest first.
 #[derive(Debug, Default)]
@@ -95,7 +96,7 @@ impl MemoryStore {
                 ResultKind::Answer => "answer",
             };
             let age = now.saturating_duration_since(stored.since);
-            ResultListing::new(&stored.handle, kind, stored.json.len() as u64, age, bounds)
+            listing(&stored.handle, kind, stored.json.len() as u64, age, bounds)
         };
         self.0.iter().map(listing).collect()
     }

@@ -8,9 +8,10 @@ use serde_json::json;
 use super::*;
 use crate::run_answer::tests::answer;
 use crate::{
-    Bodies, Caller, Claim, DirectAction, DirectTarget, ForwardedNotification, HttpRefusal, InputSupport,
-    Owner, Progress, Question, RequestClaims, RequestId, ResourceMetadata, ResultFile, Roles, RunState,
-    TraceContext, UserWait,
+    Approval, ApprovalQuestion, ApproverAnswer, ApproverDecision, Bodies, CallSummary, Caller, Claim,
+    DirectAction, DirectTarget, EndedRuns, EndedSessions, FileLocation, ForwardedNotification, HttpRefusal,
+    InputSupport, Owner, Progress, Question, ReloadReport, RequestClaims, RequestId, ResourceMetadata,
+    ResultFile, ResultListing, Roles, RunListing, RunState, SessionListing, TraceContext, UserWait,
 };
 
 /// Takes the large values out of a message, serializes it to JSON, parses the JSON and puts the large values back. Asserts
@@ -221,4 +222,130 @@ fn each_message_of_the_engine_round_trips() {
         },
         ..FrontSettings::default()
     }));
+}
+
+fn head() -> RequestHead {
+    let caller =
+        Caller { grant: Some(GrantId::CONNECTION), client: None, abilities: InputSupport::default() };
+    RequestHead { id: RequestId::generate(), is_chosen: false, caller, deadline: None, span: None }
+}
+
+#[test]
+fn each_message_of_an_operator_round_trips_and_requires_a_role() {
+    for (request, role) in [
+        (OperatorRequest::Health, Role::Operate),
+        (OperatorRequest::ListSessions, Role::Operate),
+        (OperatorRequest::EndSessions(EndedSessions::All), Role::Operate),
+        (OperatorRequest::EndSessions(EndedSessions::Named("work".into())), Role::Operate),
+        (OperatorRequest::EndSessions(EndedSessions::Numbered(u64::MAX)), Role::Operate),
+        (OperatorRequest::ListRuns, Role::Operate),
+        (OperatorRequest::EndRuns(EndedRuns::All), Role::Operate),
+        (OperatorRequest::EndRuns(EndedRuns::One("0".into())), Role::Operate),
+        (OperatorRequest::Reload, Role::Operate),
+        (OperatorRequest::FindFile(handle()), Role::Audit),
+        (OperatorRequest::ListResults, Role::Audit),
+        (OperatorRequest::ReadResult { handle: handle(), offset: 7 }, Role::Audit),
+    ] {
+        let request = Request::Operator(request);
+        assert_eq!(request.role(), Some(role), "{request:?}");
+        assert_round_trip(ToEngine::Request(ExchangeId(1), Box::new(head()), Box::new(request)));
+    }
+    let watching = Request::WatchApprovals(WatcherRole::Observer);
+    assert_eq!(watching.role(), Some(Role::Approve));
+    assert_round_trip(ToEngine::Request(ExchangeId(1), Box::new(head()), Box::new(watching)));
+    let answer = ApproverAnswer {
+        id: 1,
+        digest: "sha256:0".into(),
+        decision: ApproverDecision::Approve,
+        scope: Approval::Always,
+    };
+    for input in [ApprovalInput::SetRole(WatcherRole::Approver), ApprovalInput::Answer(answer)] {
+        assert_round_trip(ToEngine::Input(ExchangeId(1), Input::Approval(input)));
+    }
+}
+
+#[test]
+fn each_message_to_an_operator_round_trips() {
+    let session = SessionListing {
+        id: 1,
+        name: "work".into(),
+        owner: "token:desk".into(),
+        language: "python".into(),
+        state: "idle".into(),
+        runs: 2,
+        unused_s: 3,
+        age_s: 4,
+    };
+    let run = RunListing {
+        execution: "0".into(),
+        client: Some("desk".into()),
+        language: "python".into(),
+        session: None,
+        state: "running".into(),
+        waiting_for: None,
+        waiting_s: Some(0.5),
+        age_s: 1.5,
+        worker: Some(7),
+        cpu_ms: None,
+        memory_bytes: Some(u64::MAX),
+    };
+    let result =
+        ResultListing { handle: "r-1".into(), kind: "value".into(), bytes: 1, age_s: 0.1, expires_s: 9.9 };
+    for response in [
+        OperatorResponse::Health(json!({"ready": true})),
+        OperatorResponse::Sessions(vec![session]),
+        OperatorResponse::EndedSessions(vec!["work".into()]),
+        OperatorResponse::Runs(vec![run]),
+        OperatorResponse::EndedRuns(vec!["0".into()]),
+        OperatorResponse::Reloaded(ReloadReport { generation: 2, ..ReloadReport::default() }),
+        OperatorResponse::File(FileLocation { name: "a".into(), path: "/a".into() }),
+        OperatorResponse::Results(vec![result]),
+        OperatorResponse::ResultPart { text: "\"a\"".into(), is_last: true },
+        OperatorResponse::Refused { reason: "no".into() },
+    ] {
+        assert_round_trip(ToFront::Response(ExchangeId(1), Response::Operator(response)));
+    }
+    for (event, answers_input) in [
+        (ApprovalEvent::Watching, true),
+        (ApprovalEvent::Ask(Box::new(approval_question())), false),
+        (ApprovalEvent::Gone(1), false),
+        (ApprovalEvent::Taken(1), true),
+        (ApprovalEvent::Refused { id: None, reason: "no".into() }, true),
+    ] {
+        let event = Event::Approval(event);
+        assert_eq!(event.answers_input(), answers_input, "{event:?}");
+        assert_round_trip(ToFront::Event(ExchangeId(1), event));
+    }
+}
+
+fn approval_question() -> ApprovalQuestion {
+    let call = CallSummary {
+        server: "git".into(),
+        kind: "tool".into(),
+        name: "push".into(),
+        name_left_out: 0,
+        argument_names: vec!["\"to\"".into()],
+        argument_names_left_out: 0,
+        overview: "to: x".into(),
+        arguments: "{}".into(),
+        arguments_left_out: 1,
+        content_left_out: 0,
+        claims: "it changes things".into(),
+        line: Some(1),
+        source: None,
+        rule: "policy.toml:1".into(),
+        directly: true,
+    };
+    ApprovalQuestion {
+        id: 1,
+        digest: "sha256:0".into(),
+        execution: "0".into(),
+        client: None,
+        seconds: 1.5,
+        text: "?".into(),
+        scopes_text: String::new(),
+        scopes: vec![Approval::Once],
+        calls: vec![call],
+        diff: Some("-a".into()),
+    }
 }

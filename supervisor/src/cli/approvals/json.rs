@@ -1,7 +1,7 @@
 //! JSON mode of `lockhouse approvals`: prints the messages of all supervisors as JSON lines, each with the
 //! supervisor's process id, and reads answers in the same format.
 
-use lockhouse_gate::{ApproverAnswer, WatcherRole};
+use lockhouse_messages::{ApprovalEvent, ApproverAnswer, WatcherRole};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
@@ -9,6 +9,9 @@ use tokio::sync::{mpsc, watch};
 use super::stdin_lines::StdinLines;
 use super::terminal_prompt::{ApproverReply, SupervisorEvent};
 use crate::cli::output;
+
+/// Version of the lines.
+const VERSION: u32 = 1;
 
 /// One line of standard input: an approver's answer, and the process id of the supervisor that asked the question.
 #[derive(Deserialize)]
@@ -52,7 +55,11 @@ pub(super) async fn converse(
 }
 
 fn event_to_json(SupervisorEvent { supervisor, message }: SupervisorEvent) -> Value {
-    let mut line = message.map_or_else(|| json!({"left": true}), |message| json!(message));
+    let mut line = match message {
+        None => json!({"left": true}),
+        Some(ApprovalEvent::Watching) => json!({"watching": VERSION}),
+        Some(message) => json!(message),
+    };
     line["supervisor"] = supervisor.into();
     line
 }

@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use interprocess::local_socket::tokio::Stream;
-use interprocess::local_socket::traits::tokio::Stream as _;
-use interprocess::local_socket::{GenericFilePath, ToFsName};
-use lockhouse_engine::control_socket::{self, LINE_BYTES_MAX, VERSION, read_line, socket_path, write_line};
-use lockhouse_gate::{FromApprover, FromSupervisor, WatcherRole};
-use tokio::io::BufReader;
+use lockhouse_engine::control_socket::socket_path;
+use lockhouse_link::{ExchangeStep, OperatorError};
+use lockhouse_messages::{ApprovalEvent, ApprovalInput, ApproverAnswer, Event, Input, WatcherRole};
 use tokio::sync::{mpsc, watch};
 
+use super::super::control_client;
 use super::ANSWERS_MAX;
 use super::terminal_prompt::{ApproverReply, SupervisorEvent};
 
@@ -27,7 +25,7 @@ pub(in crate::cli) async fn watch(
     mut replies: mpsc::Receiver<ApproverReply>,
     role: watch::Receiver<WatcherRole>,
 ) {
-    let mut connected: BTreeMap<PathBuf, (u32, mpsc::Sender<FromApprover>)> = BTreeMap::new();
+    let mut connected: BTreeMap<PathBuf, (u32, mpsc::Sender<ApproverAnswer>)> = BTreeMap::new();
     let mut poll = tokio::time::interval(POLL_INTERVAL);
     loop {
         tokio::select! {
@@ -46,10 +44,10 @@ pub(in crate::cli) async fn watch(
             reply = replies.recv() => {
                 let Some(ApproverReply { supervisor, answer }) = reply else { return };
                 let to = connected.values().find(|(pid, _)| *pid == supervisor);
-                let sent = to.is_some_and(|(_, to)| to.try_send(FromApprover::Answer(answer.clone())).is_ok());
+                let sent = to.is_some_and(|(_, to)| to.try_send(answer.clone()).is_ok());
                 if !sent {
                     let reason = "this Lockhouse process is no longer connected".to_owned();
-                    let refused = FromSupervisor::Refused { id: Some(answer.id), reason };
+                    let refused = ApprovalEvent::Refused { id: Some(answer.id), reason };
                     let _ = events.send(SupervisorEvent { supervisor, message: Some(refused) }).await;
                 }
             }
@@ -63,52 +61,44 @@ async fn converse(
     path: &Path,
     pid: u32,
     events: mpsc::Sender<SupervisorEvent>,
-    mut answers: mpsc::Receiver<FromApprover>,
+    mut answers: mpsc::Receiver<ApproverAnswer>,
     mut role: watch::Receiver<WatcherRole>,
 ) {
-    let Ok(name) = path.to_fs_name::<GenericFilePath>() else { return };
     // The next supervisor that starts removes sockets on which no process listens.
-    let Ok(stream) = Stream::connect(name).await else { return };
-    if !control_socket::is_trusted(&stream) {
-        return;
-    }
-    let (mut from, mut to) = (BufReader::new(&stream), &stream);
-    let first = registration(*role.borrow_and_update());
-    if write_line(&mut to, &first).await.is_err() {
-        return;
-    }
-    let receiving = async {
-        while let Ok(Some(line)) = read_line(&mut from, LINE_BYTES_MAX).await {
-            // A later version may send messages that this version does not know.
-            let Ok(message) = serde_json::from_str(&line) else { continue };
-            if events.send(SupervisorEvent { supervisor: pid, message: Some(message) }).await.is_err() {
-                return;
-            }
+    let client = match control_client::connect(path).await {
+        Some(Ok(client)) => client,
+        Some(Err(OperatorError::OtherVersion)) => {
+            tracing::warn!(
+                "process {pid} is of another version of Lockhouse: its questions are not shown here"
+            );
+            // It is not asked again.
+            while answers.recv().await.is_some() {}
+            return;
         }
+        Some(Err(OperatorError::Refused(_) | OperatorError::NoAnswer)) | None => return,
     };
-    let sending = async {
-        loop {
-            let message = tokio::select! {
-                answer = answers.recv() => answer,
-                changed = role.changed() => changed.ok().map(|()| registration(*role.borrow_and_update())),
-            };
-            let Some(message) = message else { return };
-            if write_line(&mut to, &message).await.is_err() {
-                return;
+    let first_role = *role.borrow_and_update();
+    let mut watching = client.watch_approvals(first_role).await;
+    loop {
+        let input = tokio::select! {
+            step = watching.next() => match step {
+                ExchangeStep::Event(Event::Approval(event)) => {
+                    let event = SupervisorEvent { supervisor: pid, message: Some(event) };
+                    if events.send(event).await.is_err() {
+                        return;
+                    }
+                    continue;
+                }
+                ExchangeStep::Event(_) => continue,
+                ExchangeStep::Finished(_) => break,
+            },
+            answer = answers.recv() => answer.map(ApprovalInput::Answer),
+            changed = role.changed() => {
+                changed.ok().map(|()| ApprovalInput::SetRole(*role.borrow_and_update()))
             }
-        }
-    };
-    tokio::select! {
-        () = receiving => {}
-        () = sending => {}
+        };
+        let Some(input) = input else { break };
+        watching.send(Input::Approval(input));
     }
     let _ = events.send(SupervisorEvent { supervisor: pid, message: None }).await;
-}
-
-/// Returns the message that registers a watcher with this role.
-fn registration(role: WatcherRole) -> FromApprover {
-    match role {
-        WatcherRole::Approver => FromApprover::Watch(VERSION),
-        WatcherRole::Observer => FromApprover::Observe(VERSION),
-    }
 }

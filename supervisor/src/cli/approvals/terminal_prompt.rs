@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use lockhouse_gate::{Approval, ApprovalQuestion, ApproverAnswer, ApproverDecision, FromSupervisor};
+use lockhouse_messages::{Approval, ApprovalEvent, ApprovalQuestion, ApproverAnswer, ApproverDecision};
 use tokio::sync::mpsc;
 
 use super::keyboard::Keyboard;
@@ -13,7 +13,7 @@ use crate::cli::terminal::{sanitize, sanitize_lines};
 #[derive(Debug)]
 pub(in crate::cli) struct SupervisorEvent {
     pub(in crate::cli) supervisor: u32,
-    pub(in crate::cli) message: Option<FromSupervisor>,
+    pub(in crate::cli) message: Option<ApprovalEvent>,
 }
 
 /// An approver's answer, with the process id of the supervisor that asked the question.
@@ -65,21 +65,21 @@ impl TerminalPrompt {
         let is =
             |id: u64| move |(owner, ask): &(u32, Box<ApprovalQuestion>)| *owner == supervisor && ask.id == id;
         match message {
-            Some(FromSupervisor::Ask(ask)) => {
+            Some(ApprovalEvent::Ask(ask)) => {
                 self.pending.push_back((supervisor, ask));
                 if self.pending.len() == 1 {
                     self.show_first();
                 }
             }
-            Some(FromSupervisor::Gone(id)) => {
+            Some(ApprovalEvent::Gone(id)) => {
                 if let Some(at) = self.pending.iter().position(is(id)) {
                     self.remove_question(at);
                 }
             }
-            Some(FromSupervisor::Refused { reason, .. }) => {
+            Some(ApprovalEvent::Refused { reason, .. }) => {
                 eprintln!("lockhouse: the answer was not accepted: {}", sanitize(&reason));
             }
-            Some(FromSupervisor::Watching(_) | FromSupervisor::Taken(_)) => {}
+            Some(ApprovalEvent::Watching | ApprovalEvent::Taken(_)) => {}
             None => {
                 while let Some(at) = self.pending.iter().position(|(owner, _)| *owner == supervisor) {
                     self.remove_question(at);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use lockhouse_gate::{ApprovalQuestion, ApproverAnswer, FromSupervisor, WatcherRole};
+use lockhouse_messages::{ApprovalEvent, ApprovalQuestion, ApproverAnswer, WatcherRole};
 use lockhouse_page::{ActionError, ErrorCode, Section, Sections, text};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -115,22 +115,22 @@ async fn set_role(role: &watch::Sender<WatcherRole>, mut pages: watch::Receiver<
 impl State {
     fn handle(&mut self, SupervisorEvent { supervisor, message }: SupervisorEvent) {
         match message {
-            Some(FromSupervisor::Watching(_)) => {
+            Some(ApprovalEvent::Watching) => {
                 self.watched.insert(supervisor);
             }
-            Some(FromSupervisor::Ask(question)) => {
+            Some(ApprovalEvent::Ask(question)) => {
                 let key = (supervisor, question.id);
                 if self.pending.len() < STORED_MAX || self.pending.contains_key(&key) {
                     let asked = SystemTime::now();
                     self.pending.insert(key, PendingQuestion { question, asked });
                 }
             }
-            Some(FromSupervisor::Gone(id)) => drop(self.pending.remove(&(supervisor, id))),
-            Some(FromSupervisor::Taken(id)) => self.report((supervisor, id), Ok(())),
-            Some(FromSupervisor::Refused { id: Some(id), reason }) => {
+            Some(ApprovalEvent::Gone(id)) => drop(self.pending.remove(&(supervisor, id))),
+            Some(ApprovalEvent::Taken(id)) => self.report((supervisor, id), Ok(())),
+            Some(ApprovalEvent::Refused { id: Some(id), reason }) => {
                 self.report((supervisor, id), Err(reason));
             }
-            Some(FromSupervisor::Refused { id: None, reason }) => {
+            Some(ApprovalEvent::Refused { id: None, reason }) => {
                 tracing::warn!("process {supervisor} rejected a message of the page: {reason}");
             }
             None => {

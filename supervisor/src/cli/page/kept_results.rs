@@ -4,9 +4,8 @@
 use std::time::{Duration, SystemTime};
 
 use lockhouse_base::json;
-use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse, VERSION};
-use lockhouse_gate::results::{ResultListing, Results};
-use lockhouse_messages::Owner;
+use lockhouse_gate::results::Results;
+use lockhouse_messages::{OperatorRequest, OperatorResponse, Owner, ResultListing};
 use lockhouse_page::{ActionError, Attachment, ErrorCode};
 use lockhouse_protocol::ResultHandle;
 use parking_lot::Mutex;
@@ -38,7 +37,7 @@ impl KeptResults {
     /// Returns the section of results.
     pub(super) async fn list(&self) -> Value {
         let mut listed: Vec<(String, Option<u32>, ResultListing)> = Vec::new();
-        for (supervisor, response) in request_all(&OperatorRequest::ListResults(VERSION)).await {
+        for (supervisor, response) in request_all(&OperatorRequest::ListResults).await {
             let OperatorResponse::Results(results) = response else { continue };
             let results = results.into_iter();
             listed.extend(
@@ -95,9 +94,9 @@ impl KeptResults {
 async fn read_from(supervisor: u32, handle: &ResultHandle) -> Result<String, ActionError> {
     let mut text = String::new();
     loop {
-        let request = OperatorRequest::ReadResult { handle: handle.to_string(), offset: text.len() };
+        let request = OperatorRequest::ReadResult { handle: handle.clone(), offset: text.len() as u64 };
         match request_one(supervisor, &request).await {
-            Some(OperatorResponse::ResultPart { text: part, is_last }) => {
+            Ok(OperatorResponse::ResultPart { text: part, is_last }) => {
                 text.push_str(&part);
                 if is_last {
                     return Ok(text);
@@ -107,7 +106,7 @@ async fn read_from(supervisor: u32, handle: &ResultHandle) -> Result<String, Act
                     return Err(ActionError::new(ErrorCode::Failed, message));
                 }
             }
-            Some(OperatorResponse::Refused { reason }) => {
+            Ok(OperatorResponse::Refused { reason }) => {
                 return Err(ActionError::new(ErrorCode::NotFound, reason));
             }
             _ => {

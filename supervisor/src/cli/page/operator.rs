@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse};
-use lockhouse_gate::{Approval, ApproverAnswer, ApproverDecision};
+use lockhouse_messages::{
+    Approval, ApproverAnswer, ApproverDecision, EndedRuns, EndedSessions, OperatorRequest, OperatorResponse,
+};
 use lockhouse_page::{Action, ActionError, Attachment, Decision, Effect, ErrorCode, Operator, Scope, Viewer};
 use lockhouse_protocol::{ServerName, ToolName};
 use serde_json::{Value, json};
@@ -168,9 +169,10 @@ fn checked_digest(digest: &str) -> Result<&str, ActionError> {
 }
 
 async fn end_run(supervisor: u32, execution: String) -> Result<Value, ActionError> {
-    match request_one(supervisor, &OperatorRequest::EndRun(execution)).await {
-        Some(OperatorResponse::EndedRuns(ended)) if !ended.is_empty() => Ok(json!({"ended": ended})),
-        Some(OperatorResponse::EndedRuns(_)) => {
+    let request = OperatorRequest::EndRuns(EndedRuns::One(execution));
+    match request_one(supervisor, &request).await {
+        Ok(OperatorResponse::EndedRuns(ended)) if !ended.is_empty() => Ok(json!({"ended": ended})),
+        Ok(OperatorResponse::EndedRuns(_)) => {
             Err(ActionError::new(ErrorCode::Refused, "this run is not active any more"))
         }
         _ => Err(no_answer()),
@@ -178,9 +180,10 @@ async fn end_run(supervisor: u32, execution: String) -> Result<Value, ActionErro
 }
 
 async fn end_session(supervisor: u32, id: u64) -> Result<Value, ActionError> {
-    match request_one(supervisor, &OperatorRequest::EndSessionWithId(id)).await {
-        Some(OperatorResponse::Ended(ended)) if !ended.is_empty() => Ok(json!({"ended": ended})),
-        Some(OperatorResponse::Ended(_)) => {
+    let request = OperatorRequest::EndSessions(EndedSessions::Numbered(id));
+    match request_one(supervisor, &request).await {
+        Ok(OperatorResponse::EndedSessions(ended)) if !ended.is_empty() => Ok(json!({"ended": ended})),
+        Ok(OperatorResponse::EndedSessions(_)) => {
             Err(ActionError::new(ErrorCode::Refused, "this session has already ended"))
         }
         _ => Err(no_answer()),

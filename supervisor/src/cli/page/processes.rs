@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lockhouse_engine::active_runs::RunListing;
-use lockhouse_engine::control_socket::{OperatorRequest, OperatorResponse, VERSION};
+use lockhouse_messages::{OperatorRequest, OperatorResponse, RunListing};
 use lockhouse_page::{ActiveRun, Activity, Section, Sections, ServerStates, text};
 use serde_json::{Value, json};
 
@@ -47,7 +46,7 @@ struct Times {
 
 async fn active_runs(times: &mut StableTimes) -> Vec<ActiveRun> {
     let mut runs = Vec::new();
-    for (supervisor, response) in request_all(&OperatorRequest::ListRuns(VERSION)).await {
+    for (supervisor, response) in request_all(&OperatorRequest::ListRuns).await {
         let OperatorResponse::Runs(listed) = response else { continue };
         runs.extend(listed.into_iter().map(|run| active_run(supervisor, run, times)));
     }
@@ -77,7 +76,7 @@ fn active_run(supervisor: u32, run: RunListing, times: &mut StableTimes) -> Acti
 /// their age, and without other ages.
 async fn processes(times: &mut StableTimes) -> Vec<Value> {
     let mut processes = Vec::new();
-    for (pid, response) in request_all(&OperatorRequest::Health(VERSION)).await {
+    for (pid, response) in request_all(&OperatorRequest::Health).await {
         let OperatorResponse::Health(mut health) = response else { continue };
         let runs_code = health["running"].as_u64().is_some_and(|running| running > 0);
         if health["serving"] != true && !runs_code {
@@ -122,7 +121,7 @@ fn server_states(processes: &[Value]) -> ServerStates {
 
 async fn sessions(times: &mut StableTimes) -> Vec<Value> {
     let mut sessions = Vec::new();
-    for (supervisor, response) in request_all(&OperatorRequest::ListSessions(VERSION)).await {
+    for (supervisor, response) in request_all(&OperatorRequest::ListSessions).await {
         let OperatorResponse::Sessions(listed) = response else { continue };
         for session in listed {
             let started = times.began(format!("{supervisor}/{}", session.id), session.age_s as f64);

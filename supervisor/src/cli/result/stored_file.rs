@@ -6,9 +6,8 @@ use std::process::ExitCode;
 
 use lockhouse_base::files;
 use lockhouse_base::json::group_thousands;
-use lockhouse_engine::control_socket::{FileLocation, OperatorRequest, OperatorResponse};
 use lockhouse_gate::result_files::{ResultFiles, StoredFile};
-use lockhouse_messages::Owner;
+use lockhouse_messages::{FileLocation, OperatorRequest, OperatorResponse, Owner};
 use lockhouse_protocol::ResultHandle;
 
 use super::super::control_client;
@@ -83,7 +82,7 @@ async fn find(bounds: ResultBounds, handle: &ResultHandle) -> Result<Option<Foun
 
 /// Asks every running Lockhouse process of this user for the file. The handle must be complete.
 async fn find_in_services(handle: &ResultHandle) -> Result<Option<Found>, ExitCode> {
-    for (_, answer) in control_client::request_all(&OperatorRequest::FindFile(handle.to_string())).await {
+    for (_, answer) in control_client::request_all(&OperatorRequest::FindFile(handle.clone())).await {
         let OperatorResponse::File(FileLocation { name, path }) = answer else { continue };
         let content = files::open_to_read(&path).map_err(|error| print_error(&error, USAGE))?;
         return Ok(Some(Found { name, content }));

@@ -125,18 +125,26 @@ async fn a_grant_permits_the_requests_of_its_role_alone() {
     let setup = Setup::new();
     let client = Principal::for_new_connection();
     let (stdio, http) = (setup.link(FrontKind::Client(client.clone())), setup.link(HTTP));
+    let operator = setup.link(FrontKind::Operator(None));
     let desk = setup.access(&http, &setup.token("desk")).await.expect("granted").grant;
     let own = setup.access(&http, &Credential::Connection).await.expect("granted");
     assert_eq!((own.grant, own.owner), (GrantId::CONNECTION, Owner::LOCAL));
     let connection = setup.access(&stdio, &Credential::Connection).await.expect("granted");
     assert_eq!((connection.grant, connection.owner), (GrantId::CONNECTION, client.owner()));
+    let access = setup.access(&operator, &Credential::Connection).await.expect("granted");
+    assert_eq!((access.grant, access.owner), (GrantId::CONNECTION, Owner::LOCAL));
+    let token = setup.access(&operator, &setup.token("lamp")).await;
+    assert_eq!(token, Err(AccessRefusal::CredentialNotAccepted), "an operator passes no token on");
+    let of_operator = vec![Role::Approve, Role::Policy, Role::Audit, Role::Operate];
     for (case, link, grant, permitted) in [
-        ("a client over standard input", &stdio, GrantId::CONNECTION, Role::Run),
-        ("a client over HTTP", &http, desk, Role::Run),
-        ("the front for HTTP itself", &http, GrantId::CONNECTION, Role::Operate),
+        ("a client over standard input", &stdio, GrantId::CONNECTION, vec![Role::Run]),
+        ("a client over HTTP", &http, desk, vec![Role::Run]),
+        ("the front for HTTP itself", &http, GrantId::CONNECTION, vec![Role::Operate]),
+        ("an operator", &operator, GrantId::CONNECTION, of_operator),
     ] {
         for role in [Role::Run, Role::Approve, Role::Policy, Role::Audit, Role::Operate] {
-            let expected = if role == permitted { Ok(()) } else { Err(AccessRefusal::MissingRole(role)) };
+            let expected =
+                if permitted.contains(&role) { Ok(()) } else { Err(AccessRefusal::MissingRole(role)) };
             assert_eq!(link.principal(Some(grant), role).map(|_| ()), expected, "{case}: {role:?}");
         }
     }

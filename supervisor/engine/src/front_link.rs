@@ -1,0 +1,123 @@
+//! The engine's end of the connection to a front or an operator's command in another process.
+
+use std::io::Result;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockhouse_link::{
+    self as link, EngineEndpoint, FROM_FRONT, FROM_OPERATOR, FromFront, FrontEndpoint, OutboxSender, Parts,
+    Receiver, Waiting, greetings, outbox, read_from_front, to_parts,
+};
+use lockhouse_messages::{ExchangeId, GreetingReply, Repetition, ToEngine, ToFront};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use crate::front_connection::{FrontConnection, FrontKind};
+use crate::supervisor::Supervisor;
+
+/// Maximum time for the answers that are still in the queue of a connection when it ends.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Welcomes a front whose greeting was accepted, and serves it until its connection ends, or this process stops serving.
+/// `has_successor` says whether the front sends requests that arrive during a drain to the next engine.
+///
+/// # Errors
+/// The connection is broken, or the front does not keep to the protocol.
+pub(crate) async fn serve(
+    supervisor: &Arc<Supervisor>,
+    version: u32,
+    (reader, writer): (&mut (impl AsyncRead + Unpin), &mut (impl AsyncWrite + Unpin)),
+    (kind, has_successor): (FrontKind, bool),
+) -> Result<()> {
+    let incarnation = Some(supervisor.incarnation());
+    greetings::write(writer, &GreetingReply::Welcome { version, incarnation }).await?;
+    let limits = match &kind {
+        FrontKind::Operator(_) => FROM_OPERATOR,
+        FrontKind::Client(_) | FrontKind::Http { .. } => FROM_FRONT,
+    };
+    let (sender, outbox) = outbox();
+    let front: Arc<dyn FrontEndpoint> = Arc::new(SocketFront(sender.clone()));
+    let connection = FrontConnection::remote(supervisor, Arc::downgrade(&front), kind);
+    connection.begin();
+    let lifecycle = supervisor.lifecycle();
+    let closed = async {
+        lifecycle.closing().cancelled().await;
+        // A front without another engine closes the connection itself, when it has sent its last responses.
+        if has_successor {
+            // What is in the queue is still sent.
+            sender.close();
+        }
+        std::future::pending::<()>().await;
+    };
+    let draining = has_successor.then(|| lifecycle.draining());
+    let mut receiver =
+        FromFrontReceiver { connection: &connection, front: &front, sender: &sender, draining };
+    let serving = link::serve(reader, writer, limits, (&sender, outbox), &mut receiver);
+    let closing = async {
+        lifecycle.closing().cancelled().await;
+        tokio::time::sleep(FLUSH_TIMEOUT).await;
+    };
+    let result = tokio::select! {
+        result = serving => result,
+        () = closed => Ok(()),
+        () = closing => Ok(()),
+    };
+    drop(connection.receive(ToEngine::Goodbye));
+    result
+}
+
+/// The sending side of the connection to a front.
+#[derive(Debug)]
+struct SocketFront(OutboxSender);
+
+impl FrontEndpoint for SocketFront {
+    fn receive(&self, message: ToFront) -> Option<Waiting> {
+        let exchange = message.exchange();
+        let can_wait = matches!(message, ToFront::Event(..) | ToFront::Response(..));
+        let parts = match to_parts(message) {
+            Ok(parts) => parts,
+            Err(error) => {
+                tracing::error!("a message to a front was dropped: {error}");
+                return None;
+            }
+        };
+        let id = exchange.unwrap_or(ExchangeId(0));
+        if can_wait {
+            return self.0.send(id, parts);
+        }
+        self.0.send_urgent(id, parts);
+        None
+    }
+}
+
+/// Takes the messages of a front.
+struct FromFrontReceiver<'f> {
+    connection: &'f FrontConnection,
+    front: &'f Arc<dyn FrontEndpoint>,
+    sender: &'f OutboxSender,
+    /// Cancelled when requests with effects are left to the next engine. `None` if there is no next engine.
+    draining: Option<&'f CancellationToken>,
+}
+
+impl Receiver for FromFrontReceiver<'_> {
+    async fn receive(&mut self, _: ExchangeId, parts: Parts) -> Result<()> {
+        match read_from_front(parts)? {
+            FromFront::Message(message) => {
+                if let ToEngine::Request(id, _, request) = &message
+                    && request.repetition() == Repetition::Never
+                {
+                    // The front sends it to the next engine, since this one does not begin it.
+                    if self.draining.is_some_and(CancellationToken::is_cancelled) {
+                        return Ok(());
+                    }
+                    self.sender.send_urgent_and_wait(*id, to_parts(ToFront::Begun(*id))?).await?;
+                }
+                // The engine takes each message at once.
+                drop(self.connection.receive(message));
+            }
+            FromFront::Refused(id, response) => self.front.notify(ToFront::Response(id, response)),
+            FromFront::Skipped => tracing::debug!("skipped a message of a newer version of a front"),
+        }
+        Ok(())
+    }
+}
