@@ -203,6 +203,9 @@ fuzz:
 	cd protocol && $(call fuzz,zygote_messages,-malloc_limit_mb=65)
 	cd policies && $(call fuzz,policy_document)
 	cd policies && $(call fuzz,decision)
+	cd supervisor/link && $(call fuzz,frames,-malloc_limit_mb=65)
+	cd supervisor/link && $(call fuzz,engine_side,-malloc_limit_mb=65)
+	cd supervisor/link && $(call fuzz,front_side,-malloc_limit_mb=65)
 
 # Searches for invalid memory accesses in the tests of files with `unsafe` blocks. Requires valgrind, and a nightly compiler for Miri.
 memory-checks:

@@ -31,6 +31,9 @@ pub fn to_parts<M: Bodies + Serialize>(mut message: M) -> serde_json::Result<Par
     Ok(parts)
 }
 
+/// Maximum number of characters of what a reason says about a message that cannot be read. It quotes the peer.
+const QUOTED_CHARS_MAX: usize = 300;
+
 /// Why a message cannot be read.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
@@ -60,7 +63,13 @@ pub(crate) fn from_parts<M: Bodies + DeserializeOwned>(parts: Parts) -> Result<M
 impl std::fmt::Display for Unreadable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Json(error) => error.fmt(f),
+            Self::Json(error) => {
+                let text = error.to_string();
+                match text.char_indices().nth(QUOTED_CHARS_MAX) {
+                    Some((end, _)) => write!(f, "{}…", &text[..end]),
+                    None => f.write_str(&text),
+                }
+            }
             Self::Bodies => f.write_str("a large value of it is missing or has the wrong type"),
         }
     }

@@ -1,0 +1,146 @@
+//! Fuzzes the assembly of frames: a simple model must give the same messages, and the bounds must hold.
+
+use std::collections::HashMap;
+
+use lockhouse_link::{
+    Assembler, FrameHeader, FrameKind, HEADER_BYTES, INCOMPLETE_MAX, PART_OVERHEAD_BYTES, PARTS_MAX, Parts,
+};
+use lockhouse_messages::ExchangeId;
+
+use crate::Coverage;
+
+/// The limits that an input selects by its first byte: of one message, and of all incomplete messages.
+const LIMITS: [(usize, usize); 4] = [(0, 0), (16, 200), (4_096, 8_192), (1 << 20, 1 << 24)];
+
+/// Reads the rest of the input as frames. If the second byte is even, it is the stream itself. Otherwise, each frame is one
+/// byte for its kind, one for its exchange, one for how often it is repeated, one for its length, and its payload.
+pub fn frames(bytes: &[u8]) -> Coverage {
+    let [limits, form, rest @ ..] = bytes else { return Coverage::new() };
+    let (message_bytes_max, bytes_max) = LIMITS[usize::from(*limits) % LIMITS.len()];
+    let mut assembly = Assembly {
+        assembler: Assembler::new(message_bytes_max, bytes_max),
+        model: Model { message_bytes_max, bytes_max, ..Model::default() },
+        reached: Coverage::new(),
+    };
+    match form % 2 {
+        0 => assembly.read_stream(rest),
+        _ => assembly.read_commands(rest),
+    }
+    assembly.reached
+}
+
+struct Assembly {
+    assembler: Assembler,
+    model: Model,
+    reached: Coverage,
+}
+
+impl Assembly {
+    fn read_stream(&mut self, mut stream: &[u8]) {
+        while let Some((header, rest)) = stream.split_first_chunk::<HEADER_BYTES>() {
+            let header = match FrameHeader::decode(header) {
+                Ok(decoded) => {
+                    assert_eq!(decoded.encode(), *header, "a header has one encoding");
+                    decoded
+                }
+                Err(violation) => {
+                    self.reached.insert(violation.0.to_owned());
+                    return;
+                }
+            };
+            let Some((payload, rest)) = rest.split_at_checked(header.length) else { return };
+            stream = rest;
+            if !self.add(header, payload) {
+                return;
+            }
+        }
+    }
+
+    fn read_commands(&mut self, mut commands: &[u8]) {
+        while let [kind, exchange, repetitions, length, rest @ ..] = commands {
+            let (payload, rest) = rest.split_at(rest.len().min(usize::from(*length)));
+            commands = rest;
+            let kind = match kind % 5 {
+                0 => FrameKind::Piece,
+                1 => FrameKind::PartEnd,
+                2 => FrameKind::MessageEnd,
+                3 => FrameKind::Ping,
+                _ => FrameKind::Pong,
+            };
+            // An odd number repeats the frame for one exchange after the other.
+            for index in 0..=u64::from(*repetitions).pow(2) {
+                let exchange = u64::from(*exchange) + if repetitions % 2 == 1 { index } else { 0 };
+                let header = FrameHeader { length: payload.len(), kind, exchange: ExchangeId(exchange) };
+                if !self.add(header, payload) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Adds a frame. Returns false if it ends the connection.
+    fn add(&mut self, header: FrameHeader, payload: &[u8]) -> bool {
+        let expected = self.model.add(header, payload);
+        let added = self.assembler.add(header, payload);
+        let result = match (&added, &expected) {
+            (Ok(added), Ok(expected)) => {
+                assert_eq!(added, expected);
+                added.as_ref().map_or("incomplete", |_| "message")
+            }
+            (Err(violation), Err(())) => violation.0,
+            (added, expected) => panic!("{added:?} instead of {expected:?}"),
+        };
+        self.reached.insert(result.to_owned());
+        added.is_ok()
+    }
+}
+
+/// The frames of each incomplete message, from which everything else is computed anew.
+#[derive(Default)]
+struct Model {
+    message_bytes_max: usize,
+    bytes_max: usize,
+    incomplete: HashMap<u64, Vec<(FrameKind, Vec<u8>)>>,
+    /// The number of bytes of all incomplete messages.
+    bytes: usize,
+}
+
+impl Model {
+    fn add(&mut self, header: FrameHeader, payload: &[u8]) -> Result<Option<Parts>, ()> {
+        let exchange = header.exchange.0;
+        if !self.incomplete.contains_key(&exchange) {
+            self.bytes += PART_OVERHEAD_BYTES;
+        }
+        let frames = self.incomplete.entry(exchange).or_default();
+        // Pieces of one part are one frame here.
+        match frames.last_mut() {
+            Some((kind @ FrameKind::Piece, piece)) => {
+                piece.extend(payload);
+                *kind = header.kind;
+            }
+            _ => frames.push((header.kind, payload.to_vec())),
+        }
+        self.bytes += payload.len();
+        if header.kind == FrameKind::PartEnd {
+            self.bytes += PART_OVERHEAD_BYTES;
+        }
+        let ended = frames.iter().filter(|(kind, _)| *kind != FrameKind::Piece).count();
+        // The sum is needed only if it could exceed the limit.
+        let message_bytes = || frames.iter().map(|(_, piece)| piece.len()).sum::<usize>();
+        if matches!(header.kind, FrameKind::Ping | FrameKind::Pong)
+            || (self.bytes > self.message_bytes_max && message_bytes() > self.message_bytes_max)
+            || self.bytes > self.bytes_max
+            || ended > PARTS_MAX
+            || self.incomplete.len() > INCOMPLETE_MAX
+        {
+            return Err(());
+        }
+        if header.kind != FrameKind::MessageEnd {
+            return Ok(None);
+        }
+        let frames = self.incomplete.remove(&exchange).unwrap_or_default();
+        let parts: Parts = frames.into_iter().map(|(_, piece)| piece).collect();
+        self.bytes -= parts.iter().map(|part| part.len() + PART_OVERHEAD_BYTES).sum::<usize>();
+        Ok(Some(parts))
+    }
+}
