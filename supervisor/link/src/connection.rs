@@ -168,7 +168,7 @@ mod tests {
             let (one, other) = tokio::io::duplex(4096);
             let (mut reader, mut writer) = tokio::io::split(other);
             let (sender, outbox) = outbox();
-            assert!(sender.send(ExchangeId(1), vec![vec![b'x'; bytes]]).is_none());
+            sender.send_urgent(ExchangeId(1), vec![vec![b'x'; bytes]]);
             sender.close();
             let peer = async {
                 let mut received = FirstParts::default();

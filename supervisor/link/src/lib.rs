@@ -27,12 +27,12 @@ mod remote_engine;
 
 pub use assembler::{Assembler, INCOMPLETE_MAX, PART_OVERHEAD_BYTES, PARTS_MAX, Parts};
 pub use connection::{FROM_ENGINE, FROM_FRONT, MessageLimits, Receiver, serve};
-pub use encoding::{FromFront, read_from_engine, read_from_front, to_parts};
+pub use encoding::{FromFront, memory_of, read_from_engine, read_from_front, to_parts};
 pub use endpoints::{EngineEndpoint, FrontEndpoint};
 pub use engine_client::{EngineClient, Exchange, ExchangeStep};
 pub use engine_lifecycle::{EngineLifecycle, RequestInFlight};
 pub use engine_reports::CallSpan;
 pub use frame::{FRAME_BYTES_MAX, FrameHeader, FrameKind, HEADER_BYTES, Violation};
 pub use granted_access::GrantedAccess;
-pub use outbox::{OutboxSender, OutboxWriter, Waiting, outbox};
+pub use outbox::{OutboxSender, OutboxWriter, Queued, Waiting, outbox};
 pub use remote_engine::{Connect, EngineSocket, EngineSource, RemoteEngineSettings};

@@ -58,14 +58,16 @@ fn messages_of_fronts() {
     ];
     let inputs =
         ["Answer", "Questions", "View", "Detach", "Cancel", "Abandon", "ChangesDelivered", "EndSpan"];
-    let others = ["Goodbye", "Refused", "Skipped", "a message in the wrong direction", "a message that is none"];
+    let others =
+        ["Goodbye", "Refused", "Skipped", "a message in the wrong direction", "a message that is none"];
     let expected = [&messages[..], &requests, &inputs, &others].concat();
     assert_reaches("engine_side", fuzz::engine_side, &expected);
 }
 
 #[test]
 fn messages_of_the_engine() {
-    let messages = ["Lifecycle", "ReloadCertificate", "Settings", "Begun", "AccessEnded", "Event", "Response"];
+    let messages =
+        ["Lifecycle", "ReloadCertificate", "Settings", "Begun", "AccessEnded", "Event", "Response"];
     let events = [
         "Following",
         "Question",

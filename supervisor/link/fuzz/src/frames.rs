@@ -68,7 +68,7 @@ impl Assembly {
                 _ => FrameKind::Pong,
             };
             // An odd number repeats the frame for one exchange after the other.
-            for index in 0..=u64::from(*repetitions).pow(2) {
+            for index in 0..=u64::from(repetitions % 66).pow(2) {
                 let exchange = u64::from(*exchange) + if repetitions % 2 == 1 { index } else { 0 };
                 let header = FrameHeader { length: payload.len(), kind, exchange: ExchangeId(exchange) };
                 if !self.add(header, payload) {
@@ -95,42 +95,43 @@ impl Assembly {
     }
 }
 
-/// The frames of each incomplete message, from which everything else is computed anew.
+/// The incomplete messages, as simply as possible.
 #[derive(Default)]
 struct Model {
     message_bytes_max: usize,
     bytes_max: usize,
-    incomplete: HashMap<u64, Vec<(FrameKind, Vec<u8>)>>,
+    incomplete: HashMap<u64, Vec<Part>>,
     /// The number of bytes of all incomplete messages.
     bytes: usize,
+}
+
+#[derive(Default)]
+struct Part {
+    bytes: Vec<u8>,
+    is_complete: bool,
 }
 
 impl Model {
     fn add(&mut self, header: FrameHeader, payload: &[u8]) -> Result<Option<Parts>, ()> {
         let exchange = header.exchange.0;
-        if !self.incomplete.contains_key(&exchange) {
-            self.bytes += PART_OVERHEAD_BYTES;
+        let parts = self.incomplete.entry(exchange).or_default();
+        self.bytes += payload.len() + if parts.is_empty() { PART_OVERHEAD_BYTES } else { 0 };
+        if parts.last().is_none_or(|part| part.is_complete) {
+            parts.push(Part::default());
         }
-        let frames = self.incomplete.entry(exchange).or_default();
-        // Pieces of one part are one frame here.
-        match frames.last_mut() {
-            Some((kind @ FrameKind::Piece, piece)) => {
-                piece.extend(payload);
-                *kind = header.kind;
-            }
-            _ => frames.push((header.kind, payload.to_vec())),
-        }
-        self.bytes += payload.len();
+        let count = parts.len();
+        let last = parts.last_mut().expect("a part");
+        last.bytes.extend(payload);
+        last.is_complete = header.kind != FrameKind::Piece;
         if header.kind == FrameKind::PartEnd {
             self.bytes += PART_OVERHEAD_BYTES;
         }
-        let ended = frames.iter().filter(|(kind, _)| *kind != FrameKind::Piece).count();
         // The sum is needed only if it could exceed the limit.
-        let message_bytes = || frames.iter().map(|(_, piece)| piece.len()).sum::<usize>();
+        let message_bytes = || parts.iter().map(|part| part.bytes.len()).sum::<usize>();
         if matches!(header.kind, FrameKind::Ping | FrameKind::Pong)
             || (self.bytes > self.message_bytes_max && message_bytes() > self.message_bytes_max)
             || self.bytes > self.bytes_max
-            || ended > PARTS_MAX
+            || (header.kind != FrameKind::Piece && count > PARTS_MAX)
             || self.incomplete.len() > INCOMPLETE_MAX
         {
             return Err(());
@@ -138,8 +139,13 @@ impl Model {
         if header.kind != FrameKind::MessageEnd {
             return Ok(None);
         }
-        let frames = self.incomplete.remove(&exchange).unwrap_or_default();
-        let parts: Parts = frames.into_iter().map(|(_, piece)| piece).collect();
+        let parts: Parts = self
+            .incomplete
+            .remove(&exchange)
+            .unwrap_or_default()
+            .into_iter()
+            .map(|part| part.bytes)
+            .collect();
         self.bytes -= parts.iter().map(|part| part.len() + PART_OVERHEAD_BYTES).sum::<usize>();
         Ok(Some(parts))
     }
