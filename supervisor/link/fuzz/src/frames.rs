@@ -29,6 +29,11 @@ pub fn frames(bytes: &[u8]) -> Coverage {
     assembly.reached
 }
 
+/// Returns how often a frame is sent: at most 32 times, or often enough to reach each limit.
+fn repetitions_of(byte: u8) -> u64 {
+    if byte < 0xfc { u64::from(byte % 32) + 1 } else { PARTS_MAX as u64 + 2 }
+}
+
 struct Assembly {
     assembler: Assembler,
     model: Model,
@@ -68,7 +73,7 @@ impl Assembly {
                 _ => FrameKind::Pong,
             };
             // An odd number repeats the frame for one exchange after the other.
-            for index in 0..=u64::from(repetitions % 66).pow(2) {
+            for index in 0..repetitions_of(*repetitions) {
                 let exchange = u64::from(*exchange) + if repetitions % 2 == 1 { index } else { 0 };
                 let header = FrameHeader { length: payload.len(), kind, exchange: ExchangeId(exchange) };
                 if !self.add(header, payload) {
@@ -100,8 +105,14 @@ impl Assembly {
 struct Model {
     message_bytes_max: usize,
     bytes_max: usize,
-    incomplete: HashMap<u64, Vec<Part>>,
+    incomplete: HashMap<u64, ModelMessage>,
     /// The number of bytes of all incomplete messages.
+    bytes: usize,
+}
+
+#[derive(Default)]
+struct ModelMessage {
+    parts: Vec<Part>,
     bytes: usize,
 }
 
@@ -114,7 +125,8 @@ struct Part {
 impl Model {
     fn add(&mut self, header: FrameHeader, payload: &[u8]) -> Result<Option<Parts>, ()> {
         let exchange = header.exchange.0;
-        let parts = self.incomplete.entry(exchange).or_default();
+        let ModelMessage { parts, bytes } = self.incomplete.entry(exchange).or_default();
+        *bytes += payload.len();
         self.bytes += payload.len() + if parts.is_empty() { PART_OVERHEAD_BYTES } else { 0 };
         if parts.last().is_none_or(|part| part.is_complete) {
             parts.push(Part::default());
@@ -126,10 +138,8 @@ impl Model {
         if header.kind == FrameKind::PartEnd {
             self.bytes += PART_OVERHEAD_BYTES;
         }
-        // The sum is needed only if it could exceed the limit.
-        let message_bytes = || parts.iter().map(|part| part.bytes.len()).sum::<usize>();
         if matches!(header.kind, FrameKind::Ping | FrameKind::Pong)
-            || (self.bytes > self.message_bytes_max && message_bytes() > self.message_bytes_max)
+            || *bytes > self.message_bytes_max
             || self.bytes > self.bytes_max
             || (header.kind != FrameKind::Piece && count > PARTS_MAX)
             || self.incomplete.len() > INCOMPLETE_MAX
@@ -139,14 +149,9 @@ impl Model {
         if header.kind != FrameKind::MessageEnd {
             return Ok(None);
         }
-        let parts: Parts = self
-            .incomplete
-            .remove(&exchange)
-            .unwrap_or_default()
-            .into_iter()
-            .map(|part| part.bytes)
-            .collect();
-        self.bytes -= parts.iter().map(|part| part.len() + PART_OVERHEAD_BYTES).sum::<usize>();
+        let message = self.incomplete.remove(&exchange).unwrap_or_default();
+        let parts: Parts = message.parts.into_iter().map(|part| part.bytes).collect();
+        self.bytes -= message.bytes + parts.len() * PART_OVERHEAD_BYTES;
         Ok(Some(parts))
     }
 }
