@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::io::{Read, Result, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -14,13 +15,15 @@ pub(super) const CONNECTION_GRANT: &str = "00000000-0000-0000-0000-000000000000"
 /// Maximum time until a peer answers.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Returns the head of a request, which names a grant and claims a name and an identity.
+/// Returns the head of a further request, which names a grant and claims a name and an identity.
 pub(super) fn head(grant: &Value) -> Value {
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    let id = format!("0199aaaa-0000-7000-8000-{:012x}", LAST.fetch_add(1, Ordering::Relaxed));
     let caller = json!({
         "identity": {"proven": {"name": "token:boss", "client": "boss"}, "owner": 0, "only": null},
         "grant": grant, "client": "boss", "abilities": {"form": false, "url": false, "sampling": false, "roots": false},
     });
-    json!({"id": "0199aaaa-0000-7000-8000-000000000000", "caller": caller})
+    json!({"id": id, "caller": caller})
 }
 
 /// Returns the setup that a socket's name contains.

@@ -106,42 +106,53 @@ fn welcome(engine: &mut RawPeer) {
     }
 }
 
+/// Returns the responses to the questions of a front before it runs programs. `None` if the request is another one.
+fn respond_at_start(id: u64, request: &Value) -> Option<Vec<u8>> {
+    let response = if request == "DescribeCatalogue" {
+        json!({"Text": "tools"})
+    } else if request["Authenticate"] == "Connection" {
+        json!({"Access": {"Ok": {
+            "grant": CONNECTION_GRANT, "owner": 7, "name": null, "client": null, "only": null, "roles": ["run"],
+            "expires_in": null, "future": 1,
+        }}})
+    } else {
+        return None;
+    };
+    Some(frame(id, &json!({"Response": [id, response]}).to_string()))
+}
+
+/// Returns the frames of an answer to a run whose value is 42, with unknown members.
+fn answer_42(id: u64) -> Vec<u8> {
+    let text = json!({"text": "", "cut": null});
+    let answer = json!({
+        "execution": 42, "status": "Ok", "value": {"json": null, "cut": null}, "no_value": null, "stdout": text,
+        "stderr": text, "error": null, "session": null, "usage": null, "sandbox": null, "cut_hint": null,
+        "files": [], "future": 1,
+    });
+    let run = json!({
+        "execution": 42, "cancelled": false, "begun": "then", "ended": "now", "answer": answer, "files": [],
+        "future": 1,
+    });
+    let run = json!({"Response": [id, {"Run": run}]}).to_string();
+    let parts = [run.as_bytes(), b"42", b""].map(|part| frame_of_kind(1, id, part)).concat();
+    [parts, frame(id, "")].concat()
+}
+
 /// Serves a front as an engine of the next version does.
 fn serve_as_newer_engine(mut engine: RawPeer) {
     welcome(&mut engine);
     while let Ok((id, parts)) = engine.read() {
         let message: Value = serde_json::from_slice(&parts[0]).unwrap();
-        let respond = |response: Value| frame(id, &json!({"Response": [id, response]}).to_string());
         let request = &message["Request"][2];
-        if request == "DescribeCatalogue" {
-            engine.send(&respond(json!({"Text": "tools"})));
-        } else if request["Authenticate"] == "Connection" {
-            let owner = "07070707070707070707070707070707";
-            engine.send(&respond(json!({"Access": {"Ok": {
-                "grant": CONNECTION_GRANT, "owner": owner, "name": null, "client": null, "only": null,
-                "roles": ["run", "dance"], "expires_in": null, "future": 1,
-            }}})));
+        if let Some(response) = respond_at_start(id, request) {
+            engine.send(&response);
         } else if request["RunCode"].is_object() {
             engine.send(&frame(id, &json!({"Begun": id}).to_string()));
             engine.send(&frame(id, &json!({"Event": [id, {"Surprise": 1}]}).to_string()));
-            match parts[1].as_slice() {
-                b"known" => {
-                    let text = json!({"text": "", "cut": null});
-                    let answer = json!({
-                        "execution": 42, "status": "Ok", "value": {"json": null, "cut": null}, "no_value": null,
-                        "stdout": text, "stderr": text, "error": null, "session": null, "usage": null,
-                        "sandbox": null, "cut_hint": null, "files": [], "future": 1,
-                    });
-                    let run = json!({
-                        "execution": 42, "cancelled": false, "begun": "then", "ended": "now", "answer": answer,
-                        "files": [], "future": 1,
-                    });
-                    let run = json!({"Response": [id, {"Run": run}]}).to_string();
-                    let parts = [run.as_bytes(), b"42", b""].map(|part| frame_of_kind(1, id, part)).concat();
-                    engine.send(&[parts, frame(id, "")].concat());
-                }
-                _ => engine.send(&respond(json!({"Surprise": {"a": 1}}))),
-            }
+            engine.send(&match parts[1].as_slice() {
+                b"known" => answer_42(id),
+                _ => frame(id, &json!({"Response": [id, {"Surprise": {"a": 1}}]}).to_string()),
+            });
         }
     }
 }
@@ -169,10 +180,17 @@ fn refuse_as_older_engine(mut engine: RawPeer) {
     engine.send(&greeting(&json!({"Unsupported": {"version": 2}})));
 }
 
+/// Serves a front until it sends a program, and then closes the connection.
 fn serve_briefly(mut engine: RawPeer) {
     welcome(&mut engine);
-    // The front asks for its access, and loses the connection.
-    let _ = engine.read();
+    while let Ok((id, parts)) = engine.read() {
+        let message: Value = serde_json::from_slice(&parts[0]).unwrap();
+        match respond_at_start(id, &message["Request"][2]) {
+            Some(response) => engine.send(&response),
+            None if message["Request"][2]["RunCode"].is_object() => return,
+            None => {}
+        }
+    }
 }
 
 /// Tests this front with an engine of the previous version.
