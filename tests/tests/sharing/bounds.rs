@@ -26,6 +26,7 @@ fn peak_mib(pid: u32) -> u64 {
 
 fn is_small(pid: u32) -> Result<(), String> {
     let peak = peak_mib(pid);
+    println!("the engine has needed {peak} MiB");
     ensure(peak < MEMORY_MIB_MAX, format!("{peak} MiB"))
 }
 

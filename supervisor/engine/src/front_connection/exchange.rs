@@ -10,7 +10,7 @@ use lockhouse_link::{FrontEndpoint, Waiting};
 use lockhouse_messages::{EVENTS_AHEAD_MAX, Event, ExchangeId, Input, Response, ToFront};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 
 /// Maximum number of inputs (such as answers to questions) of one exchange that are queued. It is higher than the number of
 /// questions that one execution can have pending at the same time. A front that sends more gets an error.
@@ -36,6 +36,13 @@ struct Shared {
 struct OpenExchange {
     inputs: mpsc::Sender<QueuedInput>,
     credit: Credit,
+}
+
+impl Drop for OpenExchange {
+    fn drop(&mut self) {
+        // A task that waits for credit would wait for ever.
+        self.credit.0.close();
+    }
 }
 
 /// An input that its exchange has not taken yet.
@@ -74,16 +81,14 @@ pub(super) struct TooManyInputs;
 pub(super) struct Credit(Arc<Semaphore>);
 
 impl Credit {
-    /// Waits until one more event may be sent.
+    /// Waits until one more event may be sent, or the exchange is closed.
     pub(super) async fn available(&self) {
-        // The semaphore is never closed.
         let _ = self.0.acquire().await;
     }
 
-    async fn take(&self) {
-        if let Ok(permit) = self.0.acquire().await {
-            permit.forget();
-        }
+    /// Takes the credit for one event. Returns false if the exchange is closed.
+    async fn take(&self) -> bool {
+        self.0.acquire().await.map(SemaphorePermit::forget).is_ok()
     }
 
     /// Permits further events. A front cannot permit more than it could at the beginning.
@@ -198,10 +203,11 @@ impl Exchange {
         self.credit.clone()
     }
 
-    /// Sends an event when the front may get one more and the connection to the front has room for it.
+    /// Sends an event when the front may get one more and the connection to the front has room for it. Does nothing if the
+    /// exchange is closed.
     pub(super) async fn send(&self, event: Event) {
-        if !event.answers_input() {
-            self.credit.take().await;
+        if !event.answers_input() && !self.credit.take().await {
+            return;
         }
         let waiting = self.front.upgrade().and_then(|front| front.send(ToFront::Event(self.id, event)));
         if let Some(waiting) = waiting {

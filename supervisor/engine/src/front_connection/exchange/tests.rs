@@ -47,14 +47,22 @@ async fn an_exchange_counts_until_its_response_is_in_the_queue() {
 }
 
 #[tokio::test]
-async fn a_front_that_disconnects_ends_the_inputs_of_all_exchanges() {
+async fn a_front_that_disconnects_ends_what_waits_for_its_inputs_or_credit() {
     let (_front, weak) = front();
     let exchanges = OpenExchanges::default();
-    let mut exchange = exchanges.open(ExchangeId(1), weak, None);
+    let mut exchange = exchanges.open(ExchangeId(1), weak.clone(), None);
+    let waiting = exchanges.open(ExchangeId(2), weak, None);
+    for _ in 0..EVENTS_AHEAD_MAX {
+        assert!(waiting.credit().take().await);
+    }
+    let waiting = tokio::spawn(async move { waiting.send(Event::ProgressMessage("x".into())).await });
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished());
     assert_eq!(exchanges.input(ExchangeId(1), Input::View, 1), Ok(()));
     exchanges.close_all();
     assert!(matches!(exchange.input().await, Some(Input::View)));
     assert!(exchange.input().await.is_none());
+    waiting.await.expect("it waits for no credit any more");
 }
 
 #[tokio::test]
