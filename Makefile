@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -80,6 +80,11 @@ test-upstreams-subset: build-for-tests prepare-upstreams-subset
 test-upstreams-restarts: build-for-tests prepare-upstreams
 	tests/upstreams/run.sh restarts
 
+# Builds Lockhouse with messages of a next version between fronts and engines, and runs fronts and engines of both builds with each other. The first build
+# takes some minutes.
+test-skew: build-for-tests
+	tests/skew/run.sh
+
 # Type-checks the output of `lockhouse stubs` with mypy and tsc in strict mode, for the servers that test-upstreams-subset installs, or
 # for the catalogues (results of tools/list) in the folder LOCKHOUSE_CATALOGUES.
 test-stubs: build-for-tests prepare-stubs $(if $(LOCKHOUSE_CATALOGUES),,prepare-upstreams-subset)
@@ -130,7 +135,7 @@ test-kernels: build-for-tests
 
 # All tests, with the slow ones: about 30 minutes on an otherwise idle machine.
 test-full: export LOCKHOUSE_TESTS = full
-test-full: test test-default-features test-upstreams test-upstreams-restarts test-bfcl endurance
+test-full: test test-default-features test-upstreams test-upstreams-restarts test-skew test-bfcl endurance
 
 # Endurance tests: hostile programs at their deadlines, 100,000 short programs, 1,000 kills. ENDURANCE="short --count 5000" runs fewer.
 endurance: build
@@ -203,6 +208,9 @@ fuzz:
 	cd protocol && $(call fuzz,zygote_messages,-malloc_limit_mb=65)
 	cd policies && $(call fuzz,policy_document)
 	cd policies && $(call fuzz,decision)
+	cd supervisor/link && $(call fuzz,frames,-malloc_limit_mb=65)
+	cd supervisor/link && $(call fuzz,engine_side,-malloc_limit_mb=65)
+	cd supervisor/link && $(call fuzz,front_side,-malloc_limit_mb=65)
 
 # Searches for invalid memory accesses in the tests of files with `unsafe` blocks. Requires valgrind, and a nightly compiler for Miri.
 memory-checks:

@@ -1,13 +1,16 @@
 //! Tests of the engine that AI clients over standard input and output share: who shares it, why others do not, what happens
 //! when it ends, and who cannot reach it.
 
+mod bounds;
 mod ends;
 mod equality;
 mod hostile_peers;
 mod many_clients;
 mod operators;
 mod questions;
+mod raw_peer;
 mod reasons;
+mod skew;
 
 use std::path::PathBuf;
 

@@ -31,7 +31,7 @@ use tracing::Instrument;
 use crate::background_runs::RequestDigest;
 use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
-use exchange::{Exchange, OpenExchanges};
+use exchange::{Counted, Exchange, OpenExchanges, TooManyInputs};
 use front_reports::FrontReports;
 pub(crate) use grants::FrontKind;
 use grants::Grants;
@@ -141,36 +141,73 @@ impl FrontConnection {
         });
     }
 
-    fn start_exchange(&self, id: ExchangeId, head: RequestHead, request: Request) {
+    /// Takes a message of a front in another process, which needs `bytes` of memory. Returns a future if the response to
+    /// the message waits for room in the queue of the connection: nothing more should be read from the front until then.
+    pub(crate) fn receive_from_process(&self, message: ToEngine, bytes: usize) -> Option<Waiting> {
+        match message {
+            ToEngine::Request(id, head, request) => self.start_exchange(id, *head, *request, bytes),
+            ToEngine::Input(id, input) => match self.open_exchanges.input(id, input, bytes) {
+                Ok(()) => None,
+                Err(TooManyInputs) => {
+                    let reason = "too many answers and questions about this request wait";
+                    self.respond(id, Response::Unavailable(reason.to_owned()))
+                }
+            },
+            other => {
+                self.receive_report(other);
+                None
+            }
+        }
+    }
+
+    fn start_exchange(
+        &self,
+        id: ExchangeId,
+        head: RequestHead,
+        request: Request,
+        bytes: usize,
+    ) -> Option<Waiting> {
         let RequestHead { id: request_id, is_chosen, caller, deadline, span } = head;
         let request_id = ChosenId { id: request_id, is_chosen };
-        let in_flight = match self.is_remote.then(|| self.admit(&request)) {
-            None => None,
-            Some(Ok(in_flight)) => in_flight,
+        let admission = match self.is_remote.then(|| self.admit(id, &request, bytes)) {
+            None => RemoteAdmission::default(),
+            Some(Ok(admission)) => admission,
             Some(Err(reason)) => return self.respond(id, Response::Unavailable(reason.to_owned())),
         };
         if let Request::Authenticate(credential) = request {
-            return self.authenticate(id, credential, deadline, in_flight);
+            return self.authenticate(id, credential, deadline, admission);
         }
         // The one place that decides whether a request is served.
+        let is_of_operator = matches!(request, Request::Operator(_) | Request::WatchApprovals(_));
         let client = match self.client(caller, request.role()) {
+            // The front for HTTP operates this process only as far as readiness and metrics go.
+            Ok(_) if is_of_operator && !self.grants.is_operator() => {
+                let role = request.role().unwrap_or(Role::Operate);
+                return self.respond(id, Response::Refused(AccessRefusal::MissingRole(role)));
+            }
             Ok(client) => client,
             Err(refusal) => return self.respond(id, Response::Refused(refusal)),
         };
-        let exchange = self.open_exchanges.open(id, self.front.clone(), deadline);
+        let mut exchange = self.open_exchanges.open(id, self.front.clone(), deadline);
         let span = self.reports.span(span);
         let (supervisor, cancellation) = (self.supervisor.clone(), self.closed.child_token());
         let user = self.grants.operator();
         let serving = async move {
-            let serving = serve(&supervisor, (client, user), (request_id, request), exchange, cancellation);
-            match deadline {
-                // The exchange reports the deadline when it is dropped.
-                Some(deadline) => drop(tokio::time::timeout(deadline, serving).await),
-                None => serving.await,
+            let serving =
+                serve(&supervisor, (client, user), (request_id, request), &mut exchange, cancellation);
+            let response = match deadline {
+                Some(deadline) => tokio::time::timeout(deadline, serving).await,
+                None => Ok(serving.await),
+            };
+            match response {
+                Ok(Some(response)) => exchange.end(response).await,
+                // The exchange reports it when it is dropped.
+                Ok(None) | Err(_) => drop(exchange),
             }
-            drop(in_flight);
+            drop(admission);
         };
         tokio::spawn(serving.instrument(span));
+        None
     }
 
     /// Verifies a credential that the front passes on, and responds. Only if keys must be fetched for that, a task waits
@@ -180,8 +217,8 @@ impl FrontConnection {
         id: ExchangeId,
         credential: Credential,
         deadline: Option<Duration>,
-        in_flight: Option<InFlightGuard>,
-    ) {
+        admission: RemoteAdmission,
+    ) -> Option<Waiting> {
         let (supervisor, grants) = (self.supervisor.clone(), self.grants.clone());
         let mut verifying =
             Box::pin(async move { grants.authenticate(supervisor.authenticator(), &credential).await });
@@ -197,29 +234,67 @@ impl FrontConnection {
             if let Some(verified) = verified {
                 exchange.end(Response::Access(verified.map(Box::new))).await;
             }
-            drop(in_flight);
+            drop(admission);
         };
         tokio::spawn(serving.in_current_span());
+        None
     }
 
-    /// Checks whether a front in another process may open one more exchange. Returns a guard that makes a drain wait for
-    /// the exchange; `None` if it follows changes, which never ends by itself, or is a request of an operator.
-    fn admit(&self, request: &Request) -> Result<Option<InFlightGuard>, &'static str> {
+    /// Checks whether a front in another process may open one more exchange, whose request needs `bytes` of memory.
+    fn admit(
+        &self,
+        id: ExchangeId,
+        request: &Request,
+        bytes: usize,
+    ) -> Result<RemoteAdmission, &'static str> {
         let lifecycle = self.supervisor.lifecycle();
         if self.open_exchanges.len() >= EXCHANGES_MAX {
             return Err("this client has too many open requests; wait for their answers first");
         }
-        match request.repetition() {
-            Repetition::Always => Ok(None),
-            Repetition::Never | Repetition::Once if self.grants.is_operator() => Ok(None),
-            Repetition::Never | Repetition::Once => Ok(Some(lifecycle.begin_request())),
+        if self.open_exchanges.contains(id) {
+            return Err("a request with this number is open");
+        }
+        let memory = self.open_exchanges.reserve(bytes);
+        let memory =
+            memory.ok_or("the open requests of this client are too large; wait for their answers first")?;
+        let in_flight = match request.repetition() {
+            Repetition::Always => None,
+            // A drain does not wait for operators.
+            Repetition::Never | Repetition::Once if self.grants.is_operator() => None,
+            Repetition::Never | Repetition::Once => Some(lifecycle.begin_request()),
+        };
+        Ok(RemoteAdmission { _in_flight: in_flight, _memory: Some(memory) })
+    }
+
+    /// Takes a message that has no response.
+    fn receive_report(&self, message: ToEngine) {
+        match message {
+            // These have responses.
+            ToEngine::Request(..) | ToEngine::Input(..) => {}
+            ToEngine::Credit(id, count) => self.open_exchanges.add_credit(id, count),
+            ToEngine::Close(id) => drop(self.open_exchanges.close(id)),
+            ToEngine::Listening => {
+                // First of all, so that a drain waits for the front from the moment in which clients can reach it.
+                self.reports.set_in_flight(self.supervisor.lifecycle(), true);
+                self.supervisor.lifecycle().set_listening();
+            }
+            ToEngine::InFlight { requests } => {
+                self.reports.set_in_flight(self.supervisor.lifecycle(), requests > 0);
+            }
+            ToEngine::CertificateReloaded => self.supervisor.record_certificate_reload(),
+            ToEngine::Counters(counters) => self.reports.count(*counters),
+            ToEngine::BeginSpan(id, call) => self.reports.begin_span(id, *call),
+            ToEngine::EndSpan(id, outcome) => self.reports.end_span(id, outcome),
+            ToEngine::Goodbye => {
+                self.closed.cancel();
+                self.reports.end();
+            }
         }
     }
 
-    fn respond(&self, id: ExchangeId, response: Response) {
-        if let Some(front) = self.front.upgrade() {
-            front.notify(ToFront::Response(id, response));
-        }
+    #[must_use]
+    fn respond(&self, id: ExchangeId, response: Response) -> Option<Waiting> {
+        self.front.upgrade()?.send(ToFront::Response(id, response))
     }
 
     /// Returns the AI client that holds the caller's grant, if the grant has the role that a request requires.
@@ -243,36 +318,8 @@ impl EngineEndpoint for FrontConnection {
     }
 
     fn receive(&self, message: ToEngine) -> Option<Waiting> {
-        match message {
-            ToEngine::Request(id, head, request) => self.start_exchange(id, *head, *request),
-            ToEngine::Input(id, input) => {
-                if !self.open_exchanges.input(id, input) {
-                    let reason = "too many answers and questions about this request wait";
-                    self.respond(id, Response::Unavailable(reason.to_owned()));
-                }
-            }
-            ToEngine::Credit(id, count) => self.open_exchanges.add_credit(id, count),
-            ToEngine::Close(id) => {
-                self.open_exchanges.close(id);
-            }
-            ToEngine::Listening => {
-                // First of all, so that a drain waits for the front from the moment in which clients can reach it.
-                self.reports.set_in_flight(self.supervisor.lifecycle(), true);
-                self.supervisor.lifecycle().set_listening();
-            }
-            ToEngine::InFlight { requests } => {
-                self.reports.set_in_flight(self.supervisor.lifecycle(), requests > 0);
-            }
-            ToEngine::CertificateReloaded => self.supervisor.record_certificate_reload(),
-            ToEngine::Counters(counters) => self.reports.count(*counters),
-            ToEngine::BeginSpan(id, call) => self.reports.begin_span(id, *call),
-            ToEngine::EndSpan(id, outcome) => self.reports.end_span(id, outcome),
-            ToEngine::Goodbye => {
-                self.closed.cancel();
-                self.reports.end();
-            }
-        }
-        None
+        // The memory of a front in the same process is not limited here.
+        self.receive_from_process(message, 0)
     }
 }
 
@@ -280,10 +327,20 @@ impl EngineEndpoint for FrontConnection {
 impl Drop for FrontConnection {
     fn drop(&mut self) {
         self.closed.cancel();
+        // Tasks that wait for an input of the front would wait for ever.
+        self.open_exchanges.close_all();
         if let Some(client) = self.grants.only_client() {
             self.supervisor.forget_client(client.owner());
         }
     }
+}
+
+/// What a request of a front in another process holds until it has its response.
+#[derive(Default)]
+struct RemoteAdmission {
+    /// Makes a drain wait for the request. `None` if it follows changes, which never ends by itself.
+    _in_flight: Option<InFlightGuard>,
+    _memory: Option<Counted>,
 }
 
 /// The id of a request.
@@ -300,27 +357,27 @@ fn digest_of(request: &impl Serialize) -> RequestDigest {
     Sha256::digest(serde_json::to_vec(request).unwrap_or_default()).into()
 }
 
-/// Serves one request of the front (the part that serves AI clients) and sends the response. The large futures are on the
+/// Serves one request of the front (the part that serves AI clients). Returns the response, if there is one. The large futures are on the
 /// heap, because a task copies its future several times, and each request would pay for the largest one.
 async fn serve(
     supervisor: &Arc<Supervisor>,
     (client, user): (RequestingClient, Option<LocalUser>),
     (id, request): (ChosenId, Request),
-    mut exchange: Exchange,
+    exchange: &mut Exchange,
     cancellation: CancellationToken,
-) {
-    let response = match request {
+) -> Option<Response> {
+    match request {
         Request::RunCode(program) => {
-            code_requests::run(supervisor, client, (id, program), &mut exchange, cancellation).await
+            code_requests::run(supervisor, client, (id, program), exchange, cancellation).await
         }
         Request::FollowRun(name) => {
-            code_requests::resume_following(supervisor, &client, &name, &mut exchange).await
+            code_requests::resume_following(supervisor, &client, &name, exchange).await
         }
         Request::Call(call) => {
-            Box::pin(call_requests::serve(supervisor, &client, (id, call), &mut exchange, cancellation)).await
+            Box::pin(call_requests::serve(supervisor, &client, (id, call), exchange, cancellation)).await
         }
         Request::FollowChanges => {
-            Box::pin(change_notifications::follow(supervisor, &client, &mut exchange, &cancellation)).await
+            Box::pin(change_notifications::follow(supervisor, &client, exchange, &cancellation)).await
         }
         Request::Search(search) => tokio::select! {
             found = Box::pin(search_requests::serve(supervisor, &client, &search)) => Some(Response::Json(found)),
@@ -345,18 +402,10 @@ async fn serve(
             () = exchange.closed() => None,
         },
         Request::WatchApprovals(role) => {
-            Box::pin(operator_requests::watch_approvals(
-                supervisor,
-                (user, role),
-                &mut exchange,
-                &cancellation,
-            ))
-            .await
+            Box::pin(operator_requests::watch_approvals(supervisor, (user, role), exchange, &cancellation))
+                .await
         }
         // `start_exchange` answers this request.
         Request::Authenticate(_) => None,
-    };
-    if let Some(response) = response {
-        exchange.end(response).await;
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use lockhouse_link::{
     self as link, EngineEndpoint, FROM_FRONT, FROM_OPERATOR, FromFront, FrontEndpoint, OutboxSender, Parts,
-    Receiver, Waiting, greetings, outbox, read_from_front, to_parts,
+    Queued, Receiver, Waiting, greetings, memory_of, outbox, read_from_front, to_parts,
 };
-use lockhouse_messages::{ExchangeId, GreetingReply, Repetition, ToEngine, ToFront};
+use lockhouse_messages::{ExchangeId, GreetingReply, Repetition, Response, ToEngine, ToFront};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -72,21 +72,49 @@ struct SocketFront(OutboxSender);
 
 impl FrontEndpoint for SocketFront {
     fn receive(&self, message: ToFront) -> Option<Waiting> {
-        let exchange = message.exchange();
-        let can_wait = matches!(message, ToFront::Event(..) | ToFront::Response(..));
+        let id = message.exchange().unwrap_or(ExchangeId(0));
+        let (can_wait, is_response) = match &message {
+            ToFront::Event(..) => (true, false),
+            ToFront::Response(..) => (true, true),
+            _ => (false, false),
+        };
         let parts = match to_parts(message) {
             Ok(parts) => parts,
             Err(error) => {
                 tracing::error!("a message to a front was dropped: {error}");
+                if is_response {
+                    self.send_urgent(ToFront::Response(id, Response::EngineFailed));
+                }
                 return None;
             }
         };
-        let id = exchange.unwrap_or(ExchangeId(0));
-        if can_wait {
-            return self.0.send(id, parts);
+        if !can_wait {
+            self.0.send_urgent(id, parts);
+            return None;
         }
-        self.0.send_urgent(id, parts);
-        None
+        match self.0.send(id, parts) {
+            Queued::Done => None,
+            Queued::Waits(waiting) => Some(waiting),
+            Queued::Refused(_) if is_response => {
+                let reason = "too many large answers wait until this client has read them; ask again later";
+                self.send_urgent(ToFront::Response(id, Response::Unavailable(reason.to_owned())));
+                None
+            }
+            // Events are short, and the front must not miss one.
+            Queued::Refused(parts) => {
+                self.0.send_urgent(id, parts);
+                None
+            }
+        }
+    }
+}
+
+impl SocketFront {
+    fn send_urgent(&self, message: ToFront) {
+        let id = message.exchange().unwrap_or(ExchangeId(0));
+        if let Ok(parts) = to_parts(message) {
+            self.0.send_urgent(id, parts);
+        }
     }
 }
 
@@ -101,7 +129,8 @@ struct FromFrontReceiver<'f> {
 
 impl Receiver for FromFrontReceiver<'_> {
     async fn receive(&mut self, _: ExchangeId, parts: Parts) -> Result<()> {
-        match read_from_front(parts)? {
+        let bytes = memory_of(&parts);
+        let waiting = match read_from_front(parts)? {
             FromFront::Message(message) => {
                 if let ToEngine::Request(id, _, request) = &message
                     && request.repetition() == Repetition::Never
@@ -112,11 +141,21 @@ impl Receiver for FromFrontReceiver<'_> {
                     }
                     self.sender.send_urgent_and_wait(*id, to_parts(ToFront::Begun(*id))?).await?;
                 }
-                // The engine takes each message at once.
-                drop(self.connection.receive(message));
+                self.connection.receive_from_process(message, bytes)
             }
-            FromFront::Refused(id, response) => self.front.notify(ToFront::Response(id, response)),
-            FromFront::Skipped => tracing::debug!("skipped a message of a newer version of a front"),
+            FromFront::Refused(id, response) => {
+                // A request of which an input cannot be read ends here too.
+                drop(self.connection.receive(ToEngine::Close(id)));
+                self.front.send(ToFront::Response(id, response))
+            }
+            FromFront::Skipped => {
+                tracing::debug!("skipped a message of a newer version of a front");
+                None
+            }
+        };
+        // A front that does not read its responses is not read either.
+        if let Some(waiting) = waiting {
+            waiting.await;
         }
         Ok(())
     }

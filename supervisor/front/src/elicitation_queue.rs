@@ -42,7 +42,8 @@ impl ElicitationQueue {
     }
 
     pub(crate) fn add(&mut self, question: OpenQuestion) {
-        let until = Instant::now() + question.time_left;
+        let now = Instant::now();
+        let until = now.checked_add(question.time_left).unwrap_or(now);
         self.waiting.push_back((question, until));
         self.start_next();
     }

@@ -10,15 +10,18 @@ use crate::frame::{FrameHeader, FrameKind, Violation};
 pub type Parts = Vec<Vec<u8>>;
 
 /// Maximum number of parts of a message.
-const PARTS_MAX: usize = 4_096;
+pub const PARTS_MAX: usize = 4_096;
 /// Maximum number of messages of which a part has arrived. A peer has at most one for each open exchange.
-const INCOMPLETE_MAX: usize = 2_048;
+pub const INCOMPLETE_MAX: usize = 2_048;
+/// What each part of an incomplete message is charged in addition to its bytes, for the memory that its place needs: a peer
+/// could otherwise fill the memory with empty parts.
+pub const PART_OVERHEAD_BYTES: usize = 64;
 
 /// The messages of a connection that have not arrived completely.
 #[derive(Debug)]
 pub struct Assembler {
     incomplete: HashMap<ExchangeId, Incomplete>,
-    /// Number of bytes of all incomplete messages.
+    /// Number of bytes of all incomplete messages, with [`PART_OVERHEAD_BYTES`] for each of their parts.
     bytes: usize,
     /// Maximum number of bytes of one message, and of all incomplete messages together.
     message_bytes_max: usize,
@@ -32,9 +35,16 @@ struct Incomplete {
     bytes: usize,
 }
 
+impl Incomplete {
+    /// Number of bytes that this counts among those of all incomplete messages.
+    fn charge(&self) -> usize {
+        self.bytes + (1 + self.complete_parts.len()) * PART_OVERHEAD_BYTES
+    }
+}
+
 impl Assembler {
     /// Creates an assembler for messages of at most `message_bytes_max` bytes. All incomplete messages together have at
-    /// most `bytes_max` bytes.
+    /// most `bytes_max` bytes, with [`PART_OVERHEAD_BYTES`] for each of their parts.
     pub fn new(message_bytes_max: usize, bytes_max: usize) -> Self {
         Self { incomplete: HashMap::new(), bytes: 0, message_bytes_max, bytes_max }
     }
@@ -44,11 +54,14 @@ impl Assembler {
     /// # Errors
     /// The message, or all incomplete messages together, have too many bytes or parts.
     pub fn add(&mut self, header: FrameHeader, payload: &[u8]) -> Result<Option<Parts>, Violation> {
-        if self.incomplete.len() >= INCOMPLETE_MAX && !self.incomplete.contains_key(&header.exchange) {
+        let is_new = !self.incomplete.contains_key(&header.exchange);
+        if is_new && self.incomplete.len() >= INCOMPLETE_MAX {
             return Err(Violation("too many incomplete messages"));
         }
         let message = self.incomplete.entry(header.exchange).or_default();
-        (message.bytes, self.bytes) = (message.bytes + payload.len(), self.bytes + payload.len());
+        message.bytes += payload.len();
+        let overhead = usize::from(is_new) + usize::from(header.kind == FrameKind::PartEnd);
+        self.bytes += payload.len() + overhead * PART_OVERHEAD_BYTES;
         if message.bytes > self.message_bytes_max {
             return Err(Violation("a message that is too long"));
         }
@@ -58,19 +71,19 @@ impl Assembler {
         message.part.extend_from_slice(payload);
         match header.kind {
             FrameKind::Piece => return Ok(None),
-            FrameKind::PartEnd | FrameKind::MessageEnd => {
-                message.complete_parts.push(std::mem::take(&mut message.part));
-            }
+            FrameKind::PartEnd | FrameKind::MessageEnd => {}
             FrameKind::Ping | FrameKind::Pong => return Err(Violation("a ping is no part of a message")),
         }
-        if message.complete_parts.len() > PARTS_MAX {
+        if message.complete_parts.len() >= PARTS_MAX {
             return Err(Violation("a message with too many parts"));
         }
         if header.kind == FrameKind::PartEnd {
+            message.complete_parts.push(std::mem::take(&mut message.part));
             return Ok(None);
         }
-        let message = self.incomplete.remove(&header.exchange).unwrap_or_default();
-        self.bytes -= message.bytes;
+        let mut message = self.incomplete.remove(&header.exchange).unwrap_or_default();
+        self.bytes -= message.charge();
+        message.complete_parts.push(message.part);
         Ok(Some(message.complete_parts))
     }
 }
@@ -108,15 +121,21 @@ mod tests {
 
     #[test]
     fn a_peer_cannot_fill_the_memory() {
-        let mut assembler = Assembler::new(10, 15);
-        assert!(add(&mut assembler, FrameKind::MessageEnd, 1, &[0; 11]).is_err(), "one message");
-        let mut assembler = Assembler::new(10, 15);
-        assert_eq!(add(&mut assembler, FrameKind::Piece, 1, &[0; 10]), Ok(None));
-        assert!(add(&mut assembler, FrameKind::Piece, 2, &[0; 6]).is_err(), "all messages");
-        let mut assembler = Assembler::new(10, 15);
+        let assembler = || Assembler::new(10, 15 + 2 * PART_OVERHEAD_BYTES);
+        assert!(add(&mut assembler(), FrameKind::MessageEnd, 1, &[0; 11]).is_err(), "one message");
+        for (bytes, is_accepted) in [(5, true), (6, false)] {
+            let mut assembler = assembler();
+            assert_eq!(add(&mut assembler, FrameKind::Piece, 1, &[0; 10]), Ok(None));
+            assert_eq!(add(&mut assembler, FrameKind::Piece, 2, &vec![0; bytes]).is_ok(), is_accepted);
+        }
+        let mut assembler = assembler();
+        let parts = (0..4).map(|_| add(&mut assembler, FrameKind::PartEnd, 1, b"").is_ok());
+        assert_eq!(parts.collect::<Vec<_>>(), [true, false, false, false], "memory of empty parts");
+        let large = || Assembler::new(10, usize::MAX);
+        let mut assembler = large();
         let parts = (0..=PARTS_MAX).map(|_| add(&mut assembler, FrameKind::PartEnd, 1, b""));
         assert_eq!(parts.filter(Result::is_err).count(), 1, "parts");
-        let mut assembler = Assembler::new(10, 15);
+        let mut assembler = large();
         let exchanges = (0..=INCOMPLETE_MAX as u64).map(|id| add(&mut assembler, FrameKind::Piece, id, b""));
         assert_eq!(exchanges.filter(Result::is_err).count(), 1, "incomplete messages");
     }

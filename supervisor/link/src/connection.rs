@@ -165,13 +165,33 @@ mod tests {
         assert_eq!(serving.await.expect("a task").1, Vec::<Vec<u8>>::new());
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_stops_within_a_frame_is_lost() {
+        // It sends one byte of a long frame every ten seconds.
+        let (one, mut other) = tokio::io::duplex(1024);
+        let serving = tokio::spawn(serve_end(one));
+        let begun = Instant::now();
+        let header = FrameHeader { length: 1_000, kind: FrameKind::MessageEnd, exchange: ExchangeId(1) };
+        let mut bytes = header.encode().to_vec();
+        bytes.resize(100, b'x');
+        for byte in bytes {
+            if tokio::io::AsyncWriteExt::write_all(&mut other, &[byte]).await.is_err() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_secs(10)).await;
+        }
+        let (served, received) = serving.await.expect("a task");
+        assert_eq!(served.expect_err("an error").kind(), ErrorKind::TimedOut);
+        assert!(received.is_empty() && begun.elapsed() < 2 * LEASE, "{:?}", begun.elapsed());
+    }
+
     #[tokio::test]
     async fn a_message_that_is_too_long_ends_the_connection() {
         for (bytes, is_accepted) in [(1_000, true), (1_001, false)] {
             let (one, other) = tokio::io::duplex(4096);
             let (mut reader, mut writer) = tokio::io::split(other);
             let (sender, outbox) = outbox();
-            assert!(sender.send(ExchangeId(1), vec![vec![b'x'; bytes]]).is_none());
+            sender.send_urgent(ExchangeId(1), vec![vec![b'x'; bytes]]);
             sender.close();
             let peer = async {
                 let mut received = FirstParts::default();

@@ -31,12 +31,16 @@ pub fn to_parts<M: Bodies + Serialize>(mut message: M) -> serde_json::Result<Par
     Ok(parts)
 }
 
+/// Maximum number of characters of what a reason says about a message that cannot be read. It quotes the peer.
+const QUOTED_CHARS_MAX: usize = 300;
+
 /// Why a message cannot be read.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
     Json(serde_json::Error),
     /// A large value is missing, or has the wrong type.
     Bodies,
+    TooLarge,
 }
 
 /// Converts parts to the message.
@@ -60,10 +64,29 @@ pub(crate) fn from_parts<M: Bodies + DeserializeOwned>(parts: Parts) -> Result<M
 impl std::fmt::Display for Unreadable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Json(error) => error.fmt(f),
+            Self::Json(error) => {
+                let text = error.to_string();
+                match text.char_indices().nth(QUOTED_CHARS_MAX) {
+                    Some((end, _)) => write!(f, "{}…", &text[..end]),
+                    None => f.write_str(&text),
+                }
+            }
+            Self::TooLarge => f.write_str("it has too many values"),
             Self::Bodies => f.write_str("a large value of it is missing or has the wrong type"),
         }
     }
+}
+
+/// What a value of a JSON text needs in memory at most, in bytes.
+const VALUE_BYTES: usize = 96;
+/// Number of bytes that a message of a front may need in memory. More is refused before it is parsed.
+const MEMORY_MAX: usize = 512 * 1024 * 1024;
+
+/// Returns how many bytes a message needs in memory at most. Values of short JSON texts need more than their texts.
+pub fn memory_of(parts: &Parts) -> usize {
+    let bytes: usize = parts.iter().map(Vec::len).sum();
+    let values = parts.first().map_or(0, |head| head.iter().filter(|byte| b",:[{".contains(byte)).count());
+    bytes + values * VALUE_BYTES
 }
 
 /// A message from a front, as the engine handles it.
@@ -82,9 +105,12 @@ pub enum FromFront {
 /// # Errors
 /// The message is none that any build sends.
 pub fn read_from_front(parts: Parts) -> Result<FromFront, Violation> {
-    let (parts, error) = match from_parts::<ToEngine>(parts) {
-        Ok(message) => return Ok(FromFront::Message(message)),
-        Err(unreadable) => unreadable,
+    let (parts, error) = match memory_of(&parts) {
+        memory if memory > MEMORY_MAX => (parts, Unreadable::TooLarge),
+        _ => match from_parts::<ToEngine>(parts) {
+            Ok(message) => return Ok(FromFront::Message(message)),
+            Err(unreadable) => unreadable,
+        },
     };
     let refused = |id| {
         let reason = format!(
@@ -164,4 +190,41 @@ fn outline(parts: &Parts) -> Result<Outline, Violation> {
         Err(_) => false,
     };
     if is_message { Ok(Outline::Other) } else { Err(Violation("a message that is none")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(head: String) -> FromFront {
+        read_from_front(vec![head.into_bytes()]).expect("no violation")
+    }
+
+    #[test]
+    fn a_reason_quotes_little_of_the_message() {
+        let long = "é".repeat(100_000);
+        for message in [
+            format!(r#"{{"Request":[1,"{long}","Health"]}}"#),
+            format!(r#"{{"Request":[1,{{}},"{long}"]}}"#),
+            format!(r#"{{"Input":[1,"{long}"]}}"#),
+        ] {
+            let FromFront::Refused(ExchangeId(1), Response::Invalid(reason)) = read(message) else {
+                panic!("it is refused");
+            };
+            assert!((100..1_500).contains(&reason.len()), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_message_with_too_many_values_is_not_parsed() {
+        let values = "[],".repeat(MEMORY_MAX / VALUE_BYTES / 2);
+        let message =
+            |values: &str| format!(r#"{{"Input":[1,{{"Answer":["q",{{"Ok":{{"Accept":[{values}0]}}}}]}}]}}"#);
+        assert!(matches!(read(message("[],")), FromFront::Message(_)), "control");
+        let refused = read(message(&values));
+        assert!(
+            matches!(&refused, FromFront::Refused(_, Response::Invalid(why)) if why.contains("too many values")),
+            "{refused:?}"
+        );
+    }
 }

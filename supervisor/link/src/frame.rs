@@ -8,7 +8,8 @@ use lockhouse_messages::ExchangeId;
 
 /// Maximum length of a frame in bytes, with its header.
 pub const FRAME_BYTES_MAX: usize = 1024 * 1024;
-pub(crate) const HEADER_BYTES: usize = 13;
+/// Length of the header of a frame in bytes.
+pub const HEADER_BYTES: usize = 13;
 /// Maximum length of the payload of a frame, in bytes.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = FRAME_BYTES_MAX - HEADER_BYTES;
 
@@ -42,7 +43,9 @@ pub struct FrameHeader {
 pub struct Violation(pub &'static str);
 
 impl FrameHeader {
-    pub(crate) fn encode(self) -> [u8; HEADER_BYTES] {
+    /// Writes the header.
+    #[must_use]
+    pub fn encode(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         // A payload has at most 1 MiB.
         bytes[..4].copy_from_slice(&u32::try_from(self.length).unwrap_or(u32::MAX).to_be_bytes());

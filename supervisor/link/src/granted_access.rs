@@ -29,7 +29,7 @@ struct Inner {
 
 impl GrantedAccess {
     pub fn new(access: Access, ended: Arc<CancellationToken>) -> Self {
-        let expires_at = access.expires_in.map(|left| Instant::now() + left);
+        let expires_at = access.expires_in.and_then(|left| Instant::now().checked_add(left));
         Self(Arc::new(Inner { access, expires_at, ended, refusal: OnceLock::new() }))
     }
 

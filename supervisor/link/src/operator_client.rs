@@ -144,9 +144,9 @@ impl EngineEndpoint for Link {
             return None;
         }
         let parts = to_parts(message).ok()?;
-        let waiting = self.sender.send(id.unwrap_or(ExchangeId(0)), parts);
-        // Only the sender of a request waits. Everything else that an operator sends is short.
-        if is_request { waiting } else { None }
+        // What an operator sends is short.
+        self.sender.send_urgent(id.unwrap_or(ExchangeId(0)), parts);
+        None
     }
 }
 

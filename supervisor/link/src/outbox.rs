@@ -4,20 +4,27 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{Error, ErrorKind, Result};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use lockhouse_messages::ExchangeId;
 use parking_lot::Mutex;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::time::timeout;
 
 use crate::assembler::Parts;
 use crate::frame::{FrameHeader, FrameKind, PAYLOAD_BYTES_MAX};
 
 /// Number of bytes in the queue above which further messages wait. One message may be longer.
 const QUEUED_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Number of bytes of the messages that wait for room above which further ones are not accepted. One message may be longer.
+const WAITING_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Number of bytes that messages which cannot wait may use in addition. If they need more, the connection ends, because
-/// its peer does not read.
-const URGENT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// its peer does not read. An answer to an upstream server has up to 32 MiB.
+const URGENT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// If the peer reads nothing for this time, the connection ends.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// What each message is charged in addition to its bytes, for the memory that the queue itself needs.
 const MESSAGE_OVERHEAD_BYTES: usize = 128;
 /// Frames up to this number of bytes together are written with one system call.
@@ -25,6 +32,16 @@ const WRITE_BYTES: usize = 64 * 1024;
 
 /// A future that completes when a message is in the queue.
 pub type Waiting = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What happened to a message for the queue of a connection.
+pub enum Queued {
+    /// The message is in the queue, or the connection has ended.
+    Done,
+    /// The future adds the message when there is room for it.
+    Waits(Waiting),
+    /// Too many bytes of messages wait already. This is the message.
+    Refused(Parts),
+}
 
 /// Adds messages to the queue of a connection. Clones add to the same queue.
 #[derive(Clone, Debug)]
@@ -39,7 +56,32 @@ struct Outbox {
     state: Mutex<State>,
     /// Room for messages that can wait, in bytes.
     room: Arc<Semaphore>,
+    /// Number of bytes of the messages that wait for room.
+    waiting_bytes: AtomicUsize,
     changed: Notify,
+    /// Notified when urgent messages do not fit.
+    overflowed: Notify,
+}
+
+/// Counts the bytes of a message as waiting until it is dropped.
+struct WaitingBytes {
+    outbox: Arc<Outbox>,
+    bytes: usize,
+}
+
+impl WaitingBytes {
+    /// Returns `None` if too many bytes wait already.
+    fn new(outbox: &Arc<Outbox>, bytes: usize) -> Option<Self> {
+        let before = outbox.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let counted = Self { outbox: outbox.clone(), bytes };
+        (before == 0 || before + bytes <= WAITING_BYTES_MAX).then_some(counted)
+    }
+}
+
+impl Drop for WaitingBytes {
+    fn drop(&mut self) {
+        self.outbox.waiting_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -49,8 +91,6 @@ struct State {
     messages: HashMap<ExchangeId, VecDeque<QueuedMessage>>,
     pings: VecDeque<FrameKind>,
     urgent_bytes: usize,
-    /// Set when urgent messages did not fit.
-    has_overflowed: bool,
     /// Set when no message can be added any more: the connection has ended, or is to end after the last message.
     is_closed: bool,
 }
@@ -61,7 +101,7 @@ struct QueuedMessage {
     /// Number of bytes of the first part that are written.
     written: usize,
     urgent_bytes: usize,
-    _room: Option<OwnedSemaphorePermit>,
+    _room: Option<Arc<OwnedSemaphorePermit>>,
     /// Informed when the message is written; `None` if nobody waits for that.
     done: Option<oneshot::Sender<()>>,
 }
@@ -69,7 +109,13 @@ struct QueuedMessage {
 /// Creates the queue of a connection.
 pub fn outbox() -> (OutboxSender, OutboxWriter) {
     let room = Arc::new(Semaphore::new(QUEUED_BYTES_MAX));
-    let outbox = Arc::new(Outbox { state: Mutex::default(), room, changed: Notify::new() });
+    let outbox = Arc::new(Outbox {
+        state: Mutex::default(),
+        room,
+        waiting_bytes: AtomicUsize::new(0),
+        changed: Notify::new(),
+        overflowed: Notify::new(),
+    });
     (OutboxSender(outbox.clone()), OutboxWriter(outbox))
 }
 
@@ -94,29 +140,38 @@ impl OutboxSender {
         written.await.map_err(|_| ErrorKind::BrokenPipe.into())
     }
 
-    /// Adds a message if there is room for it. Otherwise returns a future that adds the message when there is room.
-    pub fn send(&self, exchange: ExchangeId, parts: Parts) -> Option<Waiting> {
-        let bytes = u32::try_from(charge(&parts).min(QUEUED_BYTES_MAX)).unwrap_or(u32::MAX);
-        match self.0.room.clone().try_acquire_many_owned(bytes) {
-            Ok(room) => {
-                self.0.add(exchange, QueuedMessage::new(parts, Some(room), 0, None));
-                None
-            }
-            Err(_) => {
-                let outbox = self.0.clone();
-                Some(Box::pin(async move {
-                    // The semaphore is closed when the connection has ended.
-                    if let Ok(room) = outbox.room.clone().acquire_many_owned(bytes).await {
-                        outbox.add(exchange, QueuedMessage::new(parts, Some(room), 0, None));
-                    }
-                }))
-            }
+    /// Adds a message if there is room for it.
+    pub fn send(&self, exchange: ExchangeId, parts: Parts) -> Queued {
+        let charged = charge(&parts);
+        let bytes = u32::try_from(charged.min(QUEUED_BYTES_MAX)).unwrap_or(u32::MAX);
+        if let Ok(room) = self.0.room.clone().try_acquire_many_owned(bytes) {
+            self.0.add(exchange, QueuedMessage::new(parts, Some(Arc::new(room)), 0, None));
+            return Queued::Done;
         }
+        if self.0.room.is_closed() {
+            return Queued::Done;
+        }
+        let Some(counted) = WaitingBytes::new(&self.0, charged) else {
+            return Queued::Refused(parts);
+        };
+        Queued::Waits(Box::pin(async move {
+            let outbox = &counted.outbox;
+            // The semaphore is closed when the connection has ended.
+            if let Ok(room) = outbox.room.clone().acquire_many_owned(bytes).await {
+                outbox.add(exchange, QueuedMessage::new(parts, Some(Arc::new(room)), 0, None));
+            }
+        }))
     }
 
-    /// Adds a message for which the caller has reserved memory itself.
-    pub(crate) fn send_reserved(&self, exchange: ExchangeId, parts: Parts) {
-        self.0.add(exchange, QueuedMessage::new(parts, None, 0, None));
+    /// Adds a message for which the caller has reserved memory itself. The queue holds the reservation too, until the
+    /// message is written.
+    pub(crate) fn send_reserved(
+        &self,
+        exchange: ExchangeId,
+        parts: Parts,
+        memory: Option<Arc<OwnedSemaphorePermit>>,
+    ) {
+        self.0.add(exchange, QueuedMessage::new(parts, memory, 0, None));
     }
 
     /// Ends the connection after the messages that are in the queue.
@@ -139,7 +194,11 @@ impl OutboxSender {
         let bytes = charge(&parts);
         let mut state = self.0.state.lock();
         // One message may be longer than the limit.
-        state.has_overflowed |= state.urgent_bytes > URGENT_BYTES_MAX;
+        if state.urgent_bytes > URGENT_BYTES_MAX {
+            state.is_closed = true;
+            self.0.overflowed.notify_one();
+            return;
+        }
         state.urgent_bytes += bytes;
         drop(state);
         self.0.add(exchange, QueuedMessage::new(parts, None, bytes, done));
@@ -149,11 +208,22 @@ impl OutboxSender {
 impl QueuedMessage {
     fn new(
         parts: Parts,
-        room: Option<OwnedSemaphorePermit>,
+        room: Option<Arc<OwnedSemaphorePermit>>,
         urgent_bytes: usize,
         done: Option<oneshot::Sender<()>>,
     ) -> Self {
         Self { parts: parts.into(), written: 0, urgent_bytes, _room: room, done }
+    }
+
+    /// Appends the next frames of the message to `buffer`, up to one of a long part. Short parts follow each other, so that
+    /// the peer has few incomplete messages. Returns whether the message is complete.
+    fn write_frames(&mut self, exchange: ExchangeId, buffer: &mut Vec<u8>) -> bool {
+        loop {
+            let is_complete = self.write_frame(exchange, buffer);
+            if is_complete || self.written > 0 || buffer.len() >= WRITE_BYTES {
+                return is_complete;
+            }
+        }
     }
 
     /// Appends the next frame of the message to `buffer`. Returns whether it was the last one.
@@ -206,7 +276,7 @@ impl State {
         {
             let Some(queue) = self.messages.get_mut(&exchange) else { continue };
             if let Some(message) = queue.front_mut()
-                && message.write_frame(exchange, buffer)
+                && message.write_frames(exchange, buffer)
                 && let Some(message) = queue.pop_front()
             {
                 self.urgent_bytes -= message.urgent_bytes;
@@ -231,13 +301,10 @@ impl OutboxWriter {
         let mut buffer = Vec::new();
         loop {
             let changed = self.0.changed.notified();
-            let (done, is_closed, has_overflowed) = {
+            let (done, is_closed) = {
                 let mut state = self.0.state.lock();
-                (state.take_frames(&mut buffer), state.is_closed, state.has_overflowed)
+                (state.take_frames(&mut buffer), state.is_closed)
             };
-            if has_overflowed {
-                return Err(Error::new(ErrorKind::TimedOut, "the peer does not read"));
-            }
             if buffer.is_empty() {
                 if is_closed {
                     return Ok(());
@@ -245,7 +312,11 @@ impl OutboxWriter {
                 changed.await;
                 continue;
             }
-            to.write_all(&buffer).await?;
+            tokio::select! {
+                biased;
+                () = self.0.overflowed.notified() => return Err(does_not_read()),
+                written = timeout(WRITE_TIMEOUT, to.write_all(&buffer)) => written.map_err(|_| does_not_read())??,
+            }
             buffer.clear();
             // A long message leaves a long buffer.
             buffer.shrink_to(2 * WRITE_BYTES);
@@ -254,6 +325,10 @@ impl OutboxWriter {
             }
         }
     }
+}
+
+fn does_not_read() -> Error {
+    Error::new(ErrorKind::TimedOut, "the peer does not read")
 }
 
 impl Drop for OutboxWriter {
@@ -271,6 +346,17 @@ mod tests {
     use super::*;
     use crate::assembler::Assembler;
     use crate::frame::HEADER_BYTES;
+
+    fn sent(queued: Queued) {
+        assert!(matches!(queued, Queued::Done));
+    }
+
+    fn waits(queued: Queued) -> Waiting {
+        match queued {
+            Queued::Waits(waiting) => waiting,
+            Queued::Done | Queued::Refused(_) => panic!("it does not wait"),
+        }
+    }
 
     /// Reads the messages in `bytes`: each with its exchange, and the lengths of its parts.
     fn messages(mut bytes: &[u8]) -> Vec<(u64, Vec<usize>)> {
@@ -294,9 +380,9 @@ mod tests {
     async fn a_long_message_delays_others_by_one_frame() {
         let (sender, writer) = outbox();
         let long = 3 * PAYLOAD_BYTES_MAX;
-        assert!(sender.send(ExchangeId(1), vec![b"{}".to_vec(), vec![0; long]]).is_none());
-        assert!(sender.send(ExchangeId(1), vec![b"1".to_vec()]).is_none());
-        assert!(sender.send(ExchangeId(2), vec![b"12".to_vec()]).is_none());
+        sent(sender.send(ExchangeId(1), vec![b"{}".to_vec(), vec![0; long]]));
+        sent(sender.send(ExchangeId(1), vec![b"1".to_vec()]));
+        sent(sender.send(ExchangeId(2), vec![b"12".to_vec()]));
         sender.send_ping(FrameKind::Ping);
         sender.close();
         let mut written = Vec::new();
@@ -307,8 +393,8 @@ mod tests {
     #[tokio::test]
     async fn a_message_waits_for_room_and_a_lost_connection_ends_the_wait() {
         let (sender, writer) = outbox();
-        assert!(sender.send(ExchangeId(1), vec![vec![0; QUEUED_BYTES_MAX]]).is_none());
-        let waiting = sender.send(ExchangeId(2), vec![vec![0; 100]]).expect("no room");
+        sent(sender.send(ExchangeId(1), vec![vec![0; QUEUED_BYTES_MAX]]));
+        let waiting = waits(sender.send(ExchangeId(2), vec![vec![0; 100]]));
         let (mut one, mut other) = tokio::io::duplex(1024);
         let writing = tokio::spawn(async move { writer.write_to(&mut one).await });
         let reading = tokio::spawn(async move {
@@ -322,20 +408,64 @@ mod tests {
         assert_eq!(messages(&read), [(1, vec![QUEUED_BYTES_MAX]), (2, vec![100])]);
 
         let (sender, writer) = outbox();
-        assert!(sender.send(ExchangeId(1), vec![vec![0; QUEUED_BYTES_MAX]]).is_none());
-        let waiting = sender.send(ExchangeId(2), vec![vec![0; 100]]).expect("no room");
+        sent(sender.send(ExchangeId(1), vec![vec![0; QUEUED_BYTES_MAX]]));
+        let waiting = waits(sender.send(ExchangeId(2), vec![vec![0; 100]]));
         drop(writer);
         waiting.await;
+    }
+
+    #[tokio::test]
+    async fn messages_that_wait_are_bounded() {
+        let (sender, writer) = outbox();
+        sent(sender.send(ExchangeId(1), vec![vec![0; QUEUED_BYTES_MAX]]));
+        let half = || vec![vec![0; WAITING_BYTES_MAX / 2 - MESSAGE_OVERHEAD_BYTES]];
+        let waiting = [waits(sender.send(ExchangeId(2), half())), waits(sender.send(ExchangeId(3), half()))];
+        assert!(
+            matches!(sender.send(ExchangeId(4), vec![vec![7]]), Queued::Refused(parts) if parts == [[7]])
+        );
+        drop(waiting);
+        // One message may be longer than the limit.
+        drop(waits(sender.send(ExchangeId(5), vec![vec![0; WAITING_BYTES_MAX + 1]])));
+        drop(writer);
+        sent(sender.send(ExchangeId(6), half()));
     }
 
     #[tokio::test]
     async fn a_peer_that_does_not_read_loses_the_connection() {
         let (mut one, _other) = tokio::io::duplex(16);
         let (sender, writer) = outbox();
+        sender.send_urgent(ExchangeId(0), vec![vec![0]]);
+        let writing = tokio::spawn(async move { writer.write_to(&mut one).await });
+        tokio::task::yield_now().await;
         for _ in 0..6 {
+            // Added while a write waits for the peer.
             sender.send_urgent(ExchangeId(0), vec![vec![0; URGENT_BYTES_MAX / 4]]);
         }
-        let error = writer.write_to(&mut one).await.expect_err("an error");
+        let error = writing.await.expect("a task").expect_err("an error");
         assert_eq!(error.kind(), ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_stops_reading_loses_the_connection() {
+        let (mut one, mut other) = tokio::io::duplex(16);
+        let (sender, writer) = outbox();
+        sent(sender.send(ExchangeId(1), vec![vec![0; 100]]));
+        let begun = tokio::time::Instant::now();
+        let writing = tokio::spawn(async move { writer.write_to(&mut one).await });
+        let _ = tokio::io::AsyncReadExt::read(&mut other, &mut [0; 16]).await;
+        let error = writing.await.expect("a task").expect_err("an error");
+        assert_eq!((error.kind(), begun.elapsed()), (ErrorKind::TimedOut, WRITE_TIMEOUT));
+    }
+
+    #[test]
+    fn short_parts_of_a_message_follow_each_other() {
+        let (sender, _writer) = outbox();
+        for exchange in [1, 2] {
+            sent(sender.send(ExchangeId(exchange), vec![b"a".to_vec(), b"b".to_vec()]));
+        }
+        let mut written = Vec::new();
+        sender.0.state.lock().take_frames(&mut written);
+        let exchanges = written.chunks(HEADER_BYTES + 1).map(|frame| frame[HEADER_BYTES - 1]);
+        assert_eq!(exchanges.collect::<Vec<_>>(), [1, 1, 2, 2]);
     }
 }

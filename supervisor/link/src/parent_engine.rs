@@ -4,7 +4,7 @@
 use std::sync::{Arc, Weak};
 
 use interprocess::local_socket::tokio::Stream;
-use lockhouse_messages::{ExchangeId, Greeting, GreetingReply, LifecycleState, ToEngine, ToFront};
+use lockhouse_messages::{ExchangeId, Greeting, GreetingReply, LifecycleState, Response, ToEngine, ToFront};
 use tokio::io::BufReader;
 
 use crate::assembler::Parts;
@@ -12,7 +12,7 @@ use crate::connection::{self, FROM_ENGINE, Receiver};
 use crate::encoding::{read_from_engine, to_parts};
 use crate::endpoints::{EngineEndpoint, FrontEndpoint};
 use crate::greetings;
-use crate::outbox::{OutboxSender, OutboxWriter, Waiting};
+use crate::outbox::{OutboxSender, OutboxWriter, Queued, Waiting};
 
 /// The front's end of the connection.
 pub(crate) struct ParentEngine {
@@ -69,11 +69,21 @@ impl EngineEndpoint for ParentEngine {
         let id = message.exchange().unwrap_or(ExchangeId(0));
         let is_request = matches!(message, ToEngine::Request(..));
         let Ok(parts) = to_parts(message) else { return None };
-        if is_request {
-            return self.sender.send(id, parts);
+        if !is_request {
+            self.sender.send_urgent(id, parts);
+            return None;
         }
-        self.sender.send_urgent(id, parts);
-        None
+        match self.sender.send(id, parts) {
+            Queued::Done => None,
+            Queued::Waits(waiting) => Some(waiting),
+            Queued::Refused(_) => {
+                let reason = "too many large requests are open; wait for their answers first".to_owned();
+                if let Some(front) = self.front.upgrade() {
+                    drop(front.receive(ToFront::Response(id, Response::Unavailable(reason))));
+                }
+                None
+            }
+        }
     }
 }
 

@@ -295,14 +295,14 @@ impl RemoteEngine {
         let bytes = parts.iter().map(Vec::len).sum::<usize>().min(STORED_BYTES_MAX);
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         if let Ok(memory) = self.memory.clone().try_acquire_many_owned(bytes) {
-            self.add(id, repetition, StoredRequest { parts, _memory: Some(memory) });
+            self.add(id, repetition, StoredRequest { parts, memory: Some(Arc::new(memory)) });
             return None;
         }
         let (memory, engine) = (self.memory.clone(), self.weak.clone());
         Some(Box::pin(async move {
             let memory = memory.acquire_many_owned(bytes).await;
             if let (Ok(memory), Some(engine)) = (memory, engine.upgrade()) {
-                engine.add(id, repetition, StoredRequest { parts, _memory: Some(memory) });
+                engine.add(id, repetition, StoredRequest { parts, memory: Some(Arc::new(memory)) });
             }
         }))
     }

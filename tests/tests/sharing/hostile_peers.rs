@@ -11,6 +11,7 @@ use std::time::Duration;
 use lockhouse_tests::{CommandOutput, Table, ensure, equal, is_alive, wait_until};
 use serde_json::{Value, json};
 
+use super::raw_peer::{CONNECTION_GRANT, frame, greeting, head, setup};
 use super::{add, lockhouse, pid_of, socket, the_engine};
 
 /// The user and group id of the user `nobody`.
@@ -28,24 +29,6 @@ try:
 except (BrokenPipeError, ConnectionResetError):
     print(b'')
 ";
-
-/// The grant of the one client of a connection.
-pub(super) const CONNECTION_GRANT: &str = "00000000-0000-0000-0000-000000000000";
-
-/// Returns the head of a request, which names a grant and claims a name and an identity.
-pub(super) fn head(grant: &Value) -> Value {
-    let caller = json!({
-        "identity": {"proven": {"name": "token:boss", "client": "boss"}, "owner": 0, "only": null},
-        "grant": grant, "client": "boss", "abilities": {"form": false, "url": false, "sampling": false, "roots": false},
-    });
-    json!({"id": "0199aaaa-0000-7000-8000-000000000000", "caller": caller})
-}
-
-/// Returns the setup that a socket's name contains.
-pub(super) fn setup(socket: &Path) -> String {
-    let name = socket.file_stem().unwrap().to_str().unwrap();
-    name.strip_prefix("engine-").unwrap().to_owned()
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_user_cannot_reach_the_engine_even_if_file_modes_permit_it() {
@@ -78,23 +61,6 @@ async fn another_user_cannot_reach_the_engine_even_if_file_modes_permit_it() {
     }
     table.row("the client is still served", equal(add(&client).await, json!(42)));
     table.finish();
-}
-
-/// Returns the first message of a front.
-pub(super) fn greeting(message: &Value) -> Vec<u8> {
-    let text = message.to_string();
-    [&u32::try_from(text.len()).unwrap().to_be_bytes()[..], text.as_bytes()].concat()
-}
-
-/// Returns a message after the first one, in one frame.
-pub(super) fn frame(exchange: u64, message: &str) -> Vec<u8> {
-    part(2, exchange, message)
-}
-
-/// Returns a part of a message, in one frame of a kind: 1 if further parts follow, and 2 for the last one.
-pub(super) fn part(kind: u8, exchange: u64, content: &str) -> Vec<u8> {
-    let length = u32::try_from(content.len()).unwrap().to_be_bytes();
-    [&length[..], &[kind], &exchange.to_be_bytes(), content.as_bytes()].concat()
 }
 
 /// Connects, sends bytes, waits for a text (unless it is empty), closes the sending direction, and returns what is received

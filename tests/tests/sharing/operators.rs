@@ -5,14 +5,17 @@ use std::path::Path;
 use lockhouse_tests::{Table, ensure, equal};
 use serde_json::{Value, json};
 
-use super::hostile_peers::{CONNECTION_GRANT, converse, frame, greeting, head, part, setup};
+use super::hostile_peers::converse;
+use super::raw_peer::{CONNECTION_GRANT, frame, frame_of_kind, greeting, head, setup};
 use super::{add, lockhouse, pid_of, socket, the_engine};
 
 /// Sends a greeting and a request, and returns everything that is received until the end.
 fn ask(socket: &Path, hello: &Value, request: &Value, body: Option<&str>, expected: &str) -> String {
     let request = json!({"Request": [1, head(&json!(CONNECTION_GRANT)), request]}).to_string();
     let frames = match body {
-        Some(body) => [part(1, 1, &request), part(2, 1, body)].concat(),
+        Some(body) => {
+            [frame_of_kind(1, 1, request.as_bytes()), frame_of_kind(2, 1, body.as_bytes())].concat()
+        }
         None => frame(1, &request),
     };
     converse(socket, &[greeting(&json!({"Hello": hello})), frames].concat(), expected)

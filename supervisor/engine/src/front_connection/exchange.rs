@@ -2,42 +2,93 @@
 //! response of the engine ends the exchange.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use lockhouse_link::FrontEndpoint;
+use lockhouse_link::{FrontEndpoint, Waiting};
 use lockhouse_messages::{EVENTS_AHEAD_MAX, Event, ExchangeId, Input, Response, ToFront};
 use parking_lot::Mutex;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 
 /// Maximum number of inputs (such as answers to questions) of one exchange that are queued. It is higher than the number of
 /// questions that one execution can have pending at the same time. A front that sends more gets an error.
 const INPUTS_MAX: usize = 64;
+/// Number of bytes that the open requests of a front in another process may use together. One request may need more.
+const REQUEST_MEMORY_MAX: usize = 256 * 1024 * 1024;
+/// The same for its inputs that no exchange has taken yet.
+const INPUT_MEMORY_MAX: usize = 64 * 1024 * 1024;
 
 /// The open exchanges of a front.
 #[derive(Clone, Default)]
-pub(super) struct OpenExchanges(Arc<Mutex<HashMap<ExchangeId, OpenExchange>>>);
+pub(super) struct OpenExchanges(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    open: Mutex<HashMap<ExchangeId, OpenExchange>>,
+    /// Number of responses that wait for room in the queue of the connection.
+    unsent: Arc<AtomicUsize>,
+    request_memory: Arc<AtomicUsize>,
+    input_memory: Arc<AtomicUsize>,
+}
 
 struct OpenExchange {
-    inputs: mpsc::Sender<Input>,
+    inputs: mpsc::Sender<QueuedInput>,
     credit: Credit,
 }
+
+impl Drop for OpenExchange {
+    fn drop(&mut self) {
+        // A task that waits for credit would wait for ever.
+        self.credit.0.close();
+    }
+}
+
+/// An input that its exchange has not taken yet.
+struct QueuedInput {
+    input: Input,
+    _memory: Counted,
+}
+
+/// Counts a number of bytes, or one response, until it is dropped.
+pub(super) struct Counted {
+    total: Arc<AtomicUsize>,
+    amount: usize,
+}
+
+impl Counted {
+    /// Returns `None` if the total would exceed `max`. One amount may exceed it alone.
+    fn new(total: &Arc<AtomicUsize>, amount: usize, max: usize) -> Option<Self> {
+        let before = total.fetch_add(amount, Ordering::Relaxed);
+        let counted = Self { total: total.clone(), amount };
+        (before == 0 || before.saturating_add(amount) <= max).then_some(counted)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.total.fetch_sub(self.amount, Ordering::Relaxed);
+    }
+}
+
+/// Why an input does not reach its exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TooManyInputs;
 
 /// The number of events of one exchange that the engine may still send before the front has passed on earlier ones.
 #[derive(Clone)]
 pub(super) struct Credit(Arc<Semaphore>);
 
 impl Credit {
-    /// Waits until one more event may be sent.
+    /// Waits until one more event may be sent, or the exchange is closed.
     pub(super) async fn available(&self) {
-        // The semaphore is never closed.
         let _ = self.0.acquire().await;
     }
 
-    async fn take(&self) {
-        if let Ok(permit) = self.0.acquire().await {
-            permit.forget();
-        }
+    /// Takes the credit for one event. Returns false if the exchange is closed.
+    async fn take(&self) -> bool {
+        self.0.acquire().await.map(SemaphorePermit::forget).is_ok()
     }
 
     /// Permits further events. A front cannot permit more than it could at the beginning.
@@ -52,7 +103,7 @@ impl Credit {
 pub(super) struct Exchange {
     id: ExchangeId,
     front: Weak<dyn FrontEndpoint>,
-    inputs: mpsc::Receiver<Input>,
+    inputs: mpsc::Receiver<QueuedInput>,
     credit: Credit,
     /// When the front no longer waits for the response; `None` if it waits until it closes the exchange.
     deadline: Option<Instant>,
@@ -60,8 +111,19 @@ pub(super) struct Exchange {
 }
 
 impl OpenExchanges {
+    /// Returns the number of exchanges that need memory: those that are open, and those whose response the front has not
+    /// read.
     pub(super) fn len(&self) -> usize {
-        self.0.lock().len()
+        self.0.open.lock().len() + self.0.unsent.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn contains(&self, id: ExchangeId) -> bool {
+        self.0.open.lock().contains_key(&id)
+    }
+
+    /// Counts the memory of a request. Returns `None` if the open requests need too much.
+    pub(super) fn reserve(&self, bytes: usize) -> Option<Counted> {
+        Counted::new(&self.0.request_memory, bytes, REQUEST_MEMORY_MAX)
     }
 
     /// Opens an exchange with a front.
@@ -73,39 +135,61 @@ impl OpenExchanges {
     ) -> Exchange {
         let (sender, inputs) = mpsc::channel(INPUTS_MAX);
         let credit = Credit(Arc::new(Semaphore::new(EVENTS_AHEAD_MAX as usize)));
-        self.0.lock().insert(id, OpenExchange { inputs: sender, credit: credit.clone() });
+        self.0.open.lock().insert(id, OpenExchange { inputs: sender, credit: credit.clone() });
         let deadline = time_left.and_then(|time_left| Instant::now().checked_add(time_left));
         Exchange { id, front, inputs, credit, deadline, open_exchanges: self.clone() }
     }
 
     /// Closes an exchange. Returns whether it was open. Its input ends, which its task notices.
     pub(super) fn close(&self, id: ExchangeId) -> bool {
-        self.0.lock().remove(&id).is_some()
+        self.0.open.lock().remove(&id).is_some()
     }
 
-    /// Passes an input to its exchange. Returns false if the exchange has too many inputs already, and closes it.
-    pub(super) fn input(&self, id: ExchangeId, input: Input) -> bool {
-        let mut open = self.0.lock();
-        let is_full = open.get(&id).is_some_and(|exchange| {
-            matches!(exchange.inputs.try_send(input), Err(mpsc::error::TrySendError::Full(_)))
+    /// Closes all exchanges: the front has disconnected.
+    pub(super) fn close_all(&self) {
+        let open = std::mem::take(&mut *self.0.open.lock());
+        drop(open);
+    }
+
+    /// Passes an input, which needs this number of bytes, to its exchange.
+    ///
+    /// # Errors
+    /// Too many inputs wait already. The exchange is then closed.
+    pub(super) fn input(&self, id: ExchangeId, input: Input, bytes: usize) -> Result<(), TooManyInputs> {
+        let mut open = self.0.open.lock();
+        let Some(exchange) = open.get(&id) else { return Ok(()) };
+        let is_queued = Counted::new(&self.0.input_memory, bytes, INPUT_MEMORY_MAX).is_some_and(|memory| {
+            let queued = exchange.inputs.try_send(QueuedInput { input, _memory: memory });
+            !matches!(queued, Err(mpsc::error::TrySendError::Full(_)))
         });
-        if is_full {
-            open.remove(&id);
+        if is_queued {
+            return Ok(());
         }
-        !is_full
+        open.remove(&id);
+        Err(TooManyInputs)
     }
 
     pub(super) fn add_credit(&self, id: ExchangeId, count: u32) {
-        if let Some(exchange) = self.0.lock().get(&id) {
+        if let Some(exchange) = self.0.open.lock().get(&id) {
             exchange.credit.add(count);
         }
+    }
+
+    /// Returns a future that waits until a response is in the queue of the connection. Until then, the exchange counts as
+    /// open.
+    fn count_unsent(&self, waiting: Waiting) -> Waiting {
+        let counted = Counted::new(&self.0.unsent, 1, usize::MAX);
+        Box::pin(async move {
+            waiting.await;
+            drop(counted);
+        })
     }
 }
 
 impl Exchange {
     /// Returns the next input from the front, or `None` once the front closed the exchange.
     pub(super) async fn input(&mut self) -> Option<Input> {
-        self.inputs.recv().await
+        Some(self.inputs.recv().await?.input)
     }
 
     /// Waits until the front closes the exchange. Ignores the front's inputs.
@@ -119,10 +203,11 @@ impl Exchange {
         self.credit.clone()
     }
 
-    /// Sends an event when the front may get one more and the connection to the front has room for it.
+    /// Sends an event when the front may get one more and the connection to the front has room for it. Does nothing if the
+    /// exchange is closed.
     pub(super) async fn send(&self, event: Event) {
-        if !event.answers_input() {
-            self.credit.take().await;
+        if !event.answers_input() && !self.credit.take().await {
+            return;
         }
         let waiting = self.front.upgrade().and_then(|front| front.send(ToFront::Event(self.id, event)));
         if let Some(waiting) = waiting {
@@ -137,10 +222,11 @@ impl Exchange {
         }
     }
 
-    fn respond(&self, response: Response) -> Option<lockhouse_link::Waiting> {
+    fn respond(&self, response: Response) -> Option<Waiting> {
         let is_open = self.open_exchanges.close(self.id);
         let front = self.front.upgrade().filter(|_| is_open)?;
-        front.send(ToFront::Response(self.id, response))
+        let waiting = front.send(ToFront::Response(self.id, response))?;
+        Some(self.open_exchanges.count_unsent(waiting))
     }
 }
 
@@ -148,6 +234,12 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let response = if is_late { Response::DeadlineExceeded } else { Response::EngineFailed };
-        drop(self.respond(response));
+        if let (Some(waiting), Ok(runtime)) = (self.respond(response), Handle::try_current()) {
+            // A front that gets no response would wait for ever.
+            runtime.spawn(waiting);
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,7 @@ use lockhouse_protocol::ResultHandle;
 use lockhouse_protocol::json_text::quote_large_integers;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::{Supervisor, WorkerKind, set_gauges};
@@ -24,6 +25,8 @@ use crate::execution;
 
 /// Maximum time in which a front reads its TLS certificate again.
 const CERTIFICATE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Limits the files that are read at one time, each of which is in memory as a whole.
+static FILE_READS: Semaphore = Semaphore::const_new(4);
 
 impl Supervisor {
     /// Sets what verifies the credentials of AI clients over HTTP. Later calls have no effect.
@@ -170,6 +173,8 @@ impl Supervisor {
     pub(crate) async fn read_file(&self, client: &RequestingClient, handle: ResultHandle) -> Response {
         let (files, owner) = (self.result_files.clone(), client.principal.owner());
         let (most, wanted) = (self.settings.resource_bytes_max, handle.clone());
+        // The semaphore is never closed.
+        let _permit = FILE_READS.acquire().await;
         let read = tokio::task::spawn_blocking(move || {
             let (stored, mut file) = files.open(owner, &wanted)?;
             let mut content = Vec::new();

@@ -2,6 +2,7 @@
 //! to each of them when the connection is lost, when there is a new one, and when there is none.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use lockhouse_messages::{ExchangeId, Repetition};
 use tokio::sync::OwnedSemaphorePermit;
@@ -45,7 +46,7 @@ struct OpenRequest {
 #[derive(Debug)]
 pub(super) struct StoredRequest {
     pub(super) parts: Parts,
-    pub(super) _memory: Option<OwnedSemaphorePermit>,
+    pub(super) memory: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,7 +153,7 @@ impl OpenRequest {
         self.state = RequestState::Sent;
         self.sent += 1;
         if let Some(stored) = &self.stored {
-            sender.send_reserved(id, stored.parts.clone());
+            sender.send_reserved(id, stored.parts.clone(), stored.memory.clone());
         }
     }
 
@@ -178,7 +179,7 @@ mod tests {
     ];
 
     fn stored(content: u8) -> StoredRequest {
-        StoredRequest { parts: vec![vec![content]], _memory: None }
+        StoredRequest { parts: vec![vec![content]], memory: None }
     }
 
     /// Returns the one byte of each message that was sent.

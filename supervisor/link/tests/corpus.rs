@@ -1,0 +1,99 @@
+//! Replays the fuzzing corpus of the link through the functions that the fuzzer calls, and checks that the corpus still
+//! covers all kinds of results.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[allow(unreachable_pub)] // There it is a library.
+#[path = "../fuzz/src/lib.rs"]
+mod fuzz;
+
+use std::path::Path;
+
+use fuzz::Coverage;
+
+/// Passes each input in the corpus of the fuzz target `target` to `check`. Asserts that the inputs produced each of the
+/// results `expected`. If one is missing, the corpus was made for older messages; `fuzz/examples/seeds.rs` generates new
+/// inputs.
+fn assert_reaches(target: &str, check: fn(&[u8]) -> Coverage, expected: &[&str]) {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    let inputs = std::fs::read_dir(directory).unwrap().map(|input| input.unwrap().path());
+    let reached: Coverage = inputs.flat_map(|input| check(&std::fs::read(input).unwrap())).collect();
+    let missing: Vec<_> = expected.iter().filter(|kind| !reached.contains(**kind)).collect();
+    assert!(missing.is_empty(), "not reached any more: {missing:?} in {reached:?}");
+}
+
+#[test]
+fn frames() {
+    let expected = [
+        "message",
+        "incomplete",
+        "a message that is too long",
+        "too many bytes of incomplete messages",
+        "a message with too many parts",
+        "too many incomplete messages",
+        "a ping is no part of a message",
+        "a frame of an unknown kind",
+        "a frame that is too long",
+    ];
+    assert_reaches("frames", fuzz::frames, &expected);
+}
+
+#[test]
+fn messages_of_fronts() {
+    let messages = ["Request", "Input", "Credit", "Close", "Listening", "InFlight", "Counters", "BeginSpan"];
+    let requests = [
+        "Authenticate",
+        "RunCode",
+        "FollowRun",
+        "Search",
+        "DescribeCatalogue",
+        "ReadResult",
+        "ReadFile",
+        "List",
+        "Call",
+        "FollowChanges",
+        "Health",
+        "ServiceHealth",
+        "Readiness",
+        "Metrics",
+    ];
+    let inputs =
+        ["Answer", "Questions", "View", "Detach", "Cancel", "Abandon", "ChangesDelivered", "EndSpan"];
+    let others =
+        ["Goodbye", "Refused", "Skipped", "a message in the wrong direction", "a message that is none"];
+    let expected = [&messages[..], &requests, &inputs, &others].concat();
+    assert_reaches("engine_side", fuzz::engine_side, &expected);
+}
+
+#[test]
+fn messages_of_the_engine() {
+    let messages =
+        ["Lifecycle", "ReloadCertificate", "Settings", "Begun", "AccessEnded", "Event", "Response"];
+    let events = [
+        "Following",
+        "Question",
+        "Questions",
+        "View",
+        "Detached",
+        "ProgressMessage",
+        "Notification",
+        "Changed",
+    ];
+    let responses = [
+        "Run",
+        "Json",
+        "File",
+        "Entries",
+        "Call",
+        "Reasons",
+        "Text",
+        "Access",
+        "NotFound",
+        "Invalid",
+        "Error",
+        "DeadlineExceeded",
+        "EngineFailed",
+    ];
+    let others = ["Refused", "Skipped", "a message in the wrong direction", "a message that is none"];
+    let expected = [&messages[..], &events, &responses, &others].concat();
+    assert_reaches("front_side", fuzz::front_side, &expected);
+}
