@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 pub use http_client::{ALL_VERSIONS, HttpClient, LATEST_VERSION};
 pub use reply::{Events, Reply};
 
+use crate::lockhouse::FRONT_VARIABLE;
 use crate::{Ended, Lockhouse};
 
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -133,6 +134,26 @@ impl Daemon {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id().expect("a process that has not ended")
+    }
+
+    /// Returns the process ID of the front, which speaks HTTP: that of the server, unless the tests are run with front and
+    /// engine in two processes.
+    ///
+    /// # Panics
+    /// If the front has no process although it should.
+    #[must_use]
+    pub fn front_pid(&self) -> u32 {
+        if std::env::var_os(FRONT_VARIABLE).is_none() {
+            return self.pid();
+        }
+        let children = format!("/proc/{0}/task/{0}/children", self.pid());
+        let children = std::fs::read_to_string(children).expect("the children of the server");
+        let is_front = |pid: &&str| {
+            let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            arguments.split(|byte| *byte == 0).any(|argument| argument == b"serve")
+        };
+        let front = children.split_whitespace().find(is_front).expect("the front's process");
+        front.parse().expect("a process ID")
     }
 
     /// Returns the server's log: its standard error, as far as the test has read it.

@@ -84,18 +84,18 @@ impl FrontConnection {
         Arc::new(Self { supervisor, front, open_exchanges, grants, is_remote, reports, closed })
     }
 
-    /// Connects a front in another process, which serves one AI client.
-    pub(crate) fn for_client(
+    /// Connects a front in another process.
+    pub(crate) fn remote(
         supervisor: &Arc<Supervisor>,
         front: Weak<dyn FrontEndpoint>,
-        client: Principal,
+        kind: FrontKind,
     ) -> Arc<Self> {
-        Self::new(supervisor.clone(), front, FrontKind::Client(client), true)
+        Self::new(supervisor.clone(), front, kind, true)
     }
 
     /// Sends the front the settings that concern it, now and when they change.
     fn send_settings(&self) {
-        self.supervisor.add_front(self.front.clone());
+        self.supervisor.add_front(self.front.clone(), self.grants.only_client().is_none());
         self.report_lifecycle();
         let (supervisor, closed) = (self.supervisor.clone(), self.closed.clone());
         tokio::spawn(async move {
@@ -260,6 +260,7 @@ impl FrontConnection {
             ToEngine::InFlight { requests } => {
                 self.reports.set_in_flight(self.supervisor.lifecycle(), requests > 0);
             }
+            ToEngine::CertificateReloaded => self.supervisor.record_certificate_reload(),
             ToEngine::Counters(counters) => self.reports.count(*counters),
             ToEngine::BeginSpan(id, call) => self.reports.begin_span(id, *call),
             ToEngine::EndSpan(id, outcome) => self.reports.end_span(id, outcome),

@@ -11,6 +11,7 @@ use std::time::Duration;
 use interprocess::local_socket::tokio::{Listener, Stream};
 use interprocess::local_socket::traits::StreamCommon;
 use interprocess::local_socket::traits::tokio::Listener as _;
+use lockhouse_access::Authenticator;
 use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_base::principal::Principal;
 use lockhouse_link::{
@@ -26,7 +27,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::connected_clients::ClientRegistration;
-use crate::front_connection::FrontConnection;
+use crate::front_connection::{FrontConnection, FrontKind};
 use crate::supervisor::Supervisor;
 
 /// Maximum time until a new connection sends its first message.
@@ -173,38 +174,70 @@ impl FrontSocket {
     }
 
     async fn serve_front(&self, stream: &Stream, principal: &Principal) -> Result<()> {
-        let (sender, outbox) = outbox();
-        let front: Arc<dyn FrontEndpoint> = Arc::new(SocketFront(sender.clone()));
-        let connection =
-            FrontConnection::for_client(&self.supervisor, Arc::downgrade(&front), principal.clone());
-        connection.begin();
-        let lifecycle = self.supervisor.lifecycle();
-        let closed = async {
-            lifecycle.closing().cancelled().await;
+        let kind = FrontKind::Client(principal.clone());
+        serve_connection(&self.supervisor, stream, kind, true).await
+    }
+}
+
+/// Serves a front whose process the process of this engine started, and that has greeted it. `authenticator` verifies the
+/// credentials of AI clients if the front serves them over HTTP.
+pub async fn serve_child(
+    supervisor: &Arc<Supervisor>,
+    stream: &Stream,
+    authenticator: Option<Arc<Authenticator>>,
+) -> Result<()> {
+    let kind = match authenticator {
+        Some(authenticator) => {
+            supervisor.set_authenticator(authenticator);
+            // The front runs the same program under the same account, and this process passed it its listeners.
+            FrontKind::Http { reports_peers: true }
+        }
+        None => FrontKind::Client(Principal::for_new_connection()),
+    };
+    let (version, incarnation) = (VERSIONS.newest, Some(supervisor.incarnation()));
+    greetings::write(&mut &*stream, &GreetingReply::Welcome { version, incarnation }).await?;
+    serve_connection(supervisor, stream, kind, false).await
+}
+
+/// Serves a front until its connection ends, or this process stops serving AI clients. `has_successor` says whether the
+/// front sends requests that arrive during a drain to the next engine.
+async fn serve_connection(
+    supervisor: &Arc<Supervisor>,
+    stream: &Stream,
+    kind: FrontKind,
+    has_successor: bool,
+) -> Result<()> {
+    let (sender, outbox) = outbox();
+    let front: Arc<dyn FrontEndpoint> = Arc::new(SocketFront(sender.clone()));
+    let connection = FrontConnection::remote(supervisor, Arc::downgrade(&front), kind);
+    connection.begin();
+    let lifecycle = supervisor.lifecycle();
+    let closed = async {
+        lifecycle.closing().cancelled().await;
+        // A front without another engine closes the connection itself, when it has sent its last responses.
+        if has_successor {
             // What is in the queue is still sent.
             sender.close();
-            std::future::pending::<()>().await;
-        };
-        let mut receiver = FromFrontReceiver {
-            connection: &connection,
-            front: &front,
-            sender: &sender,
-            draining: lifecycle.draining(),
-        };
-        let (mut reader, mut writer) = (BufReader::new(stream), stream);
-        let serving = link::serve(&mut reader, &mut writer, FROM_FRONT, (&sender, outbox), &mut receiver);
-        let closing = async {
-            lifecycle.closing().cancelled().await;
-            tokio::time::sleep(FLUSH_TIMEOUT).await;
-        };
-        let result = tokio::select! {
-            result = serving => result,
-            () = closed => Ok(()),
-            () = closing => Ok(()),
-        };
-        drop(connection.receive(ToEngine::Goodbye));
-        result
-    }
+        }
+        std::future::pending::<()>().await;
+    };
+    let never = CancellationToken::new();
+    let draining = if has_successor { lifecycle.draining() } else { &never };
+    let mut receiver =
+        FromFrontReceiver { connection: &connection, front: &front, sender: &sender, draining };
+    let (mut reader, mut writer) = (BufReader::new(stream), stream);
+    let serving = link::serve(&mut reader, &mut writer, FROM_FRONT, (&sender, outbox), &mut receiver);
+    let closing = async {
+        lifecycle.closing().cancelled().await;
+        tokio::time::sleep(FLUSH_TIMEOUT).await;
+    };
+    let result = tokio::select! {
+        result = serving => result,
+        () = closed => Ok(()),
+        () = closing => Ok(()),
+    };
+    drop(connection.receive(ToEngine::Goodbye));
+    result
 }
 
 /// Why a front is not served.

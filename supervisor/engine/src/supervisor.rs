@@ -18,6 +18,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
+use tokio::sync::watch;
 
 use lockhouse_access::Authenticator;
 use lockhouse_audit::{Audit, AuditError};
@@ -70,7 +71,10 @@ pub struct Supervisor {
     active_runs: ActiveRuns,
     background_runs: BackgroundRuns,
     direct: DirectServers,
-    fronts: Mutex<Vec<Weak<dyn FrontEndpoint>>>,
+    /// The fronts, each with whether it serves AI clients over HTTP.
+    fronts: Mutex<Vec<(Weak<dyn FrontEndpoint>, bool)>>,
+    /// The number of reports of fronts that they have read their TLS certificates again.
+    certificate_reloads: watch::Sender<u64>,
     /// Verifies the credentials of AI clients. Empty if no front serves clients over HTTP.
     authenticator: OnceLock<Arc<Authenticator>>,
     connected_clients: ConnectedClients,
@@ -138,6 +142,7 @@ impl Supervisor {
             background_runs,
             direct: DirectServers::default(),
             fronts: Mutex::default(),
+            certificate_reloads: watch::Sender::new(0),
             authenticator: OnceLock::new(),
             connected_clients: ConnectedClients::default(),
             lifecycle,

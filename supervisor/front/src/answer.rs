@@ -15,7 +15,7 @@ mod shared_parameters;
 
 use std::sync::Arc;
 
-use lockhouse_messages::{CutValue, FinishedRun, RunAnswer, RunStatus};
+use lockhouse_messages::{CutValue, FinishedRun, RequestFailure, RunAnswer, RunStatus};
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::{
     CallToolResponse, CallToolResult, ContentBlock, CreateTaskResult, InputRequiredResult, MetaObject,
@@ -54,10 +54,19 @@ impl Answer {
         Self::Refused(Box::new(RunAnswer::without_run("InvalidRequest", message)))
     }
 
-    /// Creates the answer to a request that was not carried out, or not to its end, because the process of the engine
-    /// ended. `message` says what happened and what to do.
-    pub(crate) fn engine_unavailable(message: &str) -> Self {
-        Self::Refused(Box::new(RunAnswer::without_run("ServiceUnavailable", message)))
+    /// Creates the answer to a request that the engine did not carry out, or not to its end. `what` is what failed if there is
+    /// no other reason, such as `the request`.
+    pub(crate) fn failed_request(failure: &RequestFailure, what: &str) -> Self {
+        let kind = match failure {
+            RequestFailure::Unavailable(_) => "ServiceUnavailable",
+            RequestFailure::NotFound
+            | RequestFailure::Invalid(_)
+            | RequestFailure::Error(_)
+            | RequestFailure::Refused(_)
+            | RequestFailure::DeadlineExceeded
+            | RequestFailure::EngineFailed => "InvalidRequest",
+        };
+        Self::Refused(Box::new(RunAnswer::without_run(kind, failure.describe(what))))
     }
 
     /// Converts the answer to a tool result, in the answer form that is configured for the AI client. `reader` is the name

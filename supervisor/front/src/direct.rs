@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 
 use call::{CallAnswer, SEVERITIES, SuspendedCalls, follow_call, is_suspended_call};
 pub(super) use change_notifications::ConnectionSubscriptions;
+pub(crate) use errors::request_error;
 use errors::{failure_text, invalid_params, mcp_error, protocol_error};
 use lists::prepend_members;
 
@@ -279,11 +280,7 @@ impl McpHandler {
 
 /// Returns the error for a call that has neither a result nor an error of its own.
 fn failed_call(response: Response) -> ErrorData {
-    match response {
-        Response::Unavailable(message) => ErrorData::internal_error(message, None),
-        Response::Refused(refusal) => ErrorData::invalid_request(refusal.description(), None),
-        _ => ErrorData::internal_error("the call failed inside Lockhouse", None),
-    }
+    request_error(response.into_failure(), "the call")
 }
 
 /// Adds the fields that the AI client's protocol version requires to the JSON result of an upstream server, among them

@@ -121,8 +121,28 @@ pub struct HttpServer {
     tls: Option<Arc<Tls>>,
 }
 
-/// Returns whether systemd has passed sockets to this process (socket activation).
+/// Returns whether systemd has passed sockets to this process (socket activation), or the process that started it has passed
+/// them on.
 pub fn has_inherited_sockets() -> bool {
+    listener::passed_on().is_some() || has_systemd_sockets()
+}
+
+/// Returns the environment variable that tells the front's process about the sockets that systemd has passed to this one.
+/// `None` if it has passed none.
+pub fn socket_variable() -> Option<(&'static str, String)> {
+    let count = std::env::var("LISTEN_FDS").ok().filter(|_| has_systemd_sockets())?;
+    Some((listener::PASSED_SOCKETS_VARIABLE, count))
+}
+
+/// Makes the sockets that systemd has passed to this process close when it executes another program.
+///
+/// # Errors
+/// The environment variables of systemd are not valid.
+pub fn close_sockets_on_exec() -> std::io::Result<()> {
+    listener::close_on_exec()
+}
+
+fn has_systemd_sockets() -> bool {
     let is_us = std::env::var("LISTEN_PID").is_ok_and(|pid| pid == std::process::id().to_string());
     is_us && std::env::var("LISTEN_FDS").is_ok_and(|count| count != "0")
 }

@@ -401,7 +401,10 @@ impl McpHandler {
     async fn builtin_tools(&self, access: &GrantedAccess, client: Option<String>) -> Vec<rmcp::model::Tool> {
         let catalogue = match self.engine.ask(access, client, Request::DescribeCatalogue).await {
             Response::Text(text) => text.unwrap_or_default(),
-            _ => String::new(),
+            other => {
+                tracing::warn!("no list of servers: {}", other.into_failure().describe("the request"));
+                String::new()
+            }
         };
         let FrontSettings { tools, run_limit, .. } = self.engine.settings();
         tool_definitions::all(self.answers.form_for(access), &tools, &catalogue, run_limit)
@@ -468,8 +471,7 @@ impl McpHandler {
                 Ok(result.with_cache_scope(CacheScope::Private).into())
             }
             Response::Invalid(message) => Err(not_found(message)),
-            Response::Refused(refusal) => Err(ErrorData::invalid_request(refusal.description(), None)),
-            _ => Err(ErrorData::internal_error("the request failed inside Lockhouse", None)),
+            other => Err(direct::request_error(other.into_failure(), "the request")),
         }
     }
 
@@ -490,10 +492,7 @@ impl McpHandler {
 fn json_answer(with_json: impl FnOnce(serde_json::Value) -> Answer, response: Response) -> Answer {
     match response {
         Response::Json(value) => with_json(value),
-        Response::Invalid(message) => Answer::invalid_request(&message),
-        Response::Unavailable(message) => Answer::engine_unavailable(&message),
-        Response::Refused(refusal) => Answer::invalid_request(&refusal.description()),
-        _ => Answer::invalid_request("the request failed inside Lockhouse"),
+        other => Answer::failed_request(&other.into_failure(), "the request"),
     }
 }
 

@@ -31,9 +31,6 @@ async fn run_view(exchange: &mut Exchange) -> Result<RunView, Response> {
 fn response_to_answer(response: Response) -> Answer {
     match response {
         Response::Run(ended) => Answer::Run(ended),
-        Response::Invalid(message) => Answer::invalid_request(&message),
-        Response::Unavailable(message) => Answer::engine_unavailable(&message),
-        Response::Refused(refusal) => Answer::invalid_request(&refusal.description()),
-        _ => Answer::invalid_request("the execution failed inside Lockhouse"),
+        other => Answer::failed_request(&other.into_failure(), "the execution"),
     }
 }

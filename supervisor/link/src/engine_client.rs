@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use interprocess::local_socket::tokio::Stream;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -14,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 use crate::endpoints::round_trip_in_debug;
 use crate::engine_lifecycle::EngineLifecycle;
 use crate::granted_access::{GrantedAccess, KnownGrants};
-use crate::outbox::Waiting;
+use crate::outbox::{Waiting, outbox};
+use crate::parent_engine::{self, ParentEngine};
 use crate::remote_engine::{self, HANDSHAKE_TIMEOUT, RemoteEngine, RemoteEngineSettings};
 use crate::{EngineEndpoint, FrontEndpoint};
 use lockhouse_messages::{
@@ -106,6 +108,27 @@ impl EngineClient {
             }
         });
         Self { shared, span: None }
+    }
+
+    /// Connects a front to the engine whose process started the front's process, over `stream`. If the connection ends, the
+    /// front learns that the engine closes.
+    ///
+    /// # Errors
+    /// The engine ended, or does not serve the front.
+    pub async fn connect_to_parent(stream: Stream, closing: CancellationToken) -> std::io::Result<Self> {
+        parent_engine::greet(&stream).await?;
+        let (sender, outbox) = outbox();
+        let mut engine = None;
+        let connect =
+            |front| engine.insert(ParentEngine::new(front, sender)).clone() as Arc<dyn EngineEndpoint>;
+        let client = Self::connect(connect, closing);
+        let mut settings = client.shared.settings.subscribe();
+        if let Some(engine) = engine {
+            tokio::spawn(async move { engine.serve(&stream, outbox).await });
+        }
+        // The settings are the first message of the engine.
+        settings.changed().await.map_err(|_| std::io::ErrorKind::UnexpectedEof)?;
+        Ok(client)
     }
 
     /// Connects a front to an engine in another process, as `remote` describes. If the connection breaks later, the front
@@ -263,6 +286,7 @@ impl FrontEndpoint for Shared {
                 if let Some(reload) = self.certificate_reloader.get() {
                     reload();
                 }
+                self.notify(ToEngine::CertificateReloaded);
             }
             ToFront::Settings(settings) => drop(self.settings.send_replace(settings)),
             ToFront::Event(id, event) => {

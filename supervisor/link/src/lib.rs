@@ -23,6 +23,7 @@ mod frame;
 mod granted_access;
 pub mod greetings;
 mod outbox;
+mod parent_engine;
 mod remote_engine;
 
 pub use assembler::{Assembler, INCOMPLETE_MAX, PART_OVERHEAD_BYTES, PARTS_MAX, Parts};

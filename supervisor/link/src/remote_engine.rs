@@ -345,6 +345,7 @@ impl EngineEndpoint for RemoteEngine {
             | ToEngine::Credit(..)
             | ToEngine::Close(_)
             | ToEngine::InFlight { .. }
+            | ToEngine::CertificateReloaded
             | ToEngine::Counters(_)
             | ToEngine::BeginSpan(..)
             | ToEngine::EndSpan(..) => None,

@@ -75,6 +75,7 @@ impl Bodies for ToEngine {
             | Self::Close(_)
             | Self::Listening
             | Self::InFlight { .. }
+            | Self::CertificateReloaded
             | Self::Counters(_)
             | Self::BeginSpan(..)
             | Self::EndSpan(..)

@@ -15,6 +15,7 @@ mod bodies;
 mod caller;
 mod credential;
 mod direct;
+mod failure;
 mod front_counters;
 mod greeting;
 mod lifecycle_state;
@@ -38,6 +39,7 @@ pub use direct::{
     BUILT_IN_TOOL_NAMES, DirectAction, DirectCall, DirectReply, DirectTarget, ForwardedNotification,
     JsonRpcError, ListChanges, ListKind,
 };
+pub use failure::RequestFailure;
 pub use front_counters::{FrontCounters, HttpRefusal};
 pub use greeting::{Greeting, GreetingReply, VERSIONS, VersionRange};
 pub use lifecycle_state::LifecycleState;

@@ -46,6 +46,8 @@ pub enum ToEngine {
     InFlight { requests: u64 },
     /// What the front has counted for the metrics since its previous report.
     Counters(Box<FrontCounters>),
+    /// The front has read its TLS certificate again ([`ToFront::ReloadCertificate`]).
+    CertificateReloaded,
     /// Begins the span of a call of an AI client. Requests name it as the cause of their work. Sent only if the engine
     /// exports traces ([`FrontSettings::has_traces`]).
     BeginSpan(SpanId, Box<ToolCallSpan>),
@@ -349,6 +351,7 @@ impl ToEngine {
             Self::Request(id, ..) | Self::Input(id, _) | Self::Credit(id, _) | Self::Close(id) => Some(*id),
             Self::Listening
             | Self::InFlight { .. }
+            | Self::CertificateReloaded
             | Self::Counters(_)
             | Self::BeginSpan(..)
             | Self::EndSpan(..)

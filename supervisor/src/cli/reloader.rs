@@ -58,11 +58,11 @@ impl<'a> Reloader<'a> {
             };
             tokio::select! {
                 Some(()) = hung_up => {
-                    self.reload_all(ReloadCause::Signal);
+                    self.reload_all(ReloadCause::Signal).await;
                 }
                 Some(request) = self.requests.recv() => {
                     // The operator's command may have ended meanwhile.
-                    let _ = request.send(self.reload_all(ReloadCause::Operator));
+                    let _ = request.send(self.reload_all(ReloadCause::Operator).await);
                 }
                 // The approved call waits until the new policy is active, and continues then.
                 Some(waits) = self.supervisor.approvers().next_policy_change() => {
@@ -75,8 +75,8 @@ impl<'a> Reloader<'a> {
     }
 
     /// Reloads the configuration and the certificate.
-    fn reload_all(&self, cause: ReloadCause) -> ReloadReport {
-        self.supervisor.reload_certificates();
+    async fn reload_all(&self, cause: ReloadCause) -> ReloadReport {
+        self.supervisor.reload_certificates().await;
         self.reload(cause)
     }
 

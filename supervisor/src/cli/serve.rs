@@ -1,8 +1,8 @@
 //! `lockhouse serve`: runs the MCP server over standard input and output or over HTTP.
 
+mod front_process;
 mod shared;
 
-use std::convert::Infallible;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +27,7 @@ use super::startup_code::release_after_start;
 use super::stop_signals::end_on_signal;
 use super::{UNAVAILABLE, USAGE, load, print_error, start_with};
 use crate::config::{ExposeMode, Files, Settings};
+use front_process::FrontProcess;
 use shared::ThinProcess;
 
 /// Options of `lockhouse serve`.
@@ -90,12 +91,25 @@ type ServeResult<T> = Result<T, Box<dyn std::error::Error>>;
 struct Instance {
     settings: Settings,
     supervisor: Arc<Supervisor>,
-    /// The form of answers over standard input and output, and how long a request waits for its run.
-    answers: AnswerSettings,
-    /// The HTTP listeners. `None` if the AI client is connected over standard input and output.
-    http_server: Option<HttpServer>,
+    front: FrontPlace,
     /// Verifies the credentials of AI clients. `None` if the AI client is connected over standard input and output.
     authenticator: Option<Arc<Authenticator>>,
+}
+
+/// Where the front runs, which speaks MCP with AI clients.
+enum FrontPlace {
+    /// In this process.
+    Here(Front),
+    /// In a process of its own.
+    Process(FrontProcess),
+}
+
+/// The front, before it serves the first AI client.
+enum Front {
+    /// Serves the AI client on standard input and output. The settings are the form of answers, and how long a request
+    /// waits for its run.
+    Stdio(AnswerSettings),
+    Http(Box<HttpServer>),
 }
 
 /// Runs `lockhouse serve` until the AI client on standard input disconnects or a signal stops the process. SIGHUP
@@ -117,6 +131,9 @@ async fn serve_clients_of(files: &Files, arguments: Arguments) -> ExitCode {
         return ExitCode::from(USAGE);
     }
     let files = &Files { expose: arguments.expose, ..files.clone() };
+    if let Some(link) = front_process::inherited_link() {
+        return front_process::run(link, files, arguments).await;
+    }
     let (settings, policy) = match load(files) {
         Ok(loaded) => loaded,
         Err(status) => return status,
@@ -169,45 +186,38 @@ async fn start(settings: Settings, policy: Policy, arguments: Arguments) -> Resu
     for warning in settings.secret_warnings() {
         tracing::warn!("{warning}");
     }
-    let answers = arguments.answer_settings();
-    let (authenticator, http_server) = match arguments.uses_http() {
+    let authenticator = match arguments.uses_http() {
         true => {
-            let authenticator = Authenticator::new(settings.access.clone());
-            let authenticator = authenticator.map_err(|error| print_error(&error, USAGE))?;
-            (Some(authenticator), Some(open(settings.http.clone(), &arguments).await?))
+            Some(Authenticator::new(settings.access.clone()).map_err(|error| print_error(&error, USAGE))?)
         }
-        false => (None, None),
+        false => None,
     };
-    if http_server.is_some() {
+    let front = match front_process::is_wanted() {
+        true => FrontPlace::Process(FrontProcess::start().await?),
+        false => FrontPlace::Here(open_front(&settings, &arguments).await?),
+    };
+    if arguments.uses_http() {
         telemetry::install();
     }
     let languages = [Language::Python, Language::Typescript];
     let supervisor = Arc::new(start_with(settings.engine.clone(), policy, &languages)?);
     supervisor.warn_about_first_policy();
-    Ok(Instance { settings, supervisor, answers, http_server, authenticator })
+    Ok(Instance { settings, supervisor, front, authenticator })
 }
 
 /// Serves AI clients until the AI client on standard input disconnects, a signal stops the process or a part of it
 /// fails. Meanwhile, reloads the configuration whenever something requires it. Finally closes the supervisor.
 async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
-    let Instance { settings, supervisor, answers, http_server, authenticator } = instance;
-    let is_http = http_server.is_some();
-    end_on_signal(supervisor.lifecycle(), is_http);
+    let Instance { settings, supervisor, front, authenticator } = instance;
+    end_on_signal(supervisor.lifecycle(), authenticator.is_some());
     tokio::spawn(systemd_notify::run(supervisor.clone()));
     tokio::spawn(release_after_start());
     let reloader = Reloader::new(&supervisor, &settings, files);
     let control = ControlSocket::open(&supervisor);
     let _control = control.map_err(|error| tracing::warn!("{error}"));
-    // Cancelled when the front stops: because its AI client has disconnected, or because the engine ends.
-    let closing = CancellationToken::new();
-    let engine = match authenticator {
-        Some(authenticator) => lockhouse_engine::connect_http(&supervisor, authenticator, closing.clone()),
-        None => lockhouse_engine::connect(&supervisor, closing.clone()),
-    };
     let served = tokio::select! {
-        served = serve_clients(&engine, answers, http_server, &closing) => served,
+        served = serve_clients(&supervisor, front, authenticator, &settings.metrics) => served,
         error = supervisor.wait_for_failed_protection() => Err(error.into()),
-        served = serve_metrics(&engine, &settings.metrics, is_http) => served.map(|never| match never {}),
         never = reloader.run() => match never {},
     };
     supervisor.lifecycle().close();
@@ -215,25 +225,56 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
     served
 }
 
-/// Serves the AI clients of the HTTP listeners, or the one AI client on standard input and output.
+/// Serves AI clients through the front, until they have disconnected or the engine ends.
 async fn serve_clients(
-    engine: &EngineClient,
-    answers: AnswerSettings,
-    http_server: Option<HttpServer>,
-    closing: &CancellationToken,
+    supervisor: &Arc<Supervisor>,
+    front: FrontPlace,
+    authenticator: Option<Arc<Authenticator>>,
+    metrics: &[ListenAddress],
 ) -> ServeResult<()> {
-    match http_server {
-        Some(http_server) => http_server.serve(engine.clone(), closing.clone()).await,
-        None => {
-            engine.lifecycle().announce_listening();
-            front::serve_stdio(engine.clone(), answers, closing.clone()).await?;
-        }
-    }
-    Ok(())
+    let front = match front {
+        FrontPlace::Process(process) => return process.serve(supervisor, authenticator).await,
+        FrontPlace::Here(front) => front,
+    };
+    // Cancelled when the front stops: because its AI client has disconnected, or because the engine ends.
+    let closing = CancellationToken::new();
+    let engine = match authenticator {
+        Some(authenticator) => lockhouse_engine::connect_http(supervisor, authenticator, closing.clone()),
+        None => lockhouse_engine::connect(supervisor, closing.clone()),
+    };
+    serve_front(&engine, front, metrics, &closing).await
 }
 
-/// Opens the HTTP listeners: those that `--listen` names, or else those of the configuration. This is done before
-/// anything else is started, so that an invalid address fails at once.
+/// Serves the AI clients of the HTTP listeners and the addresses of `[metrics]`, or the one AI client on standard input and
+/// output.
+async fn serve_front(
+    engine: &EngineClient,
+    front: Front,
+    metrics: &[ListenAddress],
+    closing: &CancellationToken,
+) -> ServeResult<()> {
+    match front {
+        Front::Http(server) => tokio::select! {
+            () = server.serve(engine.clone(), closing.clone()) => Ok(()),
+            served = front::http::serve_metrics(engine, metrics) => Ok(served.map(|never| match never {})?),
+        },
+        Front::Stdio(answers) => {
+            engine.lifecycle().announce_listening();
+            Ok(front::serve_stdio(engine.clone(), answers, closing.clone()).await?)
+        }
+    }
+}
+
+/// Opens the HTTP listeners, if HTTP is used. This is done before anything else is started, so that an invalid address
+/// fails at once.
+async fn open_front(settings: &Settings, arguments: &Arguments) -> Result<Front, ExitCode> {
+    match arguments.uses_http() {
+        true => Ok(Front::Http(Box::new(open(settings.http.clone(), arguments).await?))),
+        false => Ok(Front::Stdio(arguments.answer_settings())),
+    }
+}
+
+/// Opens the HTTP listeners: those that `--listen` names, or else those of the configuration.
 async fn open(mut settings: HttpSettings, arguments: &Arguments) -> Result<HttpServer, ExitCode> {
     if !arguments.listen.is_empty() {
         settings.listen.clone_from(&arguments.listen);
@@ -245,17 +286,4 @@ async fn open(mut settings: HttpSettings, arguments: &Arguments) -> Result<HttpS
         HttpStartError::Unavailable(_) => print_error(&error, UNAVAILABLE),
         _ => print_error(&error, USAGE),
     })
-}
-
-/// Serves metrics on the configured addresses if AI clients connect over HTTP. Otherwise waits forever.
-async fn serve_metrics(
-    engine: &EngineClient,
-    addresses: &[ListenAddress],
-    is_http: bool,
-) -> ServeResult<Infallible> {
-    if is_http {
-        Ok(front::http::serve_metrics(engine, addresses).await?)
-    } else {
-        std::future::pending().await
-    }
 }

@@ -51,7 +51,12 @@ async fn the_socket_of_a_process_that_was_killed_is_replaced() {
     let lockhouse = Lockhouse::new().config(OPEN);
     let path = socket_path(&lockhouse, 0o700);
     let daemon = serve_at(&lockhouse, &path).await;
-    daemon.signal(nix::sys::signal::Signal::SIGKILL);
+    let kill = |pid: u32| {
+        let _ =
+            nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), nix::sys::signal::Signal::SIGKILL);
+    };
+    let pids = [daemon.front_pid(), daemon.pid()];
+    pids.into_iter().for_each(kill);
     daemon.ended().await;
     assert!(std::path::Path::new(&path).exists());
     let daemon = serve_at(&lockhouse, &path).await;

@@ -111,14 +111,21 @@ async fn forward(event: Event, context: &RequestContext<RoleServer>, log_thresho
                 let _ = context.peer.notify_progress(progress).await;
             }
         }
-        Event::Notification(ForwardedNotification::Log(line))
-            if log_threshold.is_some_and(|threshold| severity(&line) >= threshold) =>
-        {
-            let notification = CustomNotification::new("notifications/message", Some(line));
-            let notification = ServerNotification::CustomNotification(notification);
-            let _ = context.peer.send_notification(notification).await;
+        Event::Notification(ForwardedNotification::Log(line)) => {
+            if log_threshold.is_some_and(|threshold| severity(&line) >= threshold) {
+                let notification = CustomNotification::new("notifications/message", Some(line));
+                let notification = ServerNotification::CustomNotification(notification);
+                let _ = context.peer.send_notification(notification).await;
+            }
         }
-        _ => {}
+        // The others are about runs of code, and `follow_call` handles questions.
+        Event::Question(_)
+        | Event::Questions(_)
+        | Event::Following(_)
+        | Event::View(_)
+        | Event::Detached(_)
+        | Event::ProgressMessage(_)
+        | Event::Changed(_) => {}
     }
 }
 

@@ -1,7 +1,7 @@
 //! Converts failures of calls to directly exposed servers to JSON-RPC errors for the AI client, and to
 //! texts for the model.
 
-use lockhouse_messages::JsonRpcError;
+use lockhouse_messages::{JsonRpcError, RequestFailure};
 use lockhouse_protocol::Failure;
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::json;
@@ -9,6 +9,20 @@ use serde_json::json;
 /// Converts an error that the engine passes on to one of the MCP library.
 pub(super) fn mcp_error(error: JsonRpcError) -> ErrorData {
     ErrorData::new(ErrorCode(error.code), error.message, error.data)
+}
+
+/// Converts the failure of a request to the engine to a JSON-RPC error. `what` is what failed if there is no other reason, such
+/// as `the list`.
+pub(crate) fn request_error(failure: RequestFailure, what: &str) -> ErrorData {
+    let description = failure.describe(what);
+    match failure {
+        RequestFailure::Error(error) => mcp_error(error),
+        RequestFailure::NotFound | RequestFailure::Invalid(_) => ErrorData::invalid_params(description, None),
+        RequestFailure::Refused(_) => ErrorData::invalid_request(description, None),
+        RequestFailure::Unavailable(_) | RequestFailure::DeadlineExceeded | RequestFailure::EngineFailed => {
+            ErrorData::internal_error(description, None)
+        }
+    }
 }
 
 /// Returns a JSON-RPC error for invalid parameters.

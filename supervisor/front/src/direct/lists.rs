@@ -5,7 +5,7 @@ use lockhouse_messages::{ListKind, Request, Response};
 use rmcp::model::{ErrorData, JsonObject, MetaObject, PaginatedRequestParams};
 use rmcp::service::{RequestContext, RoleServer};
 
-use super::raw_results;
+use super::{raw_results, request_error};
 use crate::{McpHandler, client_name, supports_input_required};
 
 /// How long an AI client may cache a list, in milliseconds. A client that subscribes to changes of the
@@ -29,11 +29,7 @@ impl McpHandler {
         let exchange = self.open_direct(&access, context, None, Request::List(list)).await;
         let upstream_entries = match exchange.response().await {
             Response::Entries(entries) => entries,
-            Response::Unavailable(message) => return Err(ErrorData::internal_error(message, None)),
-            Response::Refused(refusal) => {
-                return Err(ErrorData::invalid_request(refusal.description(), None));
-            }
-            _ => return Err(ErrorData::internal_error("the list failed inside Lockhouse", None)),
+            other => return Err(request_error(other.into_failure(), "the list")),
         };
         let entries: Vec<String> = match list {
             ListKind::Tools => {
@@ -41,7 +37,7 @@ impl McpHandler {
                 let own = own.into_iter().filter_map(|tool| serde_json::to_string(&tool).ok());
                 own.chain(upstream_entries).collect()
             }
-            _ => upstream_entries,
+            ListKind::Resources | ListKind::ResourceTemplates | ListKind::Prompts => upstream_entries,
         };
         let start = match request.and_then(|request| request.cursor) {
             None => 0,

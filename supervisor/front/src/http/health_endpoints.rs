@@ -98,7 +98,10 @@ async fn metrics(State(engine): State<EngineClient>) -> Response {
     match ask(&engine, Ask::Metrics).await {
         Answer::Text(Some(figures)) => ([(CONTENT_TYPE, PROMETHEUS_CONTENT_TYPE)], figures).into_response(),
         Answer::Text(None) => StatusCode::NOT_FOUND.into_response(),
-        _ => engine_failed(),
+        other => {
+            tracing::warn!("no metrics: {}", other.into_failure().describe("the request"));
+            engine_failed()
+        }
     }
 }
 

@@ -15,7 +15,8 @@ use unix_socket::{SocketFile, UnixSocketError};
 
 pub use socket_activation::SocketActivationError;
 pub(super) use socket_activation::{
-    adopt, inherited_duplicates, inherited_listeners, inherited_unix_listeners,
+    PASSED_SOCKETS_VARIABLE, adopt, close_on_exec, inherited_duplicates, inherited_listeners,
+    inherited_unix_listeners, passed_on,
 };
 
 /// A listening socket and its listen address.

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use lockhouse_link::{Exchange, ExchangeStep, GrantedAccess};
-use lockhouse_messages::{Event, FinishedRun, Input, InputSupport, Request, Response, RunReference, RunView};
+use lockhouse_messages::{
+    Event, FinishedRun, Input, InputSupport, Request, RequestFailure, Response, RunReference, RunView,
+};
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::{
     CreateTaskResult, DetailedTask, ErrorData, GetTaskResult, InputResponses, JsonObject, Task, TaskPayload,
@@ -13,6 +15,7 @@ use rmcp::model::{
 use serde_json::Value;
 
 use super::super::answer::{Answer, AnswerForm};
+use super::super::direct::request_error;
 use super::super::progress_notifications::{progress_text, rfc3339_now};
 use super::super::{McpHandler, elicitation};
 use super::suspended_requests::input_requests;
@@ -137,10 +140,9 @@ async fn questions_and_view(
 
 /// Returns the error for a task about which the engine gave this response instead of its state.
 fn task_error(response: Response) -> ErrorData {
-    match response {
-        Response::Unavailable(message) => ErrorData::internal_error(message, None),
-        Response::Refused(refusal) => ErrorData::invalid_request(refusal.description(), None),
-        _ => unknown_task(),
+    match response.into_failure() {
+        RequestFailure::NotFound | RequestFailure::EngineFailed => unknown_task(),
+        other => request_error(other, "the request"),
     }
 }
 

@@ -119,6 +119,7 @@ fn each_message_of_a_front_round_trips() {
     assert_round_trip(ToEngine::Credit(ExchangeId(2), 16));
     assert_round_trip(ToEngine::Close(ExchangeId(3)));
     assert_round_trip(ToEngine::Listening);
+    assert_round_trip(ToEngine::CertificateReloaded);
     assert_round_trip(ToEngine::InFlight { requests: 5 });
     assert_round_trip(ToEngine::Counters(Box::new(FrontCounters {
         responses: [(200, 3), (0, 1)].into(),

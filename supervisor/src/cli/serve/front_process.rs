@@ -1,0 +1,163 @@
+//! The front of `lockhouse serve` in a process of its own, if the environment variable `LOCKHOUSE_FRONT` is `process`. That
+//! process speaks MCP with AI clients, over standard input and output or over HTTP. The engine stays in this process, with
+//! the secrets, the policy and the audit log.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::process::{ExitCode, ExitStatus};
+use std::sync::Arc;
+use std::time::Duration;
+
+use interprocess::local_socket::tokio::Stream;
+use lockhouse_access::Authenticator;
+use lockhouse_engine::front_socket::serve_child;
+use lockhouse_engine::supervisor::Supervisor;
+use lockhouse_front::http::{ListenAddress, close_sockets_on_exec, socket_variable};
+use lockhouse_link::{EngineClient, greetings};
+use lockhouse_messages::Greeting;
+use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::{Arguments, Front, ServeResult, open_front, serve_front};
+use crate::cli::{UNAVAILABLE, load, print_error};
+use crate::config::Files;
+
+/// The environment variable that moves the front into a process of its own, and the value that does.
+const VARIABLE: &str = "LOCKHOUSE_FRONT";
+const PROCESS: &str = "process";
+/// The environment variable that tells the front's process the descriptor of its connection to the engine.
+const LINK_VARIABLE: &str = "LOCKHOUSE_FRONT_LINK";
+/// Maximum time from the end of the engine until the front's process has sent its last responses and ended.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The process of the front, and the engine's end of the connection to it.
+pub(super) struct FrontProcess {
+    child: Child,
+    stream: Stream,
+}
+
+/// Whether the front gets a process of its own.
+pub(super) fn is_wanted() -> bool {
+    std::env::var_os(VARIABLE).is_some_and(|value| value == PROCESS)
+}
+
+impl FrontProcess {
+    /// Starts the front's process, and waits until it can serve AI clients: until its listeners are open. Nothing else may
+    /// be started meanwhile, since it would inherit the connection.
+    ///
+    /// # Errors
+    /// The exit status of the process, which has printed why it does not start.
+    pub(super) async fn start() -> Result<Self, ExitCode> {
+        let started = Self::spawn().map_err(|error| print_error(&error, UNAVAILABLE))?;
+        let Self { mut child, stream } = started;
+        match greetings::read::<Greeting>(&mut &stream).await {
+            Ok(Some(_)) => Ok(Self { child, stream }),
+            Ok(None) | Err(_) => {
+                let status = child.wait().await.ok().and_then(|status| status.code());
+                let status = status.and_then(|status| u8::try_from(status).ok());
+                Err(ExitCode::from(status.unwrap_or(UNAVAILABLE)))
+            }
+        }
+    }
+
+    fn spawn() -> std::io::Result<Self> {
+        let (own, passed) = socketpair(AddressFamily::Unix, SockType::Stream, None, SockFlag::SOCK_CLOEXEC)?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(std::env::args_os().skip(1)).env_remove(VARIABLE);
+        command.env(LINK_VARIABLE, passed.as_raw_fd().to_string()).kill_on_drop(true);
+        command.envs(socket_variable());
+        fcntl(&passed, FcntlArg::F_SETFD(FdFlag::empty()))?;
+        let child = command.spawn()?;
+        close_sockets_on_exec()?;
+        Ok(Self { child, stream: local_stream(own)? })
+    }
+
+    /// Serves the front until its process has ended.
+    ///
+    /// # Errors
+    /// The process failed. It has printed why.
+    pub(super) async fn serve(
+        self,
+        supervisor: &Arc<Supervisor>,
+        authenticator: Option<Arc<Authenticator>>,
+    ) -> ServeResult<()> {
+        let Self { mut child, stream } = self;
+        if let Err(error) = serve_child(supervisor, &stream, authenticator).await {
+            tracing::warn!("the connection to the front ended: {error}");
+        }
+        drop(stream);
+        match timeout(END_TIMEOUT, child.wait()).await {
+            Ok(status) => check(status?),
+            Err(_) => Err("the process of the front did not end, and was killed".into()),
+        }
+    }
+}
+
+fn check(status: ExitStatus) -> ServeResult<()> {
+    if status.success() { Ok(()) } else { Err(format!("the process of the front ended: {status}").into()) }
+}
+
+fn local_stream(socket: OwnedFd) -> std::io::Result<Stream> {
+    // The runtime accepts only such sockets.
+    fcntl(&socket, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    Ok(interprocess::os::unix::uds_local_socket::tokio::Stream::try_from(socket)?.into())
+}
+
+/// Returns the connection to the engine, if this is the front's process.
+pub(super) fn inherited_link() -> Option<std::io::Result<Stream>> {
+    let number: RawFd = std::env::var(LINK_VARIABLE).ok()?.parse().ok()?;
+    Some(take(number))
+}
+
+#[allow(unsafe_code, reason = "A file descriptor that the environment names")]
+fn take(number: RawFd) -> std::io::Result<Stream> {
+    // SAFETY: The process of the engine passes the descriptor to this process alone, and it is taken once.
+    let socket = unsafe { OwnedFd::from_raw_fd(number) };
+    fcntl(&socket, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+    local_stream(socket)
+}
+
+/// Runs the front's process: opens the listeners, connects to the engine over `link`, and serves AI clients until they have
+/// disconnected or the engine ends.
+pub(super) async fn run(link: std::io::Result<Stream>, files: &Files, arguments: Arguments) -> ExitCode {
+    ignore_stop_signals();
+    let (settings, policy) = match load(files) {
+        Ok(loaded) => loaded,
+        Err(status) => return status,
+    };
+    // Only the engine needs it.
+    drop(policy);
+    let front = match open_front(&settings, &arguments).await {
+        Ok(front) => front,
+        Err(status) => return status,
+    };
+    let metrics = settings.metrics.clone();
+    drop(settings);
+    match serve_over(link, front, &metrics).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => print_error(error.as_ref(), UNAVAILABLE),
+    }
+}
+
+async fn serve_over(
+    link: std::io::Result<Stream>,
+    front: Front,
+    metrics: &[ListenAddress],
+) -> ServeResult<()> {
+    let closing = CancellationToken::new();
+    // The engine ends without a greeting if it cannot start, and has printed why.
+    let Ok(engine) = EngineClient::connect_to_parent(link?, closing.clone()).await else { return Ok(()) };
+    serve_front(&engine, front, metrics, &closing).await
+}
+
+/// The engine's process gets the same signals, and ends this one.
+fn ignore_stop_signals() {
+    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
+        if let Ok(mut signal) = signal(kind) {
+            tokio::spawn(async move { while signal.recv().await.is_some() {} });
+        }
+    }
+}
