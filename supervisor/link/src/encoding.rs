@@ -8,7 +8,7 @@
 //! | an event of a request | skipped |
 //! | a message that belongs to no exchange | skipped |
 //! | a request | answered with [`Response::Invalid`] |
-//! | an input for a request | the request is answered with [`Response::Invalid`] |
+//! | an input for a request | the request is answered with [`Response::Invalid`], and ends |
 //! | a response | the request ends with [`Response::Unavailable`] |
 //! | anything else | the connection ends |
 

@@ -146,6 +146,7 @@ fn from_front() -> Vec<Vec<u8>> {
         ToEngine::Credit(ExchangeId(1), 16),
         ToEngine::Close(ExchangeId(1)),
         ToEngine::Listening,
+        ToEngine::CertificateReloaded,
         ToEngine::InFlight { requests: 5 },
         ToEngine::Counters(Box::new(FrontCounters {
             responses: [(200, 3)].into(),
