@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-two-processes test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -135,7 +135,11 @@ test-kernels: build-for-tests
 
 # All tests, with the slow ones: about 30 minutes on an otherwise idle machine.
 test-full: export LOCKHOUSE_TESTS = full
-test-full: test test-default-features test-upstreams test-upstreams-restarts test-skew test-bfcl endurance
+test-full: test test-default-features test-upstreams test-upstreams-restarts test-skew test-two-processes test-bfcl endurance
+
+# All black-box tests with the front of `lockhouse serve`, which speaks MCP, and the engine in two processes.
+test-two-processes: build-for-tests
+	LOCKHOUSE_FRONT=process $(CARGO) nextest run --locked --workspace --features otel --no-fail-fast -E 'binary(product)'
 
 # Endurance tests: hostile programs at their deadlines, 100,000 short programs, 1,000 kills. ENDURANCE="short --count 5000" runs fewer.
 endurance: build

@@ -3,6 +3,7 @@
 mod account;
 mod crash_recovery;
 mod draining;
+mod front_process;
 mod health;
 mod open_stdin;
 mod reload_command;

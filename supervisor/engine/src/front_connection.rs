@@ -36,9 +36,6 @@ use front_reports::FrontReports;
 pub(crate) use grants::FrontKind;
 use grants::Grants;
 
-/// Maximum number of open exchanges of a front in another process. Further ones are refused.
-const EXCHANGES_MAX: usize = 1_024;
-
 /// The engine's end of the connection to one front, the part that serves AI clients.
 pub(crate) struct FrontConnection {
     supervisor: Arc<Supervisor>,
@@ -248,7 +245,8 @@ impl FrontConnection {
         bytes: usize,
     ) -> Result<RemoteAdmission, &'static str> {
         let lifecycle = self.supervisor.lifecycle();
-        if self.open_exchanges.len() >= EXCHANGES_MAX {
+        let exchanges_max = self.grants.exchanges_max();
+        if self.open_exchanges.len() >= exchanges_max {
             return Err("this client has too many open requests; wait for their answers first");
         }
         if self.open_exchanges.contains(id) {

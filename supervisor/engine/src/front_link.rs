@@ -76,7 +76,11 @@ impl FrontEndpoint for SocketFront {
         let (can_wait, is_response) = match &message {
             ToFront::Event(..) => (true, false),
             ToFront::Response(..) => (true, true),
-            _ => (false, false),
+            ToFront::Settings(_)
+            | ToFront::Lifecycle(_)
+            | ToFront::ReloadCertificate
+            | ToFront::AccessEnded { .. }
+            | ToFront::Begun(_) => (false, false),
         };
         let parts = match to_parts(message) {
             Ok(parts) => parts,

@@ -61,6 +61,15 @@ impl Grants {
         }
     }
 
+    /// Returns the maximum number of open exchanges of the front, if it is in another process. Further ones are refused.
+    pub(super) fn exchanges_max(&self) -> usize {
+        match self.kind {
+            FrontKind::Client(_) | FrontKind::Operator(_) => 1_024,
+            // It serves many AI clients.
+            FrontKind::Http { .. } => 16 * 1_024,
+        }
+    }
+
     /// Returns the one AI client that the front serves. `None` if the front serves many, over HTTP, or none.
     pub(super) fn only_client(&self) -> Option<&Principal> {
         match &self.kind {
