@@ -19,7 +19,7 @@ pub use http_client::{ALL_VERSIONS, HttpClient, LATEST_VERSION};
 pub use reply::{Events, Reply};
 
 use crate::lockhouse::FRONT_VARIABLE;
-use crate::{Ended, Lockhouse};
+use crate::{Ended, Lockhouse, front_of};
 
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
@@ -146,14 +146,7 @@ impl Daemon {
         if std::env::var_os(FRONT_VARIABLE).is_none() {
             return self.pid();
         }
-        let children = format!("/proc/{0}/task/{0}/children", self.pid());
-        let children = std::fs::read_to_string(children).expect("the children of the server");
-        let is_front = |pid: &&str| {
-            let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            arguments.split(|byte| *byte == 0).any(|argument| argument == b"serve")
-        };
-        let front = children.split_whitespace().find(is_front).expect("the front's process");
-        front.parse().expect("a process ID")
+        front_of(self.pid()).expect("the front's process").pid
     }
 
     /// Returns the server's log: its standard error, as far as the test has read it.

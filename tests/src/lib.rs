@@ -38,7 +38,7 @@ pub use lockhouse::{EARLIER_PRODUCTS_SERVERS, Lockhouse};
 pub use loopback_client::{OTHER_ACCOUNT, get_as, get_confined, loopback_addresses};
 pub use native_attacks::{NativeAttack, layers_in_words, native_attacks, native_worker};
 pub use page::{Page, PageBrowser, PageEvents, PageReply, request};
-pub use processes::{Process, children, descendants, is_alive, kill, processes, wait_until};
+pub use processes::{Process, children, descendants, front_of, is_alive, kill, processes, wait_until};
 pub use search_questions::{Figures, Question, catalogues, questions};
 pub use session::{Ended, Session, structured};
 pub use terminal::{Desktop, on_terminal};

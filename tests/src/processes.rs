@@ -27,11 +27,17 @@ pub struct Process {
 /// process of its own if the tests are run so.
 #[must_use]
 pub fn children(parent: u32) -> Vec<Process> {
-    let all = processes();
-    let is_served = std::env::var_os(FRONT_VARIABLE).is_some()
-        && all.iter().any(|process| process.pid == parent && is_server(process));
-    let is_child = |process: &Process| process.parent == parent && !(is_served && is_server(process));
-    all.into_iter().filter(is_child).collect()
+    let front = std::env::var_os(FRONT_VARIABLE).and_then(|_| front_of(parent));
+    let is_child = |process: &Process| process.parent == parent && front.as_ref() != Some(process);
+    processes().into_iter().filter(is_child).collect()
+}
+
+/// Returns the front of a `lockhouse serve`, if it is a process of its own.
+#[must_use]
+pub fn front_of(server: u32) -> Option<Process> {
+    let servers: Vec<Process> = processes().into_iter().filter(is_server).collect();
+    servers.iter().find(|process| process.pid == server)?;
+    servers.into_iter().find(|process| process.parent == server)
 }
 
 /// Whether a process is `lockhouse serve`.

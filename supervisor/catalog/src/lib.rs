@@ -23,8 +23,7 @@ mod unmatched_rules;
 
 use lockhouse_base::json;
 use lockhouse_policies::visible_text;
-use lockhouse_protocol::Language;
-use lockhouse_protocol::ToolName;
+use lockhouse_protocol::{Language, ToolName};
 use serde_json::{Value, json};
 
 pub use fingerprint::tools_digest;

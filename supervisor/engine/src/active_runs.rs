@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use lockhouse_messages::RunListing;
 use lockhouse_policies::ClientName;
 use lockhouse_pool::process_usage;
-use lockhouse_protocol::ExecutionId;
-use lockhouse_protocol::Language;
+use lockhouse_protocol::{ExecutionId, Language};
 use lockhouse_upstream::ai_client::{OpenQuestions, ProgressRequests, RunStarted};
 
 use crate::execution::{Cancellation, StopHandle};

@@ -12,8 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use lockhouse_gate::results::Results;
-use lockhouse_messages::Owner;
-use lockhouse_messages::{FinishedRun, RequestId, RunReference};
+use lockhouse_messages::{FinishedRun, Owner, RequestId, RunReference};
 use lockhouse_protocol::{ExecutionId, ResultHandle};
 use lockhouse_upstream::ai_client::RunFollower;
 use parking_lot::Mutex;

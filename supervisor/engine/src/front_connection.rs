@@ -18,7 +18,7 @@ use lockhouse_access::Authenticator;
 use lockhouse_audit::LocalUser;
 use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::Principal;
-use lockhouse_link::{EngineClient, EngineEndpoint, FrontEndpoint, Waiting};
+use lockhouse_link::{Counted, EngineClient, EngineEndpoint, FrontEndpoint, Waiting};
 use lockhouse_messages::{
     AccessRefusal, Caller, Credential, ExchangeId, LifecycleState, Repetition, Request, RequestHead,
     RequestId, Response, Role, ToEngine, ToFront,
@@ -31,10 +31,11 @@ use tracing::Instrument;
 use crate::background_runs::RequestDigest;
 use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
-use exchange::{Counted, Exchange, OpenExchanges, TooManyInputs};
+use exchange::{Exchange, OpenExchanges, TooManyInputs};
 use front_reports::FrontReports;
 pub(crate) use grants::FrontKind;
 use grants::Grants;
+pub(crate) use operator_requests::NO_RESULT;
 
 /// The engine's end of the connection to one front, the part that serves AI clients.
 pub(crate) struct FrontConnection {
@@ -355,8 +356,8 @@ fn digest_of(request: &impl Serialize) -> RequestDigest {
     Sha256::digest(serde_json::to_vec(request).unwrap_or_default()).into()
 }
 
-/// Serves one request of the front (the part that serves AI clients). Returns the response, if there is one. The large futures are on the
-/// heap, because a task copies its future several times, and each request would pay for the largest one.
+/// Serves one request of the front (the part that serves AI clients). Returns the response, if there is one. The large
+/// futures are on the heap, because a task copies its future several times, and each request would pay for the largest one.
 async fn serve(
     supervisor: &Arc<Supervisor>,
     (client, user): (RequestingClient, Option<LocalUser>),

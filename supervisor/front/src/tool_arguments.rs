@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use lockhouse_messages::{RequestClaims, RunCode, SearchRequest};
-use lockhouse_protocol::Language;
-use lockhouse_protocol::{InvalidName, ResultHandle, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SearchDetail};
+use lockhouse_protocol::{
+    InvalidName, Language, ResultHandle, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SearchDetail,
+};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 use thiserror::Error;

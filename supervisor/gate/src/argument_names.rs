@@ -11,9 +11,8 @@ use std::time::Duration;
 use lockhouse_base::json::{self, DEPTH_MAX, JsonFault};
 use lockhouse_catalog::{Tool, normalized as normalized_name};
 use lockhouse_policies::{most_similar_name, quoted};
-use lockhouse_protocol::Language;
 use lockhouse_protocol::json_text::integer_beyond_64_bits;
-use lockhouse_protocol::{DecodedArgument, Failure, FileSource, PromptName, Request};
+use lockhouse_protocol::{DecodedArgument, Failure, FileSource, Language, PromptName, Request};
 use serde_json::{Map, Value, json};
 
 use super::failures::invalid_arguments;

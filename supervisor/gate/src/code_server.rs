@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use lockhouse_catalog::{Catalogue, DescribeOptions, Tool};
 use lockhouse_policies::CallTarget;
-use lockhouse_protocol::Language;
-use lockhouse_protocol::{Failure, FileSource, Request, ServerName};
+use lockhouse_protocol::{Failure, FileSource, Language, Request, ServerName};
 use lockhouse_upstream::{Connection, ConnectionState, ServerInfo};
 use serde_json::Value;
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use lockhouse_catalog::{Catalogue, Tool};
 use lockhouse_policies::CallTarget;
-use lockhouse_protocol::Language;
-use lockhouse_protocol::{CallId, Failure, PLANNED_CALLS_MAX, PlannedCall, Reply, ServerName};
+use lockhouse_protocol::{CallId, Failure, Language, PLANNED_CALLS_MAX, PlannedCall, Reply, ServerName};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 

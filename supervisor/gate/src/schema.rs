@@ -18,8 +18,7 @@ use std::time::Duration;
 use jsonschema::Validator;
 use lockhouse_catalog::Tool;
 use lockhouse_policies::printable;
-use lockhouse_protocol::Language;
-use lockhouse_protocol::{Failure, ServerName};
+use lockhouse_protocol::{Failure, Language, ServerName};
 use serde_json::{Map, Value};
 use tokio::sync::{OnceCell, Semaphore};
 

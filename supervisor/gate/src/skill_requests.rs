@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use lockhouse_audit::SkillCode;
 use lockhouse_base::principal::Principal;
-use lockhouse_protocol::Language;
-use lockhouse_protocol::{Failure, FailureCode, Reply, SEARCH_LIMIT_MAX, SkillName};
+use lockhouse_protocol::{Failure, FailureCode, Language, Reply, SEARCH_LIMIT_MAX, SkillName};
 use serde_json::{Map, Value, json};
 
 use super::failures::invalid_arguments;

@@ -22,8 +22,7 @@ pub use store::{DraftOutcome, StoreError};
 
 use lockhouse_base::files::check_way;
 use lockhouse_policies::{SKILLS, most_similar_name};
-use lockhouse_protocol::Language;
-use lockhouse_protocol::ServerName;
+use lockhouse_protocol::{Language, ServerName};
 use store::{Store, folder_names};
 
 /// Maximum number of configured directories with shared skills.

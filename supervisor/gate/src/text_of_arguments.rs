@@ -2,8 +2,7 @@
 
 use lockhouse_base::json;
 use lockhouse_catalog::Tool;
-use lockhouse_protocol::Failure;
-use lockhouse_protocol::Language;
+use lockhouse_protocol::{Failure, Language};
 use serde_json::{Map, Value};
 
 use super::failures::invalid_arguments;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use lockhouse_catalog::Catalogue;
 use lockhouse_policies::{ClientName, Policy};
-use lockhouse_protocol::Language;
-use lockhouse_protocol::ServerName;
+use lockhouse_protocol::{Language, ServerName};
 use parking_lot::Mutex;
 
 /// Maximum number of cached tool lists. When it is reached, the cache is emptied.

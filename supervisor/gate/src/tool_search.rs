@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use lockhouse_catalog::{Catalogue, Corpus, Hit, rank};
 use lockhouse_policies::ClientName;
-use lockhouse_protocol::Language;
-use lockhouse_protocol::{SEARCH_LIMIT_MAX, SearchDetail, ServerName};
+use lockhouse_protocol::{Language, SEARCH_LIMIT_MAX, SearchDetail, ServerName};
 use lockhouse_upstream::ConnectionState;
 use serde_json::Value;
 

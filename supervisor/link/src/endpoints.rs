@@ -1,11 +1,15 @@
 //! The two ends of the edge between front and engine. In one process, a message is a function call. A debug build converts
 //! each message to bytes and back.
 
-use lockhouse_messages::{Bodies, ToEngine, ToFront};
+use std::sync::Weak;
+
+use lockhouse_messages::{Bodies, ExchangeId, ToEngine, ToFront};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::encoding::{from_parts, to_parts};
+use crate::assembler::Parts;
+use crate::connection::Receiver;
+use crate::encoding::{from_parts, read_from_engine, to_parts};
 use crate::outbox::Waiting;
 
 /// The engine's end of the edge. It receives a front's messages.
@@ -38,6 +42,19 @@ pub(crate) fn round_trip_in_debug<M: Bodies + Serialize + DeserializeOwned>(mess
         Ok(Ok(message)) => message,
         Ok(Err((_, error))) => lost(&error),
         Err(error) => lost(&error),
+    }
+}
+
+/// Passes the messages of an engine in another process to a front in this one.
+pub(crate) struct FromEngine(pub(crate) Weak<dyn FrontEndpoint>);
+
+impl Receiver for FromEngine {
+    async fn receive(&mut self, _: ExchangeId, parts: Parts) -> std::io::Result<()> {
+        if let (Some(message), Some(front)) = (read_from_engine(parts)?, self.0.upgrade()) {
+            // A front in this process takes each message at once.
+            drop(front.receive(message));
+        }
+        Ok(())
     }
 }
 

@@ -6,6 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use interprocess::local_socket::tokio::Stream;
+use lockhouse_messages::{
+    AccessRefusal, Caller, Credential, EVENTS_AHEAD_MAX, Event, ExchangeId, FrontSettings, Input,
+    InputSupport, Request, RequestHead, RequestId, Response, SpanId, ToEngine, ToFront,
+};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -19,10 +23,6 @@ use crate::outbox::{Waiting, outbox};
 use crate::parent_engine::{self, ParentEngine};
 use crate::remote_engine::{self, HANDSHAKE_TIMEOUT, RemoteEngine, RemoteEngineSettings};
 use crate::{EngineEndpoint, FrontEndpoint};
-use lockhouse_messages::{
-    AccessRefusal, Caller, Credential, EVENTS_AHEAD_MAX, Event, ExchangeId, FrontSettings, Input,
-    InputSupport, Request, RequestHead, RequestId, Response, SpanId, ToEngine, ToFront,
-};
 
 /// Maximum number of buffered events for one request: those that the engine sends ahead, and the answers to inputs. An
 /// engine that sends more does not keep to the protocol, and the request fails.
@@ -121,14 +121,16 @@ impl EngineClient {
         let mut engine = None;
         let connect =
             |front| engine.insert(ParentEngine::new(front, sender)).clone() as Arc<dyn EngineEndpoint>;
-        let client = Self::connect(connect, closing);
+        let client = Self::connect(connect, closing.clone());
         let mut settings = client.shared.settings.subscribe();
         if let Some(engine) = engine {
             tokio::spawn(async move { engine.serve(&stream, outbox).await });
         }
-        // The settings are the first message of the engine.
-        settings.changed().await.map_err(|_| std::io::ErrorKind::UnexpectedEof)?;
-        Ok(client)
+        // The settings are the first message of the engine. The end of the connection cancels `closing`.
+        match closing.run_until_cancelled(settings.changed()).await {
+            Some(Ok(())) => Ok(client),
+            Some(Err(_)) | None => Err(std::io::ErrorKind::UnexpectedEof.into()),
+        }
     }
 
     /// Connects a front to an engine in another process, as `remote` describes. If the connection breaks later, the front

@@ -14,6 +14,7 @@
 
 mod assembler;
 mod connection;
+mod counted;
 mod encoding;
 mod endpoints;
 mod engine_client;
@@ -29,6 +30,7 @@ mod remote_engine;
 
 pub use assembler::{Assembler, INCOMPLETE_MAX, PART_OVERHEAD_BYTES, PARTS_MAX, Parts};
 pub use connection::{FROM_ENGINE, FROM_FRONT, FROM_OPERATOR, MessageLimits, Receiver, serve};
+pub use counted::Counted;
 pub use encoding::{FromFront, memory_of, read_from_engine, read_from_front, to_parts};
 pub use endpoints::{EngineEndpoint, FrontEndpoint};
 pub use engine_client::{EngineClient, Exchange, ExchangeStep};

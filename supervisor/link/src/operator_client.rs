@@ -11,9 +11,9 @@ use lockhouse_messages::{
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::assembler::Parts;
-use crate::connection::{self, FROM_ENGINE, Receiver};
-use crate::encoding::{read_from_engine, to_parts};
+use crate::connection::{self, FROM_ENGINE};
+use crate::encoding::to_parts;
+use crate::endpoints::FromEngine;
 use crate::engine_client::{EngineClient, Exchange};
 use crate::granted_access::GrantedAccess;
 use crate::greetings;
@@ -147,19 +147,6 @@ impl EngineEndpoint for Link {
         // What an operator sends is short.
         self.sender.send_urgent(id.unwrap_or(ExchangeId(0)), parts);
         None
-    }
-}
-
-/// Takes the messages of the engine.
-struct FromEngine(Weak<dyn FrontEndpoint>);
-
-impl Receiver for FromEngine {
-    async fn receive(&mut self, _: ExchangeId, parts: Parts) -> std::io::Result<()> {
-        if let (Some(message), Some(front)) = (read_from_engine(parts)?, self.0.upgrade()) {
-            // A front in this process takes each message at once.
-            drop(front.receive(message));
-        }
-        Ok(())
     }
 }
 

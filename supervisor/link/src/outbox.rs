@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{Error, ErrorKind, Result};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use lockhouse_messages::ExchangeId;
@@ -14,6 +14,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
 use crate::assembler::Parts;
+use crate::counted::Counted;
 use crate::frame::{FrameHeader, FrameKind, PAYLOAD_BYTES_MAX};
 
 /// Number of bytes in the queue above which further messages wait. One message may be longer.
@@ -57,31 +58,10 @@ struct Outbox {
     /// Room for messages that can wait, in bytes.
     room: Arc<Semaphore>,
     /// Number of bytes of the messages that wait for room.
-    waiting_bytes: AtomicUsize,
+    waiting_bytes: Arc<AtomicUsize>,
     changed: Notify,
     /// Notified when urgent messages do not fit.
     overflowed: Notify,
-}
-
-/// Counts the bytes of a message as waiting until it is dropped.
-struct WaitingBytes {
-    outbox: Arc<Outbox>,
-    bytes: usize,
-}
-
-impl WaitingBytes {
-    /// Returns `None` if too many bytes wait already.
-    fn new(outbox: &Arc<Outbox>, bytes: usize) -> Option<Self> {
-        let before = outbox.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
-        let counted = Self { outbox: outbox.clone(), bytes };
-        (before == 0 || before + bytes <= WAITING_BYTES_MAX).then_some(counted)
-    }
-}
-
-impl Drop for WaitingBytes {
-    fn drop(&mut self) {
-        self.outbox.waiting_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
 }
 
 #[derive(Debug, Default)]
@@ -112,7 +92,7 @@ pub fn outbox() -> (OutboxSender, OutboxWriter) {
     let outbox = Arc::new(Outbox {
         state: Mutex::default(),
         room,
-        waiting_bytes: AtomicUsize::new(0),
+        waiting_bytes: Arc::default(),
         changed: Notify::new(),
         overflowed: Notify::new(),
     });
@@ -151,15 +131,16 @@ impl OutboxSender {
         if self.0.room.is_closed() {
             return Queued::Done;
         }
-        let Some(counted) = WaitingBytes::new(&self.0, charged) else {
+        let Some(counted) = Counted::new(&self.0.waiting_bytes, charged, WAITING_BYTES_MAX) else {
             return Queued::Refused(parts);
         };
+        let outbox = self.0.clone();
         Queued::Waits(Box::pin(async move {
-            let outbox = &counted.outbox;
             // The semaphore is closed when the connection has ended.
             if let Ok(room) = outbox.room.clone().acquire_many_owned(bytes).await {
                 outbox.add(exchange, QueuedMessage::new(parts, Some(Arc::new(room)), 0, None));
             }
+            drop(counted);
         }))
     }
 

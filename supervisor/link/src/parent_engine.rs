@@ -7,10 +7,9 @@ use interprocess::local_socket::tokio::Stream;
 use lockhouse_messages::{ExchangeId, Greeting, GreetingReply, LifecycleState, Response, ToEngine, ToFront};
 use tokio::io::BufReader;
 
-use crate::assembler::Parts;
-use crate::connection::{self, FROM_ENGINE, Receiver};
-use crate::encoding::{read_from_engine, to_parts};
-use crate::endpoints::{EngineEndpoint, FrontEndpoint};
+use crate::connection::{self, FROM_ENGINE};
+use crate::encoding::to_parts;
+use crate::endpoints::{EngineEndpoint, FromEngine, FrontEndpoint};
 use crate::greetings;
 use crate::outbox::{OutboxSender, OutboxWriter, Queued, Waiting};
 
@@ -43,7 +42,7 @@ impl ParentEngine {
     /// Reads and writes messages until the connection ends, and then ends the front.
     pub(crate) async fn serve(&self, stream: &Stream, outbox: OutboxWriter) {
         let mut reader = BufReader::new(stream);
-        let mut from_engine = FromEngine(&self.front);
+        let mut from_engine = FromEngine(self.front.clone());
         let mut writer = stream;
         let served = connection::serve(
             &mut reader,
@@ -84,18 +83,5 @@ impl EngineEndpoint for ParentEngine {
                 None
             }
         }
-    }
-}
-
-/// Takes the messages of the engine.
-struct FromEngine<'f>(&'f Weak<dyn FrontEndpoint>);
-
-impl Receiver for FromEngine<'_> {
-    async fn receive(&mut self, _: ExchangeId, parts: Parts) -> std::io::Result<()> {
-        if let (Some(message), Some(front)) = (read_from_engine(parts)?, self.0.upgrade()) {
-            // A front takes each message at once.
-            drop(front.receive(message));
-        }
-        Ok(())
     }
 }

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_protocol::Language;
-use lockhouse_protocol::{ExecutionId, ResultHandle, SearchDetail, ServerName};
+use lockhouse_protocol::{ExecutionId, Language, ResultHandle, SearchDetail, ServerName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lockhouse_protocol::Language;
-use lockhouse_protocol::{ExecutionId, ResultHandle};
+use lockhouse_protocol::{ExecutionId, Language, ResultHandle};
 use serde::{Deserialize, Serialize};
 
 use crate::{RequestClaims, RunAnswer, UserWait};

@@ -11,8 +11,7 @@ use lockhouse_messages::CutValue;
 use lockhouse_policies::printable;
 use lockhouse_pool::PoolError;
 use lockhouse_pool::protections::describe;
-use lockhouse_protocol::Language;
-use lockhouse_protocol::{Finding, Verdict};
+use lockhouse_protocol::{Finding, Language, Verdict};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor, WorkerKind};
-use lockhouse_protocol::Language;
-use lockhouse_protocol::LoadedPackage;
+use lockhouse_protocol::{Language, LoadedPackage};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -4,7 +4,8 @@ mod timeout_and_cancellation;
 
 use std::time::Duration;
 
-use lockhouse_base::telemetry::traces::{self, TraceContext};
+use lockhouse_base::telemetry::traces;
+use lockhouse_messages::TraceContext;
 use rmcp::RoleClient;
 use rmcp::model::{ClientCapabilities, ClientRequest, PingRequest, ProtocolVersion, RequestMetaObject};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
@@ -120,10 +121,10 @@ fn options_for(caller: &Caller, peer: &Peer<RoleClient>) -> PeerRequestOptions {
 
 /// Adds the trace context of `span` to the metadata of a request, if the span has one.
 fn set_trace_context(span: &Span, meta: &mut Option<RequestMetaObject>) {
-    let TraceContext { parent: Some(parent), state } = traces::trace_context(span) else { return };
+    let Some(TraceContext { traceparent, tracestate }) = traces::trace_context(span) else { return };
     let meta = meta.get_or_insert_default();
-    meta.set_traceparent(parent);
-    if let Some(state) = state {
+    meta.set_traceparent(traceparent);
+    if let Some(state) = tracestate {
         meta.set_tracestate(state);
     }
 }

@@ -1,7 +1,5 @@
 //! Tests of requests that an AI client sends again with the same `Idempotency-Key`: they are not carried out again.
 
-use std::time::Duration;
-
 use lockhouse_tests::{Lockhouse, Table, equal, wait_until};
 use serde_json::{Value, json};
 
@@ -79,7 +77,6 @@ async fn a_run_without_a_handle_is_found_by_its_key() {
         wait_until("the call is made", async || (calls(&lockhouse) > before).then_some(())).await;
         request.abort();
         let _ = request.await;
-        tokio::time::sleep(Duration::from_millis(100)).await;
         let answer = match how {
             "get_result" => {
                 let arguments = json!({"handle": key(number), "wait_s": 10});

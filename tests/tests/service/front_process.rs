@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use lockhouse_tests::{
-    CommandOutput, Daemon, Lockhouse, Session, Table, descendants, ensure, equal, is_alive, kill, wait_until,
+    CommandOutput, Daemon, Lockhouse, Session, Table, ensure, equal, front_of, is_alive, kill, wait_until,
 };
 use serde_json::json;
 
@@ -14,11 +14,9 @@ fn with_process(mut command: Command) -> Command {
     command
 }
 
-/// Returns the process of the front.
-fn front_of(server: u32) -> u32 {
-    let is_front = |command: &str| command.split(' ').any(|argument| argument == "serve");
-    let fronts = descendants(server).into_iter().filter(|process| is_front(&process.command));
-    fronts.map(|process| process.pid).next().expect("the process of the front")
+/// Returns the process ID of the front.
+fn front_pid(server: u32) -> u32 {
+    front_of(server).expect("the process of the front").pid
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,7 +26,7 @@ async fn front_and_engine_in_two_processes_end_together() {
     let lockhouse = Lockhouse::new().config(OPEN);
     let session = Session::connect(with_process(lockhouse.command(&["serve"])), Session::latest()).await;
     table.row("stdio: a run", equal(session.run_code("python", "6 * 7").await["value"].clone(), json!(42)));
-    let (engine, front) = (session.pid(), front_of(session.pid()));
+    let (engine, front) = (session.pid(), front_pid(session.pid()));
     table.row("stdio: two processes", ensure(engine != front, (engine, front)));
     drop(session);
     wait_until("both end with the AI client", async || (!is_alive(engine) && !is_alive(front)).then_some(()))
@@ -37,20 +35,20 @@ async fn front_and_engine_in_two_processes_end_together() {
     let daemon = Daemon::open(with_process(lockhouse.command(&["serve", "--http"]))).await;
     let answer = daemon.http_client(None).run_code("python", "6 * 7").await;
     table.row("HTTP: a run", equal(answer["value"].clone(), json!(42)));
-    let front = front_of(daemon.pid());
+    let front = front_pid(daemon.pid());
     kill(front);
     let ended = daemon.ended().await;
     table.row("the engine ends when its front was killed", equal(ended.status, Some(7)));
     table.row("it says why", ensure(ended.stderr.contains("the process of the front ended"), ended.stderr));
 
     let daemon = Daemon::open(with_process(lockhouse.command(&["serve", "--http"]))).await;
-    let front = front_of(daemon.pid());
+    let front = front_pid(daemon.pid());
     kill(daemon.pid());
     daemon.ended().await;
     wait_until("the front ends when the engine was killed", async || (!is_alive(front)).then_some(())).await;
 
     let daemon = Daemon::open(with_process(lockhouse.command(&["serve", "--http"]))).await;
-    let front = front_of(daemon.pid());
+    let front = front_pid(daemon.pid());
     let ended = daemon.terminate().await;
     table.row("SIGTERM", equal((ended.status, is_alive(front)), (Some(0), false)));
 

@@ -7,6 +7,7 @@
 #[cfg(feature = "otel")]
 mod otel;
 
+use lockhouse_messages::TraceContext;
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{ExecutionId, ServerName};
 use tracing::field::Empty;
@@ -18,15 +19,6 @@ use tracing_subscriber::registry::LookupSpan;
 
 /// The target (of the crate `tracing`) of spans, which distinguishes them from log entries.
 pub(super) const TARGET: &str = "lockhouse_traces";
-
-/// The trace that a request belongs to, as defined by W3C Trace Context.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TraceContext {
-    /// The value of the header `traceparent`; `None` if the request has no such header.
-    pub parent: Option<String>,
-    /// The value of the header `tracestate`; `None` if the request has no such header.
-    pub state: Option<String>,
-}
 
 /// Why spans are not exported although the environment names a collector.
 #[derive(Debug, thiserror::Error)]
@@ -73,9 +65,9 @@ pub fn are_exported() -> bool {
     false
 }
 
-/// Opens the span of a tool call by an AI client. The caller bounds the name of the tool. The span becomes part of the client's trace if the client sent a
-/// trace context.
-pub fn tool_call(tool: &str, trace_context: TraceContext) -> Span {
+/// Opens the span of a tool call by an AI client. The caller bounds the name of the tool. The span becomes part of the
+/// client's trace if the client sent a trace context.
+pub fn tool_call(tool: &str, trace_context: Option<TraceContext>) -> Span {
     // The values are computed only if spans are exported.
     let span = tracing::info_span!(
         target: TARGET,
@@ -90,7 +82,9 @@ pub fn tool_call(tool: &str, trace_context: TraceContext) -> Span {
         error.type = Empty,
     );
     #[cfg(feature = "otel")]
-    otel::set_parent(&span, trace_context);
+    if let Some(trace_context) = trace_context {
+        otel::set_parent(&span, trace_context);
+    }
     #[cfg(not(feature = "otel"))]
     let _ = trace_context;
     span
@@ -161,13 +155,14 @@ pub fn record_error(span: &Span, kind: &str) {
     span.record("error.type", kind);
 }
 
-/// Returns the trace context of the span, which is sent to an upstream server with a request.
-pub fn trace_context(span: &Span) -> TraceContext {
+/// Returns the trace context of the span, which is sent to an upstream server with a request. `None` if the span is not
+/// exported.
+pub fn trace_context(span: &Span) -> Option<TraceContext> {
     #[cfg(feature = "otel")]
     return otel::trace_context(span);
     #[cfg(not(feature = "otel"))]
     {
         let _ = span;
-        TraceContext::default()
+        None
     }
 }

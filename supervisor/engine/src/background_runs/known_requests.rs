@@ -4,8 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use lockhouse_messages::Owner;
-use lockhouse_messages::RequestId;
+use lockhouse_messages::{Owner, RequestId};
 use lockhouse_protocol::{ExecutionId, ResultHandle};
 
 /// Maximum number of requests that are remembered, of all owners together and of each owner. Above it, the oldest is
@@ -22,6 +21,8 @@ pub(super) struct KnownRequests {
     requests: HashMap<(Owner, RequestId), KnownRequest>,
     /// The keys of `requests`, in the order in which they were added.
     order: VecDeque<(Owner, RequestId)>,
+    /// The number of requests of each owner that has any.
+    counts: HashMap<Owner, usize>,
     /// How long a request is remembered.
     lifetime: Duration,
 }
@@ -50,7 +51,7 @@ pub(super) enum Recognition {
 
 impl KnownRequests {
     pub(super) fn new(lifetime: Duration) -> Self {
-        Self { requests: HashMap::new(), order: VecDeque::new(), lifetime }
+        Self { requests: HashMap::new(), order: VecDeque::new(), counts: HashMap::new(), lifetime }
     }
 
     /// Looks up a request, and remembers it if it is new.
@@ -70,6 +71,7 @@ impl KnownRequests {
         let known = KnownRequest { begun: now, digest, execution: None, handle: None };
         self.requests.insert((owner, id), known);
         self.order.push_back((owner, id));
+        *self.counts.entry(owner).or_default() += 1;
         Recognition::New
     }
 
@@ -94,6 +96,7 @@ impl KnownRequests {
     pub(super) fn forget(&mut self, owner: Owner) {
         self.order.retain(|(other, _)| *other != owner);
         self.requests.retain(|(other, _), _| *other != owner);
+        self.counts.remove(&owner);
     }
 
     fn remove_old(&mut self, now: Instant) {
@@ -101,23 +104,30 @@ impl KnownRequests {
             && let Some(known) = self.requests.get(oldest)
             && now.saturating_duration_since(known.begun) >= self.lifetime
         {
-            self.requests.remove(oldest);
-            self.order.pop_front();
+            self.remove_at(0);
         }
     }
 
+    /// Forgets the oldest request if there are too many, and otherwise that of the owner if it has too many.
     fn make_room(&mut self, owner: Owner) {
-        let oldest = match self.order.len() {
-            count if count >= REQUESTS_MAX => Some(0),
-            // Below this number, no owner can have too many.
-            count if count < REQUESTS_PER_OWNER_MAX => None,
-            _ => {
-                let own = || self.order.iter().enumerate().filter(|(_, (other, _))| *other == owner);
-                if own().count() >= REQUESTS_PER_OWNER_MAX { own().next().map(|(at, _)| at) } else { None }
+        if self.order.len() >= REQUESTS_MAX {
+            self.remove_at(0);
+        } else if self.counts.get(&owner).is_some_and(|count| *count >= REQUESTS_PER_OWNER_MAX)
+            && let Some(oldest) = self.order.iter().position(|(other, _)| *other == owner)
+        {
+            self.remove_at(oldest);
+        }
+    }
+
+    /// Forgets the request at this place of `order`.
+    fn remove_at(&mut self, place: usize) {
+        let Some(key) = self.order.remove(place) else { return };
+        self.requests.remove(&key);
+        if let Some(count) = self.counts.get_mut(&key.0) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&key.0);
             }
-        };
-        if let Some(oldest) = oldest.and_then(|at| self.order.remove(at)) {
-            self.requests.remove(&oldest);
         }
     }
 }
@@ -168,5 +178,6 @@ mod tests {
             known.recognise(owner_of_name(&number.to_string()), id(number), None, now);
         }
         assert_eq!((known.requests.len(), known.order.len()), (REQUESTS_MAX, REQUESTS_MAX));
+        assert_eq!(known.counts.values().sum::<usize>(), REQUESTS_MAX);
     }
 }

@@ -3,9 +3,8 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
-use lockhouse_messages::Owner;
 use lockhouse_messages::{
-    Answer, AskError, FinishedRun, OpenQuestion, RunAnswer, RunState, RunStatus, RunView,
+    Answer, AskError, FinishedRun, OpenQuestion, Owner, RunAnswer, RunState, RunStatus, RunView,
 };
 use lockhouse_protocol::ExecutionId;
 use lockhouse_upstream::ai_client::{ClientMessage, ProgressHandle, RunFollower};

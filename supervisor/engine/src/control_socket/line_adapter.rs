@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::HELLO_TIMEOUT;
-use crate::front_connection::connect_operator;
+use crate::front_connection::{NO_RESULT, connect_operator};
 use crate::supervisor::Supervisor;
 
 /// Version of the lines.
@@ -33,9 +33,6 @@ const LINE_BYTES_MAX: usize = 4 * 1024;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of lines that were read from a peer and wait to be processed.
 const QUEUED_LINES_MAX: usize = 4;
-
-/// The refusal of a handle that no result can have.
-const NO_RESULT: &str = "there is no such result: it has expired, or newer ones needed its space";
 
 /// A line that requests something. A `u32` in a variant is the version of the lines.
 #[derive(Deserialize)]

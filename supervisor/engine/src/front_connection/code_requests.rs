@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use lockhouse_base::telemetry;
-use lockhouse_messages::{
-    BuiltinTool, Event, Input, RequestClaims, Response, RunAnswer, RunCode, RunReference,
-};
+use lockhouse_messages::{BuiltinTool, Event, Input, Response, RunAnswer, RunCode, RunReference};
 use tokio_util::sync::CancellationToken;
 
 use super::exchange::{Credit, Exchange};
@@ -19,7 +17,7 @@ use crate::supervisor::{CodeRequest, Supervisor};
 pub(super) async fn run(
     supervisor: &Arc<Supervisor>,
     client: RequestingClient,
-    (id, program): (ChosenId, RunCode),
+    (id, mut program): (ChosenId, RunCode),
     exchange: &mut Exchange,
     cancellation: CancellationToken,
 ) -> Option<Response> {
@@ -30,15 +28,15 @@ pub(super) async fn run(
     };
     let runs = supervisor.background_runs();
     // The ids in the claims differ when a request is sent again.
-    let digest =
-        id.is_chosen.then(|| digest_of(&RunCode { claims: RequestClaims::default(), ..program.clone() }));
+    let claims = std::mem::take(&mut program.claims);
+    let digest = id.is_chosen.then(|| digest_of(&program));
     match runs.admit(owner, id.id, digest) {
         Admission::New => {}
         Admission::Refused(reason) => return Some(Response::Invalid(reason.to_owned())),
         Admission::Run(RunLookup::Ended(ended)) => return Some(Response::Run(ended)),
         Admission::Run(RunLookup::Live(run)) => return follow(supervisor, run, exchange).await,
     }
-    let RunCode { language, code, timeout, servers, for_program, claims, .. } = program;
+    let RunCode { language, code, timeout, servers, for_program, .. } = program;
     let request = CodeRequest { timeout, servers, session, claims, ..CodeRequest::new(language, code) };
     let (channel, follower) = client.open_channel();
     let (engine, stop) = (supervisor.clone(), cancellation.clone());

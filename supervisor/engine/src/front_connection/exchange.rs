@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use lockhouse_link::{FrontEndpoint, Waiting};
+use lockhouse_link::{Counted, FrontEndpoint, Waiting};
 use lockhouse_messages::{EVENTS_AHEAD_MAX, Event, ExchangeId, Input, Response, ToFront};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -49,27 +49,6 @@ impl Drop for OpenExchange {
 struct QueuedInput {
     input: Input,
     _memory: Counted,
-}
-
-/// Counts a number of bytes, or one response, until it is dropped.
-pub(super) struct Counted {
-    total: Arc<AtomicUsize>,
-    amount: usize,
-}
-
-impl Counted {
-    /// Returns `None` if the total would exceed `max`. One amount may exceed it alone.
-    fn new(total: &Arc<AtomicUsize>, amount: usize, max: usize) -> Option<Self> {
-        let before = total.fetch_add(amount, Ordering::Relaxed);
-        let counted = Self { total: total.clone(), amount };
-        (before == 0 || before.saturating_add(amount) <= max).then_some(counted)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.total.fetch_sub(self.amount, Ordering::Relaxed);
-    }
 }
 
 /// Why an input does not reach its exchange.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use lockhouse_base::lifecycle::{InFlightGuard, Lifecycle};
-use lockhouse_base::telemetry::traces::{self, TraceContext};
+use lockhouse_base::telemetry::traces;
 use lockhouse_base::telemetry::{self, OpenConnections};
 use lockhouse_messages::{FrontCounters, SpanId, SpanOutcome, ToolCallSpan};
 use parking_lot::Mutex;
@@ -53,11 +53,9 @@ impl FrontReports {
     /// Begins the span of an AI client's call.
     pub(super) fn begin_span(&self, id: SpanId, call: ToolCallSpan) {
         let ToolCallSpan { tool, context } = call.bounded();
-        let context = context
-            .map(|context| TraceContext { parent: Some(context.traceparent), state: context.tracestate });
         let mut spans = self.spans.lock();
         if spans.len() < SPANS_MAX {
-            spans.insert(id, traces::tool_call(&tool, context.unwrap_or_default()));
+            spans.insert(id, traces::tool_call(&tool, context));
         }
     }
 

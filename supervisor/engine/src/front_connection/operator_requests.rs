@@ -24,6 +24,9 @@ const RESULTS_LISTED_MAX: usize = 1_000;
 /// Maximum bytes of a part of a stored result. As a JSON string in a line of the control socket, a byte takes up to six.
 const RESULT_PART_BYTES: usize = 128 * 1024;
 
+/// The refusal of a handle that no stored result has.
+pub(crate) const NO_RESULT: &str = "there is no such result: it has expired, or newer ones needed its space";
+
 /// Carries an operator's request out, and returns the response.
 pub(super) async fn carry_out(supervisor: &Supervisor, request: OperatorRequest) -> OperatorResponse {
     let runs = supervisor.active_runs();
@@ -82,7 +85,7 @@ fn read_result(results: &Results, handle: &ResultHandle, offset: u64) -> Operato
     let found = results.get_for_operator(handle);
     let offset = usize::try_from(offset).unwrap_or(usize::MAX);
     let Some(rest) = found.as_deref().and_then(|json| json.get(offset..)) else {
-        return refused("there is no such result: it has expired, or newer ones needed its space");
+        return refused(NO_RESULT);
     };
     let end = rest.floor_char_boundary(RESULT_PART_BYTES);
     OperatorResponse::ResultPart { text: rest[..end].to_owned(), is_last: end == rest.len() }

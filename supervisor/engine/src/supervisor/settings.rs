@@ -11,8 +11,7 @@ use lockhouse_gate::skills::SkillSettings;
 use lockhouse_gate::{ApprovalSettings, HostFileSettings, PolicyFile, results};
 use lockhouse_messages::BuiltinTools;
 use lockhouse_pool::PoolSettings;
-use lockhouse_protocol::Language;
-use lockhouse_protocol::ServerName;
+use lockhouse_protocol::{Language, ServerName};
 use lockhouse_upstream::{ServerDefinition, StoragePaths};
 
 use super::unavailable_engine::MissingProgram;

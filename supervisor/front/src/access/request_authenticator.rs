@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use axum::http::request::Parts;
 use lockhouse_base::client_rate_limiter::ClientRateLimiter;
 use lockhouse_link::{EngineClient, GrantedAccess};
-use lockhouse_messages::Owner;
-use lockhouse_messages::{AccessRefusal, Credential};
+use lockhouse_messages::{AccessRefusal, Credential, Owner};
 use lockhouse_policies::Rate;
 
 use super::credentials::credential;

@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lockhouse_link::{Exchange, ExchangeStep, GrantedAccess};
-use lockhouse_messages::Owner;
 use lockhouse_messages::{
-    Answer, AskError, Event, ForwardedNotification, Input, OpenQuestion, Question, Response,
+    Answer, AskError, Event, ForwardedNotification, Input, OpenQuestion, Owner, Question, Response,
 };
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{

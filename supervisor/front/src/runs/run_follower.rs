@@ -51,6 +51,20 @@ struct RunRequest<'a> {
     answered: Vec<String>,
 }
 
+impl<'a> RunRequest<'a> {
+    /// Creates a request that starts its run, and that the AI client cannot send again.
+    fn new(
+        exchange: Exchange,
+        access: &'a GrantedAccess,
+        tool: RunTool,
+        arguments: &'a JsonObject,
+        wait: Duration,
+    ) -> Self {
+        let (handle, is_repeatable, is_resumed, answered) = (None, false, false, Vec::new());
+        Self { exchange, access, handle, tool, is_repeatable, arguments, wait, is_resumed, answered }
+    }
+}
+
 impl McpHandler {
     /// Serves the tool `run_code`: starts a run and follows it.
     pub(crate) async fn run_code(
@@ -74,15 +88,8 @@ impl McpHandler {
         let exchange = self.open(access, context, chosen, Request::RunCode(program)).await;
         let (tool, wait) = (RunTool::RunCode, self.default_wait(access));
         let request = RunRequest {
-            exchange,
-            access,
-            handle: None,
-            tool,
             is_repeatable: chosen.is_some(),
-            arguments,
-            wait,
-            is_resumed: false,
-            answered: Vec::new(),
+            ..RunRequest::new(exchange, access, tool, arguments, wait)
         };
         self.follow(request, context).await
     }
@@ -111,15 +118,10 @@ impl McpHandler {
             ),
         };
         let request = RunRequest {
-            exchange,
-            access,
             handle,
-            tool,
-            is_repeatable: false,
-            arguments,
-            wait,
             is_resumed: true,
             answered,
+            ..RunRequest::new(exchange, access, tool, arguments, wait)
         };
         self.follow(request, context).await
     }
@@ -144,17 +146,10 @@ impl McpHandler {
             Ok(wait) => wait,
             Err(wrong) => return Some(Answer::invalid_request(&wrong.to_string()).into()),
         };
-        let (tool, handle) = (RunTool::GetResult, Some(handle));
         let request = RunRequest {
-            exchange,
-            access,
-            handle,
-            tool,
-            is_repeatable: false,
-            arguments,
-            wait,
+            handle: Some(handle),
             is_resumed: true,
-            answered: Vec::new(),
+            ..RunRequest::new(exchange, access, RunTool::GetResult, arguments, wait)
         };
         Some(self.follow(request, context).await)
     }

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use data_encoding::HEXLOWER;
 use lockhouse_link::{Exchange, GrantedAccess};
-use lockhouse_messages::Owner;
-use lockhouse_messages::{Answer, AskError, Input, OpenQuestion};
+use lockhouse_messages::{Answer, AskError, Input, OpenQuestion, Owner};
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{InputRequest, InputRequiredResult, InputResponses, JsonObject};
 

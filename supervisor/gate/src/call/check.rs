@@ -4,8 +4,7 @@
 
 use lockhouse_catalog::{Catalogue, Tool};
 use lockhouse_policies::{Call, CallTarget, Decision, Effect};
-use lockhouse_protocol::Failure;
-use lockhouse_protocol::Language;
+use lockhouse_protocol::{Failure, Language};
 use serde_json::{Map, Value};
 
 use super::attempt::CallAttempt;

@@ -9,9 +9,8 @@
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ValidationError, Validator};
 use lockhouse_catalog::Tool;
-use lockhouse_protocol::DecodedArgument;
-use lockhouse_protocol::Language;
 use lockhouse_protocol::json_text::is_large_integer;
+use lockhouse_protocol::{DecodedArgument, Language};
 use serde_json::{Number, Value};
 
 use super::budgeted_json::{BudgetedJson, BudgetedValue};

@@ -7,7 +7,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::time::timeout;
 
 use super::*;
+use crate::assembler::Parts;
 use crate::connection::FROM_OPERATOR;
+use crate::connection::Receiver;
 use crate::encoding::{FromFront, read_from_front};
 
 /// The end of an engine that grants the access of the connection, answers requests for the runs, does not know requests

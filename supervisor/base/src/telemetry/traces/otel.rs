@@ -58,19 +58,20 @@ pub(super) fn flush() {
 
 /// Makes the span part of the AI client's trace. Baggage is ignored.
 pub(super) fn set_parent(span: &Span, trace_context: TraceContext) {
-    let carried = [(TRACEPARENT, trace_context.parent), (TRACESTATE, trace_context.state)].into_iter();
+    let TraceContext { traceparent, tracestate } = trace_context;
+    let state = tracestate.map(|state| (TRACESTATE.to_owned(), state));
     let carried: HashMap<String, String> =
-        carried.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
-    if !carried.is_empty() {
-        // A malformed context is ignored: the span then begins a new trace.
-        let _ = span.set_parent(TraceContextPropagator::new().extract(&carried));
-    }
+        [(TRACEPARENT.to_owned(), traceparent)].into_iter().chain(state).collect();
+    // A malformed context is ignored: the span then begins a new trace.
+    let _ = span.set_parent(TraceContextPropagator::new().extract(&carried));
 }
 
-pub(super) fn trace_context(span: &Span) -> TraceContext {
+pub(super) fn trace_context(span: &Span) -> Option<TraceContext> {
     let mut carried = HashMap::new();
     TraceContextPropagator::new().inject_context(&span.context(), &mut carried);
-    let parent = carried.remove(TRACEPARENT);
-    let state = carried.remove(TRACESTATE).filter(|state| parent.is_some() && !state.is_empty());
-    TraceContext { parent, state }
+    let traceparent = carried.remove(TRACEPARENT)?;
+    Some(TraceContext {
+        traceparent,
+        tracestate: carried.remove(TRACESTATE).filter(|state| !state.is_empty()),
+    })
 }

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use lockhouse_base::principal::Principal;
-use lockhouse_messages::Owner;
-use lockhouse_messages::{Credential, GrantId};
+use lockhouse_messages::{Credential, GrantId, Owner};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::{CancellationToken, DropGuard};
 

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry::{self, Stage, traces};
 use lockhouse_pool::PoolError;
-use lockhouse_protocol::ExecutionId;
-use lockhouse_protocol::Language;
+use lockhouse_protocol::{ExecutionId, Language};
 use lockhouse_upstream::Caller;
 use tracing::Instrument;
 
