@@ -118,7 +118,7 @@ impl McpHandler {
         Ok(Some(match outcome {
             DirectReply::Result(text) => {
                 let mut result = CallToolResult::success(Vec::new());
-                result.meta = Some(add_result_fields(&text, context, false)?);
+                result.meta = Some(add_result_fields(text, context, false)?);
                 result.into()
             }
             DirectReply::Error(error) => return Err(mcp_error(error)),
@@ -204,7 +204,7 @@ impl McpHandler {
             CallAnswer::Error(error) => Err(error),
             CallAnswer::Response(Response::Error(error)) => Err(mcp_error(error)),
             CallAnswer::Response(Response::Call(server, outcome)) => match outcome {
-                DirectReply::Result(text) => Ok(Ok((server, add_result_fields(&text, context, is_cached)?))),
+                DirectReply::Result(text) => Ok(Ok((server, add_result_fields(text, context, is_cached)?))),
                 DirectReply::Error(error) => Err(mcp_error(error)),
                 DirectReply::Failure(failure) => Err(protocol_error(&failure)),
             },
@@ -287,7 +287,7 @@ fn failed_call(response: Response) -> ErrorData {
 /// the fields about caching if `is_cached` is true. Returns the result packed into the metadata of an MCP result (see
 /// [`raw_results`]).
 fn add_result_fields(
-    text: &str,
+    text: String,
     context: &RequestContext<RoleServer>,
     is_cached: bool,
 ) -> Result<MetaObject, ErrorData> {
@@ -299,9 +299,9 @@ fn add_result_fields(
         cache_scope: Option<Value>,
     }
     if !supports_input_required(context) {
-        return raw_results::pack(text);
+        return raw_results::deliver(text, context);
     }
-    let outline: Outline = serde_json::from_str(text).unwrap_or_default();
+    let outline: Outline = serde_json::from_str(&text).unwrap_or_default();
     let mut members = JsonObject::new();
     let is_complete = outline.result_type.as_ref().is_none_or(|kind| kind == "complete");
     if outline.result_type.is_none() {
@@ -315,5 +315,5 @@ fn add_result_fields(
             members.insert("cacheScope".into(), "private".into());
         }
     }
-    raw_results::pack(&prepend_members(text, &members))
+    raw_results::deliver(prepend_members(&text, &members), context)
 }

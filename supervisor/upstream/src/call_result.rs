@@ -55,26 +55,46 @@ pub(super) enum CallAnswer {
     /// The server requires input of the user before the call can be completed. Contains the JSON text of the server's
     /// `input_required` result.
     Asks(String),
-    Result {
-        raw: String,
-        envelope: Result<Vec<u8>, CallError>,
-    },
+    /// The result in the form that was asked for.
+    Result(Vec<u8>),
+    /// The JSON text of a result that says that the call failed, or that MCP does not know, with the error.
+    Failed(String, CallError),
+}
+
+/// The form in which a result is passed on.
+#[derive(Clone, Copy)]
+pub(super) enum ResultForm {
+    /// The JSON envelope in which a worker gets the result.
+    Envelope(ResultOptions),
+    /// The JSON text as the server sent it.
+    Unchanged,
 }
 
 /// Parses `raw`, the JSON answer of a server to a call of `item`. The time is linear in the length of the answer.
 /// Returns an error if the answer is an `input_required` result that is invalid or too large.
-pub(super) fn read_answer(
-    item: &CallTarget,
-    raw: String,
-    options: ResultOptions,
-) -> Result<CallAnswer, CallError> {
+pub(super) fn read_answer(item: &CallTarget, raw: String, form: ResultForm) -> Result<CallAnswer, CallError> {
     let outline = outline_of(&raw);
     let kind = outline.as_ref().and_then(|outline| outline.result_type);
     if kind.is_some_and(|kind| kind.get() == "\"input_required\"") && input_required::parse(&raw)?.is_some() {
         return Ok(CallAnswer::Asks(raw));
     }
-    let envelope = envelope(item, outline, options);
-    Ok(CallAnswer::Result { envelope, raw })
+    let result = outline.ok_or_else(unknown).and_then(success).and_then(|outline| match form {
+        ResultForm::Envelope(options) => envelope(item, &outline, options).map(Some),
+        ResultForm::Unchanged => check(item, &outline).map(|()| None),
+    });
+    Ok(match result {
+        Ok(Some(envelope)) => CallAnswer::Result(envelope),
+        Ok(None) => CallAnswer::Result(raw.into_bytes()),
+        Err(error) => CallAnswer::Failed(raw, error),
+    })
+}
+
+fn unknown() -> CallError {
+    CallError::tool_failed("the server's result is not one that MCP knows")
+}
+
+fn success(outline: Outline<'_>) -> Result<Outline<'_>, CallError> {
+    if outline.is_error == Some(true) { Err(failed_result::to_error(&outline)) } else { Ok(outline) }
 }
 
 /// How the results of an upstream server's tool are converted.
@@ -127,29 +147,29 @@ pub fn leaves_content_aside(envelope: &[u8]) -> bool {
 
 /// Builds the JSON envelope in which the worker gets a result. For a resource, the envelope is `{"contents"}`; for a
 /// prompt, `{"messages", "description"}`. For a tool, it is that of [`tool_envelope`].
-fn envelope(
-    item: &CallTarget,
-    outline: Option<Outline<'_>>,
-    options: ResultOptions,
-) -> Result<Vec<u8>, CallError> {
-    let unknown = || CallError::tool_failed("the server's result is not one that MCP knows");
-    let outline = outline.ok_or_else(unknown)?;
-    if outline.is_error == Some(true) {
-        return Err(failed_result::to_error(&outline));
-    }
+fn envelope(item: &CallTarget, outline: &Outline<'_>, options: ResultOptions) -> Result<Vec<u8>, CallError> {
     match item {
         CallTarget::Resource(_) => {
-            let contents = outline.contents.map_or("[]", RawValue::get);
-            check_objects(contents, "contents")?;
+            let contents = objects(outline.contents, "contents")?;
             Ok(format!(r#"{{"contents":{contents}}}"#).into_bytes())
         }
         CallTarget::Prompt(_) => {
-            let messages = outline.messages.map_or("[]", RawValue::get);
-            check_objects(messages, "messages")?;
+            let messages = objects(outline.messages, "messages")?;
             let description = outline.description.map_or("null", RawValue::get);
             Ok(format!(r#"{{"messages":{messages},"description":{description}}}"#).into_bytes())
         }
-        CallTarget::Tool(_) | CallTarget::List(_) => tool_envelope(&outline, options),
+        CallTarget::Tool(_) | CallTarget::List(_) => tool_envelope(outline, options),
+    }
+}
+
+/// Checks that the lists of a result have the form that MCP requires.
+fn check(item: &CallTarget, outline: &Outline<'_>) -> Result<(), CallError> {
+    match item {
+        CallTarget::Resource(_) => objects(outline.contents, "contents").map(drop),
+        CallTarget::Prompt(_) => objects(outline.messages, "messages").map(drop),
+        CallTarget::Tool(_) | CallTarget::List(_) => {
+            Content::parse(outline.content).map(drop).map_err(malformed)
+        }
     }
 }
 
@@ -197,13 +217,14 @@ fn malformed(what: impl std::fmt::Display) -> CallError {
     CallError::tool_failed(format!("the server's result is malformed: {what}"))
 }
 
-/// Checks that a member of a result is a list of objects.
-fn check_objects(json: &str, member: &str) -> Result<(), CallError> {
+/// Returns the JSON of a member of a result, which must be a list of objects. A missing member is an empty list.
+fn objects<'a>(list: Option<&'a RawValue>, member: &str) -> Result<&'a str, CallError> {
+    let json = list.map_or("[]", RawValue::get);
     let rows: Option<Vec<&RawValue>> = serde_json::from_str(json).ok();
     let rows = rows.ok_or_else(|| malformed(format!("its {member} are no list")))?;
     match rows.iter().position(|row| !row.get().starts_with('{')) {
         Some(index) => Err(malformed(format!("item {} of its {member} is no object", index + 1))),
-        None => Ok(()),
+        None => Ok(json),
     }
 }
 
@@ -213,13 +234,22 @@ mod tests {
 
     use super::*;
 
+    /// Returns the envelope of a result.
+    fn envelope_of(item: &CallTarget, result: &str, options: ResultOptions) -> Result<String, CallError> {
+        match read_answer(item, result.to_owned(), ResultForm::Envelope(options))? {
+            CallAnswer::Result(json) => Ok(String::from_utf8(json).expect("UTF-8")),
+            CallAnswer::Failed(raw, error) => {
+                assert_eq!(raw, result);
+                Err(error)
+            }
+            CallAnswer::Asks(_) => panic!("{result}"),
+        }
+    }
+
     #[test]
     fn structured_content_wins_and_text_stays_text() {
         let tool = CallTarget::Tool(ToolName::new("t").expect("a name"));
-        let converted = |result: &str| {
-            envelope(&tool, outline_of(result), ResultOptions::default())
-                .map(|json| String::from_utf8(json).expect("UTF-8"))
-        };
+        let converted = |result: &str| envelope_of(&tool, result, ResultOptions::default());
         let text = r#"{"type": "text", "text": "{\"a\": 1}"}"#;
         assert_eq!(converted(&format!(r#"{{"content": [{text}]}}"#)), Ok(r#"{"text":"{\"a\": 1}"}"#.into()));
         let both = format!(r#"{{"content": [{text}], "structuredContent": {{"a": 1}}}}"#);
@@ -240,8 +270,8 @@ mod tests {
     fn content_and_meta_stand_beside_the_value() {
         let tool = CallTarget::Tool(ToolName::new("t").expect("a name"));
         let converted = |result: &str| {
-            let json = envelope(&tool, outline_of(result), ResultOptions::default()).expect("no failure");
-            (leaves_content_aside(&json), String::from_utf8(json).expect("UTF-8"))
+            let json = envelope_of(&tool, result, ResultOptions::default()).expect("no failure");
+            (leaves_content_aside(json.as_bytes()), json)
         };
         let text = r#"[{"type":"text","text":"3 rows"}]"#;
         let noted = r#"[{"type":"text","text":"a","annotations":{"priority":1}}]"#;
@@ -282,19 +312,18 @@ mod tests {
             (&prompt, r#"{"messages": [{}, 1]}"#, "item 2 of its messages is no object"),
         ] {
             let expected = CallError::tool_failed(format!("the server's result is malformed: {expected}"));
-            let converted = envelope(item, outline_of(result), ResultOptions::default());
-            assert_eq!(converted, Err(expected), "{result}");
+            let converted = envelope_of(item, result, ResultOptions::default());
+            assert_eq!(converted, Err(expected.clone()), "{result}");
+            let unchanged = read_answer(item, result.to_owned(), ResultForm::Unchanged);
+            assert!(matches!(unchanged, Ok(CallAnswer::Failed(_, error)) if error == expected), "{result}");
         }
     }
 
     #[test]
     fn wrapped_results_are_unwrapped_and_text_is_marked_for_decoding() {
         let tool = CallTarget::Tool(ToolName::new("t").expect("a name"));
-        let converted = |options: ResultOptions, result: &str| {
-            let json = envelope(&tool, outline_of(result), options)
-                .map(|json| String::from_utf8(json).expect("UTF-8"));
-            json.expect("no failure")
-        };
+        let converted =
+            |options: ResultOptions, result: &str| envelope_of(&tool, result, options).expect("no failure");
         let options = |declares_values, decoding| ResultOptions::new(true, declares_values, decoding);
         let auto = options(false, TextDecoding::Auto);
         let declared = options(true, TextDecoding::Auto);
@@ -331,8 +360,6 @@ mod tests {
     fn a_result_of_any_depth_costs_no_stack() {
         let deep = format!(r#"{{"structuredContent": {}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
         let tool = CallTarget::Tool(ToolName::new("t").expect("a name"));
-        assert!(
-            envelope(&tool, outline_of(&deep), ResultOptions::new(true, false, TextDecoding::Json)).is_ok()
-        );
+        assert!(envelope_of(&tool, &deep, ResultOptions::new(true, false, TextDecoding::Json)).is_ok());
     }
 }

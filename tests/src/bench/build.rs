@@ -3,15 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::json;
-
 use super::Fallible;
 use super::client::Client;
 
 /// The files that `lockhouse` needs in the directory of its binary.
 const COMPANIONS: [&str; 2] = ["lockhouse-worker", "liblockhouse_python.so"];
 
-/// The number of tools of each bare echo server (`bench-echo`): `echo3`, `echo100` and `echo870`.
+/// The number of tools of each bare echo server (`bench-echo`): `echo3`, `echo100` and `echo870`. AI
+/// clients can call the tools of the first one without a program, too.
 pub(crate) const ECHO_TOOLS: [usize; 3] = [3, 100, 870];
 
 /// A build of Lockhouse that the benchmark can start any number of times.
@@ -36,15 +35,17 @@ impl Build {
             }
         }
         let scratch = tempfile::tempdir()?;
-        let mut entries = json!({"fixture": {"command": servers.join("fixture-server")}});
+        let echo = servers.join("bench-echo");
+        let mut servers = format!("[servers.fixture]\ncommand = {:?}\n", servers.join("fixture-server"));
         let mut policy = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n".to_owned();
         for tools in ECHO_TOOLS {
-            let name = format!("echo{tools}");
-            entries[&name] = json!({"command": servers.join("bench-echo"), "args": [tools.to_string()]});
-            policy.push_str(&format!("[servers.{name}]\nallow = [\"*\"]\n"));
+            let expose = if tools == ECHO_TOOLS[0] { "both" } else { "code" };
+            servers.push_str(&format!(
+                "[servers.echo{tools}]\ncommand = {echo:?}\nargs = [\"{tools}\"]\nexpose = \"{expose}\"\n"
+            ));
+            policy.push_str(&format!("[servers.echo{tools}]\nallow = [\"*\"]\n"));
         }
-        let servers = json!({"mcpServers": entries});
-        std::fs::write(scratch.path().join("servers.json"), servers.to_string())?;
+        std::fs::write(scratch.path().join("config.toml"), servers)?;
         std::fs::write(scratch.path().join("policy.toml"), policy)?;
         Ok(Self { lockhouse, scratch })
     }
@@ -60,7 +61,7 @@ impl Build {
         let scratch = self.scratch.path();
         command
             .args(["serve", "--answer", "structured"])
-            .args(["--servers".as_ref(), scratch.join("servers.json").as_os_str()])
+            .args(["--config".as_ref(), scratch.join("config.toml").as_os_str()])
             .args(["--policy".as_ref(), scratch.join("policy.toml").as_os_str()])
             .env("XDG_STATE_HOME", scratch.join("state"))
             .env("XDG_CONFIG_HOME", scratch.join("config"));

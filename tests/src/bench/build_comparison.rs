@@ -1,8 +1,8 @@
 //! Measures two builds of Lockhouse in alternation, so that other load on the machine affects both alike.
 //!
-//! Each program is measured in rounds. In a round each build does its share of the program's runs; the build that
-//! begins alternates from round to round. Comparing a build with itself shows how far a ratio deviates from 1 by
-//! chance.
+//! There are ten pairs. In each pair, both builds are started, the new one twice, and each row of the table is measured with
+//! all three, one directly after the other, in an order that changes from pair to pair. The ratio of a row is the median of
+//! the ratios of its pairs. The ratio of the new build's two processes shows how far a ratio deviates from 1 by chance.
 
 use std::time::{Duration, Instant};
 
@@ -11,103 +11,134 @@ use super::build::Build;
 use super::client::Client;
 use super::cpu_time::CpuTime;
 use super::percentiles::{EXECUTIONS, IN_FLIGHT, Times};
-use super::workloads::{Row, first_calls, trivial, warm};
+use super::workloads::{first_calls, selected, trivial, warm};
 
-const ROUNDS: usize = 10;
-/// The index of the older build in arrays of two builds.
-const OLD: usize = 0;
-/// The index of the newer build in arrays of two builds.
-const NEW: usize = 1;
+const PAIRS: usize = 10;
+/// The old build, the new build, and the new build again.
+const PROCESSES: usize = 3;
 
-pub(crate) fn measure(old: &Build, new: &Build) -> Fallible<()> {
-    println!("lockhouse at the MCP stdio boundary, two builds in turns; times in ms, ratios are new / old\n");
+/// One row of the table.
+struct Comparison {
+    name: String,
+    /// The median time in ms of each process, for each pair.
+    medians: Vec<[f64; PROCESSES]>,
+    cpu: [CpuTime; PROCESSES],
+}
+
+pub(crate) fn measure(old: &Build, new: &Build, only: &str) -> Fallible<()> {
+    println!("lockhouse at the MCP stdio boundary, two builds in turns: {PAIRS} pairs of processes\n");
     println!("old: {}\nnew: {}\n", old.path().display(), new.path().display());
-    println!(
-        "{:62}  {:>7}  {:>7}  {:>5}  {:>7}  {:>7}  {:>5}  {:>6}  {:>7}  {:>7}  {:>5}",
-        "",
-        "p50 old",
-        "p50 new",
-        "ratio",
-        "p95 old",
-        "p95 new",
-        "ratio",
-        "runs",
-        "CPU old",
-        "CPU new",
-        "ratio"
-    );
-    let builds = [old, new];
-    for row in trivial("first result after start") {
-        let times = alternate(|build| {
-            let started = Instant::now();
-            builds[build].start()?.run(&row)?;
-            Ok(vec![started.elapsed()])
-        })?;
-        print(&row, times, None)?;
+    let mut comparisons = Vec::new();
+    for pair in 0..PAIRS {
+        eprintln!("pair {} of {PAIRS}", pair + 1);
+        let rows = measure_pair([old, new, new], order(pair), only)?;
+        if comparisons.is_empty() {
+            comparisons = rows;
+        } else {
+            for (comparison, row) in comparisons.iter_mut().zip(rows) {
+                comparison.medians.extend(row.medians);
+                for (sum, cpu) in comparison.cpu.iter_mut().zip(row.cpu) {
+                    *sum = *sum + cpu;
+                }
+            }
+        }
     }
-    let mut clients = [old.start()?, new.start()?];
+    println!(
+        "{:62}  {:>7}  {:>7}  {:>6}  {:>6}  {:>6}  {:>6}",
+        "median times in ms; ratios are medians of pairs", "old", "new", "ratio", "itself", "differ", "CPU"
+    );
+    comparisons.iter().for_each(print);
+    Ok(())
+}
+
+/// Returns the order in which the processes of a pair are measured.
+fn order(pair: usize) -> [usize; PROCESSES] {
+    let mut order = [0, 1, 2];
+    order.rotate_left(pair % PROCESSES);
+    if pair % 2 == 1 {
+        order.reverse();
+    }
+    order
+}
+
+fn measure_pair(
+    builds: [&Build; PROCESSES],
+    order: [usize; PROCESSES],
+    only: &str,
+) -> Fallible<Vec<Comparison>> {
+    let mut comparisons = Vec::new();
+    for row in selected(trivial("first result after start"), only) {
+        comparisons.push(compare(&row.name, order, |process| {
+            let started = Instant::now();
+            builds[process].start()?.run(&row)?;
+            Ok((vec![started.elapsed()], CpuTime::default()))
+        })?);
+    }
+    let mut clients = [builds[0].start()?, builds[1].start()?, builds[2].start()?];
     for client in &mut clients {
         for row in first_calls() {
             client.run(&row)?;
         }
     }
-    for row in warm() {
-        let mut cpu = [CpuTime::default(); 2];
-        let times = alternate(|build| {
-            let before = clients[build].cpu_time();
-            let times = clients[build].times(&row, row.runs.div_ceil(ROUNDS));
-            cpu[build] = cpu[build] + (clients[build].cpu_time() - before);
-            times
-        })?;
-        print(&row, times, Some(cpu))?;
+    for row in selected(warm(), only) {
+        comparisons.push(compare(&row.name, order, |process| {
+            with_cpu_time(&mut clients[process], |client| client.times(&row, row.runs.div_ceil(PAIRS)))
+        })?);
     }
-    println!("\nexecutions of 1+1 per second, {IN_FLIGHT} at a time");
-    for row in trivial("1+1") {
-        let before = [OLD, NEW].map(|build| clients[build].cpu_time());
-        let [old, new] = per_second(&mut clients, &row)?;
-        println!("  {}: old {old:.0}, new {new:.0}, ratio {:.3}", row.language, new / old);
-        let used = [OLD, NEW].map(|build| (clients[build].cpu_time() - before[build]).per_run(EXECUTIONS));
-        for (position, of) in ["supervisor", "workers"].into_iter().enumerate() {
-            let [old, new] = used.map(|used| used[position]);
-            println!("    CPU of the {of}, ms per run: old {old:.3}, new {new:.3}, ratio {:.3}", new / old);
-        }
+    for row in selected(trivial("1+1"), only) {
+        let name = format!("{}, {IN_FLIGHT} at a time, {} runs", row.name, EXECUTIONS / PAIRS);
+        comparisons.push(compare(&name, order, |process| {
+            with_cpu_time(&mut clients[process], |client| {
+                Ok(vec![client.together(&row, IN_FLIGHT, EXECUTIONS / PAIRS)?])
+            })
+        })?);
     }
-    Ok(())
+    Ok(comparisons)
 }
 
-/// Measures both builds in each of `ROUNDS` rounds. `run` gets the index of a build and returns the times that it
-/// measured with this build. Returns the times of all rounds for each build.
-fn alternate(mut run: impl FnMut(usize) -> Fallible<Vec<Duration>>) -> Fallible<[Vec<Duration>; 2]> {
-    let mut times = [Vec::new(), Vec::new()];
-    for round in 0..ROUNDS {
-        let order = if round % 2 == 0 { [OLD, NEW] } else { [NEW, OLD] };
-        for build in order {
-            let of = if build == OLD { "old" } else { "new" };
-            times[build].extend(run(build).map_err(|error| format!("the {of} build: {error}"))?);
-        }
+fn with_cpu_time(
+    client: &mut Client,
+    run: impl FnOnce(&mut Client) -> Fallible<Vec<Duration>>,
+) -> Fallible<(Vec<Duration>, CpuTime)> {
+    let before = client.cpu_time();
+    let times = run(client)?;
+    Ok((times, client.cpu_time() - before))
+}
+
+/// Measures the three processes in `order`. `run` gets the index of a process, and returns its times and its CPU time.
+fn compare(
+    name: &str,
+    order: [usize; PROCESSES],
+    mut run: impl FnMut(usize) -> Fallible<(Vec<Duration>, CpuTime)>,
+) -> Fallible<Comparison> {
+    let mut medians = [0.0; PROCESSES];
+    let mut cpu = [CpuTime::default(); PROCESSES];
+    for process in order {
+        let (times, used) = run(process).map_err(|error| format!("{name}, build {process}: {error}"))?;
+        medians[process] = Times::new(times).ok_or("a row without runs")?.percentile(50);
+        cpu[process] = used;
     }
-    Ok(times)
+    Ok(Comparison { name: name.to_owned(), medians: vec![medians], cpu })
 }
 
-fn per_second(clients: &mut [Client; 2], row: &Row) -> Fallible<[f64; 2]> {
-    let runs = EXECUTIONS.div_ceil(ROUNDS);
-    let times = alternate(|build| Ok(vec![clients[build].together(row, IN_FLIGHT, runs)?]))?;
-    let rate = |times: Vec<Duration>| (runs * ROUNDS) as f64 / times.iter().sum::<Duration>().as_secs_f64();
-    Ok(times.map(rate))
+fn print(comparison: &Comparison) {
+    let Comparison { name, medians, cpu } = comparison;
+    let [old, new] = [0, 1].map(|process| median(medians.iter().map(|pair| pair[process])));
+    // Both processes of the new build stand for it, so that the old build is compared with as many runs as possible.
+    let ratio = median(medians.iter().flat_map(|[old, new, again]| [new / old, again / old]));
+    let itself = median(medians.iter().map(|[_, new, again]| again / new));
+    let [old_cpu, new_cpu, again_cpu] = cpu.map(|cpu| cpu.supervisor.as_secs_f64());
+    let cpu =
+        if old_cpu > 0.0 { format!("{:>6.3}", (new_cpu + again_cpu) / 2.0 / old_cpu) } else { String::new() };
+    println!(
+        "{name:62}  {old:>7.2}  {new:>7.2}  {ratio:>6.3}  {itself:>6.3}  {:>6.3}  {cpu}",
+        ratio - itself
+    );
 }
 
-/// Prints one row of the table: percentiles of `times`, the measured times of each build, and the CPU time of each
-/// build's supervisor in ms per run. `cpu` is the CPU time of each build during all its runs; `None` if not measured.
-fn print(row: &Row, times: [Vec<Duration>; 2], cpu: Option<[CpuTime; 2]>) -> Fallible<()> {
-    let [old, new] = times.map(Times::new);
-    let (old, new) = (old.ok_or("a row without runs")?, new.ok_or("a row without runs")?);
-    let [p50, p95] = [50, 95].map(|percent| {
-        let (old, new) = (old.percentile(percent), new.percentile(percent));
-        format!("{old:>7.2}  {new:>7.2}  {:>5.3}", new / old)
-    });
-    let runs = new.count();
-    let cpu = cpu.map(|cpu| cpu.map(|cpu| cpu.per_run(runs)[0]));
-    let cpu = cpu.map_or(String::new(), |[old, new]| format!("{old:>7.3}  {new:>7.3}  {:>5.3}", new / old));
-    println!("{:62}  {p50}  {p95}  {runs:>6}  {cpu}", row.name);
-    Ok(())
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) }
 }

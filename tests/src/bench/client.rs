@@ -36,7 +36,7 @@ impl Client {
         let from = BufReader::new(child.stdout.take().ok_or("no stdout")?);
         let mut client = Self { child, to, from, last_id: 0 };
         let parameters = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}});
-        client.send("initialize", parameters)?;
+        client.send("initialize", &parameters)?;
         client.receive().map_err(|error| format!("{program}: {error}"))?;
         writeln!(client.to, "{}", json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
         Ok(client)
@@ -47,18 +47,11 @@ impl Client {
         CpuTime::of(self.child.id())
     }
 
-    fn send(&mut self, method: &str, parameters: Value) -> Fallible<u64> {
+    fn send(&mut self, method: &str, parameters: &Value) -> Fallible<u64> {
         self.last_id += 1;
         let line = json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": parameters});
         self.to.write_all(format!("{line}\n").as_bytes())?;
         Ok(self.last_id)
-    }
-
-    fn send_code(&mut self, language: &str, code: &str) -> Fallible<u64> {
-        self.send(
-            "tools/call",
-            json!({"name": "run_code", "arguments": {"language": language, "code": code}}),
-        )
     }
 
     /// Receives the next answer. Notifications, such as that of a changed list of tools, are skipped.
@@ -91,22 +84,22 @@ impl Client {
         Ok(String::from_utf8(line)?)
     }
 
-    /// Runs the program of `row`, a row of the benchmark's table, once, and returns the time from request to answer.
+    /// Makes the request of `row`, a row of the benchmark's table, once, and returns the time from request to answer.
     /// Fails if the answer does not have the expected value.
     pub(crate) fn run(&mut self, row: &Row) -> Fallible<Duration> {
         let started = Instant::now();
-        self.send_code(row.language, row.code)?;
+        self.send("tools/call", &row.call)?;
         let line = self.receive()?;
         let took = started.elapsed();
         // Parsing the answer is not part of the measured time.
         let answer: Value = serde_json::from_str(&line)?;
-        match answer.pointer("/result/structuredContent/value") {
+        match answer.pointer(row.value_at) {
             Some(value) if *value == row.expected => Ok(took),
-            _ => Err(format!("{}: {line}", row.language).into()),
+            _ => Err(format!("{}: {line:.1000}", row.name).into()),
         }
     }
 
-    /// Runs the program of `row` `runs` times in sequence, with its pause before each run, and returns the time of each
+    /// Makes the request of `row` `runs` times in sequence, with its pause before each run, and returns the time of each
     /// run from request to answer.
     pub(crate) fn times(&mut self, row: &Row, runs: usize) -> Fallible<Vec<Duration>> {
         let timed = |_| {
@@ -116,13 +109,13 @@ impl Client {
         (0..runs).map(timed).collect()
     }
 
-    /// Runs the program of `row` `runs` times, with `at_a_time` runs in flight, and returns the elapsed time from the
+    /// Makes the request of `row` `runs` times, with `at_a_time` runs in flight, and returns the elapsed time from the
     /// first request to the last answer.
     pub(crate) fn together(&mut self, row: &Row, at_a_time: usize, runs: usize) -> Fallible<Duration> {
         let value = format!("\"value\":{}", row.expected);
         let started = Instant::now();
         for _ in 0..at_a_time.min(runs) {
-            self.send_code(row.language, row.code)?;
+            self.send("tools/call", &row.call)?;
         }
         for answered in 0..runs {
             let line = self.receive()?;
@@ -130,7 +123,7 @@ impl Client {
                 return Err(line.into());
             }
             if answered + at_a_time < runs {
-                self.send_code(row.language, row.code)?;
+                self.send("tools/call", &row.call)?;
             }
         }
         Ok(started.elapsed())

@@ -8,41 +8,41 @@ use super::Fallible;
 use super::build::Build;
 use super::client::Client;
 use super::percentiles::{EXECUTIONS, IN_FLIGHT, Times, millis};
-use super::workloads::{Row, first_calls, floor, trivial, warm};
+use super::workloads::{Row, first_calls, floor, selected, trivial, warm};
 
 /// Measures the build. For comparison, also measures the program `floor_program` (`bench-floor`), which does only the
 /// minimum of a run.
-pub(crate) fn measure(build: &Build, floor_program: &Path) -> Fallible<()> {
+pub(crate) fn measure(build: &Build, floor_program: &Path, only: &str) -> Fallible<()> {
     println!("lockhouse at the MCP stdio boundary; times and CPU times per run in ms\n");
     println!(
         "{:62}  {:>7}  {:>7}  {:>7}  {:>6}  {:>10}  {:>7}",
         "", "p50", "p95", "p99", "runs", "supervisor", "workers"
     );
-    for row in trivial("first result after start") {
+    for row in selected(trivial("first result after start"), only) {
         let started = Instant::now();
         build.start()?.run(&row)?;
         println!("{:62}  {:>7.1}", row.name, millis(started.elapsed()));
     }
     let mut client = Client::start(Command::new(floor_program))?;
-    for row in floor() {
+    for row in selected(floor(), only) {
         print_row(&mut client, &row)?;
     }
     let mut client = build.start()?;
     for row in first_calls() {
         client.run(&row)?;
     }
-    for row in warm() {
+    for row in selected(warm(), only) {
         print_row(&mut client, &row)?;
     }
     println!("\nexecutions of 1+1 per second, {IN_FLIGHT} at a time");
-    for row in trivial("1+1") {
+    for row in selected(trivial("1+1"), only) {
         let before = client.cpu_time();
         let took = client.together(&row, IN_FLIGHT, EXECUTIONS)?;
         let [supervisor, workers] = (client.cpu_time() - before).per_run(EXECUTIONS);
         let rate = EXECUTIONS as f64 / took.as_secs_f64();
         println!(
             "  {}: {rate:.0}; CPU supervisor {supervisor:.3}, workers {workers:.2} ms per run",
-            row.language
+            row.name
         );
     }
     Ok(())

@@ -42,21 +42,28 @@ const ECHO_CALLS: [[(&str, &str); 2]; 3] = [
         ("typescript", "(await echo870.add({a: 1, b: 2})).sum"),
     ],
 ];
+/// Programs with one call whose result is a text of [`LARGE_BYTES`].
+const LARGE_RESULT: [(&str, &str); 2] = [
+    ("python", "from mcp_tools.echo3 import text\nlen(text(bytes=1000000))"),
+    ("typescript", "(await echo3.text({bytes: 1000000})).length"),
+];
+const LARGE_BYTES: usize = 1_000_000;
 /// Programs with 100 sequential calls of a bare echo server (`bench-echo`).
 const ECHO_SEQUENCE: [(&str, &str); 2] = [
     ("python", "from mcp_tools.echo3 import add\nsum(add(a=i, b=1)['sum'] for i in range(100))"),
     ("typescript", "let s = 0; for (let i = 0; i < 100; i++) s += (await echo3.add({a: i, b: 1})).sum;\ns"),
 ];
 
-/// One row of the benchmark's table: a program with its expected value, the number of its measured runs, and the pause
-/// before each run.
+/// One row of the benchmark's table: a request with the value that it must have, the number of its measured runs, and the
+/// pause before each run.
 pub(crate) struct Row {
     pub(crate) name: String,
-    pub(crate) language: &'static str,
-    pub(crate) code: &'static str,
+    /// The parameters of the request `tools/call`.
+    pub(crate) call: Value,
+    /// Where the value is in the response.
+    pub(crate) value_at: &'static str,
     pub(crate) expected: Value,
     pub(crate) runs: usize,
-    /// The pause before each run of the program.
     pub(crate) pause: Duration,
 }
 
@@ -68,12 +75,17 @@ fn in_both_languages(
 ) -> [Row; 2] {
     programs.map(|(language, code)| Row {
         name: format!("{language}: {name}"),
-        language,
-        code,
+        call: json!({"name": "run_code", "arguments": {"language": language, "code": code}}),
+        value_at: "/result/structuredContent/value",
         expected: json!(expected),
         runs,
         pause: Duration::ZERO,
     })
+}
+
+/// Returns the rows whose name has the text `only`.
+pub(crate) fn selected(rows: impl IntoIterator<Item = Row>, only: &str) -> impl Iterator<Item = Row> {
+    rows.into_iter().filter(move |row| row.name.contains(only))
 }
 
 /// Returns a row for the program `1+1` in each language. `name` is the name of the measurement.
@@ -99,10 +111,23 @@ fn at_both_paces(row: Row) -> [Row; 2] {
     let paces = [("back to back", Duration::ZERO), ("paced by 20 ms", PAUSE)];
     paces.map(|(pace, pause)| Row {
         name: format!("{}, {pace}", row.name),
+        call: row.call.clone(),
         expected: row.expected.clone(),
         pause,
         ..row
     })
+}
+
+/// Returns a row whose requests call a tool of a bare echo server without a program, with a result of [`LARGE_BYTES`].
+fn direct_call() -> Row {
+    Row {
+        name: "direct call with a result of 1 MB".to_owned(),
+        call: json!({"name": "echo3__text", "arguments": {"bytes": LARGE_BYTES}}),
+        value_at: "/result/content/0/text",
+        expected: json!("x".repeat(LARGE_BYTES)),
+        runs: 100,
+        pause: Duration::ZERO,
+    }
 }
 
 /// Returns the rows that are measured in a `lockhouse serve` process in which programs have already run.
@@ -123,5 +148,7 @@ pub(crate) fn warm() -> Vec<Row> {
         let [_, paced] = at_both_paces(row);
         paced
     });
-    cases.into_iter().flatten().flat_map(at_both_paces).chain(paced_only).collect()
+    let large = in_both_languages("one call with a result of 1 MB", LARGE_RESULT, 1_000_000, 100);
+    let of_programs = cases.into_iter().flatten().flat_map(at_both_paces).chain(paced_only);
+    of_programs.chain(large).chain([direct_call()]).collect()
 }

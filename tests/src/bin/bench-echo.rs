@@ -1,6 +1,6 @@
 //! A bare upstream server for benchmarks, which uses no MCP library and so costs little time. `bench-echo TOOLS` has
-//! TOOLS tools and answers over standard input and output. The tool `add` adds two numbers; all other tools do the same
-//! under other names.
+//! TOOLS tools that add two numbers under different names, the first of which is `add`, and the tool `text`, which returns
+//! a text with a given number of bytes. It answers over standard input and output.
 #![allow(clippy::print_stdout)] // Standard output is the MCP connection.
 
 use std::error::Error;
@@ -34,7 +34,11 @@ fn result(message: &Value, count: usize) -> Option<Value> {
             "protocolVersion": parameters["protocolVersion"], "capabilities": {"tools": {}},
             "serverInfo": {"name": "bench-echo", "version": "1"},
         }),
-        "tools/list" => json!({"tools": (0..count).map(tool).collect::<Vec<_>>()}),
+        "tools/list" => json!({"tools": (0..count).map(tool).chain([text()]).collect::<Vec<_>>()}),
+        "tools/call" if parameters["name"] == "text" => {
+            let bytes = usize::try_from(parameters["arguments"]["bytes"].as_u64().unwrap_or(0)).unwrap_or(0);
+            json!({"content": [{"type": "text", "text": "x".repeat(bytes)}]})
+        }
         "tools/call" => {
             let [a, b] = ["a", "b"].map(|name| parameters["arguments"][name].as_i64().unwrap_or(0));
             let sum = json!({"sum": a + b});
@@ -53,4 +57,10 @@ fn tool(number: usize) -> Value {
     let output = json!({"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]});
     let description = format!("Adds two numbers, as variant {number}.");
     json!({"name": name, "description": description, "inputSchema": input, "outputSchema": output})
+}
+
+fn text() -> Value {
+    let bytes = json!({"type": "integer", "description": "The number of bytes."});
+    let input = json!({"type": "object", "properties": {"bytes": bytes}, "required": ["bytes"]});
+    json!({"name": "text", "description": "Returns a text.", "inputSchema": input})
 }

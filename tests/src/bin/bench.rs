@@ -1,6 +1,6 @@
 //! `make bench`: measures times at the MCP boundary, as an AI client sees them, with the built `lockhouse serve`.
 //!
-//! `bench [--beside BINARY]`. The client writes and reads JSON lines without a library, so that its own cost stays
+//! `bench [--beside BINARY] [--only TEXT]`. The client writes and reads JSON lines without a library, so that its own cost stays
 //! small. All figures of a table come from one run on one machine; compare them with each other, and compare
 //! machines only by ratios. With `--beside`, an older build and the new one are measured in alternation.
 
@@ -37,6 +37,9 @@ struct Arguments {
     /// measured in alternation, and the table has the ratios
     #[arg(long, value_name = "BINARY")]
     beside: Option<PathBuf>,
+    /// Measures only the rows whose name has this text
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
 }
 
 fn main() -> ExitCode {
@@ -55,7 +58,7 @@ fn measure(arguments: &Arguments) -> Fallible<()> {
         std::env::var_os("LOCKHOUSE_BIN").map_or_else(|| directory.join("lockhouse"), PathBuf::from);
     let new = Build::at(&lockhouse, &directory)?;
     match &arguments.beside {
-        None => single_build::measure(&new, &directory.join("bench-floor")),
-        Some(old) => build_comparison::measure(&Build::at(old, &directory)?, &new),
+        None => single_build::measure(&new, &directory.join("bench-floor"), &arguments.only),
+        Some(old) => build_comparison::measure(&Build::at(old, &directory)?, &new, &arguments.only),
     }
 }

@@ -64,7 +64,7 @@ impl McpHandler {
             false => String::new(),
         };
         let (field, page) = (result_field(list), page.join(","));
-        raw_results::pack(&format!(r#"{{{kind}"{field}":[{page}]{cursor}{hints}}}"#))
+        raw_results::deliver(format!(r#"{{{kind}"{field}":[{page}]{cursor}{hints}}}"#), context)
     }
 }
 

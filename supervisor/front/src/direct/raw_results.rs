@@ -1,18 +1,22 @@
 //! Passes results of upstream servers to AI clients byte for byte.
 //!
-//! rmcp's typed results drop unknown fields. A raw result is therefore packed: rmcp gets an empty result whose metadata
-//! contains the raw result as a string, under a random key. When rmcp writes the message, the raw result replaces the
-//! empty one. The key is generated at start and never leaves the process, so no upstream server can forge it.
+//! rmcp's typed results drop unknown fields. If rmcp writes the response, a raw result is therefore packed: rmcp gets an empty
+//! result whose metadata contains the raw result as a string, under a random key. When rmcp writes the message, the raw result
+//! replaces the empty one. The key is generated at start and never leaves the process, so no upstream server can forge it.
+//! Responses to tool calls over standard output are written without rmcp, and their raw results pass it by ([`RawResult`]).
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::response::Response;
 use futures_util::TryStreamExt;
 use memchr::memmem;
+use parking_lot::Mutex;
+use rmcp::RoleServer;
 use rmcp::model::{ErrorData, JsonObject, MetaObject};
+use rmcp::service::RequestContext;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -28,15 +32,38 @@ fn has_key(messages: &[u8]) -> bool {
     KEY_FINDER.as_ref().is_some_and(|finder| finder.find(messages).is_some())
 }
 
-/// Packs a raw JSON result: returns metadata that contains it as a string, for an MCP result that is
-/// otherwise empty.
+/// The raw result of one request, if the response is written without rmcp. An extension of the request's context.
+#[derive(Clone, Default)]
+pub(crate) struct RawResult(Arc<Mutex<Option<String>>>);
+
+impl RawResult {
+    /// Takes the raw result that stands for the result of the request; `None` if the latter is complete.
+    pub(crate) fn take(&self) -> Option<String> {
+        self.0.lock().take()
+    }
+}
+
+/// Passes on a raw JSON result as the result of a request. Returns the metadata for an MCP result that is otherwise empty,
+/// which stands for it in rmcp.
 ///
 /// # Errors
 /// An internal error if the kernel provides no random numbers for the key.
-pub(super) fn pack(json: &str) -> Result<MetaObject, ErrorData> {
-    let key = KEY.clone().ok_or_else(|| ErrorData::internal_error("no random numbers", None))?;
+pub(super) fn deliver(json: String, context: &RequestContext<RoleServer>) -> Result<MetaObject, ErrorData> {
     // Each message is one line. In valid JSON, line breaks occur only between tokens, where a space means the same.
-    let json = json.replace(['\n', '\r'], " ");
+    let has_breaks = memchr::memchr2(b'\n', b'\r', json.as_bytes()).is_some();
+    let json = if has_breaks { json.replace(['\n', '\r'], " ") } else { json };
+    match context.extensions.get::<RawResult>() {
+        Some(RawResult(result)) => {
+            *result.lock() = Some(json);
+            Ok(MetaObject::default())
+        }
+        None => pack(json),
+    }
+}
+
+/// Packs a raw JSON result: returns metadata that contains it as a string.
+fn pack(json: String) -> Result<MetaObject, ErrorData> {
+    let key = KEY.clone().ok_or_else(|| ErrorData::internal_error("no random numbers", None))?;
     Ok(MetaObject(JsonObject::from_iter([(key, json.into())])))
 }
 
@@ -115,7 +142,7 @@ mod tests {
     const RAW: &str = r#"{"content": [ {"type":"new","é":1e400} ],"structuredContent":null}"#;
 
     fn packed(raw: &str) -> MetaObject {
-        pack(raw).expect("random numbers")
+        pack(raw.to_owned()).expect("random numbers")
     }
 
     fn message(result: &serde_json::Value) -> String {
@@ -135,10 +162,6 @@ mod tests {
         let event = format!("id: 3\ndata: {}\n\n", carrying(RAW));
         let unpacked = unpack_lines(event.as_bytes()).expect("a packed line");
         assert_eq!(String::from_utf8(unpacked).expect("UTF-8"), format!("id: 3\ndata: {expected}\n\n"));
-        assert_eq!(
-            unpack_message(&carrying("{\n \"a\":\r\n1}")).map(|unpacked| unpacked.contains('\n')),
-            Some(false)
-        );
     }
 
     #[test]

@@ -16,6 +16,7 @@ use tokio::io::AsyncWrite;
 use tokio_util::sync::CancellationToken;
 
 use super::line_writer::LineWriter;
+use crate::direct::raw_results::RawResult;
 
 /// A `tools/call` request as it was read.
 pub(super) struct ToolCall {
@@ -70,19 +71,27 @@ impl<S: Service<RoleServer>> ToolCalls<S> {
         let ToolCall { id, params, meta } = *call;
         let mut context = RequestContext::new(id.clone(), peer.clone());
         (context.ct, context.meta) = (self.closing.child_token(), meta.unwrap_or_default());
+        let raw_result = RawResult::default();
+        context.extensions.insert(raw_result.clone());
         self.in_flight().insert(id.clone(), context.ct.clone());
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let (calls, writer) = (self.clone(), writer.clone());
         tokio::spawn(async move {
-            let answer: TxJsonRpcMessage<RoleServer> =
-                match calls.service.handle_request(request, context).await {
-                    Ok(result) => JsonRpcMessage::response(result, id.clone()),
-                    Err(error) => JsonRpcMessage::error(error, Some(id.clone())),
-                };
-            // A cancelled call has no answer.
-            if calls.in_flight().remove(&id).is_some()
-                && let Err(error) = writer.write(&answer).await
-            {
+            let result = calls.service.handle_request(request, context).await;
+            if calls.in_flight().remove(&id).is_none() {
+                // A cancelled call has no answer.
+                return;
+            }
+            let written = match (result, raw_result.take()) {
+                (Ok(_), Some(raw)) => writer.write_result(&id, raw).await,
+                (Ok(result), None) => {
+                    writer.write(&TxJsonRpcMessage::<RoleServer>::response(result, id)).await
+                }
+                (Err(error), _) => {
+                    writer.write(&TxJsonRpcMessage::<RoleServer>::error(error, Some(id))).await
+                }
+            };
+            if let Err(error) = written {
                 tracing::error!("an answer cannot be written: {error}");
             }
         });

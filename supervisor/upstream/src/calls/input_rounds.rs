@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::errors;
 use crate::call_concurrency::CallSlot;
-use crate::call_result::{CallAnswer, ResultOptions, read_answer};
+use crate::call_result::{CallAnswer, ResultForm, ResultOptions, read_answer};
 use crate::call_types::{CallError, InputResponses};
 use crate::connection::Connection;
 use crate::connection_state::ConnectedServer;
@@ -110,8 +110,8 @@ impl InputRounds<'_> {
     /// Parses `raw`, the server's answer to the call. If the answer requires input, asks the user for the input, or
     /// returns the answer as the result if the AI client itself asks its user.
     async fn next(&self, raw: String) -> Result<NextStep, CallError> {
-        let (of, how) = ((*self.item).clone(), self.reading());
-        let read = offload_if_large(raw.len(), move || read_answer(&of, raw, how)).await;
+        let (of, form) = ((*self.item).clone(), self.result_form());
+        let read = offload_if_large(raw.len(), move || read_answer(&of, raw, form)).await;
         let unread = || CallError::tool_failed("the result could not be read");
         let (server, item, caller) = (&self.connection.name, self.item, self.caller);
         match (read.ok_or_else(unread)??, self.direct()) {
@@ -123,18 +123,26 @@ impl InputRounds<'_> {
                 Some(required) => required.responses(server, item, caller).await?,
                 None => InputResponses::default(),
             })),
-            (CallAnswer::Result { envelope, .. }, None) => envelope.map(NextStep::Result),
-            (CallAnswer::Result { raw, envelope: Ok(_) }, Some(_)) => Ok(NextStep::Result(raw.into_bytes())),
-            (CallAnswer::Result { raw, envelope: Err(error) }, Some(direct)) => {
-                direct.fail(DirectFailure::Result(raw));
+            (CallAnswer::Result(result), _) => Ok(NextStep::Result(result)),
+            (CallAnswer::Failed(raw, error), direct) => {
+                if let Some(direct) = direct {
+                    direct.fail(DirectFailure::Result(raw));
+                }
                 Err(error)
             }
         }
     }
 
+    fn result_form(&self) -> ResultForm {
+        match self.direct() {
+            Some(_) => ResultForm::Unchanged,
+            None => ResultForm::Envelope(self.result_options()),
+        }
+    }
+
     /// Returns how the results of the called tool are converted. For resources, prompts and unknown tools, returns the
     /// default.
-    fn reading(&self) -> ResultOptions {
+    fn result_options(&self) -> ResultOptions {
         let tool = match self.item {
             CallTarget::Tool(name) => self.offer.catalogue.tool(name),
             CallTarget::Resource(_) | CallTarget::Prompt(_) | CallTarget::List(_) => None,
