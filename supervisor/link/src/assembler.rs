@@ -10,12 +10,33 @@ use crate::frame::{FrameHeader, FrameKind, Violation};
 pub type Parts = Vec<Vec<u8>>;
 
 /// Maximum number of parts of a message.
-pub const PARTS_MAX: usize = 4_096;
+const PARTS_MAX: usize = 4_096;
 /// Maximum number of messages of which a part has arrived. A peer has at most one for each open exchange.
-pub const INCOMPLETE_MAX: usize = 2_048;
+const INCOMPLETE_MAX: usize = 2_048;
 /// What each part of an incomplete message is charged in addition to its bytes, for the memory that its place needs: a peer
 /// could otherwise fill the memory with empty parts.
 pub const PART_OVERHEAD_BYTES: usize = 64;
+
+/// Limits of what the peer sends.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageLimits {
+    /// Maximum number of bytes of one message.
+    pub message_bytes: usize,
+    /// Maximum number of bytes of all messages that have not arrived completely, with [`PART_OVERHEAD_BYTES`] for each of
+    /// their parts.
+    pub incomplete_bytes: usize,
+    /// Maximum number of parts of one message.
+    pub parts: usize,
+    /// Maximum number of messages that have not arrived completely.
+    pub incomplete_messages: usize,
+}
+
+impl MessageLimits {
+    /// Returns limits with the usual numbers of parts and of incomplete messages.
+    pub const fn new(message_bytes: usize, incomplete_bytes: usize) -> Self {
+        Self { message_bytes, incomplete_bytes, parts: PARTS_MAX, incomplete_messages: INCOMPLETE_MAX }
+    }
+}
 
 /// The messages of a connection that have not arrived completely.
 #[derive(Debug)]
@@ -23,9 +44,7 @@ pub struct Assembler {
     incomplete: HashMap<ExchangeId, Incomplete>,
     /// Number of bytes of all incomplete messages, with [`PART_OVERHEAD_BYTES`] for each of their parts.
     bytes: usize,
-    /// Maximum number of bytes of one message, and of all incomplete messages together.
-    message_bytes_max: usize,
-    bytes_max: usize,
+    limits: MessageLimits,
 }
 
 #[derive(Debug, Default)]
@@ -43,10 +62,8 @@ impl Incomplete {
 }
 
 impl Assembler {
-    /// Creates an assembler for messages of at most `message_bytes_max` bytes. All incomplete messages together have at
-    /// most `bytes_max` bytes, with [`PART_OVERHEAD_BYTES`] for each of their parts.
-    pub fn new(message_bytes_max: usize, bytes_max: usize) -> Self {
-        Self { incomplete: HashMap::new(), bytes: 0, message_bytes_max, bytes_max }
+    pub fn new(limits: MessageLimits) -> Self {
+        Self { incomplete: HashMap::new(), bytes: 0, limits }
     }
 
     /// Takes the next frame that is no ping or pong. Returns the message that it completes, if it does.
@@ -55,17 +72,17 @@ impl Assembler {
     /// The message, or all incomplete messages together, have too many bytes or parts.
     pub fn add(&mut self, header: FrameHeader, payload: &[u8]) -> Result<Option<Parts>, Violation> {
         let is_new = !self.incomplete.contains_key(&header.exchange);
-        if is_new && self.incomplete.len() >= INCOMPLETE_MAX {
+        if is_new && self.incomplete.len() >= self.limits.incomplete_messages {
             return Err(Violation("too many incomplete messages"));
         }
         let message = self.incomplete.entry(header.exchange).or_default();
         message.bytes += payload.len();
         let overhead = usize::from(is_new) + usize::from(header.kind == FrameKind::PartEnd);
         self.bytes += payload.len() + overhead * PART_OVERHEAD_BYTES;
-        if message.bytes > self.message_bytes_max {
+        if message.bytes > self.limits.message_bytes {
             return Err(Violation("a message that is too long"));
         }
-        if self.bytes > self.bytes_max {
+        if self.bytes > self.limits.incomplete_bytes {
             return Err(Violation("too many bytes of incomplete messages"));
         }
         message.part.extend_from_slice(payload);
@@ -74,7 +91,7 @@ impl Assembler {
             FrameKind::PartEnd | FrameKind::MessageEnd => {}
             FrameKind::Ping | FrameKind::Pong => return Err(Violation("a ping is no part of a message")),
         }
-        if message.complete_parts.len() >= PARTS_MAX {
+        if message.complete_parts.len() >= self.limits.parts {
             return Err(Violation("a message with too many parts"));
         }
         if header.kind == FrameKind::PartEnd {
@@ -103,7 +120,7 @@ mod tests {
 
     #[test]
     fn frames_of_different_exchanges_may_alternate() {
-        let mut assembler = Assembler::new(100, 1_000);
+        let mut assembler = Assembler::new(MessageLimits::new(100, 1_000));
         for (kind, exchange, payload) in [
             (FrameKind::Piece, 1, b"ab".as_slice()),
             (FrameKind::PartEnd, 2, b"x"),
@@ -121,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_peer_cannot_fill_the_memory() {
-        let assembler = || Assembler::new(10, 15 + 2 * PART_OVERHEAD_BYTES);
+        let assembler = || Assembler::new(MessageLimits::new(10, 15 + 2 * PART_OVERHEAD_BYTES));
         assert!(add(&mut assembler(), FrameKind::MessageEnd, 1, &[0; 11]).is_err(), "one message");
         for (bytes, is_accepted) in [(5, true), (6, false)] {
             let mut assembler = assembler();
@@ -131,7 +148,7 @@ mod tests {
         let mut assembler = assembler();
         let parts = (0..4).map(|_| add(&mut assembler, FrameKind::PartEnd, 1, b"").is_ok());
         assert_eq!(parts.collect::<Vec<_>>(), [true, false, false, false], "memory of empty parts");
-        let large = || Assembler::new(10, usize::MAX);
+        let large = || Assembler::new(MessageLimits::new(10, usize::MAX));
         let mut assembler = large();
         let parts = (0..=PARTS_MAX).map(|_| add(&mut assembler, FrameKind::PartEnd, 1, b""));
         assert_eq!(parts.filter(Result::is_err).count(), 1, "parts");

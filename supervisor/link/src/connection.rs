@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::{Instant, sleep_until};
 
-use crate::assembler::{Assembler, Parts};
+use crate::assembler::{Assembler, MessageLimits, Parts};
 use crate::frame::{FrameHeader, FrameKind, HEADER_BYTES, Violation};
 use crate::outbox::{OutboxSender, OutboxWriter};
 
@@ -18,22 +18,12 @@ const PING_AFTER: Duration = Duration::from_secs(20);
 /// peer that hangs, or whose host is gone, is silent for so long.
 const LEASE: Duration = Duration::from_secs(60);
 
-/// Maximum sizes of what the peer sends, in bytes: of one message, and of all messages that have not arrived completely.
-#[derive(Clone, Copy, Debug)]
-pub struct MessageLimits {
-    pub message_bytes: usize,
-    pub incomplete_bytes: usize,
-}
-
 /// The messages of fronts: a line of an AI client has up to 32 MiB.
-pub const FROM_FRONT: MessageLimits =
-    MessageLimits { message_bytes: 40 * 1024 * 1024, incomplete_bytes: 80 * 1024 * 1024 };
+pub const FROM_FRONT: MessageLimits = MessageLimits::new(40 * 1024 * 1024, 80 * 1024 * 1024);
 /// The messages of operators: short requests and answers.
-pub const FROM_OPERATOR: MessageLimits =
-    MessageLimits { message_bytes: 64 * 1024, incomplete_bytes: 128 * 1024 };
+pub const FROM_OPERATOR: MessageLimits = MessageLimits::new(64 * 1024, 128 * 1024);
 /// The messages of the engine. The longest has the result of a direct call.
-pub const FROM_ENGINE: MessageLimits =
-    MessageLimits { message_bytes: 256 * 1024 * 1024, incomplete_bytes: 320 * 1024 * 1024 };
+pub const FROM_ENGINE: MessageLimits = MessageLimits::new(256 * 1024 * 1024, 320 * 1024 * 1024);
 
 impl From<Violation> for Error {
     fn from(Violation(what): Violation) -> Self {
@@ -77,7 +67,7 @@ async fn read_all(
     heard: &Mutex<Instant>,
     receiver: &mut impl Receiver,
 ) -> Result<()> {
-    let mut assembler = Assembler::new(limits.message_bytes, limits.incomplete_bytes);
+    let mut assembler = Assembler::new(limits);
     let (mut header, mut payload) = ([0; HEADER_BYTES], Vec::new());
     loop {
         if reader.read(&mut header[..1]).await? == 0 {
@@ -126,7 +116,7 @@ mod tests {
     use super::*;
     use crate::outbox::outbox;
 
-    const LIMITS: MessageLimits = MessageLimits { message_bytes: 1_000, incomplete_bytes: 2_000 };
+    const LIMITS: MessageLimits = MessageLimits::new(1_000, 2_000);
 
     #[derive(Default)]
     struct FirstParts(Vec<Vec<u8>>);

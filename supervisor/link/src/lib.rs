@@ -28,8 +28,8 @@ mod outbox;
 mod parent_engine;
 mod remote_engine;
 
-pub use assembler::{Assembler, INCOMPLETE_MAX, PART_OVERHEAD_BYTES, PARTS_MAX, Parts};
-pub use connection::{FROM_ENGINE, FROM_FRONT, FROM_OPERATOR, MessageLimits, Receiver, serve};
+pub use assembler::{Assembler, MessageLimits, PART_OVERHEAD_BYTES, Parts};
+pub use connection::{FROM_ENGINE, FROM_FRONT, FROM_OPERATOR, Receiver, serve};
 pub use counted::Counted;
 pub use encoding::{FromFront, memory_of, read_from_engine, read_from_front, to_parts};
 pub use endpoints::{EngineEndpoint, FrontEndpoint};

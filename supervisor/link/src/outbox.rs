@@ -325,7 +325,7 @@ impl Drop for OutboxWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assembler::Assembler;
+    use crate::assembler::{Assembler, MessageLimits};
     use crate::frame::HEADER_BYTES;
 
     fn sent(queued: Queued) {
@@ -341,7 +341,7 @@ mod tests {
 
     /// Reads the messages in `bytes`: each with its exchange, and the lengths of its parts.
     fn messages(mut bytes: &[u8]) -> Vec<(u64, Vec<usize>)> {
-        let mut assembler = Assembler::new(usize::MAX, usize::MAX);
+        let mut assembler = Assembler::new(MessageLimits::new(usize::MAX, usize::MAX));
         let mut messages = Vec::new();
         while let Some((header, rest)) = bytes.split_first_chunk::<HEADER_BYTES>() {
             let header = FrameHeader::decode(header).expect("a header");

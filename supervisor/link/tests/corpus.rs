@@ -39,7 +39,17 @@ fn frames() {
 
 #[test]
 fn messages_of_fronts() {
-    let messages = ["Request", "Input", "Credit", "Close", "Listening", "InFlight", "Counters", "BeginSpan"];
+    let messages = [
+        "Request",
+        "Input",
+        "Credit",
+        "Close",
+        "Listening",
+        "InFlight",
+        "Counters",
+        "CertificateReloaded",
+        "BeginSpan",
+    ];
     let requests = [
         "Authenticate",
         "RunCode",

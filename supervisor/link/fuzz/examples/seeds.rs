@@ -22,9 +22,9 @@ fn main() {
         vec![2, 1, 0, 1, 0, 2, b'a', b'b', 1, 2, 0, 1, b'x', 2, 1, 0, 0, 2, 2, 0, 0],
         [&[1, 1, 2, 1, 0, 16][..], &[b'x'; 16], &[2, 1, 0, 17], &[b'x'; 17]].concat(),
         // Too many parts, too many incomplete messages, too many bytes of them, and a ping in a message.
-        vec![3, 1, 1, 1, 0xfc, 0],
-        vec![3, 1, 0, 1, 0xfd, 0],
-        [&[2, 1, 0, 1, 0xfd, 255][..], &[b'x'; 255]].concat(),
+        vec![3, 1, 1, 1, 30, 0],
+        vec![3, 1, 0, 1, 31, 0],
+        [&[1, 1, 0, 1, 31, 15][..], &[b'x'; 15]].concat(),
         vec![2, 1, 3, 1, 0, 0],
         stream(&[2, 0], &[(FrameKind::Ping, b""), (FrameKind::Piece, b"a"), (FrameKind::MessageEnd, b"b")]),
         stream(&[2, 0], &[(FrameKind::PartEnd, b"a"), (FrameKind::MessageEnd, b"b")]),

@@ -3,22 +3,31 @@
 use std::collections::HashMap;
 
 use lockhouse_link::{
-    Assembler, FrameHeader, FrameKind, HEADER_BYTES, INCOMPLETE_MAX, PART_OVERHEAD_BYTES, PARTS_MAX, Parts,
+    Assembler, FrameHeader, FrameKind, HEADER_BYTES, MessageLimits, PART_OVERHEAD_BYTES, Parts,
 };
 use lockhouse_messages::ExchangeId;
 
 use crate::Coverage;
 
-/// The limits that an input selects by its first byte: of one message, and of all incomplete messages.
+/// The limits that an input selects by its first byte: of the bytes of one message, and of all incomplete messages.
 const LIMITS: [(usize, usize); 4] = [(0, 0), (16, 200), (4_096, 8_192), (1 << 20, 1 << 24)];
+/// Few, so that short inputs reach them.
+const PARTS_MAX: usize = 20;
+const INCOMPLETE_MAX: usize = 10;
 
 /// Reads the rest of the input as frames. If the second byte is even, it is the stream itself. Otherwise, each frame is one
 /// byte for its kind, one for its exchange, one for how often it is repeated, one for its length, and its payload.
 pub fn frames(bytes: &[u8]) -> Coverage {
     let [limits, form, rest @ ..] = bytes else { return Coverage::new() };
     let (message_bytes_max, bytes_max) = LIMITS[usize::from(*limits) % LIMITS.len()];
+    let limits = MessageLimits {
+        message_bytes: message_bytes_max,
+        incomplete_bytes: bytes_max,
+        parts: PARTS_MAX,
+        incomplete_messages: INCOMPLETE_MAX,
+    };
     let mut assembly = Assembly {
-        assembler: Assembler::new(message_bytes_max, bytes_max),
+        assembler: Assembler::new(limits),
         model: Model { message_bytes_max, bytes_max, ..Model::default() },
         reached: Coverage::new(),
     };
@@ -29,10 +38,8 @@ pub fn frames(bytes: &[u8]) -> Coverage {
     assembly.reached
 }
 
-/// Returns how often a frame is sent: at most 32 times, or often enough to reach each limit.
-fn repetitions_of(byte: u8) -> u64 {
-    if byte < 0xfc { u64::from(byte % 32) + 1 } else { PARTS_MAX as u64 + 2 }
-}
+/// Maximum number of times that a frame is sent; enough to reach each limit.
+const REPETITIONS_MAX: u8 = 32;
 
 struct Assembly {
     assembler: Assembler,
@@ -73,7 +80,7 @@ impl Assembly {
                 _ => FrameKind::Pong,
             };
             // An odd number repeats the frame for one exchange after the other.
-            for index in 0..repetitions_of(*repetitions) {
+            for index in 0..=u64::from(repetitions % REPETITIONS_MAX) {
                 let exchange = u64::from(*exchange) + if repetitions % 2 == 1 { index } else { 0 };
                 let header = FrameHeader { length: payload.len(), kind, exchange: ExchangeId(exchange) };
                 if !self.add(header, payload) {

@@ -4,8 +4,8 @@
 use std::fmt::Debug;
 
 use lockhouse_link::{
-    Assembler, FrameHeader, FrameKind, FromFront, HEADER_BYTES, Parts, Violation, read_from_engine,
-    read_from_front, to_parts,
+    Assembler, FrameHeader, FrameKind, FromFront, HEADER_BYTES, MessageLimits, Parts, Violation,
+    read_from_engine, read_from_front, to_parts,
 };
 use lockhouse_messages::{Bodies, ExchangeId, Response, ToEngine, ToFront};
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub fn front_side(bytes: &[u8]) -> Coverage {
 /// Returns the messages in an input. If its first byte is 0, the rest is the stream of a connection. Otherwise, the rest is
 /// one message, whose parts are separated by [`SEPARATOR`], and the first byte is the length of its frames.
 fn messages(bytes: &[u8]) -> Vec<Parts> {
-    let mut assembler = Assembler::new(1 << 20, 1 << 21);
+    let mut assembler = Assembler::new(MessageLimits::new(1 << 20, 1 << 21));
     match bytes {
         [] => Vec::new(),
         [0, stream @ ..] => read_stream(&mut assembler, stream),
