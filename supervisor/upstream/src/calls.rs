@@ -20,7 +20,7 @@ use super::direct_request::{DirectRequest, DirectRequestKind};
 use super::in_flight_calls::Caller;
 use super::request::CallTimeout;
 use super::resource_and_prompt_lists;
-use super::resource_subscriptions::{SubscribeError, uses_subscription_stream};
+use super::resource_subscriptions::SubscribeError;
 
 /// The result that the caller gets, as JSON, for a successful subscription to a resource.
 const EMPTY: &[u8] = b"{}";
@@ -34,7 +34,7 @@ impl Connection {
     /// capability `resources`, or if `item` is a prompt or the list of prompts and the server does not announce the
     /// capability `prompts`.
     pub fn check_offered(&self, offer: &ConnectedServer, item: &CallTarget) -> Result<(), Failure> {
-        let capabilities = offer.peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default();
+        let capabilities = offer.peer.info().map(|info| info.capabilities.clone()).unwrap_or_default();
         let lacking = match item {
             CallTarget::Tool(_) => None,
             CallTarget::Resource(_) | CallTarget::List(Listing::Resources) => {
@@ -68,7 +68,7 @@ impl Connection {
         );
         let outcome = match item {
             CallTarget::List(listing) => self.list(offer, *listing, timeout.limit).await,
-            item if is_subscribing && uses_subscription_stream(&offer.peer) => {
+            item if is_subscribing && offer.peer.is_modern() => {
                 self.subscribe(offer, item, timeout.limit).await
             }
             item => {

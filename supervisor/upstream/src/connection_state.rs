@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use lockhouse_catalog::Catalogue;
-use rmcp::RoleClient;
-use rmcp::service::Peer;
 
 use super::in_flight_calls::InFlightCalls;
-use super::stdio_requests::StdioRequests;
+use super::peer::Peer;
 
 /// The state of the connection to an upstream server.
 #[derive(Clone, Debug)]
@@ -37,17 +35,14 @@ pub struct ServerInfo {
 #[derive(Debug)]
 pub struct ConnectedServer {
     pub catalogue: Arc<Catalogue>,
-    pub(super) peer: Peer<RoleClient>,
-    /// Sends the requests of callers to a server over standard input; `None` for servers over HTTP, whose requests rmcp
-    /// sends.
-    pub(super) stdio: Option<StdioRequests>,
+    pub(super) peer: Peer,
     pub(super) callers: InFlightCalls,
 }
 
 impl ConnectedServer {
     /// Returns what the server says about itself; `None` if it has said nothing.
     pub fn info(&self) -> Option<ServerInfo> {
-        let info = self.peer.peer_info()?;
+        let info = self.peer.info()?;
         let instructions = info.instructions.clone().filter(|text| !text.trim().is_empty());
         let program =
             info.server_info.as_ref().map(|program| (program.name.clone(), program.version.clone()));

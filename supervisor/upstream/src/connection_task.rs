@@ -254,7 +254,6 @@ impl ConnectionTask {
         self.state.send_replace(ConnectionState::Connected(Arc::new(ConnectedServer {
             catalogue,
             peer: connected.peer.clone(),
-            stdio: connected.link.stdio_requests(),
             callers: connected.callers.clone(),
         })));
     }

@@ -1,4 +1,4 @@
-//! Classifies one message of an upstream server and converts it for the library rmcp. The size of a message is checked
+//! Classifies one message of an upstream server and converts it to rmcp's types. The size of a message is checked
 //! before the message is parsed into a tree of values.
 
 use lockhouse_base::json::{self, JsonFault};
@@ -136,7 +136,7 @@ pub(super) fn parse_typed(
     (text.len() + of_values, message)
 }
 
-/// Converts a result for rmcp as unparsed JSON text. If results were parsed completely, a hostile result would take a
+/// Converts a result to rmcp's type for it, as unparsed JSON text. If results were parsed completely, a hostile result would take a
 /// hundred times its size in memory.
 pub(super) fn raw_result(result: &RawValue) -> ServerResult {
     ServerResult::CustomResult(CustomResult(Value::String(result.get().to_owned())))

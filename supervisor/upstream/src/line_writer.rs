@@ -10,9 +10,9 @@ use tokio::process::ChildStdin;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// Maximum number of lines of one kind that may wait to be written to the server: of rmcp, and of calls. rmcp answers each
-/// request of a server in a task of its own, so a server that sends requests and never reads would otherwise accumulate
-/// tasks without limit. Calls that time out leave their lines.
+/// Maximum number of lines of one kind that may wait to be written to the server: answers to its requests, and Lockhouse's
+/// own messages. A server that sends requests and never reads would otherwise accumulate answers without limit. Calls that
+/// time out leave their lines.
 const UNWRITTEN_MAX: usize = 512;
 
 /// Writes lines to the standard input of one process. Clones write to the same process. A line is written completely
@@ -21,9 +21,9 @@ const UNWRITTEN_MAX: usize = 512;
 #[derive(Clone, Debug)]
 pub(super) struct LineWriter {
     stdin: Arc<Mutex<Option<ChildStdin>>>,
-    /// Number of lines of rmcp that are not yet written completely.
+    /// Number of answers that are not yet written completely.
     unwritten: Arc<AtomicUsize>,
-    /// Number of lines of calls that are not yet written completely.
+    /// Number of lines of Lockhouse's own messages that are not yet written completely.
     unwritten_calls: Arc<AtomicUsize>,
 }
 
@@ -33,7 +33,7 @@ impl LineWriter {
         Self { stdin, unwritten: Arc::default(), unwritten_calls: Arc::default() }
     }
 
-    /// Writes a line of rmcp, which must include its line feed. Waits while the pipe is full. The future must not be
+    /// Writes an answer to a request of the server, which must include its line feed. Waits while the pipe is full. The future must not be
     /// dropped before it completes, since part of the line may have been written.
     pub(super) fn write(&self, line: Vec<u8>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         self.write_counted(line, UnwrittenLine::new(&self.unwritten))
@@ -51,11 +51,11 @@ impl LineWriter {
         }
     }
 
-    /// Starts to write a line of a call, which must include its line feed, and does not wait. A task writes the bytes that
+    /// Starts to write a message of Lockhouse, which must include its line feed, and does not wait. A task writes the bytes that
     /// the pipe cannot accept at once. So the line is written completely even if the caller stops waiting for the answer.
     ///
     /// # Errors
-    /// Fails if the pipe is closed, or if too many lines of calls wait to be written.
+    /// Fails if the pipe is closed, or if too many of them wait to be written.
     pub(super) fn start_write(&self, line: Vec<u8>) -> io::Result<()> {
         let unwritten = UnwrittenLine::new(&self.unwritten_calls);
         let Ok(mut stdin) = self.stdin.clone().try_lock_owned() else {
@@ -78,7 +78,7 @@ impl LineWriter {
         })
     }
 
-    /// Whether too many lines of rmcp wait to be written, because the server does not read the answers to its requests.
+    /// Whether too many answers wait to be written, because the server does not read the answers to its requests.
     pub(super) fn is_overloaded(&self) -> bool {
         self.unwritten.load(Ordering::Relaxed) > UNWRITTEN_MAX
     }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::child_stderr::LastLines;
-use rmcp::RoleClient;
-use rmcp::model::{ProtocolVersion, ServerNotification, SubscriptionFilter};
-use rmcp::service::{Peer, RunningService, RunningServiceCancellationToken};
+use rmcp::model::{ServerNotification, SubscriptionFilter};
+use rmcp::service::RunningServiceCancellationToken;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -16,9 +15,9 @@ use super::change_notices::{ChangeNotice, ServerChangeNotices};
 use super::connection_failure::{ConnectionFailure, FailureSignal};
 use super::connection_status::ShutdownMethod;
 use super::in_flight_calls::InFlightCalls;
-use super::mcp_client_handler::McpClientHandler;
+use super::line_client::LineClient;
+use super::peer::Peer;
 use super::process::ServerProcess;
-use super::stdio_requests::StdioRequests;
 
 /// How long an HTTP connection is kept after its failure, so that requests that wait for answers receive the reason.
 const HTTP_FAILURE_GRACE: Duration = Duration::from_millis(100);
@@ -30,18 +29,15 @@ const HTTP_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An established MCP connection to a server, with the process or HTTP transport below it.
 pub(super) struct LiveConnection {
-    peer: Peer<RoleClient>,
+    peer: Peer,
     callers: InFlightCalls,
     /// The task that exchanges MCP messages with the server. It completes when the connection ends.
     conversation: JoinHandle<()>,
-    ending: RunningServiceCancellationToken,
     ground: LiveTransport,
     /// Notified when the server announces that its tools have changed.
     changed: Arc<Notify>,
     subscription: Option<JoinHandle<()>>,
 }
-
-pub(super) type Service = RunningService<RoleClient, McpClientHandler>;
 
 /// What an MCP connection runs on: a child process or HTTP.
 #[allow(clippy::large_enum_variant)] // Only one exists for each connection.
@@ -51,9 +47,9 @@ pub(super) enum LiveTransport {
         /// Signals that the connection to the process has failed, for example because the server exceeded a limit.
         failure_signal: FailureSignal,
         last_lines: LastLines,
-        requests: StdioRequests,
+        client: LineClient,
     },
-    Http(FailureSignal),
+    Http(FailureSignal, RunningServiceCancellationToken),
 }
 
 /// How a connection to an upstream server ended.
@@ -68,25 +64,20 @@ pub(super) struct ConnectionEnd {
 }
 
 impl LiveConnection {
-    pub(super) fn new(service: Service, ground: LiveTransport, changed: Arc<Notify>) -> Self {
-        let (peer, ending) = (service.peer().clone(), service.cancellation_token());
-        let host = service.service();
-        let (callers, notices) = (host.callers(), host.notices());
+    /// Creates the connection after its handshake. `conversation` is the task that exchanges messages with the server.
+    pub(super) fn new(
+        peer: Peer,
+        (callers, notices): (InFlightCalls, ServerChangeNotices),
+        conversation: JoinHandle<()>,
+        ground: LiveTransport,
+        changed: Arc<Notify>,
+    ) -> Self {
         let subscription = subscribe(&peer, &changed, notices);
-        let conversation = tokio::spawn(async move { drop(service.waiting().await) });
-        Self { peer, callers, conversation, ending, ground, changed, subscription }
+        Self { peer, callers, conversation, ground, changed, subscription }
     }
 
-    pub(super) fn peer(&self) -> Peer<RoleClient> {
+    pub(super) fn peer(&self) -> Peer {
         self.peer.clone()
-    }
-
-    /// Returns the sender of requests to a server over standard input; `None` for a server over HTTP.
-    pub(super) fn stdio_requests(&self) -> Option<StdioRequests> {
-        match &self.ground {
-            LiveTransport::Process { requests, .. } => Some(requests.clone()),
-            LiveTransport::Http(_) => None,
-        }
     }
 
     pub(super) fn callers(&self) -> InFlightCalls {
@@ -100,7 +91,7 @@ impl LiveConnection {
     /// Returns the signal that the connection has failed, or that the server may not answer.
     pub(super) fn failure_signal(&self) -> FailureSignal {
         match &self.ground {
-            LiveTransport::Http(failure_signal) | LiveTransport::Process { failure_signal, .. } => {
+            LiveTransport::Http(failure_signal, _) | LiveTransport::Process { failure_signal, .. } => {
                 failure_signal.clone()
             }
         }
@@ -109,7 +100,7 @@ impl LiveConnection {
     /// Waits until the connection ends or fails. Returns the reason; `None` if it is not known.
     pub(super) async fn wait_ended(&mut self) -> Option<ConnectionFailure> {
         match &mut self.ground {
-            LiveTransport::Http(failure_signal) => tokio::select! {
+            LiveTransport::Http(failure_signal, _) => tokio::select! {
                 biased;
                 reason = failure_signal.failed() => {
                     // Let the request that noticed the failure receive its error first.
@@ -129,20 +120,20 @@ impl LiveConnection {
 
     /// Closes the connection. Over standard input and output, also ends the server's process.
     pub(super) async fn end(self) -> ConnectionEnd {
-        // Ends the rmcp service, which closes the process's standard input.
-        self.ending.cancel();
         if let Some(subscription) = self.subscription {
             subscription.abort();
         }
         match self.ground {
-            LiveTransport::Http(_) => {
+            LiveTransport::Http(_, ending) => {
+                ending.cancel();
                 // Let the server delete its session.
                 if !self.conversation.is_finished() {
                     let _ = timeout(HTTP_CLOSE_TIMEOUT, self.conversation).await;
                 }
                 ConnectionEnd { ending: None, status: None, server_output: String::new() }
             }
-            LiveTransport::Process { process, last_lines, .. } => {
+            LiveTransport::Process { process, last_lines, client, .. } => {
+                client.end();
                 let (ending, status) = process.end().await;
                 ConnectionEnd { ending: Some(ending), status, server_output: last_lines.error_clause().await }
             }
@@ -153,12 +144,8 @@ impl LiveConnection {
 /// Starts a task that subscribes to changes of the server's list of tools, and also of its lists of resources and
 /// prompts if AI clients use the server directly. Returns `None` if the server announces no such changes, or if its
 /// protocol version is older than 2026-07-28: then it sends its notifications without a subscription.
-fn subscribe(
-    peer: &Peer<RoleClient>,
-    changed: &Arc<Notify>,
-    notices: ServerChangeNotices,
-) -> Option<JoinHandle<()>> {
-    let info = peer.peer_info()?;
+fn subscribe(peer: &Peer, changed: &Arc<Notify>, notices: ServerChangeNotices) -> Option<JoinHandle<()>> {
+    let info = peer.info()?;
     let mut filter = SubscriptionFilter::default();
     let capabilities = &info.capabilities;
     let announced = |announces: Option<bool>| announces.filter(|announces| *announces);
@@ -169,7 +156,7 @@ fn subscribe(
         filter.resources_list_changed =
             capabilities.resources.as_ref().and_then(|resources| announced(resources.list_changed));
     }
-    if filter == SubscriptionFilter::default() || info.protocol_version < ProtocolVersion::V_2026_07_28 {
+    if filter == SubscriptionFilter::default() || !peer.is_modern() {
         return None;
     }
     Some(tokio::spawn(follow(peer.clone(), filter, changed.clone(), notices)))
@@ -178,21 +165,16 @@ fn subscribe(
 /// Keeps the subscription to list changes open as long as the connection lasts. If the server ends the subscription,
 /// which an HTTP server may do at any time, opens a new one after a pause. Reports changes of the tools to `changed`,
 /// and changes of prompts and resources to `notices`.
-async fn follow(
-    peer: Peer<RoleClient>,
-    filter: SubscriptionFilter,
-    changed: Arc<Notify>,
-    notices: ServerChangeNotices,
-) {
+async fn follow(peer: Peer, filter: SubscriptionFilter, changed: Arc<Notify>, notices: ServerChangeNotices) {
     let mut is_first = true;
-    while !peer.is_transport_closed() {
+    while !peer.is_closed() {
         if let Ok(mut subscription) = peer.listen(filter.clone()).await {
             // Treat changes during the gap between two subscriptions as announced.
             if !std::mem::take(&mut is_first) {
                 changed.notify_one();
             }
-            while let Ok(Some(exit_message)) = subscription.next().await {
-                match exit_message {
+            while let Some(notification) = subscription.next().await {
+                match notification {
                     ServerNotification::PromptListChangedNotification(_) => {
                         notices.send(ChangeNotice::Prompts)
                     }

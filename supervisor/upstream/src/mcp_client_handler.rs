@@ -1,17 +1,17 @@
 //! Handles requests and notifications of an upstream server, and announces Lockhouse's client capabilities.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lockhouse_policies::printable;
 use lockhouse_protocol::ServerName;
-use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
-    ClientConfig, CustomRequest, CustomResult, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ErrorCode, ErrorData, Implementation, ProgressNotificationParam, ProtocolVersion,
-    ResourceUpdatedNotificationParam,
+    ClientConfig, ClientResult, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorCode, ErrorData,
+    Implementation, ProtocolVersion, ServerNotification, ServerRequest,
 };
-use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use rmcp::service::{NotificationContext, RequestContext, RoleClient, Service};
+use serde::Serialize;
 use tokio::sync::{Notify, watch};
 
 use super::change_notices::{ChangeNotice, ServerChangeNotices};
@@ -28,7 +28,7 @@ const PROGRESS_CHARS_MAX: usize = 200;
 const UNREAD_REQUEST: &str =
     "the request is larger than 1 MiB, has more than 4,096 JSON values or is nested too deeply";
 
-/// Handles the requests and notifications of one upstream server. Implements rmcp's `ClientHandler`.
+/// Handles the requests and notifications of one upstream server.
 pub(super) struct McpClientHandler {
     name: ServerName,
     callers: InFlightCalls,
@@ -83,8 +83,9 @@ pub(super) fn implementation() -> Implementation {
     Implementation::new("lockhouse", env!("CARGO_PKG_VERSION"))
 }
 
-impl ClientHandler for McpClientHandler {
-    fn get_info(&self) -> ClientConfig {
+impl McpClientHandler {
+    /// Returns the protocol version, the capabilities and the name that the handshake announces.
+    pub(super) fn config(&self) -> ClientConfig {
         let mut capabilities = elicitation_conversion::capabilities();
         // Sampling is deprecated. It is offered only to servers with the older handshake that AI clients use
         // directly.
@@ -93,17 +94,53 @@ impl ClientHandler for McpClientHandler {
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
+    /// Handles a request of the server. Dropping the future withdraws a question to a person.
+    pub(super) async fn handle_request(&self, request: ServerRequest) -> Result<ClientResult, ErrorData> {
+        match request {
+            ServerRequest::PingRequest(_) => Ok(ClientResult::empty(())),
+            ServerRequest::ElicitRequest(request) => {
+                self.elicit(&request.params).await.map(ClientResult::ElicitResult)
+            }
+            ServerRequest::CreateMessageRequest(request) => self.sample(&request.params).await,
+            ServerRequest::ListRootsRequest(_) => Err(unknown_method("roots/list")),
+            ServerRequest::CustomRequest(request) if request.method == REFUSED_METHOD => {
+                Err(ErrorData::invalid_request(UNREAD_REQUEST, None))
+            }
+            ServerRequest::CustomRequest(request) => Err(unknown_method(request.method)),
+            _ => Err(unknown_method("unknown")),
+        }
+    }
+
+    pub(super) fn handle_notification(&self, notification: ServerNotification) {
+        match notification {
+            ServerNotification::ProgressNotification(progress) => {
+                let message = progress.params.message.as_deref().unwrap_or_default();
+                let message: String = message.chars().take(PROGRESS_CHARS_MAX).collect();
+                self.callers.progress(&self.name, progress.params, &printable(&message));
+            }
+            ServerNotification::LoggingMessageNotification(line) => {
+                self.callers.log(serde_json::to_value(line.params).unwrap_or_default());
+            }
+            ServerNotification::ResourceUpdatedNotification(updated) => {
+                self.notices.send(ChangeNotice::Resource(self.name.clone(), updated.params.uri));
+            }
+            ServerNotification::ResourceListChangedNotification(_) => {
+                self.notices.send(ChangeNotice::Resources)
+            }
+            ServerNotification::PromptListChangedNotification(_) => self.notices.send(ChangeNotice::Prompts),
+            ServerNotification::ToolListChangedNotification(_) => self.changed.notify_one(),
+            // Nothing that Lockhouse does depends on the others.
+            _ => {}
+        }
+    }
+
     /// Handles `elicitation/create`, with which a server of an older protocol version asks the user a question. The
     /// request does not name a call, so the question is declined unless all calls in flight belong to one execution.
-    async fn create_elicitation(
-        &self,
-        request: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
+    async fn elicit(&self, request: &ElicitRequestParams) -> Result<ElicitResult, ErrorData> {
         let Some(caller) = self.asked_caller() else {
             return Ok(self.decline("no call is in flight that it could be for, or several are"));
         };
-        let parameters = serde_json::to_string(&request).unwrap_or_default();
+        let parameters = serde_json::to_string(request).unwrap_or_default();
         let question = match elicitation_validation::elicitation(&self.name, &parameters) {
             Ok(question) => question,
             Err(unfit) => return Ok(self.decline(&unfit.to_string())),
@@ -125,23 +162,9 @@ impl ClientHandler for McpClientHandler {
         }
     }
 
-    /// Answers `roots/list` with the error for an unknown method. rmcp's default would return an empty list.
-    #[expect(deprecated)]
-    async fn list_roots(
-        &self,
-        _context: RequestContext<RoleClient>,
-    ) -> Result<rmcp::model::ListRootsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<rmcp::model::ListRootsRequestMethod>())
-    }
-
     /// Handles `sampling/createMessage`, with which a server of an older protocol version asks for an answer of the AI
     /// client's model. The request is refused unless the AI client uses the server directly and supports sampling.
-    #[expect(deprecated)]
-    async fn create_message(
-        &self,
-        request: rmcp::model::CreateMessageRequestParams,
-        _context: RequestContext<RoleClient>,
-    ) -> Result<rmcp::model::CreateMessageResult, ErrorData> {
+    async fn sample(&self, request: &impl Serialize) -> Result<ClientResult, ErrorData> {
         let refused = |why: &str| ErrorData::invalid_request(format!("not passed on: {why}"), None);
         let Some(caller) = self.asked_caller() else {
             return Err(refused("no call is in flight that it could be for, or several are"));
@@ -151,67 +174,44 @@ impl ClientHandler for McpClientHandler {
         let Some(ai_client) = caller.ai_client.clone().filter(able) else {
             return Err(refused("the AI client of this call offers no sampling"));
         };
-        let parameters = serde_json::to_string(&request).unwrap_or_default();
+        let parameters = serde_json::to_string(request).unwrap_or_default();
         let question =
             elicitation_validation::sampling(&parameters).map_err(|unfit| refused(&unfit.to_string()))?;
         match ai_client.ask(&self.name, question).await {
             Ok(Answer::Accept(Some(message))) => {
-                serde_json::from_value(message).map_err(|_| refused("the AI client's answer is no message"))
+                let message = serde_json::from_value(message).map(ClientResult::CreateMessageResult);
+                message.map_err(|_| refused("the AI client's answer is no message"))
             }
             Ok(_) => Err(refused("the AI client declined")),
             Err(unasked) => Err(refused(&unasked.to_string())),
         }
     }
+}
 
-    /// Answers a request that has an unknown method or is too large with an error. A request that is too large arrives
-    /// as a placeholder with the method `REFUSED_METHOD`.
-    async fn on_custom_request(
+fn unknown_method(method: impl Into<Cow<'static, str>>) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)
+}
+
+/// For servers over HTTP, whose messages rmcp exchanges.
+impl Service<RoleClient> for McpClientHandler {
+    async fn handle_request(
         &self,
-        request: CustomRequest,
+        request: ServerRequest,
         _context: RequestContext<RoleClient>,
-    ) -> Result<CustomResult, ErrorData> {
-        match request.method == REFUSED_METHOD {
-            true => Err(ErrorData::invalid_request(UNREAD_REQUEST, None)),
-            false => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
-        }
+    ) -> Result<ClientResult, ErrorData> {
+        self.handle_request(request).await
     }
 
-    #[expect(deprecated)]
-    async fn on_logging_message(
+    async fn handle_notification(
         &self,
-        params: rmcp::model::LoggingMessageNotificationParam,
+        notification: ServerNotification,
         _context: NotificationContext<RoleClient>,
-    ) {
-        self.callers.log(serde_json::to_value(params).unwrap_or_default());
+    ) -> Result<(), ErrorData> {
+        self.handle_notification(notification);
+        Ok(())
     }
 
-    async fn on_resource_updated(
-        &self,
-        params: ResourceUpdatedNotificationParam,
-        _context: NotificationContext<RoleClient>,
-    ) {
-        self.notices.send(ChangeNotice::Resource(self.name.clone(), params.uri));
-    }
-
-    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.notices.send(ChangeNotice::Resources);
-    }
-
-    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.notices.send(ChangeNotice::Prompts);
-    }
-
-    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.changed.notify_one();
-    }
-
-    async fn on_progress(
-        &self,
-        params: ProgressNotificationParam,
-        _context: NotificationContext<RoleClient>,
-    ) {
-        let message = params.message.as_deref().unwrap_or_default();
-        let message: String = message.chars().take(PROGRESS_CHARS_MAX).collect();
-        self.callers.progress(&self.name, params, &printable(&message));
+    fn get_info(&self) -> ClientConfig {
+        self.config()
     }
 }

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use lockhouse_base::telemetry::traces;
 use lockhouse_messages::TraceContext;
-use rmcp::RoleClient;
-use rmcp::model::{ClientCapabilities, ClientRequest, PingRequest, ProtocolVersion, RequestMetaObject};
-use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use rmcp::model::{ClientCapabilities, ClientRequest, PingRequest, RequestMetaObject};
+use rmcp::service::ServiceError;
 use tracing::Span;
 
 use super::connection_failure::ConnectionFailure;
@@ -18,8 +17,9 @@ use super::in_flight_calls::{CallRegistration, Caller};
 use crate::ai_client::{AiClient, PausableTimer};
 use crate::connection_state::ConnectedServer;
 use crate::outgoing_request::OutgoingRequest;
+use crate::peer::Peer;
 pub(super) use timeout_and_cancellation::CallTimeout;
-use timeout_and_cancellation::{WaitLimits, exchange, exchange_over_stdio};
+use timeout_and_cancellation::{WaitLimits, exchange};
 
 const SILENT: &str = "it does not answer any more";
 
@@ -40,14 +40,13 @@ impl From<ServiceError> for RequestError {
 /// Sends a request of Lockhouse itself, such as a ping or a list request, with the timeout `limit`. Returns the result
 /// as JSON text.
 pub(super) async fn send(
-    peer: Peer<RoleClient>,
+    peer: Peer,
     request: ClientRequest,
     limit: Duration,
 ) -> Result<String, ServiceError> {
-    let options = PeerRequestOptions::no_options();
     let clock = PausableTimer::unpausable(limit);
     let limits = WaitLimits { clock, restarts_on_progress: false, call: None };
-    match exchange(peer, request, options, limits).await {
+    match exchange(&peer, OutgoingRequest::Other(Box::new(request)), None, limits).await {
         Ok(raw) => Ok(raw),
         Err(RequestError::Failed(error)) => Err(error),
         Err(RequestError::Unanswerable) => Err(ServiceError::UnexpectedResponse),
@@ -58,7 +57,7 @@ pub(super) async fn send(
 ///
 /// # Errors
 /// Fails if the server has not answered within `limit`, or if the ping cannot be sent.
-pub(super) async fn ping(peer: Peer<RoleClient>, limit: Duration) -> Result<(), ConnectionFailure> {
+pub(super) async fn ping(peer: Peer, limit: Duration) -> Result<(), ConnectionFailure> {
     let ping = ClientRequest::PingRequest(PingRequest::default());
     match send(peer, ping, limit).await {
         Ok(_) | Err(ServiceError::McpError(_)) => Ok(()),
@@ -81,42 +80,33 @@ pub(super) async fn send_for(
 ) -> Result<String, RequestError> {
     let clock = caller.questions.timer(timeout.limit);
     let limits = WaitLimits { clock, restarts_on_progress: timeout.restarts_on_progress, call: Some(call) };
-    let mut options = options_for(caller, &server.peer);
-    set_trace_context(span, &mut options.meta);
-    match &server.stdio {
-        Some(requests) => exchange_over_stdio(requests, &server.peer, request, options.meta, limits).await,
-        None => exchange(server.peer.clone(), request.into_client_request(), options, limits).await,
-    }
+    let mut meta = server.peer.is_modern().then(|| capabilities_of(caller));
+    set_trace_context(span, &mut meta);
+    exchange(&server.peer, request, meta, limits).await
 }
 
-/// Returns the options of a request to an upstream server. From protocol version 2026-07-28 on, the options announce
-/// the capabilities of the caller's AI client.
-fn options_for(caller: &Caller, peer: &Peer<RoleClient>) -> PeerRequestOptions {
+/// Returns the metadata of a request to an upstream server of protocol version 2026-07-28: the capabilities of the caller's
+/// AI client.
+fn capabilities_of(caller: &Caller) -> RequestMetaObject {
     use crate::ai_client::QuestionKind::{Form, Sampling, Url};
-    let mut options = PeerRequestOptions::no_options();
-    let is_modern =
-        peer.peer_info().is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28);
-    if is_modern {
-        let can = |mode| caller.ai_client.as_ref().is_some_and(|ai_client| ai_client.supports(mode));
-        let mut capabilities = ClientCapabilities::default();
-        capabilities.elicitation = elicitation_conversion::capabilities()
-            .elicitation
-            .filter(|_| can(Form) || can(Url))
-            .map(|mut asks| {
-                asks.form = asks.form.filter(|_| can(Form));
-                asks.url = asks.url.filter(|_| can(Url));
-                asks
-            });
-        if caller.direct.is_some() {
-            let names_roots = caller.ai_client.as_ref().is_some_and(AiClient::supports_roots);
-            capabilities.sampling = can(Sampling).then(Default::default);
-            capabilities.roots = names_roots.then(Default::default);
-        }
-        let mut meta = RequestMetaObject::default();
-        meta.set_client_capabilities(capabilities);
-        options.meta = Some(meta);
+    let can = |mode| caller.ai_client.as_ref().is_some_and(|ai_client| ai_client.supports(mode));
+    let mut capabilities = ClientCapabilities::default();
+    capabilities.elicitation = elicitation_conversion::capabilities()
+        .elicitation
+        .filter(|_| can(Form) || can(Url))
+        .map(|mut asks| {
+            asks.form = asks.form.filter(|_| can(Form));
+            asks.url = asks.url.filter(|_| can(Url));
+            asks
+        });
+    if caller.direct.is_some() {
+        let names_roots = caller.ai_client.as_ref().is_some_and(AiClient::supports_roots);
+        capabilities.sampling = can(Sampling).then(Default::default);
+        capabilities.roots = names_roots.then(Default::default);
     }
-    options
+    let mut meta = RequestMetaObject::default();
+    meta.set_client_capabilities(capabilities);
+    meta
 }
 
 /// Adds the trace context of `span` to the metadata of a request, if the span has one.

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_policies::Listing;
-use rmcp::RoleClient;
 use rmcp::model::{
     ClientRequest, ErrorCode, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
     PaginatedRequestParams,
 };
-use rmcp::service::{Peer, ServiceError};
+use rmcp::service::ServiceError;
 use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::bounded_list::BoundedList;
 use super::inbound_message::offload_if_large;
 use super::list_pages::{AfterPage, ListPages};
+use super::peer::Peer;
 use super::request::send;
 
 const ENTRIES_MAX: usize = 10_000;
@@ -53,11 +53,7 @@ struct CollectedEntries {
 /// Returns the serialized JSON object with the server's resources or prompts, as `listing` selects, in `items`, the
 /// resource templates in `templates` (empty for prompts), and in `incomplete` whether entries are missing. `limit` is
 /// the timeout for all pages together.
-pub(super) async fn list(
-    peer: &Peer<RoleClient>,
-    listing: Listing,
-    limit: Duration,
-) -> Result<Vec<u8>, ServiceError> {
+pub(super) async fn list(peer: &Peer, listing: Listing, limit: Duration) -> Result<Vec<u8>, ServiceError> {
     let deadline = Instant::now() + limit;
     let (items, templates) = match listing {
         Listing::Prompts => {
@@ -85,7 +81,7 @@ pub(super) async fn list(
 }
 
 async fn list_all_pages(
-    peer: &Peer<RoleClient>,
+    peer: &Peer,
     kind: ListKind,
     deadline: Instant,
 ) -> Result<CollectedEntries, ServiceError> {

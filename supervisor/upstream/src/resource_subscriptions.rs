@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use lockhouse_protocol::ServerName;
 use parking_lot::Mutex;
-use rmcp::RoleClient;
-use rmcp::model::{ProtocolVersion, SubscriptionFilter};
-use rmcp::service::{Peer, ServiceError};
+use rmcp::model::SubscriptionFilter;
+use rmcp::service::ServiceError;
 
 use super::change_notices::{ChangeNotice, ServerChangeNotices};
+use super::peer::Peer;
 
 /// Maximum number of subscribed resources of one server. Further subscriptions fail.
 const RESOURCES_MAX: usize = 100;
@@ -33,11 +33,6 @@ pub(super) enum SubscribeError {
     Request(#[from] ServiceError),
 }
 
-/// Whether the server uses subscription streams instead of `resources/subscribe`.
-pub(super) fn uses_subscription_stream(peer: &Peer<RoleClient>) -> bool {
-    peer.peer_info().is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28)
-}
-
 impl Subscriptions {
     pub(super) fn new(server: ServerName, notices: ServerChangeNotices) -> Self {
         Self { server, uris: Arc::default(), notices }
@@ -47,7 +42,7 @@ impl Subscriptions {
     /// already. `limit` is the timeout of the request to subscribe.
     pub(super) async fn subscribe(
         &self,
-        peer: &Peer<RoleClient>,
+        peer: &Peer,
         uri: &str,
         limit: Duration,
     ) -> Result<(), SubscribeError> {
@@ -57,7 +52,7 @@ impl Subscriptions {
         let mut subscription = subscription.unwrap_or(Err(ServiceError::Timeout { timeout: limit }))?;
         let (server, notices) = (self.server.clone(), self.notices.clone());
         tokio::spawn(async move {
-            while let Ok(Some(_)) = subscription.next().await {
+            while subscription.next().await.is_some() {
                 notices.send(ChangeNotice::Resource(server.clone(), entry.uri.clone()));
             }
         });

@@ -231,7 +231,7 @@ mod tests {
         for (script, words) in [
             ("echo bad token: $TOKEN >&2; exit 3", "it ended before it was ready (exit status: 3)"),
             (
-                r#"n=0; while read -r line; do
+                r#"n=1; while read -r line; do
                     printf '{"jsonrpc":"2.0","id":%d,"error":{"code":-5,"message":"%s"}}\n' $n $TOKEN; n=$((n+1))
                 done"#,
                 "it answered with an error while it started (JSON-RPC code -5)",

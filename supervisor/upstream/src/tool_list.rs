@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use lockhouse_catalog::{Catalogue, SkippedTools};
 use lockhouse_protocol::ServerName;
-use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
-use rmcp::service::Peer;
 use serde::Deserialize;
 
 use super::bounded_list::BoundedList;
 use super::connect_error::ConnectError;
 use super::inbound_message::offload_if_large;
 use super::list_pages::{AfterPage, ListPages};
+use super::peer::Peer;
 use super::request::send;
 
 /// One page of the result of `tools/list`.
@@ -28,7 +27,7 @@ struct Page<'a> {
 /// permit, the further tools are left out.
 pub(super) async fn list_tools(
     name: &ServerName,
-    peer: &Peer<RoleClient>,
+    peer: &Peer,
     limit: Duration,
 ) -> Result<Catalogue, ConnectError> {
     let mut listed = (Catalogue::default(), SkippedTools::default());

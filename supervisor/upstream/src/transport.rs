@@ -1,27 +1,17 @@
-//! MCP transport to an upstream server over the standard input and output of a child process: one JSON message per
-//! line, within size limits.
-//!
-//! Results are given to the library rmcp as raw text. Its typed results would drop unknown fields, and a server could
-//! choose the keys of a result so that rmcp takes it for another type.
-
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+//! Reads the messages of an upstream server from the standard output of its process: one JSON message per line, within size
+//! limits. Results stay raw text: typed results would drop unknown fields.
 
 use lockhouse_base::line_buffer::{CompleteLine, LineBuffer};
-use rmcp::RoleClient;
-use rmcp::model::JsonRpcMessage;
-use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
-use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::task::{JoinHandle, coop, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
 
 use super::connection_failure::FailureSignal;
-use super::inbound_message::{self, InboundMessage, TOO_LARGE, TYPED_BYTES_MAX, error_response};
+use super::inbound_message::{self, InboundMessage, RxMessage, TOO_LARGE, TYPED_BYTES_MAX, error_response};
+use super::line_client::LineClient;
 use super::line_writer::LineWriter;
 use super::response_id_scan::find_ids_at_ends;
-use super::stdio_requests::StdioRequests;
 use super::stdout_noise::StdoutNoise;
 use super::traffic_limits::TrafficLimiter;
 
@@ -34,14 +24,10 @@ const LONG_LINE: &str = "it sent an unsolicited line of more than 1 MiB";
 const ENDLESS_LINE: &str = "it sent a line of more than 256 MiB beyond the limit of one message";
 const UNKNOWN_LINE: &str = "it sent a line over the limit of one message that answers no request";
 
-/// Whether results of the server are given to rmcp as raw text. False during the handshake, whose results rmcp must
-/// parse.
-pub(super) type RawResults = Arc<AtomicBool>;
-
 /// The MCP transport over the standard input and output of an upstream server's process.
 pub(super) struct LineTransport {
     read: BufReader<ChildStdout>,
-    // These two survive the cancellation of `receive`, which rmcp polls inside a `select!`.
+    // These two survive the cancellation of `receive`.
     line: LineBuffer,
     /// The task that parses the previous line on another thread, if that line is large; otherwise `None`.
     reading: Option<JoinHandle<(usize, InboundMessage)>>,
@@ -49,8 +35,7 @@ pub(super) struct LineTransport {
     /// Meanwhile the full pipe blocks the server.
     pause: Option<Instant>,
     writer: LineWriter,
-    requests: StdioRequests,
-    raw: RawResults,
+    client: LineClient,
     traffic: TrafficLimiter,
     noise: StdoutNoise,
 }
@@ -62,7 +47,6 @@ impl LineTransport {
         stdout: ChildStdout,
         stdin: ChildStdin,
         bytes_max: usize,
-        raw: RawResults,
         failure_signal: FailureSignal,
     ) -> Self {
         let writer = LineWriter::new(stdin);
@@ -72,9 +56,8 @@ impl LineTransport {
             line: LineBuffer::new(bytes_max),
             reading: None,
             pause: None,
-            requests: StdioRequests::new(writer.clone(), traffic.clone()),
+            client: LineClient::new(writer.clone(), traffic.clone()),
             writer,
-            raw,
             traffic,
             noise: StdoutNoise::default(),
         }
@@ -85,32 +68,14 @@ impl LineTransport {
         self.noise = noise;
     }
 
-    /// Returns the sender of requests that bypass rmcp. Such requests can be sent after the handshake.
-    pub(super) fn requests(&self) -> StdioRequests {
-        self.requests.clone()
+    /// Returns the client whose answers this transport reads.
+    pub(super) fn client(&self) -> LineClient {
+        self.client.clone()
     }
 
-    /// Reads the next line of the server's output unparsed. Used before the handshake. Lines over the size limit are
-    /// skipped. Returns `None` if the output has ended or the server exceeded its traffic limits.
-    pub(super) async fn line(&mut self) -> Option<Vec<u8>> {
-        loop {
-            if !self.piece().await? {
-                continue;
-            }
-            match self.line.take() {
-                CompleteLine::Within(line) => {
-                    self.noise.examine(&line);
-                    return self.traffic.charge_unsolicited(line.len()).then_some(line);
-                }
-                CompleteLine::TooLong(..) if self.traffic.charge_unsolicited(TYPED_BYTES_MAX) => {}
-                CompleteLine::TooLong(..) => return None,
-            }
-        }
-    }
-
-    /// Adds a line feed to `line` and writes it to the server's standard input. Used before the handshake.
-    pub(super) async fn write_line(&mut self, line: &str) -> std::io::Result<()> {
-        self.writer.write(format!("{line}\n").into_bytes()).await
+    /// Returns the writer of answers to the server's requests.
+    pub(super) fn writer(&self) -> LineWriter {
+        self.writer.clone()
     }
 
     /// Reads the next chunk of the current line. Returns whether the line is now complete; `None` if the output has
@@ -141,61 +106,39 @@ impl LineTransport {
         None
     }
 
-    /// Parses the complete line. Returns the message for rmcp. Returns `Some(None)` if no message is for rmcp, or if a
-    /// large line is still being parsed on another thread. Returns `None` if the connection must be closed.
-    fn message(&mut self) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
-        let raw = self.raw.load(Ordering::Acquire);
+    /// Parses the complete line. Returns the server's request or notification. Returns `Some(None)` if the line is none, or
+    /// if a large line is still being parsed on another thread. Returns `None` if the connection must be closed.
+    fn message(&mut self) -> Option<Option<RxMessage>> {
         match self.line.take() {
             CompleteLine::TooLong(head, tail) => {
                 let Some(id) = find_ids_at_ends(&head, &tail).find(|id| self.traffic.take_pending(id)) else {
                     self.traffic.fail_unattributable(UNKNOWN_LINE);
                     return None;
                 };
-                Some(self.requests.complete(error_response(TOO_LARGE, id)))
+                Some(self.client.complete(error_response(TOO_LARGE, id)))
             }
             CompleteLine::Within(line) if inbound_message::is_large(line.len()) => {
-                self.reading = Some(spawn_blocking(move || read(&line, raw)));
+                self.reading = Some(spawn_blocking(move || read(&line)));
                 Some(None)
             }
             CompleteLine::Within(line) => {
                 self.noise.examine(&line);
-                self.admitted(read(&line, raw))
+                self.admitted(read(&line))
             }
         }
     }
 
-    /// Charges a parsed message to the server's traffic limits. Returns the message for rmcp, or `Some(None)` if the
-    /// message is dropped or answers a request that bypassed rmcp. Returns `None` if the connection must be closed.
-    fn admitted(&mut self, read: (usize, InboundMessage)) -> Option<Option<RxJsonRpcMessage<RoleClient>>> {
+    /// Charges a parsed message to the server's traffic limits. Returns the server's request or notification, or
+    /// `Some(None)` if the message is dropped or an answer. Returns `None` if the connection must be closed.
+    fn admitted(&mut self, read: (usize, InboundMessage)) -> Option<Option<RxMessage>> {
         let (message, pause) = self.traffic.admit(read)?;
         self.pause = pause;
-        Some(message.and_then(|message| self.requests.complete(message)))
-    }
-}
-
-fn read(line: &[u8], raw: bool) -> (usize, InboundMessage) {
-    inbound_message::parse(line, |_, result| raw.then(|| inbound_message::raw_result(result)))
-}
-
-impl Transport<RoleClient> for LineTransport {
-    type Error = std::io::Error;
-
-    fn send(
-        &mut self,
-        item: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        if let JsonRpcMessage::Request(request) = &item {
-            self.traffic.record_request(request);
-        }
-        let line = serde_json::to_vec(&item).map(|mut line| {
-            line.push(b'\n');
-            line
-        });
-        let written = line.map(|line| self.writer.write(line));
-        async move { written?.await }
+        Some(message.and_then(|message| self.client.complete(message)))
     }
 
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+    /// Passes answers to the requests that wait for them, and returns the server's next request or notification. Returns
+    /// `None` if the connection has ended. Cancel-safe.
+    pub(super) async fn receive(&mut self) -> Option<RxMessage> {
         loop {
             if let Some(until) = self.pause {
                 sleep_until(until).await;
@@ -218,16 +161,15 @@ impl Transport<RoleClient> for LineTransport {
             }
         }
     }
+}
 
-    async fn close(&mut self) -> Result<(), Self::Error> {
-        self.writer.close().await;
-        Ok(())
-    }
+fn read(line: &[u8]) -> (usize, InboundMessage) {
+    inbound_message::parse(line, |_, result| Some(inbound_message::raw_result(result)))
 }
 
 impl Drop for LineTransport {
     fn drop(&mut self) {
-        self.requests.close();
+        self.client.close();
     }
 }
 
@@ -235,9 +177,11 @@ impl Drop for LineTransport {
 mod tests {
     use std::process::Stdio;
 
-    use rmcp::model::{ClientRequest, PingRequest, RequestId};
+    use rmcp::model::{ClientRequest, PingRequest};
+    use rmcp::service::ServiceError;
 
     use super::*;
+    use crate::outgoing_request::OutgoingRequest;
 
     #[tokio::test]
     async fn a_server_that_reads_nothing_for_a_while_has_not_failed() {
@@ -247,8 +191,7 @@ mod tests {
         let mut child = cat.spawn().expect("cat");
         let (stdout, stdin) = (child.stdout.take().expect("a pipe"), child.stdin.take().expect("a pipe"));
         let failure_signal = FailureSignal::default();
-        let mut transport =
-            LineTransport::new(stdout, stdin, 1 << 20, RawResults::default(), failure_signal.clone());
+        let mut transport = LineTransport::new(stdout, stdin, 1 << 20, failure_signal.clone());
         let large = format!("{}\n", "x".repeat(600_000)).into_bytes();
         for _ in 0..4 {
             transport.writer.start_write(large.clone()).expect("a line that waits");
@@ -260,7 +203,9 @@ mod tests {
             "lines of calls are no answers that the server does not read"
         );
         for _ in 0..4 {
-            assert_eq!(transport.line().await.map(|line| line.len()), Some(large.len()));
+            while transport.piece().await == Some(false) {}
+            let line = transport.line.take();
+            assert!(matches!(line, CompleteLine::Within(line) if line.len() == large.len()));
         }
         assert_eq!(failure_signal.reason(), None);
     }
@@ -269,22 +214,24 @@ mod tests {
     async fn an_answer_over_the_limit_is_told_to_its_call_and_one_that_names_none_is_no_excess() {
         let data = "x".repeat(2_000);
         for (line, expected) in [
-            (format!(r#"{{"result":{{"id":12345,"a":"{data}"}},"jsonrpc":"2.0","id":7}}"#), true),
-            (format!(r#"{{"result":{{"id":7,"a":"{data}"}},"jsonrpc":"2.0","id":"seven"}}"#), false),
+            (format!(r#"{{"result":{{"id":12345,"a":"{data}"}},"jsonrpc":"2.0","id":1}}"#), true),
+            (format!(r#"{{"result":{{"id":1,"a":"{data}"}},"jsonrpc":"2.0","id":"one"}}"#), false),
         ] {
-            let mut echo = tokio::process::Command::new("echo");
-            echo.arg(&line).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
-            let mut child = echo.spawn().expect("echo");
+            let mut server = tokio::process::Command::new("sh");
+            server.args(["-c", "read -r request; echo \"$0\""]).arg(&line);
+            server.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+            let mut child = server.spawn().expect("sh");
             let (stdout, stdin) = (child.stdout.take().expect("a pipe"), child.stdin.take().expect("a pipe"));
             let failure_signal = FailureSignal::default();
-            let mut transport =
-                LineTransport::new(stdout, stdin, 1024, RawResults::default(), failure_signal.clone());
+            let mut transport = LineTransport::new(stdout, stdin, 1024, failure_signal.clone());
             let request = ClientRequest::PingRequest(PingRequest::default());
-            // The request counts as sent from here on, whether it is written or not.
-            drop(transport.send(JsonRpcMessage::request(request, RequestId::Number(7))));
-            let received = transport.receive().await;
-            let is_told = matches!(&received, Some(JsonRpcMessage::Error(error)) if error.id == Some(RequestId::Number(7)));
-            assert_eq!(is_told, expected, "{received:?}");
+            let request = OutgoingRequest::Other(Box::new(request));
+            let mut pending = transport.client().send(request, None, "").expect("sent");
+            assert!(transport.receive().await.is_none());
+            drop(transport);
+            let answer = pending.answer().await;
+            let is_told = matches!(&answer, Err(ServiceError::McpError(error)) if error.message == TOO_LARGE);
+            assert_eq!(is_told, expected, "{answer:?}");
             let reason = failure_signal.reason().map(|reason| (reason.message, reason.is_violation));
             assert_eq!(reason, (!expected).then(|| (UNKNOWN_LINE.to_owned(), false)));
         }

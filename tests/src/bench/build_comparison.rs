@@ -14,6 +14,8 @@ use super::percentiles::{EXECUTIONS, IN_FLIGHT, Times};
 use super::workloads::{first_calls, selected, trivial, warm};
 
 const PAIRS: usize = 10;
+/// Number of starts of each process that a pair measures.
+const STARTS: usize = 5;
 /// The old build, the new build, and the new build again.
 const PROCESSES: usize = 3;
 
@@ -69,9 +71,13 @@ fn measure_pair(
     let mut comparisons = Vec::new();
     for row in selected(trivial("first result after start"), only) {
         comparisons.push(compare(&row.name, order, |process| {
-            let started = Instant::now();
-            builds[process].start()?.run(&row)?;
-            Ok((vec![started.elapsed()], CpuTime::default()))
+            let start = || {
+                let started = Instant::now();
+                builds[process].start()?.run(&row)?;
+                Ok(started.elapsed())
+            };
+            let times = (0..STARTS).map(|_| start()).collect::<Fallible<_>>()?;
+            Ok((times, CpuTime::default()))
         })?);
     }
     let mut clients = [builds[0].start()?, builds[1].start()?, builds[2].start()?];

@@ -39,7 +39,10 @@ async fn messages_of_a_worker_between_runs_end_only_its_session() {
         table.row(*behaviour, equal(outcome_text(&answer), (*first).to_owned()));
         if *behaviour == "exits after the end" {
             let list = || lockhouse.run(&["sessions", "list"]).stdout;
-            lockhouse_tests::wait_until("it is gone", async || (!list().contains(&name)).then_some(())).await;
+            lockhouse_tests::wait_until("it is gone", async || {
+                list().split_whitespace().all(|word| word != name).then_some(())
+            })
+            .await;
         }
         let answer = session.run_in(&name, "typescript", "well").await;
         table

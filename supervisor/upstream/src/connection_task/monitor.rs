@@ -8,8 +8,6 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Fuse, FusedFuture};
 use lockhouse_catalog::Catalogue;
 use lockhouse_protocol::ServerName;
-use rmcp::RoleClient;
-use rmcp::service::Peer;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +18,7 @@ use crate::connect_error::ConnectError;
 use crate::connection_failure::{ConnectionFailure, FailureSignal};
 use crate::in_flight_calls::InFlightCalls;
 use crate::live_connection::LiveConnection;
+use crate::peer::Peer;
 use crate::request::ping;
 use crate::tool_list::list_tools;
 
@@ -31,7 +30,7 @@ const ACCEPTANCE_EVERY: Duration = Duration::from_secs(1);
 /// server's tools may be in progress.
 pub(super) struct ConnectionMonitor {
     pub(super) link: LiveConnection,
-    pub(super) peer: Peer<RoleClient>,
+    pub(super) peer: Peer,
     pub(super) callers: InFlightCalls,
     /// Notified when the server announces that its tools have changed.
     changed: Arc<Notify>,

@@ -5,14 +5,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::RoleClient;
-use rmcp::service::Peer;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::call_concurrency::CallSlots;
 use crate::caller_signals::CallStats;
 use crate::connection_failure::ConnectionFailure;
+use crate::peer::Peer;
 use crate::request::ping;
 
 /// Timeout of a ping.
@@ -26,7 +25,7 @@ const PING_INTERVAL: Duration = Duration::from_secs(1);
 /// Fails with the reason of the last ping once no call is in flight any more. If the server has answered one of them, it
 /// gets one more ping then: it was busy, and reads its input again.
 pub(super) async fn recovered(
-    peer: Peer<RoleClient>,
+    peer: Peer,
     slots: Arc<CallSlots>,
     answers: watch::Receiver<CallStats>,
     mut missed: ConnectionFailure,

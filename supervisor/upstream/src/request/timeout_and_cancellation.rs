@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, CustomResult, RequestMetaObject, ServerResult};
-use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use rmcp::service::{PeerRequestOptions, ServiceError};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -13,8 +13,9 @@ use super::RequestError;
 use crate::ai_client::PausableTimer;
 use crate::http;
 use crate::in_flight_calls::CallRegistration;
+use crate::line_client::LineClient;
 use crate::outgoing_request::OutgoingRequest;
-use crate::stdio_requests::StdioRequests;
+use crate::peer::Peer;
 
 /// How long sending a cancellation to a server may take. A cancellation is sent in the background, so no caller waits
 /// for it.
@@ -63,17 +64,31 @@ impl WaitLimits {
     }
 }
 
-/// Sends a request over the server's standard input and waits for its answer. Returns the result as JSON text. `meta`
-/// is additional metadata of the request. If one of `limits` is reached or the caller stops waiting, cancels the
-/// request at the server.
-pub(super) async fn exchange_over_stdio(
-    requests: &StdioRequests,
-    peer: &Peer<RoleClient>,
+/// Sends a request and waits for its answer. Returns the result as JSON text. `meta` is additional metadata of the request.
+/// If one of `limits` is reached or the caller stops waiting, cancels the request at the server.
+pub(super) async fn exchange(
+    peer: &Peer,
+    request: OutgoingRequest<'_>,
+    meta: Option<RequestMetaObject>,
+    limits: WaitLimits,
+) -> Result<String, RequestError> {
+    match peer {
+        Peer::Lines(client) => exchange_over_lines(client, request, meta, limits).await,
+        Peer::Http(peer) => {
+            let mut options = PeerRequestOptions::no_options();
+            options.meta = meta;
+            exchange_over_http(peer.clone(), request.into_client_request(), options, limits).await
+        }
+    }
+}
+
+async fn exchange_over_lines(
+    client: &LineClient,
     request: OutgoingRequest<'_>,
     meta: Option<RequestMetaObject>,
     mut limits: WaitLimits,
 ) -> Result<String, RequestError> {
-    let mut pending = requests.send(peer, request, meta, ABANDONED)?;
+    let mut pending = client.send(request, meta, ABANDONED)?;
     if let Some(call) = &limits.call {
         call.set_progress_token(pending.progress_token());
     }
@@ -87,11 +102,10 @@ pub(super) async fn exchange_over_stdio(
     }
 }
 
-/// Sends a request with rmcp and waits for its answer in a separate task. Returns the result as JSON text. If one of
-/// `limits` is reached or the caller stops waiting, that task cancels the request at the server, which rmcp does not
-/// do.
-pub(super) async fn exchange(
-    peer: Peer<RoleClient>,
+/// Sends a request with rmcp and waits for its answer in a separate task. If one of `limits` is reached or the caller stops
+/// waiting, that task cancels the request at the server, which rmcp does not do.
+async fn exchange_over_http(
+    peer: rmcp::service::Peer<RoleClient>,
     request: ClientRequest,
     options: PeerRequestOptions,
     mut limits: WaitLimits,

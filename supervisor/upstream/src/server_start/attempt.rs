@@ -1,15 +1,12 @@
 //! One attempt to start an upstream server, with the newest or with an older MCP protocol version.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lockhouse_base::child_stderr::LastLines;
 use lockhouse_catalog::Catalogue;
-use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientCacheConfig, ClientLifecycleMode, ClientServiceExt};
-use rmcp::transport::Transport;
 use tokio::process::ChildStderr;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
@@ -18,19 +15,20 @@ use super::{ServerStarter, StartFailure, StartedServer};
 use crate::auth::TokenProvider;
 use crate::connect_error::ConnectError;
 use crate::connection_failure::FailureSignal;
+use crate::conversation::{Handshake, converse, shake_hands};
 use crate::definition::{Endpoint, HttpEndpoint, ServerCommand};
 use crate::http;
 use crate::in_flight_calls::InFlightCalls;
-use crate::live_connection::{LiveConnection, LiveTransport, Service};
+use crate::live_connection::{LiveConnection, LiveTransport};
 use crate::mcp_client_handler::McpClientHandler;
+use crate::peer::Peer;
 use crate::process::ServerProcess;
 use crate::program_digest::check_program;
-use crate::protocol_probe::{ProbeOutcome, probe};
 use crate::server_log::ServerLog;
 use crate::start_fault::explain;
 use crate::stdout_noise::StdoutNoise;
 use crate::tool_list::list_tools;
-use crate::transport::{LineTransport, RawResults};
+use crate::transport::LineTransport;
 
 /// Maximum time to wait for the answer to the probe of a server's protocol version. Some older servers neither answer
 /// the probe nor exit; a server that takes longer than this is treated as one of them.
@@ -77,24 +75,31 @@ impl Attempt<'_> {
             return Err(StartFailure::new("its standard streams are missing".into()));
         };
         let last_lines = self.follow(stderr);
-        let raw = RawResults::default();
         let (bytes_max, failure_signal) = (self.server.limits.message_bytes_max, FailureSignal::default());
-        let mut transport = LineTransport::new(stdout, stdin, bytes_max, raw.clone(), failure_signal.clone());
+        let mut transport = LineTransport::new(stdout, stdin, bytes_max, failure_signal.clone());
         let noise = StdoutNoise::new(&self.server.name, self.server.secrets.clone());
         transport.report_noise(noise.clone());
-        let requests = transport.requests();
-        let changed = Arc::new(Notify::new());
-        let conversed = match self.era(&mut transport).await {
-            Ok(mode) => self.converse(transport, mode, raw, &changed).await,
-            Err(fault) => {
-                drop(transport);
-                Err(Some(fault))
-            }
+        let (client, changed) = (transport.client(), Arc::new(Notify::new()));
+        let handler = Arc::new(self.handler(&changed));
+        let conversation = tokio::spawn(converse(transport, handler.clone()));
+        let handshake = async {
+            shake_hands(&client, handler.config(), self.handshake()).await?;
+            Ok((Peer::Lines(client.clone()), ()))
         };
-        let failure = match conversed {
-            Ok((service, catalogue)) => {
-                let ground = LiveTransport::Process { process, failure_signal, last_lines, requests };
-                let link = LiveConnection::new(service, ground, changed);
+        let connected = self.connect(handshake).await;
+        if connected.is_err() {
+            client.end();
+        }
+        let failure = match connected {
+            Ok((peer, (), catalogue)) => {
+                let ground = LiveTransport::Process { process, failure_signal, last_lines, client };
+                let link = LiveConnection::new(
+                    peer,
+                    (handler.callers(), handler.notices()),
+                    conversation,
+                    ground,
+                    changed,
+                );
                 return Ok(StartedServer { link, catalogue, legacy_handshake: self.legacy_handshake });
             }
             Err(Some(fault)) => {
@@ -112,18 +117,18 @@ impl Attempt<'_> {
         Err(StartFailure { server_output, ..failure }.or_violation(&failure_signal))
     }
 
-    /// Chooses the MCP handshake for a server over standard input and output: the older one if this attempt requires
-    /// it, otherwise by a probe of the server.
-    async fn era(&self, transport: &mut LineTransport) -> Result<ClientLifecycleMode, ConnectError> {
-        if self.legacy_handshake {
-            return Ok(ClientLifecycleMode::Initialize);
+    /// Returns the handshake with a server over standard input and output.
+    fn handshake(&self) -> Handshake {
+        match self.legacy_handshake {
+            true => Handshake::Initialize,
+            false => Handshake::Probe(PROBE_MAX.min(self.limit / 2)),
         }
-        match probe(transport, PROBE_MAX.min(self.limit / 2)).await {
-            ProbeOutcome::Newest => Ok(ClientLifecycleMode::Discover { preferred_versions: newest() }),
-            ProbeOutcome::Older => Ok(ClientLifecycleMode::Initialize),
-            ProbeOutcome::Closed => Err(ConnectError::Closed),
-            ProbeOutcome::Silent => Err(ConnectError::Strange("it did not answer server/discover".into())),
-        }
+    }
+
+    fn handler(&self, changed: &Arc<Notify>) -> McpClientHandler {
+        let (name, notices) = (self.server.name.clone(), self.server.notices.clone());
+        let status = self.server.status.clone();
+        McpClientHandler::new(name, InFlightCalls::default(), changed.clone(), notices, status)
     }
 
     /// Spawns a task that writes the process's standard error to the log file, with secrets redacted. Returns the last
@@ -158,11 +163,19 @@ impl Attempt<'_> {
             Ok(transport) => transport,
             Err(fault) => return Err(StartFailure::new(fault.reason)),
         };
-        // Over HTTP, the request determines whether its result stays raw.
         let mode = if self.legacy_handshake { ClientLifecycleMode::Initialize } else { asking() };
-        match self.converse(transport, mode, RawResults::default(), &changed).await {
-            Ok((service, catalogue)) => {
-                let link = LiveConnection::new(service, LiveTransport::Http(failure_signal), changed);
+        let handshake = async {
+            let service = self.handler(&changed).serve_with_lifecycle(transport, mode).await?;
+            service.set_response_cache_config(ClientCacheConfig::disabled()).await;
+            Ok((Peer::Http(service.peer().clone()), service))
+        };
+        match self.connect(handshake).await {
+            Ok((peer, service, catalogue)) => {
+                let ground = LiveTransport::Http(failure_signal, service.cancellation_token());
+                let (callers, notices) = (service.service().callers(), service.service().notices());
+                let conversation = tokio::spawn(async move { drop(service.waiting().await) });
+                let link =
+                    LiveConnection::new(peer, (callers, notices), conversation, ground, changed.clone());
                 Ok(StartedServer { link, catalogue, legacy_handshake: self.legacy_handshake })
             }
             Err(Some(fault)) => Err(StartFailure {
@@ -175,31 +188,23 @@ impl Attempt<'_> {
         }
     }
 
-    /// Performs the MCP handshake and lists the server's tools. `Err(None)` means that the start timeout has passed.
-    async fn converse<T: Transport<RoleClient> + 'static>(
+    /// Performs the MCP handshake and lists the server's tools. `handshake` returns the connection and what belongs to it.
+    /// `Err(None)` means that the start timeout has passed.
+    async fn connect<T>(
         &self,
-        transport: T,
-        mode: ClientLifecycleMode,
-        raw: RawResults,
-        changed: &Arc<Notify>,
-    ) -> Result<(Service, Catalogue), Option<ConnectError>> {
-        let handshake = async {
-            let (name, notices) = (self.server.name.clone(), self.server.notices.clone());
-            let status = self.server.status.clone();
-            let host =
-                McpClientHandler::new(name, InFlightCalls::default(), changed.clone(), notices, status);
-            let service = host.serve_with_lifecycle(transport, mode).await?;
-            let era = service.peer_info().map(|info| info.protocol_version.to_string());
+        handshake: impl Future<Output = Result<(Peer, T), ConnectError>>,
+    ) -> Result<(Peer, T, Catalogue), Option<ConnectError>> {
+        let connected = async {
+            let (peer, service) = handshake.await?;
+            let era = peer.info().map(|info| info.protocol_version.to_string());
             let took = self.begun.elapsed();
             self.server
                 .status
                 .send_modify(|status| (status.protocol_version, status.handshake_time) = (era, Some(took)));
-            service.set_response_cache_config(ClientCacheConfig::disabled()).await;
-            raw.store(true, Ordering::Release);
-            let catalogue = list_tools(&self.server.name, service.peer(), self.limit).await?;
-            Ok::<_, ConnectError>((service, catalogue))
+            let catalogue = list_tools(&self.server.name, &peer, self.limit).await?;
+            Ok::<_, ConnectError>((peer, service, catalogue))
         };
-        match timeout_at(self.begun + self.limit, handshake).await {
+        match timeout_at(self.begun + self.limit, connected).await {
             Ok(done) => done.map_err(Some),
             Err(_) => Err(None),
         }

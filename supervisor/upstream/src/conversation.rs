@@ -1,0 +1,260 @@
+//! The conversation with an upstream server over standard input and output: the handshake, the server's requests and its
+//! notifications.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockhouse_base::json::{self, JsonFault};
+use rmcp::model::{
+    ClientConfig, ClientRequest, DiscoverRequest, DiscoverRequestParams, DiscoverResult, ErrorCode,
+    ErrorData, InitializeRequest, InitializeResult, JsonRpcMessage, ProtocolVersion, RequestId,
+    RequestMetaObject, ServerNotification, ServerPeerInfo, ServerRequest,
+};
+use rmcp::service::ServiceError;
+use serde::de::DeserializeOwned;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::connect_error::ConnectError;
+use super::inbound_message::{NOT_JSON, TOO_LARGE, TYPED_BYTES_MAX, TYPED_NODES_MAX};
+use super::line_client::{LineClient, to_line};
+use super::line_writer::LineWriter;
+use super::mcp_client_handler::McpClientHandler;
+use super::outgoing_request::OutgoingRequest;
+use super::transport::LineTransport;
+
+/// Maximum number of requests of the server that are not answered yet, such as questions to a person. Further ones are
+/// refused.
+const REQUESTS_MAX: usize = 256;
+const TOO_MANY: &str = "256 requests of the server are not answered yet";
+const START_FAILED: &str = "the start of the server failed";
+/// Error codes that only servers of the newest protocol version return.
+const NEWEST: [ErrorCode; 3] = [
+    ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
+    ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ErrorCode::HEADER_MISMATCH,
+];
+
+/// Reads and handles the server's messages until the connection ends or its client ends it.
+pub(super) async fn converse(mut transport: LineTransport, handler: Arc<McpClientHandler>) {
+    let (client, writer) = (transport.client(), transport.writer());
+    let closing = client.closing();
+    let mut requests = ServerRequests {
+        handler,
+        writer: writer.clone(),
+        tasks: JoinSet::new(),
+        cancellations: HashMap::new(),
+    };
+    loop {
+        let message = tokio::select! {
+            biased;
+            () = closing.cancelled() => break,
+            Some(answered) = requests.tasks.join_next() => {
+                if let Ok(id) = answered {
+                    requests.cancellations.remove(&id);
+                }
+                continue;
+            }
+            message = transport.receive() => message,
+        };
+        match message {
+            Some(JsonRpcMessage::Request(request)) => requests.begin(request.id, request.request),
+            Some(JsonRpcMessage::Notification(notification)) => {
+                if let Some(notification) = client.deliver(notification.notification) {
+                    requests.handle_notification(notification);
+                }
+            }
+            // The client has taken all answers.
+            Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) => {}
+            None => break,
+        }
+    }
+    drop((transport, requests));
+    writer.close().await;
+}
+
+/// The requests of the server that are not answered yet. Dropping this abandons them.
+struct ServerRequests {
+    handler: Arc<McpClientHandler>,
+    writer: LineWriter,
+    tasks: JoinSet<RequestId>,
+    cancellations: HashMap<RequestId, CancellationToken>,
+}
+
+impl ServerRequests {
+    fn begin(&mut self, id: RequestId, request: ServerRequest) {
+        let (handler, writer) = (self.handler.clone(), self.writer.clone());
+        let is_refused = self.tasks.len() >= REQUESTS_MAX;
+        let cancellation = CancellationToken::new();
+        self.cancellations.insert(id.clone(), cancellation.clone());
+        self.tasks.spawn(async move {
+            let result = tokio::select! {
+                biased;
+                () = cancellation.cancelled() => return id,
+                () = std::future::ready(()), if is_refused => Err(ErrorData::internal_error(TOO_MANY, None)),
+                result = handler.handle_request(request) => result,
+            };
+            let answer = match result {
+                Ok(result) => JsonRpcMessage::response(result, id.clone()),
+                Err(error) => JsonRpcMessage::error(error, Some(id.clone())),
+            };
+            if let Ok(line) = to_line(&answer) {
+                let _ = writer.write(line).await;
+            }
+            id
+        });
+    }
+
+    fn handle_notification(&mut self, notification: ServerNotification) {
+        match notification {
+            ServerNotification::CancelledNotification(cancelled) => {
+                let id = cancelled.params.request_id;
+                if let Some(cancellation) = id.and_then(|id| self.cancellations.remove(&id)) {
+                    cancellation.cancel();
+                }
+            }
+            other => self.handler.handle_notification(other),
+        }
+    }
+}
+
+/// How the handshake with a server begins.
+#[derive(Clone, Copy)]
+pub(super) enum Handshake {
+    /// With `initialize`.
+    Initialize,
+    /// With a probe for the newest protocol version. If the server does not know it, `initialize` follows. The duration is
+    /// the time limit of the probe: some older servers neither answer it nor exit.
+    Probe(Duration),
+}
+
+/// Performs the handshake. [`converse`] must run meanwhile.
+pub(super) async fn shake_hands(
+    client: &LineClient,
+    config: ClientConfig,
+    handshake: Handshake,
+) -> Result<(), ConnectError> {
+    let capabilities = config.capabilities.clone();
+    if let Handshake::Probe(limit) = handshake
+        && let Some(server) = discover(client, &config, limit).await?
+    {
+        return Ok(client.begin(server, capabilities)?);
+    }
+    let initialize = InitializeRequest::new(config);
+    let result = ask(client, ClientRequest::InitializeRequest(initialize), None).await?;
+    Ok(client.begin(typed::<InitializeResult>(&result)?.into(), capabilities)?)
+}
+
+/// Asks for the newest protocol version. Returns `None` if the server supports only an older one.
+async fn discover(
+    client: &LineClient,
+    config: &ClientConfig,
+    limit: Duration,
+) -> Result<Option<ServerPeerInfo>, ConnectError> {
+    let newest = ProtocolVersion::V_2026_07_28;
+    let (name, capabilities) = (config.client_info.clone(), config.capabilities.clone());
+    let meta = RequestMetaObject::with_client_context(newest.clone(), name, capabilities);
+    let request = ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}));
+    let Ok(answer) = timeout(limit, ask(client, request, Some(meta))).await else {
+        return Err(ConnectError::Strange("it did not answer server/discover".into()));
+    };
+    match answer {
+        Ok(result) => {
+            let result = typed::<DiscoverResult>(&result)?;
+            if !result.supported_versions.contains(&newest) {
+                return Err(ConnectError::Strange(format!(
+                    "it supports {:?} only",
+                    result.supported_versions
+                )));
+            }
+            Ok(Some(ServerPeerInfo::from_discover_result(newest, result)))
+        }
+        Err(ServiceError::McpError(error)) if !NEWEST.contains(&error.code) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn ask(
+    client: &LineClient,
+    request: ClientRequest,
+    meta: Option<RequestMetaObject>,
+) -> Result<String, ServiceError> {
+    client.send(OutgoingRequest::Other(Box::new(request)), meta, START_FAILED)?.answer().await
+}
+
+/// Parses a result of the handshake.
+fn typed<T: DeserializeOwned>(result: &str) -> Result<T, ConnectError> {
+    let refused = |why: &'static str| ConnectError::Refused(ErrorData::internal_error(why, None));
+    if result.len() > TYPED_BYTES_MAX {
+        return Err(refused(TOO_LARGE));
+    }
+    match json::count(result.as_bytes(), TYPED_NODES_MAX).fault {
+        Some(JsonFault::TooManyValues) => Err(refused(TOO_LARGE)),
+        Some(JsonFault::TooDeep | JsonFault::Invalid | JsonFault::ReservedKey) => Err(refused(NOT_JSON)),
+        None => serde_json::from_str(result).map_err(|error| ConnectError::Strange(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Stdio;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::change_notices::ServerChangeNotices;
+    use crate::connection_failure::FailureSignal;
+    use crate::in_flight_calls::InFlightCalls;
+
+    fn handler() -> Arc<McpClientHandler> {
+        let name = lockhouse_protocol::ServerName::new("a").expect("a name");
+        let (changed, notices) = (Arc::default(), ServerChangeNotices::default());
+        let status = tokio::sync::watch::Sender::default();
+        Arc::new(McpClientHandler::new(name, InFlightCalls::default(), changed, notices, status))
+    }
+
+    /// Converses with a server that sends `lines` and then only reads. Returns the lines that it has read.
+    async fn answers_to(lines: &[Value]) -> Vec<Value> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (sent, read) = (directory.path().join("sent"), directory.path().join("read"));
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        std::fs::write(&sent, text).expect("written");
+        let mut server = tokio::process::Command::new("sh");
+        server.args(["-c", "cat \"$0\"; head -n \"$1\" >\"$2\""]).arg(&sent);
+        server.arg(lines.len().to_string()).arg(&read);
+        server.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut server = server.spawn().expect("sh");
+        let (stdout, stdin) = (server.stdout.take().expect("a pipe"), server.stdin.take().expect("a pipe"));
+        let transport = LineTransport::new(stdout, stdin, 1 << 20, FailureSignal::default());
+        converse(transport, handler()).await;
+        server.wait().await.expect("ended");
+        let read = std::fs::read_to_string(read).expect("lines");
+        let mut answers: Vec<Value> =
+            read.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        answers.sort_by_key(|answer| answer["id"].to_string());
+        answers
+    }
+
+    #[tokio::test]
+    async fn each_request_of_the_server_is_answered_once() {
+        let request = |id: Value, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let question = json!({"message": "?", "requestedSchema": {"type": "object", "properties": {}}});
+        let requests = [
+            request(json!(1), "ping", json!({})),
+            request(json!("2"), "roots/list", json!({})),
+            request(json!(3), "nowhere", json!({})),
+            request(json!(4), "elicitation/create", question),
+        ];
+        let error = |id: Value, message: &str| json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": message}});
+        let result = |id: Value, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
+        let expected = [
+            error(json!("2"), "roots/list"),
+            result(json!(1), json!({})),
+            error(json!(3), "nowhere"),
+            result(json!(4), json!({"action": "decline"})),
+        ];
+        assert_eq!(answers_to(&requests).await, expected);
+    }
+}
