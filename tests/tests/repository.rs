@@ -7,3 +7,4 @@ mod faults;
 mod layering;
 mod review;
 mod security;
+mod skew_patch;

@@ -4,11 +4,12 @@
 use std::process::ExitStatus;
 
 use lockhouse_base::secrets::Secrets;
+use lockhouse_mcp::HandshakeError;
+use lockhouse_mcp::inbound_message::{NOT_JSON, TOO_LARGE};
 use rmcp::model::ErrorData;
 use rmcp::service::{ClientInitializeError, ServiceError};
 
 use super::http_error::{HttpError, HttpErrorKind};
-use super::inbound_message::{NOT_JSON, TOO_LARGE};
 
 /// Maximum number of characters of a server's error text that are logged.
 const SAID_CHARS_MAX: usize = 400;
@@ -35,6 +36,16 @@ impl From<ServiceError> for ConnectError {
             ServiceError::McpError(error) => Self::Refused(error),
             ServiceError::TransportSend(_) | ServiceError::TransportClosed => Self::Closed,
             error => Self::Strange(error.to_string()),
+        }
+    }
+}
+
+impl From<HandshakeError> for ConnectError {
+    fn from(error: HandshakeError) -> Self {
+        match error {
+            HandshakeError::Closed => Self::Closed,
+            HandshakeError::Refused(error) => Self::Refused(error),
+            HandshakeError::Invalid(why) => Self::Strange(why),
         }
     }
 }

@@ -34,10 +34,10 @@ pub(super) use mcp_session::SessionRenewals;
 
 use self::exchange::HttpExchange;
 use super::auth::TokenProvider;
-use super::connection_failure::FailureSignal;
 use super::definition::{HttpEndpoint, Proxy, ServerLimits};
 use super::http_error::{HttpError, HttpErrorKind};
 use super::http_proxy::with_proxy;
+use lockhouse_mcp::FailureSignal;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an unused TCP connection to a server is kept open. Servers on Node.js close an unused connection after five

@@ -12,12 +12,12 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::change_notices::{ChangeNotice, ServerChangeNotices};
-use super::connection_failure::{ConnectionFailure, FailureSignal};
 use super::connection_status::ShutdownMethod;
 use super::in_flight_calls::InFlightCalls;
-use super::line_client::LineClient;
 use super::peer::Peer;
 use super::process::ServerProcess;
+use lockhouse_mcp::LineClient;
+use lockhouse_mcp::{ConnectionFailure, FailureSignal};
 
 /// How long an HTTP connection is kept after its failure, so that requests that wait for answers receive the reason.
 const HTTP_FAILURE_GRACE: Duration = Duration::from_millis(100);

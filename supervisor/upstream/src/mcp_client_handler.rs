@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lockhouse_mcp::ServerMessages;
+use lockhouse_mcp::inbound_message::REFUSED_METHOD;
 use lockhouse_policies::printable;
 use lockhouse_protocol::ServerName;
 use rmcp::model::{
@@ -17,7 +19,6 @@ use tokio::sync::{Notify, watch};
 use super::change_notices::{ChangeNotice, ServerChangeNotices};
 use super::connection_status::ConnectionStatus;
 use super::in_flight_calls::{Caller, InFlightCalls, RequestOrigin};
-use super::inbound_message::REFUSED_METHOD;
 use super::{elicitation_conversion, elicitation_validation};
 use crate::ai_client::{AiClient, Answer, AskError, QuestionKind};
 
@@ -94,46 +95,6 @@ impl McpClientHandler {
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
-    /// Handles a request of the server. Dropping the future withdraws a question to a person.
-    pub(super) async fn handle_request(&self, request: ServerRequest) -> Result<ClientResult, ErrorData> {
-        match request {
-            ServerRequest::PingRequest(_) => Ok(ClientResult::empty(())),
-            ServerRequest::ElicitRequest(request) => {
-                self.elicit(&request.params).await.map(ClientResult::ElicitResult)
-            }
-            ServerRequest::CreateMessageRequest(request) => self.sample(&request.params).await,
-            ServerRequest::ListRootsRequest(_) => Err(unknown_method("roots/list")),
-            ServerRequest::CustomRequest(request) if request.method == REFUSED_METHOD => {
-                Err(ErrorData::invalid_request(UNREAD_REQUEST, None))
-            }
-            ServerRequest::CustomRequest(request) => Err(unknown_method(request.method)),
-            _ => Err(unknown_method("unknown")),
-        }
-    }
-
-    pub(super) fn handle_notification(&self, notification: ServerNotification) {
-        match notification {
-            ServerNotification::ProgressNotification(progress) => {
-                let message = progress.params.message.as_deref().unwrap_or_default();
-                let message: String = message.chars().take(PROGRESS_CHARS_MAX).collect();
-                self.callers.progress(&self.name, progress.params, &printable(&message));
-            }
-            ServerNotification::LoggingMessageNotification(line) => {
-                self.callers.log(serde_json::to_value(line.params).unwrap_or_default());
-            }
-            ServerNotification::ResourceUpdatedNotification(updated) => {
-                self.notices.send(ChangeNotice::Resource(self.name.clone(), updated.params.uri));
-            }
-            ServerNotification::ResourceListChangedNotification(_) => {
-                self.notices.send(ChangeNotice::Resources)
-            }
-            ServerNotification::PromptListChangedNotification(_) => self.notices.send(ChangeNotice::Prompts),
-            ServerNotification::ToolListChangedNotification(_) => self.changed.notify_one(),
-            // Nothing that Lockhouse does depends on the others.
-            _ => {}
-        }
-    }
-
     /// Handles `elicitation/create`, with which a server of an older protocol version asks the user a question. The
     /// request does not name a call, so the question is declined unless all calls in flight belong to one execution.
     async fn elicit(&self, request: &ElicitRequestParams) -> Result<ElicitResult, ErrorData> {
@@ -192,6 +153,48 @@ fn unknown_method(method: impl Into<Cow<'static, str>>) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)
 }
 
+impl ServerMessages for McpClientHandler {
+    /// Handles a request of the server. Dropping the future withdraws a question to a person.
+    async fn handle_request(&self, request: ServerRequest) -> Result<ClientResult, ErrorData> {
+        match request {
+            ServerRequest::PingRequest(_) => Ok(ClientResult::empty(())),
+            ServerRequest::ElicitRequest(request) => {
+                self.elicit(&request.params).await.map(ClientResult::ElicitResult)
+            }
+            ServerRequest::CreateMessageRequest(request) => self.sample(&request.params).await,
+            ServerRequest::ListRootsRequest(_) => Err(unknown_method("roots/list")),
+            ServerRequest::CustomRequest(request) if request.method == REFUSED_METHOD => {
+                Err(ErrorData::invalid_request(UNREAD_REQUEST, None))
+            }
+            ServerRequest::CustomRequest(request) => Err(unknown_method(request.method)),
+            _ => Err(unknown_method("unknown")),
+        }
+    }
+
+    fn handle_notification(&self, notification: ServerNotification) {
+        match notification {
+            ServerNotification::ProgressNotification(progress) => {
+                let message = progress.params.message.as_deref().unwrap_or_default();
+                let message: String = message.chars().take(PROGRESS_CHARS_MAX).collect();
+                self.callers.progress(&self.name, progress.params, &printable(&message));
+            }
+            ServerNotification::LoggingMessageNotification(line) => {
+                self.callers.log(serde_json::to_value(line.params).unwrap_or_default());
+            }
+            ServerNotification::ResourceUpdatedNotification(updated) => {
+                self.notices.send(ChangeNotice::Resource(self.name.clone(), updated.params.uri));
+            }
+            ServerNotification::ResourceListChangedNotification(_) => {
+                self.notices.send(ChangeNotice::Resources)
+            }
+            ServerNotification::PromptListChangedNotification(_) => self.notices.send(ChangeNotice::Prompts),
+            ServerNotification::ToolListChangedNotification(_) => self.changed.notify_one(),
+            // Nothing that Lockhouse does depends on the others.
+            _ => {}
+        }
+    }
+}
+
 /// For servers over HTTP, whose messages rmcp exchanges.
 impl Service<RoleClient> for McpClientHandler {
     async fn handle_request(
@@ -199,7 +202,7 @@ impl Service<RoleClient> for McpClientHandler {
         request: ServerRequest,
         _context: RequestContext<RoleClient>,
     ) -> Result<ClientResult, ErrorData> {
-        self.handle_request(request).await
+        ServerMessages::handle_request(self, request).await
     }
 
     async fn handle_notification(
@@ -207,7 +210,7 @@ impl Service<RoleClient> for McpClientHandler {
         notification: ServerNotification,
         _context: NotificationContext<RoleClient>,
     ) -> Result<(), ErrorData> {
-        self.handle_notification(notification);
+        ServerMessages::handle_notification(self, notification);
         Ok(())
     }
 

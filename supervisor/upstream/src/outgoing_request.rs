@@ -3,13 +3,10 @@
 use std::collections::BTreeMap;
 
 use lockhouse_policies::CallTarget;
-use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequest, GetMeta, GetPromptRequest,
-    GetPromptRequestParams, JsonRpcMessage, NumberOrString, ProgressToken, ReadResourceRequest,
-    ReadResourceRequestParams, RequestId, RequestMetaObject,
+    CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequest, GetPromptRequest,
+    GetPromptRequestParams, ReadResourceRequest, ReadResourceRequestParams, RequestMetaObject,
 };
-use rmcp::service::TxJsonRpcMessage;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -93,18 +90,14 @@ impl<'a> OutgoingRequest<'a> {
     /// Serializes the request as one line of JSON. `id` is the id of the request and its progress token, `meta` its
     /// other metadata.
     pub(super) fn into_line(self, id: i64, meta: Option<RequestMetaObject>) -> serde_json::Result<Vec<u8>> {
-        let mut line = match self {
-            Self::Tool(call) => serde_json::to_vec(&call.message(id, meta))?,
-            Self::Other(mut request) => {
-                let all = request.get_meta_mut();
-                all.extend(meta.unwrap_or_default());
-                all.set_progress_token(ProgressToken(NumberOrString::Number(id)));
-                let id = RequestId::Number(id);
-                serde_json::to_vec::<TxJsonRpcMessage<RoleClient>>(&JsonRpcMessage::request(*request, id))?
+        match self {
+            Self::Tool(call) => {
+                let mut line = serde_json::to_vec(&call.message(id, meta))?;
+                line.push(b'\n');
+                Ok(line)
             }
-        };
-        line.push(b'\n');
-        Ok(line)
+            Self::Other(request) => lockhouse_mcp::request_line(*request, id, meta),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use rmcp::RoleClient;
 use rmcp::model::{ProtocolVersion, ServerNotification, ServerPeerInfo, SubscriptionFilter};
 use rmcp::service::ServiceError;
 
-use super::line_client::{LineClient, LineSubscription};
+use lockhouse_mcp::{LineClient, LineSubscription};
 
 /// The connection to a server. Clones share it.
 #[derive(Clone, Debug)]

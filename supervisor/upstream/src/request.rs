@@ -10,7 +10,6 @@ use rmcp::model::{ClientCapabilities, ClientRequest, PingRequest, RequestMetaObj
 use rmcp::service::ServiceError;
 use tracing::Span;
 
-use super::connection_failure::ConnectionFailure;
 use super::elicitation_conversion;
 use super::http_error::HttpError;
 use super::in_flight_calls::{CallRegistration, Caller};
@@ -18,6 +17,7 @@ use crate::ai_client::{AiClient, PausableTimer};
 use crate::connection_state::ConnectedServer;
 use crate::outgoing_request::OutgoingRequest;
 use crate::peer::Peer;
+use lockhouse_mcp::ConnectionFailure;
 pub(super) use timeout_and_cancellation::CallTimeout;
 use timeout_and_cancellation::{WaitLimits, exchange};
 

@@ -15,10 +15,10 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::bounded_list::BoundedList;
-use super::inbound_message::offload_if_large;
 use super::list_pages::{AfterPage, ListPages};
 use super::peer::Peer;
 use super::request::send;
+use lockhouse_mcp::inbound_message::offload_if_large;
 
 const ENTRIES_MAX: usize = 10_000;
 const BYTES_MAX: usize = 4 * 1024 * 1024;

@@ -9,10 +9,10 @@ use serde::Deserialize;
 
 use super::bounded_list::BoundedList;
 use super::connect_error::ConnectError;
-use super::inbound_message::offload_if_large;
 use super::list_pages::{AfterPage, ListPages};
 use super::peer::Peer;
 use super::request::send;
+use lockhouse_mcp::inbound_message::offload_if_large;
 
 /// One page of the result of `tools/list`.
 #[derive(Deserialize)]

@@ -10,7 +10,7 @@ use crate::layering::source::root;
 
 /// Lockhouse's crates, each with its name, its source folder, and the workspace crates that it may depend on. A crate
 /// may depend only on crates that precede it in this list.
-pub(crate) const CRATES: [(&str, &str, &[&str]); 17] = [
+pub(crate) const CRATES: [(&str, &str, &[&str]); 18] = [
     ("lockhouse-protocol", "protocol/src", &[]),
     ("lockhouse-policies", "policies/src", &["protocol"]),
     ("lockhouse-worker", "worker/src", &["protocol"]),
@@ -22,10 +22,11 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 17] = [
     ("lockhouse-access", "supervisor/access/src", &["base", "messages"]),
     ("lockhouse-audit", "supervisor/audit/src", &["protocol", "policies", "base", "messages"]),
     ("lockhouse-pool", "supervisor/pool/src", &["protocol", "policies", "base", "messages"]),
+    ("lockhouse-mcp", "supervisor/mcp/src", &["base"]),
     (
         "lockhouse-upstream",
         "supervisor/upstream/src",
-        &["protocol", "policies", "base", "messages", "catalog", "audit"],
+        &["protocol", "policies", "base", "messages", "mcp", "catalog", "audit"],
     ),
     (
         "lockhouse-gate",

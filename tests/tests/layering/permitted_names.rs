@@ -7,10 +7,9 @@ use crate::layering::paths::NamedPaths;
 use crate::layering::source::{Source, sources};
 
 /// Names that are restricted to certain files. Each has the beginnings of the paths of the files that may use it.
-const PERMITTED_FILES: [(&str, &[&str]); 6] = [
+const PERMITTED_FILES: [(&str, &[&str]); 5] = [
     ("bincode", &["protocol/src/frame.rs"]),
-    ("RoleClient", &["supervisor/upstream/src/"]),
-    ("ClientHandler", &["supervisor/upstream/src/"]),
+    ("RoleClient", &["supervisor/mcp/src/", "supervisor/upstream/src/"]),
     ("RoleServer", &["supervisor/front/src/", "supervisor/src/cli/demo/server.rs"]),
     ("ServerHandler", &["supervisor/front/src/", "supervisor/src/cli/demo/server.rs"]),
     ("decide", &["supervisor/gate/src/", "policies/src/"]),

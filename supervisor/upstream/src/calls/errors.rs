@@ -10,7 +10,7 @@ use rmcp::service::ServiceError;
 
 use crate::call_types::CallError;
 use crate::http_error::HttpError;
-use crate::inbound_message::{CUT_OFF, NOT_JSON, TOO_LARGE};
+use lockhouse_mcp::inbound_message::{CUT_OFF, NOT_JSON, TOO_LARGE};
 
 /// Maximum number of characters of a server's error text that submitted code receives.
 const ERROR_CHARS_MAX: usize = 4_000;

@@ -15,12 +15,12 @@ use super::recovery::{PING_TIMEOUT, recovered};
 use super::state_machine::Event;
 use crate::caller_signals::{CallStats, CallerSignals};
 use crate::connect_error::ConnectError;
-use crate::connection_failure::{ConnectionFailure, FailureSignal};
 use crate::in_flight_calls::InFlightCalls;
 use crate::live_connection::LiveConnection;
 use crate::peer::Peer;
 use crate::request::ping;
 use crate::tool_list::list_tools;
+use lockhouse_mcp::{ConnectionFailure, FailureSignal};
 
 /// Interval at which the file of accepted tool definitions (pins) is checked for changes while tools wait for a user to
 /// accept them.

@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::call_concurrency::CallSlots;
 use crate::caller_signals::CallStats;
-use crate::connection_failure::ConnectionFailure;
 use crate::peer::Peer;
 use crate::request::ping;
+use lockhouse_mcp::ConnectionFailure;
 
 /// Timeout of a ping.
 pub(super) const PING_TIMEOUT: Duration = Duration::from_secs(10);

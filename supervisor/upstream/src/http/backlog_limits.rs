@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::connection_failure::FailureSignal;
-use crate::traffic_limits::TrafficLimiter;
+use lockhouse_mcp::FailureSignal;
+use lockhouse_mcp::TrafficLimiter;
 
 /// Maximum total size in bytes of the tools with header parameters that a server may list during a connection. The size
 /// is limited because rmcp keeps the schema of every tool name that it has seen.

@@ -25,7 +25,7 @@ use super::mcp_session::{SESSION_ID, SessionLoss, SessionRenewals, end_session, 
 use super::response_decoder::{PendingRequest, RequestMethod};
 use super::sse_parser::SseItem;
 use crate::http_error::{HttpError, HttpErrorKind};
-use crate::inbound_message::{TOO_LARGE, offload_if_large};
+use lockhouse_mcp::inbound_message::{TOO_LARGE, offload_if_large};
 
 /// The header with the protocol version of a request.
 const PROTOCOL_VERSION: &str = "mcp-protocol-version";

@@ -13,11 +13,11 @@ use super::backlog_limits::BacklogLimiter;
 use super::buffer_budget::BufferShare;
 use super::response_decoder::{self, PendingRequest};
 use super::sse_parser::{SseEvent, SseItem, SseParser};
-use crate::inbound_message::{
+use lockhouse_mcp::SKIPPED_BYTES_MAX;
+use lockhouse_mcp::inbound_message::{
     CUT_OFF, RxMessage, TOO_LARGE, TYPED_BYTES_MAX, error_response, offload_if_large,
 };
-use crate::response_id_scan::find_id_at_start;
-use crate::transport::SKIPPED_BYTES_MAX;
+use lockhouse_mcp::response_id_scan::find_id_at_start;
 
 const LONG_EVENT: &str = "it sent an unsolicited event of more than 1 MiB";
 const ENDLESS_EVENT: &str = "it sent an event of more than 256 MiB beyond the limit of one message";
@@ -199,7 +199,7 @@ mod tests {
     use super::super::buffer_budget::BufferBudget;
     use super::super::response_decoder::RequestMethod;
     use super::*;
-    use crate::connection_failure::FailureSignal;
+    use lockhouse_mcp::FailureSignal;
 
     /// Maximum size of one message in these tests, in bytes.
     const BYTES_MAX: usize = 1024 * 1024;

@@ -9,8 +9,8 @@ use tokio::time::timeout;
 
 use super::sse_parser::{SseEvent, SseParser};
 use crate::auth::{Challenge, TokenProvider};
-use crate::connection_failure::FailureSignal;
 use crate::http_error::HttpError;
+use lockhouse_mcp::FailureSignal;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const EVENTS: &str = "text/event-stream";

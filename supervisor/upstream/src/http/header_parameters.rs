@@ -16,7 +16,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::backlog_limits::BacklogLimiter;
 use crate::bounded_list::BoundedList;
-use crate::inbound_message::TYPED_BYTES_MAX;
+use lockhouse_mcp::inbound_message::TYPED_BYTES_MAX;
 
 const ANNOTATION: &str = "\"x-mcp-header\"";
 /// The key in `_meta` of a tool list for rmcp. Its value is the raw text of the whole list, as the server sent it.
@@ -99,7 +99,7 @@ fn name(tool: &RawValue) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection_failure::FailureSignal;
+    use lockhouse_mcp::FailureSignal;
 
     fn list(page: &str) -> ServerResult {
         let page = RawValue::from_string(page.into()).expect("JSON");

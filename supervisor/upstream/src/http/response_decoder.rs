@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::backlog_limits::BacklogLimiter;
 use super::header_parameters;
-use crate::inbound_message::{
+use lockhouse_mcp::inbound_message::{
     self, Envelope, InboundMessage, NOT_JSON, RxMessage, TYPED_BYTES_MAX, TYPED_NODES_MAX, error_response,
 };
 
@@ -119,7 +119,7 @@ pub(super) fn decode_event(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection_failure::FailureSignal;
+    use lockhouse_mcp::FailureSignal;
 
     fn asked(method: RequestMethod) -> PendingRequest {
         PendingRequest { id: RequestId::Number(7), method }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use lockhouse_mcp::LineClient;
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, CustomResult, RequestMetaObject, ServerResult};
 use rmcp::service::{PeerRequestOptions, ServiceError};
@@ -13,7 +14,6 @@ use super::RequestError;
 use crate::ai_client::PausableTimer;
 use crate::http;
 use crate::in_flight_calls::CallRegistration;
-use crate::line_client::LineClient;
 use crate::outgoing_request::OutgoingRequest;
 use crate::peer::Peer;
 
@@ -88,7 +88,7 @@ async fn exchange_over_lines(
     meta: Option<RequestMetaObject>,
     mut limits: WaitLimits,
 ) -> Result<String, RequestError> {
-    let mut pending = client.send(request, meta, ABANDONED)?;
+    let mut pending = client.send(|id, meta| request.into_line(id, meta), meta, ABANDONED)?;
     if let Some(call) = &limits.call {
         call.set_progress_token(pending.progress_token());
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lockhouse_base::child_stderr::LastLines;
 use lockhouse_catalog::Catalogue;
+use lockhouse_mcp::{FailureSignal, Handshake, LineTransport, converse, shake_hands};
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientCacheConfig, ClientLifecycleMode, ClientServiceExt};
 use tokio::process::ChildStderr;
@@ -14,8 +15,6 @@ use tokio::time::{Instant, timeout_at};
 use super::{ServerStarter, StartFailure, StartedServer};
 use crate::auth::TokenProvider;
 use crate::connect_error::ConnectError;
-use crate::connection_failure::FailureSignal;
-use crate::conversation::{Handshake, converse, shake_hands};
 use crate::definition::{Endpoint, HttpEndpoint, ServerCommand};
 use crate::http;
 use crate::in_flight_calls::InFlightCalls;
@@ -28,7 +27,6 @@ use crate::server_log::ServerLog;
 use crate::start_fault::explain;
 use crate::stdout_noise::StdoutNoise;
 use crate::tool_list::list_tools;
-use crate::transport::LineTransport;
 
 /// Maximum time to wait for the answer to the probe of a server's protocol version. Some older servers neither answer
 /// the probe nor exit; a server that takes longer than this is treated as one of them.
@@ -78,7 +76,8 @@ impl Attempt<'_> {
         let (bytes_max, failure_signal) = (self.server.limits.message_bytes_max, FailureSignal::default());
         let mut transport = LineTransport::new(stdout, stdin, bytes_max, failure_signal.clone());
         let noise = StdoutNoise::new(&self.server.name, self.server.secrets.clone());
-        transport.report_noise(noise.clone());
+        let examining = noise.clone();
+        transport.examine_lines(move |line| examining.examine(line));
         let (client, changed) = (transport.client(), Arc::new(Notify::new()));
         let handler = Arc::new(self.handler(&changed));
         let conversation = tokio::spawn(converse(transport, handler.clone()));

@@ -12,18 +12,18 @@ const ID: &[u8] = b"\"id\"";
 const METHOD: &[u8] = b"\"method\"";
 
 /// Finds the ID of a JSON-RPC response in a text that may be truncated or invalid; `None` if no ID is found.
-pub(super) fn find_id(text: &[u8]) -> Option<RequestId> {
+pub fn find_id(text: &[u8]) -> Option<RequestId> {
     find_ids(MessageEnds::of(text)).next()
 }
 
 /// Finds the ID of a JSON-RPC response in `head`, the beginning of its text; `None` if `head` contains no ID.
-pub(super) fn find_id_at_start(head: &[u8]) -> Option<RequestId> {
+pub fn find_id_at_start(head: &[u8]) -> Option<RequestId> {
     find_ids_at_ends(head, b"").next()
 }
 
 /// Finds the IDs in the beginning (`head`) and the end (`tail`) of a response's text. Returns no IDs if one of these
 /// parts contains a top-level `method`, since the message is then a request or a notification.
-pub(super) fn find_ids_at_ends<'t>(head: &'t [u8], tail: &'t [u8]) -> impl Iterator<Item = RequestId> + 't {
+pub fn find_ids_at_ends<'t>(head: &'t [u8], tail: &'t [u8]) -> impl Iterator<Item = RequestId> + 't {
     find_ids(MessageEnds::new(head, tail))
 }
 

@@ -19,7 +19,7 @@ const UNWRITTEN_MAX: usize = 512;
 /// before the next one begins, and waits as long as the server reads nothing: a server that is busy is not a server that
 /// has failed.
 #[derive(Clone, Debug)]
-pub(super) struct LineWriter {
+pub struct LineWriter {
     stdin: Arc<Mutex<Option<ChildStdin>>>,
     /// Number of answers that are not yet written completely.
     unwritten: Arc<AtomicUsize>,
@@ -28,14 +28,14 @@ pub(super) struct LineWriter {
 }
 
 impl LineWriter {
-    pub(super) fn new(stdin: ChildStdin) -> Self {
+    pub fn new(stdin: ChildStdin) -> Self {
         let stdin = Arc::new(Mutex::new(Some(stdin)));
         Self { stdin, unwritten: Arc::default(), unwritten_calls: Arc::default() }
     }
 
     /// Writes an answer to a request of the server, which must include its line feed. Waits while the pipe is full. The future must not be
     /// dropped before it completes, since part of the line may have been written.
-    pub(super) fn write(&self, line: Vec<u8>) -> impl Future<Output = io::Result<()>> + Send + 'static {
+    pub fn write(&self, line: Vec<u8>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         self.write_counted(line, UnwrittenLine::new(&self.unwritten))
     }
 
@@ -56,7 +56,7 @@ impl LineWriter {
     ///
     /// # Errors
     /// Fails if the pipe is closed, or if too many of them wait to be written.
-    pub(super) fn start_write(&self, line: Vec<u8>) -> io::Result<()> {
+    pub fn start_write(&self, line: Vec<u8>) -> io::Result<()> {
         let unwritten = UnwrittenLine::new(&self.unwritten_calls);
         let Ok(mut stdin) = self.stdin.clone().try_lock_owned() else {
             if self.unwritten_calls.load(Ordering::Relaxed) > UNWRITTEN_MAX {
@@ -79,12 +79,12 @@ impl LineWriter {
     }
 
     /// Whether too many answers wait to be written, because the server does not read the answers to its requests.
-    pub(super) fn is_overloaded(&self) -> bool {
+    pub fn is_overloaded(&self) -> bool {
         self.unwritten.load(Ordering::Relaxed) > UNWRITTEN_MAX
     }
 
     /// Closes the standard input of the process. If a line is being written, waits until the line is complete.
-    pub(super) async fn close(&self) {
+    pub async fn close(&self) {
         self.stdin.lock().await.take();
     }
 }

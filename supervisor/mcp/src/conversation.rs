@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use lockhouse_base::json::{self, JsonFault};
 use rmcp::model::{
-    ClientConfig, ClientRequest, DiscoverRequest, DiscoverRequestParams, DiscoverResult, ErrorCode,
-    ErrorData, InitializeRequest, InitializeResult, JsonRpcMessage, ProtocolVersion, RequestId,
+    ClientConfig, ClientRequest, ClientResult, DiscoverRequest, DiscoverRequestParams, DiscoverResult,
+    ErrorCode, ErrorData, InitializeRequest, InitializeResult, JsonRpcMessage, ProtocolVersion, RequestId,
     RequestMetaObject, ServerNotification, ServerPeerInfo, ServerRequest,
 };
 use rmcp::service::ServiceError;
@@ -17,13 +17,10 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::connect_error::ConnectError;
-use super::inbound_message::{NOT_JSON, TOO_LARGE, TYPED_BYTES_MAX, TYPED_NODES_MAX};
-use super::line_client::{LineClient, to_line};
-use super::line_writer::LineWriter;
-use super::mcp_client_handler::McpClientHandler;
-use super::outgoing_request::OutgoingRequest;
-use super::transport::LineTransport;
+use crate::inbound_message::{NOT_JSON, TOO_LARGE, TYPED_BYTES_MAX, TYPED_NODES_MAX};
+use crate::line_client::{LineClient, request_line, to_line};
+use crate::line_transport::LineTransport;
+use crate::line_writer::LineWriter;
 
 /// Maximum number of requests of the server that are not answered yet, such as questions to a person. Further ones are
 /// refused.
@@ -37,8 +34,19 @@ const NEWEST: [ErrorCode; 3] = [
     ErrorCode::HEADER_MISMATCH,
 ];
 
+/// Handles what a server asks and tells.
+pub trait ServerMessages: Send + Sync + 'static {
+    /// Handles a request. The future is dropped if the server cancels the request, or if the connection ends.
+    fn handle_request(
+        &self,
+        request: ServerRequest,
+    ) -> impl Future<Output = Result<ClientResult, ErrorData>> + Send;
+
+    fn handle_notification(&self, notification: ServerNotification);
+}
+
 /// Reads and handles the server's messages until the connection ends or its client ends it.
-pub(super) async fn converse(mut transport: LineTransport, handler: Arc<McpClientHandler>) {
+pub async fn converse<M: ServerMessages>(mut transport: LineTransport, handler: Arc<M>) {
     let (client, writer) = (transport.client(), transport.writer());
     let closing = client.closing();
     let mut requests = ServerRequests {
@@ -76,14 +84,14 @@ pub(super) async fn converse(mut transport: LineTransport, handler: Arc<McpClien
 }
 
 /// The requests of the server that are not answered yet. Dropping this abandons them.
-struct ServerRequests {
-    handler: Arc<McpClientHandler>,
+struct ServerRequests<M> {
+    handler: Arc<M>,
     writer: LineWriter,
     tasks: JoinSet<RequestId>,
     cancellations: HashMap<RequestId, CancellationToken>,
 }
 
-impl ServerRequests {
+impl<M: ServerMessages> ServerRequests<M> {
     fn begin(&mut self, id: RequestId, request: ServerRequest) {
         let (handler, writer) = (self.handler.clone(), self.writer.clone());
         let is_refused = self.tasks.len() >= REQUESTS_MAX;
@@ -120,9 +128,30 @@ impl ServerRequests {
     }
 }
 
+/// Why a handshake failed.
+#[derive(Debug)]
+pub enum HandshakeError {
+    /// The connection ended.
+    Closed,
+    /// The server answered with a JSON-RPC error, or with a result over the limits.
+    Refused(ErrorData),
+    /// An answer is missing, or not valid MCP. The text says why, and may quote the server.
+    Invalid(String),
+}
+
+impl From<ServiceError> for HandshakeError {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError::McpError(error) => Self::Refused(error),
+            ServiceError::TransportClosed => Self::Closed,
+            error => Self::Invalid(error.to_string()),
+        }
+    }
+}
+
 /// How the handshake with a server begins.
 #[derive(Clone, Copy)]
-pub(super) enum Handshake {
+pub enum Handshake {
     /// With `initialize`.
     Initialize,
     /// With a probe for the newest protocol version. If the server does not know it, `initialize` follows. The duration is
@@ -131,20 +160,20 @@ pub(super) enum Handshake {
 }
 
 /// Performs the handshake. [`converse`] must run meanwhile.
-pub(super) async fn shake_hands(
+pub async fn shake_hands(
     client: &LineClient,
     config: ClientConfig,
     handshake: Handshake,
-) -> Result<(), ConnectError> {
-    let capabilities = config.capabilities.clone();
+) -> Result<(), HandshakeError> {
+    let (name, capabilities) = (config.client_info.clone(), config.capabilities.clone());
     if let Handshake::Probe(limit) = handshake
         && let Some(server) = discover(client, &config, limit).await?
     {
-        return Ok(client.begin(server, capabilities)?);
+        return Ok(client.begin(server, name, capabilities)?);
     }
     let initialize = InitializeRequest::new(config);
     let result = ask(client, ClientRequest::InitializeRequest(initialize), None).await?;
-    Ok(client.begin(typed::<InitializeResult>(&result)?.into(), capabilities)?)
+    Ok(client.begin(typed::<InitializeResult>(&result)?.into(), name, capabilities)?)
 }
 
 /// Asks for the newest protocol version. Returns `None` if the server supports only an older one.
@@ -152,19 +181,19 @@ async fn discover(
     client: &LineClient,
     config: &ClientConfig,
     limit: Duration,
-) -> Result<Option<ServerPeerInfo>, ConnectError> {
+) -> Result<Option<ServerPeerInfo>, HandshakeError> {
     let newest = ProtocolVersion::V_2026_07_28;
     let (name, capabilities) = (config.client_info.clone(), config.capabilities.clone());
     let meta = RequestMetaObject::with_client_context(newest.clone(), name, capabilities);
     let request = ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}));
     let Ok(answer) = timeout(limit, ask(client, request, Some(meta))).await else {
-        return Err(ConnectError::Strange("it did not answer server/discover".into()));
+        return Err(HandshakeError::Invalid("it did not answer server/discover".into()));
     };
     match answer {
         Ok(result) => {
             let result = typed::<DiscoverResult>(&result)?;
             if !result.supported_versions.contains(&newest) {
-                return Err(ConnectError::Strange(format!(
+                return Err(HandshakeError::Invalid(format!(
                     "it supports {:?} only",
                     result.supported_versions
                 )));
@@ -181,19 +210,20 @@ async fn ask(
     request: ClientRequest,
     meta: Option<RequestMetaObject>,
 ) -> Result<String, ServiceError> {
-    client.send(OutgoingRequest::Other(Box::new(request)), meta, START_FAILED)?.answer().await
+    let mut pending = client.send(|id, meta| request_line(request, id, meta), meta, START_FAILED)?;
+    pending.answer().await
 }
 
 /// Parses a result of the handshake.
-fn typed<T: DeserializeOwned>(result: &str) -> Result<T, ConnectError> {
-    let refused = |why: &'static str| ConnectError::Refused(ErrorData::internal_error(why, None));
+fn typed<T: DeserializeOwned>(result: &str) -> Result<T, HandshakeError> {
+    let refused = |why: &'static str| HandshakeError::Refused(ErrorData::internal_error(why, None));
     if result.len() > TYPED_BYTES_MAX {
         return Err(refused(TOO_LARGE));
     }
     match json::count(result.as_bytes(), TYPED_NODES_MAX).fault {
         Some(JsonFault::TooManyValues) => Err(refused(TOO_LARGE)),
         Some(JsonFault::TooDeep | JsonFault::Invalid | JsonFault::ReservedKey) => Err(refused(NOT_JSON)),
-        None => serde_json::from_str(result).map_err(|error| ConnectError::Strange(error.to_string())),
+        None => serde_json::from_str(result).map_err(|error| HandshakeError::Invalid(error.to_string())),
     }
 }
 
@@ -204,31 +234,40 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::change_notices::ServerChangeNotices;
     use crate::connection_failure::FailureSignal;
-    use crate::in_flight_calls::InFlightCalls;
 
-    fn handler() -> Arc<McpClientHandler> {
-        let name = lockhouse_protocol::ServerName::new("a").expect("a name");
-        let (changed, notices) = (Arc::default(), ServerChangeNotices::default());
-        let status = tokio::sync::watch::Sender::default();
-        Arc::new(McpClientHandler::new(name, InFlightCalls::default(), changed, notices, status))
+    /// Answers pings with an empty result, and all other requests with the error for an unknown method.
+    struct Pings;
+
+    impl ServerMessages for Pings {
+        async fn handle_request(&self, request: ServerRequest) -> Result<ClientResult, ErrorData> {
+            match request {
+                ServerRequest::PingRequest(_) => Ok(ClientResult::empty(())),
+                ServerRequest::CustomRequest(request) => {
+                    Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
+                }
+                _ => std::future::pending().await,
+            }
+        }
+
+        fn handle_notification(&self, _notification: ServerNotification) {}
     }
 
-    /// Converses with a server that sends `lines` and then only reads. Returns the lines that it has read.
-    async fn answers_to(lines: &[Value]) -> Vec<Value> {
+    /// Converses with a server that sends `lines`, reads `count` lines and exits. Returns the lines that it has read, in the
+    /// order of their ids.
+    async fn answers_to(lines: &[Value], count: usize) -> Vec<Value> {
         let directory = tempfile::tempdir().expect("a directory");
         let (sent, read) = (directory.path().join("sent"), directory.path().join("read"));
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         std::fs::write(&sent, text).expect("written");
         let mut server = tokio::process::Command::new("sh");
         server.args(["-c", "cat \"$0\"; head -n \"$1\" >\"$2\""]).arg(&sent);
-        server.arg(lines.len().to_string()).arg(&read);
+        server.arg(count.to_string()).arg(&read);
         server.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut server = server.spawn().expect("sh");
         let (stdout, stdin) = (server.stdout.take().expect("a pipe"), server.stdin.take().expect("a pipe"));
         let transport = LineTransport::new(stdout, stdin, 1 << 20, FailureSignal::default());
-        converse(transport, handler()).await;
+        converse(transport, Arc::new(Pings)).await;
         server.wait().await.expect("ended");
         let read = std::fs::read_to_string(read).expect("lines");
         let mut answers: Vec<Value> =
@@ -238,23 +277,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_request_of_the_server_is_answered_once() {
+    async fn each_request_of_the_server_is_answered_once_unless_the_server_cancels_it() {
         let request = |id: Value, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        let question = json!({"message": "?", "requestedSchema": {"type": "object", "properties": {}}});
+        let cancelled =
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
         let requests = [
-            request(json!(1), "ping", json!({})),
-            request(json!("2"), "roots/list", json!({})),
-            request(json!(3), "nowhere", json!({})),
-            request(json!(4), "elicitation/create", question),
+            request(json!(1), "nowhere", json!({})),
+            request(json!(2), "roots/list", json!({})),
+            cancelled,
+            request(json!("3"), "ping", json!({})),
         ];
-        let error = |id: Value, message: &str| json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": message}});
-        let result = |id: Value, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
         let expected = [
-            error(json!("2"), "roots/list"),
-            result(json!(1), json!({})),
-            error(json!(3), "nowhere"),
-            result(json!(4), json!({"action": "decline"})),
+            json!({"jsonrpc": "2.0", "id": "3", "result": {}}),
+            json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "nowhere"}}),
         ];
-        assert_eq!(answers_to(&requests).await, expected);
+        assert_eq!(answers_to(&requests, expected.len()).await, expected);
     }
 }

@@ -11,9 +11,9 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientCapabilities, ClientNotification, ClientRequest, CustomResult, GetMeta, InitializedNotification,
-    JsonRpcMessage, NumberOrString, ProgressToken, RequestId, RequestMetaObject, ServerNotification,
-    ServerPeerInfo, ServerResult, SubscriptionFilter, SubscriptionsListenRequest,
+    ClientCapabilities, ClientNotification, ClientRequest, CustomResult, GetMeta, Implementation,
+    InitializedNotification, JsonRpcMessage, NumberOrString, ProgressToken, RequestId, RequestMetaObject,
+    ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter, SubscriptionsListenRequest,
     SubscriptionsListenRequestParams,
 };
 use rmcp::service::{ServiceError, TxJsonRpcMessage};
@@ -21,11 +21,9 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::inbound_message::RxMessage;
-use super::line_writer::LineWriter;
-use super::mcp_client_handler::implementation;
-use super::outgoing_request::OutgoingRequest;
-use super::traffic_limits::TrafficLimiter;
+use crate::inbound_message::RxMessage;
+use crate::line_writer::LineWriter;
+use crate::traffic_limits::TrafficLimiter;
 
 /// The ids of requests. They fit into a signed 32-bit integer, since some servers store ids in that type; and 0 is none, since
 /// some take it for no id.
@@ -39,7 +37,7 @@ type Answer = Result<String, ServiceError>;
 
 /// The client of one process. Clones share the connection.
 #[derive(Clone, Debug)]
-pub(super) struct LineClient(Arc<Shared>);
+pub struct LineClient(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -55,8 +53,8 @@ struct Shared {
 #[derive(Debug)]
 struct Established {
     server: Arc<ServerPeerInfo>,
-    /// The capabilities that Lockhouse announced.
-    capabilities: ClientCapabilities,
+    /// The name and the capabilities that the client announced.
+    client: (Implementation, ClientCapabilities),
 }
 
 #[derive(Debug)]
@@ -76,61 +74,66 @@ struct Waiting {
 
 impl LineClient {
     /// Creates the client of one process. `writer` and `traffic` belong to the transport of the same connection.
-    pub(super) fn new(writer: LineWriter, traffic: TrafficLimiter) -> Self {
+    pub fn new(writer: LineWriter, traffic: TrafficLimiter) -> Self {
         let pending = Pending { next_id: FIRST_ID, requests: Some(HashMap::new()) }.into();
         let (established, closing) = (OnceLock::new(), CancellationToken::new());
         Self(Arc::new(Shared { writer, traffic, established, pending, closing }))
     }
 
     /// Returns what the server said of itself; `None` before the handshake is complete.
-    pub(super) fn info(&self) -> Option<Arc<ServerPeerInfo>> {
+    pub fn info(&self) -> Option<Arc<ServerPeerInfo>> {
         self.0.established.get().map(|established| established.server.clone())
     }
 
-    /// Completes the handshake, in which Lockhouse announced `capabilities`. A server with `initialize` is told so.
-    pub(super) fn begin(
+    /// Completes the handshake, in which the client announced `name` and `capabilities`. A server with `initialize` is told
+    /// so.
+    pub fn begin(
         &self,
         server: ServerPeerInfo,
+        name: Implementation,
         capabilities: ClientCapabilities,
     ) -> Result<(), ServiceError> {
         let has_initialize = server.protocol_version.has_initialize();
-        let _ = self.0.established.set(Established { server: Arc::new(server), capabilities });
+        let _ =
+            self.0.established.set(Established { server: Arc::new(server), client: (name, capabilities) });
         if has_initialize {
             let initialized = InitializedNotification::default();
             let notification = ClientNotification::InitializedNotification(initialized);
-            self.0.write(to_line(&JsonRpcMessage::notification(notification))?)?;
+            let line = to_line(&JsonRpcMessage::notification(notification));
+            self.0.write(line.map_err(|_| ServiceError::UnexpectedResponse)?)?;
         }
         Ok(())
     }
 
     /// Ends the connection, which closes the standard input of the process.
-    pub(super) fn end(&self) {
+    pub fn end(&self) {
         self.0.closing.cancel();
     }
 
-    pub(super) fn closing(&self) -> CancellationToken {
+    pub fn closing(&self) -> CancellationToken {
         self.0.closing.clone()
     }
 
     /// Whether the connection has ended.
-    pub(super) fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.0.pending.lock().requests.is_none()
     }
 
-    /// Sends a request. `meta` is the additional metadata of the request. Dropping the returned value cancels the
-    /// request at the server with the reason `if_dropped`, unless its answer has arrived.
-    pub(super) fn send(
+    /// Sends a request. `to_line` gets its id, which is also its progress token, and its metadata, and returns it as a line
+    /// (see [`request_line`]); `meta` is its additional metadata. Dropping the returned value cancels the request at the
+    /// server with the reason `if_dropped`, unless its answer has arrived.
+    pub fn send(
         &self,
-        request: OutgoingRequest<'_>,
+        to_line: impl FnOnce(i64, Option<RequestMetaObject>) -> serde_json::Result<Vec<u8>>,
         meta: Option<RequestMetaObject>,
         if_dropped: &'static str,
     ) -> Result<PendingRequest, ServiceError> {
-        self.send_with_notifications(request, meta, if_dropped, None)
+        self.send_with_notifications(to_line, meta, if_dropped, None)
     }
 
     fn send_with_notifications(
         &self,
-        request: OutgoingRequest<'_>,
+        to_line: impl FnOnce(i64, Option<RequestMetaObject>) -> serde_json::Result<Vec<u8>>,
         meta: Option<RequestMetaObject>,
         if_dropped: &'static str,
         notifications: Option<mpsc::Sender<ServerNotification>>,
@@ -140,19 +143,19 @@ impl LineClient {
         let id = id.ok_or(ServiceError::TransportClosed)?;
         let mut pending = PendingRequest { id, answer, cancel_reason: None, client: self.clone() };
         self.0.traffic.record_pending(id, Some(pending.progress_token()));
-        let line = request.into_line(id, self.with_client_metadata(meta));
+        let line = to_line(id, self.with_client_metadata(meta));
         self.0.write(line.map_err(|_| ServiceError::UnexpectedResponse)?)?;
         pending.cancel_reason = Some(if_dropped);
         Ok(pending)
     }
 
     /// Subscribes to notifications, and waits for the server's acknowledgment.
-    pub(super) async fn listen(&self, filter: SubscriptionFilter) -> Result<LineSubscription, ServiceError> {
+    pub async fn listen(&self, filter: SubscriptionFilter) -> Result<LineSubscription, ServiceError> {
         let params = SubscriptionsListenRequestParams::new(filter.clone());
         let request = ClientRequest::SubscriptionsListenRequest(SubscriptionsListenRequest::new(params));
         let (sender, mut notifications) = mpsc::channel(UNREAD_NOTIFICATIONS_MAX);
-        let request = OutgoingRequest::Other(Box::new(request));
-        let mut pending = self.send_with_notifications(request, None, SUBSCRIPTION_DROPPED, Some(sender))?;
+        let line = |id, meta| request_line(request, id, meta);
+        let mut pending = self.send_with_notifications(line, None, SUBSCRIPTION_DROPPED, Some(sender))?;
         let first = tokio::select! {
             biased;
             first = notifications.recv() => first,
@@ -171,7 +174,7 @@ impl LineClient {
 
     /// Passes an answer of the server to the request that it answers, or drops the answer if that request was
     /// cancelled. Returns the message if it is no answer.
-    pub(super) fn complete(&self, message: RxMessage) -> Option<RxMessage> {
+    pub fn complete(&self, message: RxMessage) -> Option<RxMessage> {
         let (id, answer) = match message {
             JsonRpcMessage::Response(response) => (Some(response.id), text_of(response.result)),
             JsonRpcMessage::Error(error) => (error.id, Err(ServiceError::McpError(error.error))),
@@ -187,7 +190,7 @@ impl LineClient {
 
     /// Passes a notification to the subscription that it belongs to. Returns it if it belongs to none. A subscription whose
     /// notifications are not read ends.
-    pub(super) fn deliver(&self, notification: ServerNotification) -> Option<ServerNotification> {
+    pub fn deliver(&self, notification: ServerNotification) -> Option<ServerNotification> {
         let Some(RequestId::Number(id)) = notification.get_meta().subscription_id() else {
             return Some(notification);
         };
@@ -203,20 +206,20 @@ impl LineClient {
     }
 
     /// Fails all requests without an answer, because the connection has ended. Later requests fail, too.
-    pub(super) fn close(&self) {
+    pub fn close(&self) {
         drop(self.0.pending.lock().requests.take());
     }
 
-    /// Returns `meta` with the metadata that requests have from protocol version 2026-07-28 on: the protocol version, the
-    /// name and version of Lockhouse, and its capabilities, unless `meta` already has those of an AI client.
+    /// Returns `meta` with the metadata that requests have from protocol version 2026-07-28 on: the protocol version, and the
+    /// name and the capabilities of the client, unless `meta` has others.
     fn with_client_metadata(&self, meta: Option<RequestMetaObject>) -> Option<RequestMetaObject> {
-        let Some(Established { server, capabilities }) = self.0.established.get() else { return meta };
+        let Some(Established { server, client }) = self.0.established.get() else { return meta };
         let version = &server.protocol_version;
         if version.has_initialize() {
             return meta;
         }
-        let mut all =
-            RequestMetaObject::with_client_context(version.clone(), implementation(), capabilities.clone());
+        let (name, capabilities) = client.clone();
+        let mut all = RequestMetaObject::with_client_context(version.clone(), name, capabilities);
         all.extend(meta.unwrap_or_default());
         Some(all)
     }
@@ -245,7 +248,7 @@ impl Shared {
 
 /// A request that was sent and waits for its answer. Dropping it cancels the request at the server.
 #[derive(Debug)]
-pub(super) struct PendingRequest {
+pub struct PendingRequest {
     id: i64,
     answer: oneshot::Receiver<Answer>,
     /// The reason in the cancellation that is sent to the server on drop. `None` if no cancellation is needed, because
@@ -256,19 +259,19 @@ pub(super) struct PendingRequest {
 
 impl PendingRequest {
     /// The token with which the server refers to the request in progress notifications.
-    pub(super) fn progress_token(&self) -> ProgressToken {
+    pub fn progress_token(&self) -> ProgressToken {
         ProgressToken(NumberOrString::Number(self.id))
     }
 
     /// Waits for the answer: the result as JSON text, or the server's error. Cancel-safe.
-    pub(super) async fn answer(&mut self) -> Answer {
+    pub async fn answer(&mut self) -> Answer {
         let answer = (&mut self.answer).await;
         self.cancel_reason = None;
         answer.unwrap_or(Err(ServiceError::TransportClosed))
     }
 
     /// Cancels the request. `reason` is sent to the server.
-    pub(super) fn cancel(mut self, reason: &'static str) {
+    pub fn cancel(mut self, reason: &'static str) {
         self.cancel_reason = Some(reason);
     }
 }
@@ -288,14 +291,14 @@ impl Drop for PendingRequest {
 
 /// A subscription to notifications of the server. Dropping it ends the subscription.
 #[derive(Debug)]
-pub(super) struct LineSubscription {
+pub struct LineSubscription {
     notifications: mpsc::Receiver<ServerNotification>,
     pending: PendingRequest,
 }
 
 impl LineSubscription {
     /// Waits for the next notification. Returns `None` if the subscription has ended. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Option<ServerNotification> {
+    pub async fn next(&mut self) -> Option<ServerNotification> {
         tokio::select! {
             biased;
             notification = self.notifications.recv() => notification,
@@ -311,9 +314,24 @@ fn text_of(result: ServerResult) -> Answer {
     }
 }
 
+/// Serializes a request as one line. `id` is its id and its progress token, `meta` its other metadata.
+///
+/// # Errors
+/// Errors of serde_json.
+pub fn request_line(
+    mut request: ClientRequest,
+    id: i64,
+    meta: Option<RequestMetaObject>,
+) -> serde_json::Result<Vec<u8>> {
+    let all = request.get_meta_mut();
+    all.extend(meta.unwrap_or_default());
+    all.set_progress_token(ProgressToken(NumberOrString::Number(id)));
+    to_line(&JsonRpcMessage::request(request, RequestId::Number(id)))
+}
+
 /// Serializes a message as one line.
-pub(super) fn to_line(message: &TxJsonRpcMessage<RoleClient>) -> Result<Vec<u8>, ServiceError> {
-    let mut line = serde_json::to_vec(message).map_err(|_| ServiceError::UnexpectedResponse)?;
+pub(crate) fn to_line(message: &TxJsonRpcMessage<RoleClient>) -> serde_json::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     Ok(line)
 }

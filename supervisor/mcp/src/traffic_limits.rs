@@ -17,8 +17,8 @@ use rmcp::model::{
 };
 use tokio::time::Instant;
 
-use super::connection_failure::FailureSignal;
-use super::inbound_message::{InboundMessage, RxMessage};
+use crate::connection_failure::FailureSignal;
+use crate::inbound_message::{InboundMessage, RxMessage};
 
 /// Number of bytes of unsolicited messages that a server may send at once. After that it may send `BYTES_PER_SECOND`.
 const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
@@ -42,7 +42,7 @@ const TOO_MUCH: &str = "it exceeded the limit for unsolicited messages: 4 MiB at
 
 /// Limits how much an upstream server may send on one connection without being asked. Clones share the counters.
 #[derive(Clone, Debug)]
-pub(super) struct TrafficLimiter {
+pub struct TrafficLimiter {
     state: Arc<Mutex<TrafficState>>,
     failure_signal: FailureSignal,
 }
@@ -68,7 +68,7 @@ struct PendingRequest {
 }
 
 impl TrafficLimiter {
-    pub(super) fn new(failure_signal: FailureSignal) -> Self {
+    pub fn new(failure_signal: FailureSignal) -> Self {
         let charge_unsolicited = TokenBucket::new(BURST_BYTES, BYTES_PER_SECOND);
         let pace = TokenBucket::new(UNPACED_BYTES, PACED_BYTES_PER_SECOND);
         let progress = TokenBucket::new(UNPACED_BYTES, PROGRESS_BYTES_PER_SECOND);
@@ -78,7 +78,7 @@ impl TrafficLimiter {
     }
 
     /// Records that Lockhouse sent a request to the server, so that the answer is expected.
-    pub(super) fn record_request(&self, request: &JsonRpcRequest<ClientRequest>) {
+    pub fn record_request(&self, request: &JsonRpcRequest<ClientRequest>) {
         if let RequestId::Number(id) = request.id {
             self.record_pending(id, request.request.get_meta().get_progress_token());
         }
@@ -86,7 +86,7 @@ impl TrafficLimiter {
 
     /// Records that Lockhouse sent a request with this ID to the server. `token` is the token with which the server
     /// refers to the request in progress notifications.
-    pub(super) fn record_pending(&self, id: i64, token: Option<ProgressToken>) {
+    pub fn record_pending(&self, id: i64, token: Option<ProgressToken>) {
         let mut state = self.state();
         state.requests_sent += 1;
         let request = PendingRequest { position: state.requests_sent, token };
@@ -99,19 +99,19 @@ impl TrafficLimiter {
     }
 
     /// Records an answer of the server. Returns true if it is the first answer to a request that Lockhouse sent.
-    pub(super) fn take_pending(&self, id: &RequestId) -> bool {
+    pub fn take_pending(&self, id: &RequestId) -> bool {
         matches!(id, RequestId::Number(id) if self.state().pending_requests.remove(id).is_some())
     }
 
     /// Whether any request of Lockhouse to the server is not answered yet.
-    pub(super) fn has_pending_requests(&self) -> bool {
+    pub fn has_pending_requests(&self) -> bool {
         !self.state().pending_requests.is_empty()
     }
 
     /// Charges a message to the server's traffic allowance. Returns `None` if the server must be disconnected.
     /// Otherwise returns the message (`None` if the message is dropped), and the time until which reading must pause
     /// (`None` if no pause is needed).
-    pub(super) fn admit(
+    pub fn admit(
         &self,
         (cost, message): (usize, InboundMessage),
     ) -> Option<(Option<RxMessage>, Option<Instant>)> {
@@ -151,14 +151,14 @@ impl TrafficLimiter {
 
     /// Charges an unsolicited message of this cost in bytes to the server's traffic allowance. If the allowance
     /// is exceeded, the connection fails. Returns whether the connection may continue.
-    pub(super) fn charge_unsolicited(&self, cost: usize) -> bool {
+    pub fn charge_unsolicited(&self, cost: usize) -> bool {
         self.charge_bytes(cost + MESSAGE_BYTES)
     }
 
     /// Charges a number of bytes, such as those of comments in an event stream, to the server's traffic
     /// allowance. If the allowance is exceeded, the connection fails. Returns whether the connection may
     /// continue.
-    pub(super) fn charge_bytes(&self, bytes: usize) -> bool {
+    pub fn charge_bytes(&self, bytes: usize) -> bool {
         let within = self.state().charge_unsolicited.take(bytes).is_ok();
         if !within {
             self.failure_signal.fail_for_violation(TOO_MUCH);
@@ -169,7 +169,7 @@ impl TrafficLimiter {
     /// Ends the connection because the server sent something over the size limit that cannot be matched to a request of
     /// Lockhouse. It could be an answer, whose caller would otherwise wait for ever. If Lockhouse has no unanswered
     /// request, it counts as a violation. `message` describes the failure.
-    pub(super) fn fail_unattributable(&self, message: &str) {
+    pub fn fail_unattributable(&self, message: &str) {
         match self.has_pending_requests() {
             true => self.failure_signal.fail(message),
             false => self.fail_for_violation(message),
@@ -178,11 +178,11 @@ impl TrafficLimiter {
 
     /// Ends the connection because the server exceeded a limit or broke the protocol. `message` describes the
     /// violation.
-    pub(super) fn fail_for_violation(&self, message: &str) {
+    pub fn fail_for_violation(&self, message: &str) {
         self.failure_signal.fail_for_violation(message);
     }
 
-    pub(super) fn has_failed(&self) -> bool {
+    pub fn has_failed(&self) -> bool {
         self.failure_signal.reason().is_some()
     }
 

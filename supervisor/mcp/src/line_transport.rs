@@ -7,17 +7,16 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::task::{JoinHandle, coop, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
 
-use super::connection_failure::FailureSignal;
-use super::inbound_message::{self, InboundMessage, RxMessage, TOO_LARGE, TYPED_BYTES_MAX, error_response};
-use super::line_client::LineClient;
-use super::line_writer::LineWriter;
-use super::response_id_scan::find_ids_at_ends;
-use super::stdout_noise::StdoutNoise;
-use super::traffic_limits::TrafficLimiter;
+use crate::connection_failure::FailureSignal;
+use crate::inbound_message::{self, InboundMessage, RxMessage, TOO_LARGE, TYPED_BYTES_MAX, error_response};
+use crate::line_client::LineClient;
+use crate::line_writer::LineWriter;
+use crate::response_id_scan::find_ids_at_ends;
+use crate::traffic_limits::TrafficLimiter;
 
 /// Maximum number of bytes of a line or event over the size limit that are skipped. Up to this number, a result that is
 /// too large fails only its own call; above it, the server is disconnected.
-pub(super) const SKIPPED_BYTES_MAX: usize = 256 * 1024 * 1024;
+pub const SKIPPED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 const UNREAD_ANSWERS: &str = "it sends requests and does not read the answers";
 const LONG_LINE: &str = "it sent an unsolicited line of more than 1 MiB";
@@ -25,7 +24,7 @@ const ENDLESS_LINE: &str = "it sent a line of more than 256 MiB beyond the limit
 const UNKNOWN_LINE: &str = "it sent a line over the limit of one message that answers no request";
 
 /// The MCP transport over the standard input and output of an upstream server's process.
-pub(super) struct LineTransport {
+pub struct LineTransport {
     read: BufReader<ChildStdout>,
     // These two survive the cancellation of `receive`.
     line: LineBuffer,
@@ -37,13 +36,14 @@ pub(super) struct LineTransport {
     writer: LineWriter,
     client: LineClient,
     traffic: TrafficLimiter,
-    noise: StdoutNoise,
+    /// Examines each line, whether it is a message or not.
+    examine: Box<dyn Fn(&[u8]) + Send>,
 }
 
 impl LineTransport {
     /// Creates the transport over a process's standard streams. `bytes_max` is the maximum size of a line that is read
     /// from the server. Failures of the connection are reported to `failure_signal`.
-    pub(super) fn new(
+    pub fn new(
         stdout: ChildStdout,
         stdin: ChildStdin,
         bytes_max: usize,
@@ -59,22 +59,22 @@ impl LineTransport {
             client: LineClient::new(writer.clone(), traffic.clone()),
             writer,
             traffic,
-            noise: StdoutNoise::default(),
+            examine: Box::new(|_| {}),
         }
     }
 
-    /// Keeps lines that are no messages in `noise`.
-    pub(super) fn report_noise(&mut self, noise: StdoutNoise) {
-        self.noise = noise;
+    /// Passes each line to `examine` from now on, whether it is a message or not. Large lines are left out.
+    pub fn examine_lines(&mut self, examine: impl Fn(&[u8]) + Send + 'static) {
+        self.examine = Box::new(examine);
     }
 
     /// Returns the client whose answers this transport reads.
-    pub(super) fn client(&self) -> LineClient {
+    pub fn client(&self) -> LineClient {
         self.client.clone()
     }
 
     /// Returns the writer of answers to the server's requests.
-    pub(super) fn writer(&self) -> LineWriter {
+    pub fn writer(&self) -> LineWriter {
         self.writer.clone()
     }
 
@@ -122,7 +122,7 @@ impl LineTransport {
                 Some(None)
             }
             CompleteLine::Within(line) => {
-                self.noise.examine(&line);
+                (self.examine)(&line);
                 self.admitted(read(&line))
             }
         }
@@ -138,7 +138,7 @@ impl LineTransport {
 
     /// Passes answers to the requests that wait for them, and returns the server's next request or notification. Returns
     /// `None` if the connection has ended. Cancel-safe.
-    pub(super) async fn receive(&mut self) -> Option<RxMessage> {
+    pub async fn receive(&mut self) -> Option<RxMessage> {
         loop {
             if let Some(until) = self.pause {
                 sleep_until(until).await;
@@ -181,7 +181,7 @@ mod tests {
     use rmcp::service::ServiceError;
 
     use super::*;
-    use crate::outgoing_request::OutgoingRequest;
+    use crate::line_client::request_line;
 
     #[tokio::test]
     async fn a_server_that_reads_nothing_for_a_while_has_not_failed() {
@@ -225,8 +225,8 @@ mod tests {
             let failure_signal = FailureSignal::default();
             let mut transport = LineTransport::new(stdout, stdin, 1024, failure_signal.clone());
             let request = ClientRequest::PingRequest(PingRequest::default());
-            let request = OutgoingRequest::Other(Box::new(request));
-            let mut pending = transport.client().send(request, None, "").expect("sent");
+            let line = |id, meta| request_line(request, id, meta);
+            let mut pending = transport.client().send(line, None, "").expect("sent");
             assert!(transport.receive().await.is_none());
             drop(transport);
             let answer = pending.answer().await;

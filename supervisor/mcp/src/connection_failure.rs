@@ -8,14 +8,14 @@ use tokio_util::sync::CancellationToken;
 /// Why a connection to an upstream server failed. The message contains no text of the server, so submitted code and the
 /// model may read it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct ConnectionFailure {
-    pub(super) message: String,
+pub struct ConnectionFailure {
+    pub message: String,
     /// Whether the server exceeded a limit or broke the protocol. Such a server is restarted with a long delay.
-    pub(super) is_violation: bool,
+    pub is_violation: bool,
 }
 
 impl ConnectionFailure {
-    pub(super) fn new(message: impl Into<String>) -> Self {
+    pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), is_violation: false }
     }
 }
@@ -23,7 +23,7 @@ impl ConnectionFailure {
 /// Records why a connection failed, and wakes the tasks that wait for its failure. The end of an HTTP stream or a pipe
 /// does not tell the reason, so the signal carries the reason.
 #[derive(Clone, Debug, Default)]
-pub(super) struct FailureSignal {
+pub struct FailureSignal {
     reason: Arc<OnceLock<ConnectionFailure>>,
     token: CancellationToken,
     suspicion: Arc<Notify>,
@@ -31,24 +31,24 @@ pub(super) struct FailureSignal {
 
 impl FailureSignal {
     /// Records that the connection failed, with the reason. Only the first failure counts.
-    pub(super) fn fail(&self, message: &str) {
+    pub fn fail(&self, message: &str) {
         self.set(message, false);
     }
 
     /// Records that the connection failed because the server exceeded a limit or broke the protocol. Only the first
     /// failure counts.
-    pub(super) fn fail_for_violation(&self, message: &str) {
+    pub fn fail_for_violation(&self, message: &str) {
         self.set(message, true);
     }
 
     /// Reports that a request could not be sent, which may be due to this request alone. The connection task finds out
     /// whether the server still answers.
-    pub(super) fn suspect(&self) {
+    pub fn suspect(&self) {
         self.suspicion.notify_one();
     }
 
     /// Waits until a request could not be sent. Cancel-safe.
-    pub(super) async fn suspected(&self) {
+    pub async fn suspected(&self) {
         self.suspicion.notified().await;
     }
 
@@ -58,12 +58,12 @@ impl FailureSignal {
     }
 
     /// Returns why the connection has failed; `None` if it has not failed.
-    pub(super) fn reason(&self) -> Option<ConnectionFailure> {
+    pub fn reason(&self) -> Option<ConnectionFailure> {
         self.reason.get().cloned()
     }
 
     /// Waits until the connection has failed, and returns the reason.
-    pub(super) async fn failed(&self) -> ConnectionFailure {
+    pub async fn failed(&self) -> ConnectionFailure {
         self.token.cancelled().await;
         self.reason().unwrap_or_else(|| ConnectionFailure::new(""))
     }

@@ -9,18 +9,18 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::response_id_scan::find_id;
+use crate::response_id_scan::find_id;
 
 /// Error message that Lockhouse returns in place of a result that exceeds the size limit.
-pub(super) const TOO_LARGE: &str = "lockhouse: result too large";
+pub const TOO_LARGE: &str = "lockhouse: result too large";
 
 /// Error message that Lockhouse returns in place of an answer if the connection ended before the answer was complete.
-pub(super) const CUT_OFF: &str = "lockhouse: the answer was cut off";
+pub const CUT_OFF: &str = "lockhouse: the answer was cut off";
 
-pub(super) const NOT_JSON: &str = "the server's answer is not valid JSON, or is nested too deeply";
+pub const NOT_JSON: &str = "the server's answer is not valid JSON, or is nested too deeply";
 
 /// Maximum size in bytes of a server's message that is parsed completely: a request, an error, or a handshake result.
-pub(super) const TYPED_BYTES_MAX: usize = 1024 * 1024;
+pub const TYPED_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum size in bytes of a notification of the server. Larger notifications are dropped; no notification of MCP
 /// needs more.
 const NOTIFICATION_BYTES_MAX: usize = 64 * 1024;
@@ -28,7 +28,7 @@ const NOTIFICATION_BYTES_MAX: usize = 64 * 1024;
 const NOTIFICATION_VALUES_MAX: usize = 256;
 /// Maximum number of JSON values in a message that is parsed completely. The size limit alone does not suffice, because
 /// two bytes of text can become a value that takes a hundred bytes of memory.
-pub(super) const TYPED_NODES_MAX: usize = 4096;
+pub const TYPED_NODES_MAX: usize = 4096;
 /// Number of bytes that are charged to the server's traffic allowance for each JSON value of a completely parsed
 /// message, in addition to the size of the message. The first `VALUES_FREE` values are free. Parsing takes up to 0.6 µs
 /// for each value, because rmcp tries each type that the message could have.
@@ -41,16 +41,16 @@ const LONG_NAME: &str = "it sent a message whose `id` or `method` is longer than
 
 /// The method name of the placeholder that replaces a server's request that is too large or invalid. The placeholder is
 /// answered with an error.
-pub(super) const REFUSED_METHOD: &str = "lockhouse/refused";
+pub const REFUSED_METHOD: &str = "lockhouse/refused";
 
 /// Maximum size in bytes of a message that is parsed on the current thread. Larger messages take milliseconds to parse,
 /// and are parsed on another thread.
 const LARGE_BYTES: usize = 256 * 1024;
 
-pub(super) type RxMessage = RxJsonRpcMessage<RoleClient>;
+pub type RxMessage = RxJsonRpcMessage<RoleClient>;
 
 /// A message that was received from an upstream server, by its kind.
-pub(super) enum InboundMessage {
+pub enum InboundMessage {
     /// The response of the server to Lockhouse's request with this ID, or the error that replaces an unusable response.
     Answer(RequestId, RxMessage),
     /// A request or notification of the server. `None` if the message is dropped, because it cannot be parsed or
@@ -62,19 +62,19 @@ pub(super) enum InboundMessage {
 
 /// The members of a JSON-RPC message that determine its kind.
 #[derive(Deserialize)]
-pub(super) struct Envelope<'a> {
+pub struct Envelope<'a> {
     #[serde(borrow)]
-    pub(super) method: Option<&'a RawValue>,
+    pub method: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) id: Option<&'a RawValue>,
+    pub id: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) result: Option<&'a RawValue>,
+    pub result: Option<&'a RawValue>,
 }
 
 /// Parses a message of the server. Returns the number of bytes to charge to the server's traffic allowance, and the
 /// classified message. `convert` gets the ID and the result of a response, and converts the result for rmcp. If
 /// `convert` returns `None`, the result is parsed into rmcp's types.
-pub(super) fn parse(
+pub fn parse(
     text: &[u8],
     convert: impl FnOnce(&RequestId, &RawValue) -> Option<ServerResult>,
 ) -> (usize, InboundMessage) {
@@ -117,7 +117,7 @@ pub(super) fn parse(
 /// Parses a message completely if it is within the given limits. Returns the number of bytes to charge to the server's
 /// traffic allowance, and the message. In place of a message that is invalid or exceeds a limit, returns an error text.
 /// The values of a message are not charged if the message is not valid JSON or has more than `values_max` values.
-pub(super) fn parse_typed(
+pub fn parse_typed(
     text: &[u8],
     bytes_max: usize,
     values_max: usize,
@@ -138,11 +138,11 @@ pub(super) fn parse_typed(
 
 /// Converts a result to rmcp's type for it, as unparsed JSON text. If results were parsed completely, a hostile result would take a
 /// hundred times its size in memory.
-pub(super) fn raw_result(result: &RawValue) -> ServerResult {
+pub fn raw_result(result: &RawValue) -> ServerResult {
     ServerResult::CustomResult(CustomResult(Value::String(result.get().to_owned())))
 }
 
-pub(super) fn error_response(message: &'static str, id: RequestId) -> RxMessage {
+pub fn error_response(message: &'static str, id: RequestId) -> RxMessage {
     RxMessage::error(ErrorData::internal_error(message, None), Some(id))
 }
 
@@ -153,13 +153,13 @@ fn refused_request(id: RequestId) -> RxMessage {
 }
 
 /// Whether a text of this length in bytes is parsed on another thread.
-pub(super) fn is_large(bytes: usize) -> bool {
+pub fn is_large(bytes: usize) -> bool {
     bytes > LARGE_BYTES
 }
 
 /// Runs `task`, which parses a text of this length in bytes. For a large text, `task` runs on another thread,
 /// so that other async tasks are not blocked. Returns `None` if `task` panicked on that thread.
-pub(super) async fn offload_if_large<T: Send + 'static>(
+pub async fn offload_if_large<T: Send + 'static>(
     bytes: usize,
     task: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
