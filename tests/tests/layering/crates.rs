@@ -97,7 +97,17 @@ fn crates_depend_on_each_other_as_designed() {
     table.row("there is no further crate", equal(members, designed));
     let owners: [(&str, &[&str]); 4] = [
         ("bincode", &["lockhouse-protocol"]),
-        ("rmcp", &["lockhouse", "lockhouse-upstream", "lockhouse-engine", "lockhouse-front", TESTS]),
+        (
+            "rmcp",
+            &[
+                "lockhouse",
+                "lockhouse-mcp",
+                "lockhouse-upstream",
+                "lockhouse-engine",
+                "lockhouse-front",
+                TESTS,
+            ],
+        ),
         ("reqwest", &["lockhouse-access", "lockhouse-upstream", TESTS]),
         ("jsonschema", &["lockhouse", "lockhouse-gate", "lockhouse-policies", TESTS]),
     ];
