@@ -9,11 +9,11 @@
 #[path = "../gateway/workers.rs"]
 mod workers;
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -33,7 +33,6 @@ const QUIET: Duration = Duration::from_millis(5);
 /// [`Job::tools`](lockhouse_protocol::Job::tools).
 const SERVER: &str = "echo3";
 const TOOLS: &str = r#"[["echo3","add",{"name":"add","identifier":"add","parameters":["a","b"],"required":2,"summary":""}],["echo3","text",{"name":"text","identifier":"text","parameters":["bytes"],"required":1,"summary":""}]]"#;
-
 const INITIALIZED: &str = r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"bench-gateway","version":"1"}}"#;
 
 /// The numbers by which the event loop knows its descriptors: the AI client, the upstream server, the zygote of each
@@ -43,12 +42,11 @@ const UPSTREAM: u64 = 1;
 const FIRST_ZYGOTE: u64 = 2;
 const FIRST_WORKER: u64 = FIRST_ZYGOTE + LANGUAGES.len() as u64;
 
-/// A message of the AI client.
+/// A message of the AI client. A request without a program is `initialize`.
 #[derive(Deserialize)]
 struct Message<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
-    method: &'a str,
     #[serde(borrow, default)]
     params: Parameters<'a>,
 }
@@ -79,13 +77,7 @@ struct ToolResult<'a> {
     #[serde(borrow)]
     structured_content: Option<&'a RawValue>,
     #[serde(borrow)]
-    content: [TextBlock<'a>; 1],
-}
-
-#[derive(Deserialize)]
-struct TextBlock<'a> {
-    #[serde(borrow)]
-    text: &'a RawValue,
+    content: [BTreeMap<&'a str, &'a RawValue>; 1],
 }
 
 struct Gateway {
@@ -109,7 +101,7 @@ fn main() -> Fallible<()> {
         answers: File::from(std::io::stdout().as_fd().try_clone_to_owned()?),
         calls: server.stdin.take().ok_or("no stdin")?,
         results: BufReader::with_capacity(1 << 16, server.stdout.take().ok_or("no stdout")?),
-        workers: Workers::start(Path::new(engines)),
+        workers: Workers::start(engines),
     };
     watch(&gateway.epoll, gateway.requests.get_ref(), CLIENT)?;
     watch(&gateway.epoll, gateway.results.get_ref(), UPSTREAM)?;
@@ -156,17 +148,14 @@ impl Gateway {
     fn handle_requests(&mut self, line: &mut Vec<u8>) -> Fallible<()> {
         loop {
             line.clear();
-            if self.requests.read_until(b'\n', line)? == 0 {
-                return Err("the AI client has closed the connection".into());
-            }
-            let Message { id, method, params } = serde_json::from_slice(line)?;
+            self.requests.read_until(b'\n', line)?;
+            let Message { id, params } = serde_json::from_slice(line)?;
             match (id, params.arguments) {
                 (Some(id), Some(Program { language, code })) => {
                     let language = LANGUAGES.iter().position(|name| *name == language);
                     self.workers.submit(language.ok_or("unknown language")?, id.get(), code)?;
                 }
-                (Some(id), None) if method == "initialize" => self.answer(id.get(), INITIALIZED)?,
-                (Some(_), None) => return Err(method.into()),
+                (Some(id), None) => self.answer(id.get(), INITIALIZED)?,
                 (None, _) => {}
             }
             if self.requests.buffer().is_empty() {
@@ -188,7 +177,7 @@ impl Gateway {
             let Answer { id, result } = serde_json::from_slice(line)?;
             let envelope = match (result.structured_content, result.content) {
                 (Some(structured), _) => [r#"{"structured":"#, structured.get(), "}"],
-                (None, [TextBlock { text }]) => [r#"{"text":"#, text.get(), r#","decode":true}"#],
+                (None, [block]) => [r#"{"text":"#, block["text"].get(), r#","decode":true}"#],
             };
             self.workers.reply((id >> 32) as i32, CallId(id as u32), &envelope)?;
             if self.results.buffer().is_empty() {
@@ -198,10 +187,15 @@ impl Gateway {
     }
 
     fn handle_worker(&mut self, pid: i32) -> Fallible<()> {
+        let is_warming_up = self.workers.by_pid.get(&pid).is_some_and(|worker| worker.request.is_empty());
         let mut calls = Vec::new();
         for message in self.workers.receive(pid)? {
             match message {
-                FromWorker::Ready => self.workers.make_idle(pid)?,
+                FromWorker::Ready => self.workers.make_ready(pid, false)?,
+                FromWorker::Done(_) if is_warming_up => self.workers.make_ready(pid, true)?,
+                FromWorker::Request { call, request: Request::Call { .. } } if is_warming_up => {
+                    self.workers.reply(pid, call, &[r#"{"structured":{"sum":3}}"#])?;
+                }
                 FromWorker::Request { call, request: Request::Call { tool, arguments, .. } } => {
                     // The id says whom the result is for.
                     let id = (pid as u64) << 32 | u64::from(call.0);

@@ -16,6 +16,10 @@ use super::{Fallible, SERVER, TOOLS};
 
 /// The number of idle workers of each language when nothing happens.
 const IDLE: usize = 1;
+/// The programs that warm up idle workers, with a call that the gateway answers itself.
+const WARM_UP: [&str; LANGUAGES.len()] =
+    ["from mcp_tools.echo3 import add\nadd(a=1, b=2)['sum']", "(await echo3.add({a: 1, b: 2})).sum"];
+
 /// The zygote of a language, the process ids of idle workers, the number of workers that are not ready yet, and the requests
 /// that wait for a worker: the JSON id and the code of each.
 pub(crate) struct Pool {
@@ -33,7 +37,7 @@ pub(crate) struct Worker {
     decoder: FrameDecoder,
     /// Replies that are not sent yet.
     out: Vec<u8>,
-    /// The JSON id of the request whose program the worker runs.
+    /// The JSON id of the request whose program the worker runs; empty before.
     pub(crate) request: String,
 }
 
@@ -44,9 +48,9 @@ pub(crate) struct Workers {
 
 impl Workers {
     /// Starts the zygotes with the language engines in this directory.
-    pub(crate) fn start(engines: &Path) -> Self {
+    pub(crate) fn start(engines: &str) -> Self {
         let pool = |language| {
-            let zygote = BareZygote::of_language(language, engines);
+            let zygote = BareZygote::of_language(language, Path::new(engines));
             Pool { zygote, idle: Vec::new(), forking: 0, waiting: VecDeque::new() }
         };
         Self { pools: LANGUAGES.map(pool), by_pid: HashMap::new() }
@@ -74,7 +78,7 @@ impl Workers {
             && let Some(worker) = self.by_pid.get_mut(&pid)
             && let Some((id, code)) = pool.waiting.pop_front()
         {
-            worker.run(id, code)?;
+            worker.run(id, code, false)?;
         }
         while pool.forking < pool.waiting.len() {
             pool.fork(false);
@@ -105,9 +109,12 @@ impl Workers {
         if count == 0 { Err(format!("worker {pid} has ended").into()) } else { Ok(messages) }
     }
 
-    /// Records that a new worker has entered its sandbox, and gives it a program if one waits.
-    pub(crate) fn make_idle(&mut self, pid: i32) -> Fallible<()> {
+    /// Gives a new worker the program of a request if one waits, else the program that warms it up unless it `is_warm`.
+    pub(crate) fn make_ready(&mut self, pid: i32, is_warm: bool) -> Fallible<()> {
         let language = self.worker(pid)?.language;
+        if !is_warm && self.pools[language].waiting.is_empty() {
+            return self.worker(pid)?.run(String::new(), WARM_UP[language].to_owned(), true);
+        }
         self.pools[language].forking -= 1;
         self.pools[language].idle.push(pid);
         self.assign(language)
@@ -148,14 +155,14 @@ impl Pool {
 }
 
 impl Worker {
-    fn run(&mut self, id: String, code: String) -> Fallible<()> {
+    fn run(&mut self, id: String, code: String, session: bool) -> Fallible<()> {
         self.request = id;
         let job = Job {
             execution: ExecutionId(1),
             tools: if code.contains(SERVER) { TOOLS.into() } else { Vec::new() },
             code,
             servers: vec![ServerName::new(SERVER)?],
-            session: false,
+            session,
             check_only: false,
             files: Vec::new(),
             left_out: Vec::new(),
