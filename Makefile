@@ -146,8 +146,8 @@ endurance: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	target/release/endurance $(ENDURANCE)
 
-# Measures latency at the MCP boundary, with the build of packages; see docs/measurements.md. BENCH="--beside OLD/lockhouse" measures an older build, with its worker and
-# its Python engine in the same directory, alternating with the new build, and prints ratios.
+# Measures latency at the MCP boundary, with the build of packages, in turns with a gateway without any checks, and prints ratios; see docs/measurements.md.
+# BENCH="--beside OLD/lockhouse" measures an older build, with its worker and its Python engine in the same directory, in turns with the new build and the gateway.
 bench: build-dist
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	LOCKHOUSE_BIN=target/dist/lockhouse target/release/bench $(BENCH)

@@ -1,8 +1,8 @@
-//! A zygote (fork server for workers) that a test uses without a supervisor. The test forks workers itself, because a
-//! supervisor refuses workers whose sandbox lacks a layer, and the test needs such workers.
+//! A zygote (fork server for workers) that a test or a benchmark uses without a supervisor. A test forks workers itself,
+//! because a supervisor refuses workers whose sandbox lacks a layer, and the test needs such workers.
 
 use std::io::{IoSlice, IoSliceMut, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use lockhouse_protocol::zygote_messages::ZYGOTE_FRAME_BYTES_MAX;
 use lockhouse_protocol::{
-    ConversationLimits, ExecutionId, Exit, Finding, FrameDecoder, FromWorker, FromZygote, Job, Outcome,
-    PythonPackages, SandboxProfile, ToWorker, ToZygote, frame,
+    ConversationLimits, ExecutionId, Exit, FRAME_OVERHEAD_BYTES, Finding, FrameDecoder, FromWorker,
+    FromZygote, Job, Outcome, PythonPackages, SandboxProfile, ToWorker, ToZygote, frame,
 };
 use nix::sys::socket::{
     AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, setsockopt,
@@ -24,6 +24,31 @@ use nix::sys::time::{TimeVal, TimeValLike};
 const ATTACK_SECONDS: i64 = 5;
 /// The memory limit of a worker, in bytes. Attacks need about a megabyte.
 const MEMORY_BYTES: u64 = 64 * 1024 * 1024;
+const LIMITS: ConversationLimits =
+    ConversationLimits { calls: 10, parallel_calls: 10, output_bytes: 1 << 20, frame_bytes: 1 << 20 };
+
+/// The limits of workers that run programs: those that Lockhouse has by default.
+const PROGRAM_MEMORY_BYTES: u64 = 256 * 1024 * 1024;
+const PROGRAM_LIMITS: ConversationLimits = ConversationLimits {
+    calls: 1_000,
+    parallel_calls: 64,
+    output_bytes: 1 << 20,
+    frame_bytes: 8 * 1024 * 1024 + FRAME_OVERHEAD_BYTES,
+};
+
+/// The interpreter that Lockhouse uses unless its configuration names another one.
+const PYTHON: &str = "/usr/bin/python3";
+/// Loads the Python engine as Lockhouse does.
+const PYTHON_ENTRY: &str = "\
+import sys
+from importlib import machinery, util
+loader = machinery.ExtensionFileLoader('_lockhouse', sys.argv[1])
+sys.argv, sys.orig_argv = [''], ['']
+module = util.module_from_spec(util.spec_from_loader('_lockhouse', loader))
+loader.exec_module(module)
+sys.modules['_lockhouse'] = module
+module.zygote()
+";
 
 /// A zygote process that has prepared its language engine and accepts fork requests.
 #[derive(Debug)]
@@ -56,6 +81,31 @@ impl BareZygote {
     /// If the zygote cannot be started or does not report that it is prepared.
     #[must_use]
     pub fn start(program: &Path, arguments: &[&str], user: Option<u32>) -> Self {
+        Self::with_limits(program, arguments, user, LIMITS, MEMORY_BYTES)
+    }
+
+    /// Starts the zygote of a language, as [`start`](Self::start) does. `engines` is the directory of `lockhouse-worker`
+    /// and `liblockhouse_python.so`.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
+    #[must_use]
+    pub fn of_language(language: &str, engines: &Path) -> Self {
+        let extension = engines.join("liblockhouse_python.so").display().to_string();
+        let (program, arguments) = match language {
+            "python" => (PYTHON.into(), vec!["-I", "-B", "-c", PYTHON_ENTRY, &extension]),
+            _ => (engines.join("lockhouse-worker"), Vec::new()),
+        };
+        Self::with_limits(&program, &arguments, None, PROGRAM_LIMITS, PROGRAM_MEMORY_BYTES)
+    }
+
+    fn with_limits(
+        program: &Path,
+        arguments: &[&str],
+        user: Option<u32>,
+        limits: ConversationLimits,
+        memory_bytes: u64,
+    ) -> Self {
         let kind = (AddressFamily::Unix, SockType::SeqPacket);
         let (socket, theirs) =
             socketpair(kind.0, kind.1, None, SockFlag::SOCK_CLOEXEC).expect("a socket pair");
@@ -66,11 +116,9 @@ impl BareZygote {
             command.uid(user).gid(user);
         }
         let child = command.stdout(Stdio::null()).spawn().expect("the zygote starts");
-        let limits =
-            ConversationLimits { calls: 10, parallel_calls: 10, output_bytes: 1 << 20, frame_bytes: 1 << 20 };
         let profile = SandboxProfile {
             cpu_seconds: 10,
-            memory_bytes: MEMORY_BYTES,
+            memory_bytes,
             unprivileged_id: (user.is_none() && nix::unistd::geteuid().is_root()).then_some(61_500),
             preload: Vec::new(),
             packages: PythonPackages::none(),
@@ -107,9 +155,18 @@ impl BareZygote {
     /// If the zygote breaks the protocol.
     #[must_use]
     pub fn fork(&self) -> (i32, UnixStream) {
-        self.send(&ToZygote::Fork { warm: false, session: false });
+        self.request_fork(false);
         let (FromZygote::Forked { pid }, mut descriptors) = self.receive() else { panic!("no fork") };
         (pid, UnixStream::from(descriptors.remove(0)))
+    }
+
+    /// Requests the fork of a worker; `warm` makes the worker run a warm-up program before it reports that it is ready.
+    /// [`receive`](Self::receive) returns the worker.
+    ///
+    /// # Panics
+    /// If the zygote has ended.
+    pub fn request_fork(&self, warm: bool) {
+        self.send(&ToZygote::Fork { warm, session: false });
     }
 
     /// Kills a worker, which may have exited already, and returns how it exited.
@@ -166,8 +223,13 @@ impl BareZygote {
         sendmsg::<()>(self.socket.as_raw_fd(), &parts, &[], MsgFlags::MSG_NOSIGNAL, None).expect("sent");
     }
 
+    /// Waits for the next message of the zygote. A forked worker comes with two descriptors: its socket and its pidfd.
+    ///
+    /// # Panics
+    /// If the zygote breaks the protocol or has ended.
     #[allow(unsafe_code, reason = "Descriptors arrive as bare numbers")]
-    fn receive(&self) -> (FromZygote, Vec<OwnedFd>) {
+    #[must_use]
+    pub fn receive(&self) -> (FromZygote, Vec<OwnedFd>) {
         let mut buffer = vec![0; ZYGOTE_FRAME_BYTES_MAX as usize];
         let mut space = nix::cmsg_space!([RawFd; 2]);
         let mut parts = [IoSliceMut::new(&mut buffer)];
@@ -183,6 +245,13 @@ impl BareZygote {
         }
         let bytes = message.bytes;
         (frame::decode(&buffer[..bytes], ZYGOTE_FRAME_BYTES_MAX).expect("a message"), descriptors)
+    }
+}
+
+impl AsFd for BareZygote {
+    /// Returns the socket, which is readable if [`receive`](Self::receive) does not wait.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The benchmark's minimal MCP client, over the standard streams of a `lockhouse serve` process.
+//! The benchmark's minimal MCP client, over the standard streams of a `lockhouse serve` process or of the gateway.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -70,12 +70,12 @@ impl Client {
             if self.from.buffer().is_empty() {
                 let mut readable = [PollFd::new(self.from.get_ref().as_fd(), PollFlags::POLLIN)];
                 if poll(&mut readable, PollTimeout::from(ANSWER_TIMEOUT_MS))? == 0 {
-                    return Err(format!("lockhouse did not answer within {ANSWER_TIMEOUT_MS} ms").into());
+                    return Err(format!("no answer within {ANSWER_TIMEOUT_MS} ms").into());
                 }
             }
             let chunk = self.from.fill_buf()?;
             if chunk.is_empty() {
-                return Err("lockhouse closed the connection".into());
+                return Err("the connection was closed".into());
             }
             let bytes = chunk.iter().position(|byte| *byte == b'\n').map_or(chunk.len(), |end| end + 1);
             line.extend_from_slice(&chunk[..bytes]);

@@ -1,4 +1,4 @@
-//! The CPU time of the processes of one `lockhouse serve`.
+//! The CPU time of the processes of one `lockhouse serve` or gateway.
 
 use std::fs;
 use std::iter::Sum;

@@ -54,6 +54,19 @@ const ECHO_SEQUENCE: [(&str, &str); 2] = [
     ("typescript", "let s = 0; for (let i = 0; i < 100; i++) s += (await echo3.add({a: i, b: 1})).sum;\ns"),
 ];
 
+/// Programs with 100 parallel calls of a bare echo server (`bench-echo`).
+const ECHO_PARALLEL: [(&str, &str); 2] = [
+    (
+        "python",
+        "import asyncio\nfrom mcp_tools.aio.echo3 import add\n\
+         sum(r['sum'] for r in await asyncio.gather(*[add(a=i, b=1) for i in range(100)]))",
+    ),
+    (
+        "typescript",
+        "(await Promise.all(Array.from({length: 100}, (_, i) => echo3.add({a: i, b: 1})))).reduce((s, r) => s + r.sum, 0)",
+    ),
+];
+
 /// One row of the benchmark's table: a request with the value that it must have, the number of its measured runs, and the
 /// pause before each run.
 pub(crate) struct Row {
@@ -100,13 +113,6 @@ pub(crate) fn first_calls() -> Vec<Row> {
     calls.flat_map(|programs| in_both_languages("first call", programs, 3, 1)).collect()
 }
 
-/// Returns rows with the program `1+1` for `bench-floor`, which answers every program with 2. One row has no pause
-/// between runs, the other one a pause of 20 ms.
-pub(crate) fn floor() -> Vec<Row> {
-    let [row, _] = in_both_languages("1+1", TRIVIAL, 2, 200);
-    at_both_paces(Row { name: "floor: 1+1".to_owned(), ..row }).into()
-}
-
 fn at_both_paces(row: Row) -> [Row; 2] {
     let paces = [("back to back", Duration::ZERO), ("paced by 20 ms", PAUSE)];
     paces.map(|(pace, pause)| Row {
@@ -138,6 +144,7 @@ pub(crate) fn warm() -> Vec<Row> {
         in_both_languages("100 tool calls in sequence", SEQUENCE, 5050, 30),
         in_both_languages("100 tool calls in parallel", PARALLEL, 5050, 30),
         in_both_languages("100 calls in sequence, bare server", ECHO_SEQUENCE, 5050, 30),
+        in_both_languages("100 calls in parallel, bare server", ECHO_PARALLEL, 5050, 30),
     ];
     let [few, some, many] = ECHO_CALLS;
     let of_server = |tools, programs| {

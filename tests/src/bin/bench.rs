@@ -2,7 +2,8 @@
 //!
 //! `bench [--beside BINARY] [--only TEXT]`. The client writes and reads JSON lines without a library, so that its own cost stays
 //! small. All figures of a table come from one run on one machine; compare them with each other, and compare
-//! machines only by ratios. With `--beside`, an older build and the new one are measured in alternation.
+//! machines only by ratios. The rows that `bench-gateway` can serve, a gateway without any checks, are measured with it in
+//! turns, and have the ratio of both times. With `--beside`, an older build is measured in turns, too.
 
 #![allow(clippy::print_stdout, clippy::too_many_lines)] // A table is what it is for.
 
@@ -14,6 +15,8 @@ mod build_comparison;
 mod client;
 #[path = "../bench/cpu_time.rs"]
 mod cpu_time;
+#[path = "../bench/gateway.rs"]
+mod gateway;
 #[path = "../bench/percentiles.rs"]
 mod percentiles;
 #[path = "../bench/single_build.rs"]
@@ -27,6 +30,7 @@ use std::process::ExitCode;
 
 use build::Build;
 use clap::Parser;
+use gateway::Gateway;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
@@ -57,8 +61,9 @@ fn measure(arguments: &Arguments) -> Fallible<()> {
     let lockhouse =
         std::env::var_os("LOCKHOUSE_BIN").map_or_else(|| directory.join("lockhouse"), PathBuf::from);
     let new = Build::at(&lockhouse, &directory)?;
+    let gateway = Gateway::with_engines_of(&new, &directory)?;
     match &arguments.beside {
-        None => single_build::measure(&new, &directory.join("bench-floor"), &arguments.only),
-        Some(old) => build_comparison::measure(&Build::at(old, &directory)?, &new, &arguments.only),
+        None => single_build::measure(&new, &gateway, &arguments.only),
+        Some(old) => build_comparison::measure(&Build::at(old, &directory)?, &new, &gateway, &arguments.only),
     }
 }
