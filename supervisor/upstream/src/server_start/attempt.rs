@@ -18,8 +18,9 @@ use super::{ServerStarter, StartFailure, StartedServer};
 use crate::auth::TokenProvider;
 use crate::connect_error::ConnectError;
 use crate::connection_failure::FailureSignal;
-use crate::definition::{Endpoint, HttpEndpoint, ServerCommand};
-use crate::http;
+use crate::definition::{Endpoint, HttpEndpoint, HttpTransport, ServerCommand};
+use crate::http::{self, PostAddress};
+use crate::http_error::HttpError;
 use crate::in_flight_calls::InFlightCalls;
 use crate::live_connection::{LiveConnection, LiveTransport, Service};
 use crate::mcp_client_handler::McpClientHandler;
@@ -35,6 +36,8 @@ use crate::transport::{LineTransport, RawResults};
 /// Maximum time to wait for the answer to the probe of a server's protocol version. Some older servers neither answer
 /// the probe nor exit; a server that takes longer than this is treated as one of them.
 const PROBE_MAX: Duration = Duration::from_secs(15);
+/// What is added to the failure of a server over HTTP+SSE that took too long and has not named the URL for messages.
+const NO_POST_ADDRESS: &str = "; it sent no event `endpoint`, with which a server over HTTP+SSE begins";
 
 /// One attempt to start an upstream server.
 pub(super) struct Attempt<'a> {
@@ -61,7 +64,10 @@ impl Attempt<'_> {
     pub(super) async fn run(self) -> Result<StartedServer, StartFailure> {
         match &self.server.endpoint {
             Endpoint::Stdio(command) => self.over_stdio(command).await,
-            Endpoint::Http(endpoint) => self.over_http(endpoint).await,
+            Endpoint::Http(endpoint) => match endpoint.transport {
+                HttpTransport::Streamable => self.over_streamable_http(endpoint).await,
+                HttpTransport::Sse => self.over_sse(endpoint).await,
+            },
         }
     }
 
@@ -148,31 +154,65 @@ impl Attempt<'_> {
         last_lines
     }
 
-    async fn over_http(self, endpoint: &HttpEndpoint) -> Result<StartedServer, StartFailure> {
-        let authority = TokenProvider::new(&self.server.name, endpoint, self.server.secrets.clone());
+    async fn over_streamable_http(self, endpoint: &HttpEndpoint) -> Result<StartedServer, StartFailure> {
         let (changed, renewals) = (Arc::new(Notify::new()), self.server.session_renewals.clone());
-        let transport = authority.and_then(|authority| {
+        let transport = self.authority(endpoint).and_then(|authority| {
             http::transport(endpoint, &self.server.limits, authority, renewals, changed.clone())
         });
-        let (transport, failure_signal) = match transport {
-            Ok(transport) => transport,
-            Err(fault) => return Err(StartFailure::new(fault.reason)),
-        };
+        let (transport, failure_signal) = transport.map_err(|fault| StartFailure::new(fault.reason))?;
         // Over HTTP, the request determines whether its result stays raw.
         let mode = if self.legacy_handshake { ClientLifecycleMode::Initialize } else { asking() };
-        match self.converse(transport, mode, RawResults::default(), &changed).await {
+        let conversed = self.converse(transport, mode, RawResults::default(), &changed).await;
+        self.started_over_http(conversed, failure_signal, changed)
+    }
+
+    async fn over_sse(self, endpoint: &HttpEndpoint) -> Result<StartedServer, StartFailure> {
+        let (changed, renewals) = (Arc::new(Notify::new()), self.server.session_renewals.clone());
+        let raw = RawResults::default();
+        let transport = self.authority(endpoint).and_then(|authority| {
+            http::open_sse(endpoint, &self.server.limits, authority, renewals, raw.clone())
+        });
+        let (transport, failure_signal) = transport.map_err(|fault| StartFailure::new(fault.reason))?;
+        let address = transport.post_address();
+        let conversed = self.converse(transport, ClientLifecycleMode::Initialize, raw, &changed).await;
+        let started = self.started_over_http(conversed, failure_signal, changed);
+        started.map_err(|failure| {
+            // Protocol 2026-07-28 was not tried.
+            let mut failure = StartFailure { may_need_legacy_handshake: false, ..failure };
+            if failure.is_late && matches!(*address.borrow(), PostAddress::Awaited) {
+                failure.reason += NO_POST_ADDRESS;
+            }
+            failure
+        })
+    }
+
+    fn authority(&self, endpoint: &HttpEndpoint) -> Result<TokenProvider, HttpError> {
+        TokenProvider::new(&self.server.name, endpoint, self.server.secrets.clone())
+    }
+
+    /// Returns the started server after its handshake over HTTP, or why there is none.
+    fn started_over_http(
+        &self,
+        conversed: Result<(Service, Catalogue), Option<ConnectError>>,
+        failure_signal: FailureSignal,
+        changed: Arc<Notify>,
+    ) -> Result<StartedServer, StartFailure> {
+        let failure = match conversed {
             Ok((service, catalogue)) => {
                 let link = LiveConnection::new(service, LiveTransport::Http(failure_signal), changed);
-                Ok(StartedServer { link, catalogue, legacy_handshake: self.legacy_handshake })
+                return Ok(StartedServer { link, catalogue, legacy_handshake: self.legacy_handshake });
             }
-            Err(Some(fault)) => Err(StartFailure {
-                server_output: fault.server_message(&self.server.secrets),
-                may_need_legacy_handshake: fault.may_need_legacy_handshake(),
-                ..StartFailure::new(fault.reason(None))
+            Err(Some(fault)) => {
+                let lost = failure_signal.reason().filter(|_| matches!(fault, ConnectError::Closed));
+                StartFailure {
+                    server_output: fault.server_message(&self.server.secrets),
+                    may_need_legacy_handshake: fault.may_need_legacy_handshake(),
+                    ..StartFailure::new(lost.map_or_else(|| fault.reason(None), |lost| lost.message))
+                }
             }
-            .or_violation(&failure_signal)),
-            Err(None) => Err(StartFailure::late(self.limit).or_violation(&failure_signal)),
-        }
+            Err(None) => StartFailure::late(self.limit),
+        };
+        Err(failure.or_violation(&failure_signal))
     }
 
     /// Performs the MCP handshake and lists the server's tools. `Err(None)` means that the start timeout has passed.
