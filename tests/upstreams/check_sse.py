@@ -20,7 +20,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from session import own_environment, parse_answer
 
-ROW = "{:<12} {:<55} {:<12} {:<11} {:>5} {:>7}  {}"
+ROW = "{:<11} {:<50} {:<11} {:<18} {:>5} {:>6}  {}"
 START_SECONDS_MAX = 60
 
 
@@ -50,7 +50,6 @@ SUMS_TS = (
     "return [await sums.add({ a: 40, b: 2 }), await sums.steps({ count: 4 }), await sums.text({ size: 3 }), "
     "[...(await sums.text({ size: 20_000 }))].length];"
 )
-SUMS_VALUE = [42, "4 steps", TEXT * 3, len(TEXT) * 20_000]
 EVERYTHING = (
     "before, image, _ = everything.get_tiny_image()\n"
     "[everything.echo(message='Grüße, 水門'), everything.get_sum(19.5, 22.5), len(image.data), image.mime_type, "
@@ -64,16 +63,18 @@ EVERYTHING_TS = (
 EVERYTHING_VALUE = [
     "Echo: Grüße, 水門",
     "The sum of 19.5 and 22.5 is 42.",
-    4_034,
+    4_033,
     "image/png",
     "Long running operation completed. Duration: 1 seconds, Steps: 4.",
 ]
 
 
-def python_server(name: str, environment: str, package: str, era: str) -> SseServer:
+def python_server(name: str, environment: str, era: str, total: int | str) -> SseServer:
+    """`total`: what the tool `add` returns. FastMCP of mcp 1.6 makes text of numbers."""
     command = [str(INSTALLED / environment / "bin/python"), str(HERE / "sse_server.py")]
     filled = [text.replace("sums", name) for text in (SUMS, SUMS_TS)]
-    return SseServer(name, PyPI(package, environment), command, era, 4, *filled, SUMS_VALUE)
+    value = [total, "4 steps", TEXT * 3, len(TEXT) * 20_000]
+    return SseServer(name, PyPI("mcp", environment), command, era, 4, *filled, value)
 
 
 SERVERS = [
@@ -87,8 +88,8 @@ SERVERS = [
         EVERYTHING_TS,
         EVERYTHING_VALUE,
     ),
-    python_server("fastmcp", "venv-older", "mcp", "2024-11-05"),
-    python_server("mcpserver", "venv", "mcp", "2025-11-25"),
+    python_server("fastmcp", "venv-older", "2024-11-05", "42"),
+    python_server("mcpserver", "venv", "2025-11-25", 42),
 ]
 
 

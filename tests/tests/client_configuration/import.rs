@@ -257,7 +257,7 @@ fn sse_urls_are_imported_only_with_the_option_whatever_their_declared_type() {
 }
 
 /// Entries over HTTP+SSE in the formats of AI clients: the client's file, and its text.
-const SSE_ENTRIES: [(&str, &str); 4] = [
+const SSE_ENTRIES: [(&str, &str); 3] = [
     (
         "home/.claude.json",
         r#"{"numStartups": 3, "mcpServers": {"old": {"type": "sse", "url": "https://mcp.example.com/events"}}}"#,
@@ -266,7 +266,6 @@ const SSE_ENTRIES: [(&str, &str); 4] = [
         "home/.cursor/mcp.json",
         r#"{"mcpServers": {"old": {"transport": "sse", "url": "https://mcp.example.com/events"}}}"#,
     ),
-    ("home/.gemini/settings.json", r#"{"mcpServers": {"old": {"url": "https://mcp.example.com/events"}}}"#),
     (
         "home/.continue/config.yaml",
         "mcpServers:\n  - name: old\n    type: sse\n    url: https://mcp.example.com/events\n",

@@ -427,10 +427,12 @@ fn a_server_over_sse_is_refused_where_requirements_decide_about_urls() {
         let listed =
             CommandOutput::run(&mut command(&lockhouse, &["server", "list", "--no-connect", "--json"]), b"");
         let rows: Value = serde_json::from_str(&listed.stdout).unwrap_or_default();
-        let found = rows[0]["error"].as_str();
+        let rows = rows.as_array().cloned().unwrap_or_default();
+        let is_used = rows.iter().any(|row| row["state"] == "idle" && row["transport"] == "sse");
+        let reason = rows.iter().find(|row| row["state"] == "left_out").map(|row| row["error"].to_string());
         let holds = match words {
-            None => rows[0]["state"] == "idle" && rows[0]["transport"] == "sse",
-            Some(words) => rows[0]["state"] == "left_out" && found.is_some_and(|found| found.contains(words)),
+            None => is_used && reason.is_none(),
+            Some(words) => !is_used && reason.is_some_and(|reason| reason.contains(words)),
         };
         table.row(what, ensure(holds, &listed));
     }

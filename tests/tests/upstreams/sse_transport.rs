@@ -115,8 +115,8 @@ async fn a_failed_call_reports_its_reason_and_the_next_call_works() {
         let error = json!({"jsonrpc": "2.0", "id": request.message()["id"], "error": error});
         match at(request).as_str() {
             "large" => stream.message(&request.result(&json!({"content": "x".repeat(64 * 1024 * 3 + 1)}))),
-            "100 KB" => {
-                let text = json!({"type": "text", "text": "x".repeat(100_000)});
+            "60 KB" => {
+                let text = json!({"type": "text", "text": "x".repeat(60_000)});
                 stream.message(&request.result(&json!({"content": [text]})));
             }
             "no json" => {
@@ -165,10 +165,34 @@ async fn a_failed_call_reports_its_reason_and_the_next_call_works() {
     }
     let early = outcome(&session, "answer before the end of the post").await;
     table.row("an answer before the end of the post", equal(early, json!("early")));
-    let large = Scripted::value(&session, "from mcp_tools import web\nlen(web.look(at='100 KB'))").await;
-    table.row("control: a large result", equal(large, json!(100_000)));
+    let large = Scripted::value(&session, "from mcp_tools import web\nlen(web.look(at='60 KB'))").await;
+    table.row("control: a large result", equal(large, json!(60_000)));
     table.row("one connection for all", equal(server.streams(), 1));
     session.close().await;
+    table.finish();
+}
+
+#[test]
+fn large_results_arrive_whole_and_several_at_one_time() {
+    const BYTES: usize = 7_000_000;
+    let server = server(|request, stream| {
+        let text = json!({"type": "text", "text": "ü".repeat(BYTES / 2)});
+        stream.message(&request.result(&json!({"content": [text]})));
+        accepted()
+    });
+    let config = format!("[servers.web]\nurl = \"{}\"\ntransport = \"sse\"\n", server.url());
+    let lockhouse = Lockhouse::new().config(&config).policy(POLICY);
+    let codes = [
+        "import asyncio\nfrom mcp_tools.aio import web\n\
+         [len(text) for text in await asyncio.gather(*(web.look(at=n) for n in range(3)))]",
+        "import { web } from 'mcp_tools';\n\
+         return (await Promise.all([1, 2, 3].map((at) => web.look({ at })))).map((text: string) => text.length);",
+    ];
+    let mut table = Table::new("three concurrent results of 7 MB");
+    for (language, code) in LANGUAGES.into_iter().zip(codes) {
+        let answer = lockhouse.answer(language, code);
+        table.row(language, ensure(answer["value"] == json!([BYTES / 2, BYTES / 2, BYTES / 2]), &answer));
+    }
     table.finish();
 }
 
