@@ -8,6 +8,7 @@ mod code_trust;
 mod config_diagnostics;
 mod config_edit;
 mod config_toml;
+mod deprecated_transport;
 mod dialects;
 mod documentation;
 mod engine_path;
@@ -75,6 +76,7 @@ pub(crate) use client_entry::{
 };
 pub(crate) use client_files::{AiClient, project_files};
 pub(crate) use config_edit::{ConfigEdit, PreparedEdit};
+pub(crate) use deprecated_transport::sse_warning;
 pub(crate) use dialects::{ListedServer, Listing};
 pub(crate) use documentation::{json_schema, packaged_configuration};
 pub(crate) use entry_moves::{EntryPlace, put_back, take_out};
@@ -224,8 +226,14 @@ impl Settings {
         file_permissions::readable_secrets(files.into_iter())
     }
 
-    /// Returns warnings about secrets that other Unix users can read: files, and arguments of servers.
-    pub(crate) fn secret_warnings(&self) -> Vec<String> {
+    /// Returns warnings about servers over the deprecated transport HTTP+SSE.
+    pub(crate) fn transport_warnings(&self) -> Vec<String> {
+        deprecated_transport::sse_warnings(&self.engine.servers).collect()
+    }
+
+    /// Returns warnings about secrets that other Unix users can read, which are files and arguments of servers, and about
+    /// deprecated transports.
+    pub(crate) fn warnings(&self) -> Vec<String> {
         let files = self.readable_secrets();
         let in_arguments = self.engine.servers.iter().filter(|(_, server)| server.has_secret_arguments);
         let in_arguments = in_arguments.map(|(name, server)| {
@@ -234,7 +242,8 @@ impl Settings {
                 server.origin
             )
         });
-        files.iter().map(ReadableSecret::to_string).chain(in_arguments).collect()
+        let secrets = files.iter().map(ReadableSecret::to_string).chain(in_arguments);
+        secrets.chain(self.transport_warnings()).collect()
     }
 
     /// Returns the names of the configuration tables that differ between these settings and `other`, if changes in them

@@ -6,11 +6,13 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
+const STREAM_HEAD: &str = "HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
 
 /// A received HTTP request.
 #[derive(Clone, Debug)]
@@ -32,6 +34,8 @@ pub enum HttpAnswer {
     Full(u16, Vec<(String, String)>, String),
     /// The beginning of an event stream with the status 200, after which the server closes the connection.
     CutOff(String),
+    /// An event stream with the status 200, whose text comes from a channel. The server closes the connection at `None`.
+    Stream(Arc<Mutex<Receiver<Option<String>>>>),
     /// The server sends no answer and keeps the connection open.
     NoAnswer,
 }
@@ -67,7 +71,7 @@ impl HttpAnswer {
                 headers.push((name.to_owned(), value.to_owned()));
                 Self::Full(status, headers, body)
             }
-            Self::CutOff(_) | Self::NoAnswer => panic!("{self:?} has no headers"),
+            Self::CutOff(_) | Self::Stream(_) | Self::NoAnswer => panic!("{self:?} has no headers"),
         }
     }
 }
@@ -207,8 +211,14 @@ fn serve(
                 stream.write_all(&[head.as_bytes(), body.as_bytes()].concat())?;
             }
             HttpAnswer::CutOff(beginning) => {
-                let head = "HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
-                stream.write_all(format!("{head}{beginning}").as_bytes())?;
+                stream.write_all(format!("{STREAM_HEAD}{beginning}").as_bytes())?;
+                return stream.shutdown(std::net::Shutdown::Both);
+            }
+            HttpAnswer::Stream(events) => {
+                stream.write_all(STREAM_HEAD.as_bytes())?;
+                while let Ok(Some(text)) = events.lock().recv() {
+                    stream.write_all(text.as_bytes())?;
+                }
                 return stream.shutdown(std::net::Shutdown::Both);
             }
             HttpAnswer::NoAnswer => std::thread::sleep(RESPONSE_TIMEOUT),

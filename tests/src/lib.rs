@@ -20,6 +20,7 @@ mod page;
 mod processes;
 mod search_questions;
 mod session;
+mod sse_server;
 mod terminal;
 mod tokens;
 
@@ -41,6 +42,7 @@ pub use page::{Page, PageBrowser, PageEvents, PageReply, request};
 pub use processes::{Process, children, descendants, front_of, is_alive, kill, processes, wait_until};
 pub use search_questions::{Figures, Question, catalogues, questions};
 pub use session::{Ended, Session, structured};
+pub use sse_server::{SseServer, SseStream, accepted};
 pub use terminal::{Desktop, on_terminal};
 pub use tokens::tokens;
 

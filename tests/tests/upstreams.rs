@@ -12,5 +12,7 @@ mod pins;
 mod reconnects;
 mod reload;
 mod scripted_server;
+mod sse_refusals;
+mod sse_transport;
 mod start_and_stop;
 mod unresponsive;

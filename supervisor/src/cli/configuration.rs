@@ -63,7 +63,7 @@ fn tell(path: Option<PathBuf>, loaded: &Loaded, format: Format) {
         let why = if *disabled { "it is disabled".into() } else { sanitize(reason) };
         println!("server {} is not used: {why} ({})", sanitize(name), sanitize(origin));
     }
-    for warning in settings.secret_warnings() {
+    for warning in settings.warnings() {
         eprintln!("lockhouse: warning: {}", sanitize(&warning));
     }
 }
@@ -78,7 +78,7 @@ fn to_json(path: Option<PathBuf>, loaded: &Loaded) -> Value {
                     "name": unused.name, "place": unused.origin, "reason": unused.reason, "disabled": unused.disabled,
                 })
             };
-            let warnings = settings.secret_warnings();
+            let warnings = settings.warnings();
             json!({
                 "valid": true, "file": file, "errors": [],
                 "servers": settings.engine.servers.keys().map(|name| name.as_str()).collect::<Value>(),

@@ -44,6 +44,8 @@ struct Report {
     /// Files with secrets that other Unix users can read. Files that other users can write are not listed: loading the
     /// configuration fails on them.
     secrets: Vec<ReadableSecret>,
+    /// Warnings about servers over a deprecated transport.
+    transports: Vec<String>,
     /// Entries for Lockhouse in the files of AI clients that need a change.
     entries: Vec<UnsuitableEntry>,
     /// What the Python packages cost, or why programs cannot use them. `None` if the configuration names none.
@@ -75,11 +77,11 @@ pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
 async fn examine(files: &Files) -> Result<Report, ExitCode> {
     let languages = [Language::Python, Language::Typescript];
     let (mut settings, policy) = load(files)?;
-    let secrets = settings.readable_secrets();
+    let (secrets, transports) = (settings.readable_secrets(), settings.transport_warnings());
     settings.engine.servers.clear();
     let supervisor = start_with(settings.engine, policy, &languages)?;
     let entries = unsuitable_entries(&Environment::from_process());
-    let mut report = Report { secrets, entries, ..Report::default() };
+    let mut report = Report { secrets, transports, entries, ..Report::default() };
     for language in languages {
         let (engine, findings) = check_engine(&supervisor, language).await;
         report.engines.push(engine);
@@ -209,6 +211,7 @@ impl Report {
             }),
             "client_entries": self.entries.iter().map(entry).collect::<Vec<_>>(),
             "readable_secrets": self.secrets.iter().map(secret).collect::<Vec<_>>(),
+            "deprecated_transports": self.transports,
         })
     }
 
@@ -228,6 +231,7 @@ impl Report {
             None => {}
         }
         self.secrets.iter().for_each(|secret| print_warning(&sanitize(&secret.to_string())));
+        self.transports.iter().for_each(|warning| print_warning(&sanitize(warning)));
         self.entries.iter().for_each(|entry| print_warning(&printable(&entry.to_string())));
         let is_shown = |finding: &&Finding| all || finding.verdict != Verdict::Holds;
         let rows: Vec<Vec<String>> = self.findings.iter().filter(is_shown).map(row).collect();

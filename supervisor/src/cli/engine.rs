@@ -188,7 +188,7 @@ async fn serve(
     log: Option<&LogFile>,
 ) -> ExitCode {
     supervisor.warn_about_first_policy();
-    for warning in settings.secret_warnings() {
+    for warning in settings.warnings() {
         tracing::warn!("{warning}");
     }
     let lifecycle = supervisor.lifecycle();

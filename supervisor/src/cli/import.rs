@@ -12,7 +12,7 @@ use lockhouse_base::text_files::back_up;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ConfinementProfile, ServerLimits};
 
-use super::confirmation::{Confirmation, NoAnswer, ask_no_yes};
+use super::confirmation::{Confirmation, NoAnswer, ask_no_yes, ask_yes_no};
 use super::terminal::sanitize;
 use super::{USAGE, print_config_error, print_error, sandbox, table};
 use crate::config::{
@@ -33,6 +33,10 @@ pub(super) struct Arguments {
     /// Run the imported servers that are processes in a sandbox [default: a question on a terminal, otherwise none]
     #[arg(long, value_name = "PROFILE", value_parser = ConfinementProfile::NAMES)]
     sandbox: Option<String>,
+    /// Import servers over HTTP+SSE too, a transport that MCP has deprecated [default: a question on a terminal,
+    /// otherwise no]
+    #[arg(long)]
+    sse: bool,
     #[command(flatten)]
     confirmation: Confirmation,
 }
@@ -58,22 +62,14 @@ async fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, Co
     let settings = Settings::load(files)?;
     let edit = ConfigEdit::open(files)?;
     let mut importer = Importer::new(&settings.engine.servers, &edit, &environment);
-    let mut candidates = Vec::new();
-    for source in &sources {
-        match config::list_servers(&source.path, &environment) {
-            Ok(Some(listing)) => {
-                let client = source.client.map_or(listing.dialect.name(), AiClient::name);
-                let listed = listing.servers.into_iter();
-                candidates.extend(listed.map(|listed| importer.candidate(client, &source.path, listed)));
-            }
-            Ok(None) => {}
-            // The other files may still be readable.
-            Err(error) if arguments.from.is_none() => drop(print_config_error(&error)),
-            Err(error) => return Err(error),
-        }
-    }
+    let candidates = find(&sources, arguments.from.is_none(), &mut importer, &environment)?;
     show(&candidates, &sources, arguments.from.is_some(), &environment);
-    let imported: Vec<&Candidate> = candidates.iter().filter(|found| found.imported().is_some()).collect();
+    let mut imported: Vec<&Candidate> =
+        candidates.iter().filter(|found| found.imported().is_some()).collect();
+    let over_sse = imported.iter().copied().filter(|found| found.needs_confirmation());
+    if !takes_over_sse(over_sse, arguments.sse, arguments.confirmation) {
+        imported.retain(|found| !found.needs_confirmation());
+    }
     if imported.is_empty() {
         println!("there is nothing to import");
         return Ok(ExitCode::SUCCESS);
@@ -108,6 +104,55 @@ async fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, Co
         "`lockhouse init` adds Lockhouse to your AI clients; then remove the imported entries from their files"
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reads the sources, and decides about each server in them. If `skips_unreadable`, a file that cannot be read is only
+/// reported.
+fn find(
+    sources: &[Listed],
+    skips_unreadable: bool,
+    importer: &mut Importer<'_>,
+    environment: &Environment,
+) -> Result<Vec<Candidate>, ConfigError> {
+    let mut found = Vec::new();
+    for source in sources {
+        match config::list_servers(&source.path, environment) {
+            Ok(Some(listing)) => {
+                let client = source.client.map_or(listing.dialect.name(), AiClient::name);
+                found.extend(listing.servers.into_iter().map(|listed| (client, &source.path, listed)));
+            }
+            Ok(None) => {}
+            // The other files may still be readable.
+            Err(error) if skips_unreadable => drop(print_config_error(&error)),
+            Err(error) => return Err(error),
+        }
+    }
+    // Of two servers with one name, the one that needs no confirmation is imported.
+    found.sort_by_key(|(_, _, listed)| listed.needs_confirmation());
+    Ok(found.into_iter().map(|(client, path, listed)| importer.candidate(client, path, listed)).collect())
+}
+
+/// Says which servers use the deprecated transport HTTP+SSE, and asks whether Lockhouse takes them over nevertheless.
+/// Without a question, it does only if `is_given`: the option `--sse`.
+pub(super) fn takes_over_sse<'c>(
+    servers: impl Iterator<Item = &'c Candidate>,
+    is_given: bool,
+    confirmation: Confirmation,
+) -> bool {
+    let names: Vec<&str> = servers.filter_map(|found| Some(found.imported()?.0.as_str())).collect();
+    if names.is_empty() {
+        return false;
+    }
+    println!(
+        "over HTTP+SSE: {}. MCP has deprecated this transport, and more and more servers end it: ask the vendor for the URL of \
+         streamable HTTP, often the same with /mcp at its end",
+        names.join(", ")
+    );
+    let takes_over = is_given || confirmation.asks() && ask_yes_no("Take them over nevertheless?");
+    if !takes_over {
+        println!("they stay where they are, and Lockhouse does not get them; --sse takes them over\n");
+    }
+    takes_over
 }
 
 /// Returns the entries of the imported servers. Those of processes have a sandbox if the user wants it: `--sandbox` or

@@ -183,7 +183,7 @@ async fn connect(
 
 /// Opens the HTTP listeners, if HTTP is used, and starts the supervisor.
 async fn start(settings: Settings, policy: Policy, arguments: Arguments) -> Result<Instance, ExitCode> {
-    for warning in settings.secret_warnings() {
+    for warning in settings.warnings() {
         tracing::warn!("{warning}");
     }
     let authenticator = match arguments.uses_http() {

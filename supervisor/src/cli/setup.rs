@@ -31,11 +31,15 @@ use server_start::StartResults;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Take back what earlier runs of `lockhouse setup` changed
-    #[arg(long, conflicts_with_all = ["keep", "mode", "no_connect"])]
+    #[arg(long, conflicts_with_all = ["keep", "sse", "mode", "no_connect"])]
     undo: bool,
     /// Leave the servers in the AI clients' files
     #[arg(long)]
     keep: bool,
+    /// Take over servers over HTTP+SSE too, a transport that MCP has deprecated [default: a question on a terminal,
+    /// otherwise no]
+    #[arg(long)]
+    sse: bool,
     /// Who can use the servers: programs of run_code, the AI client as tools of its own, or both
     #[arg(long, value_enum)]
     mode: Option<ExposeMode>,

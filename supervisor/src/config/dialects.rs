@@ -100,6 +100,19 @@ pub(crate) struct ListedServer {
 }
 
 impl ListedServer {
+    /// Whether a person has to confirm the server, because it uses the deprecated transport HTTP+SSE.
+    pub(crate) fn needs_confirmation(&self) -> bool {
+        matches!(self.entry, Err(SkipReason::OldTransport { .. }))
+    }
+
+    /// Returns the entry of the server as if a person had confirmed it.
+    pub(crate) fn confirmed_entry(&self) -> Result<ServerEntry, SkipReason> {
+        match self.entry.clone() {
+            Err(SkipReason::OldTransport { entry, .. }) => Ok(*entry),
+            entry => entry,
+        }
+    }
+
     /// Returns the directory of the project to which the server is private: Claude Code's own file lists such servers
     /// below the directory. `None` if the server is for all projects.
     pub(crate) fn project(&self) -> Option<&str> {
@@ -152,16 +165,23 @@ pub(super) fn read(source: &Source, environment: &Environment) -> Result<Option<
         let is_off = found.dialect == Dialect::Gemini && gemini::excludes(root, &key.name);
         let mut entry =
             if is_off { Err(SkipReason::Disabled) } else { entry(found.dialect, key, node, &file) };
-        // The author of the file did not configure it for Lockhouse, and may not read its log.
-        if let Ok(entry) = &mut entry
-            && found.dialect != Dialect::Own
-        {
-            entry.on_change = Some(OnChange::Ask);
+        if found.dialect != Dialect::Own {
+            entry = entry.and_then(|entry| of_client(entry, found.dialect));
         }
         let line = redacted_diagnostic::line_number(&source.text, key.at.start);
         servers.push(ListedServer { name: key.name.clone(), line, section: section.path.clone(), entry });
     }
     Ok(Some(Listing { dialect: found.dialect, servers }))
+}
+
+/// Adapts the entry of an AI client's file, whose author did not configure it for Lockhouse, and may not read its log.
+fn of_client(mut entry: ServerEntry, dialect: Dialect) -> Result<ServerEntry, SkipReason> {
+    entry.on_change = Some(OnChange::Ask);
+    if !entry.uses_sse() {
+        return Ok(entry);
+    }
+    let advice = if dialect == Dialect::Gemini { gemini::USE_HTTP_URL } else { mcp_servers::USE_STREAMABLE };
+    Err(SkipReason::OldTransport { advice, entry: Box::new(entry) })
 }
 
 /// The `[servers.NAME]` tables of Lockhouse's own configuration.

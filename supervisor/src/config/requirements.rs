@@ -89,6 +89,10 @@ enum RefusalReason {
     NotApproved { place: SourceLocation, mismatch: Mismatch },
     #[error("denied by {0}")]
     Denied(SourceLocation),
+    #[error(
+        "over HTTP+SSE, a server itself names a URL for messages, and {0} decides about servers by their URL: use streamable HTTP"
+    )]
+    NamesUrl(String),
 }
 
 impl Requirements {
@@ -232,6 +236,8 @@ impl Requirement {
                 }
                 Some(_) => {}
             }
+        } else if definition.endpoint.uses_sse() && self.judges_urls() {
+            return Err(RefusalReason::NamesUrl(self.path.clone()));
         }
         let Some(approved) = &self.approved else { return Ok(None) };
         let mut reason = RefusalReason::NameNotApproved(self.path.clone());

@@ -8,9 +8,9 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue};
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
-    Authorization, Confinement, ConfinementProfile, Endpoint, Exposure, HttpEndpoint, OAuthClient, Proxy,
-    ReferencedValues, ServerCommand, ServerDefinition, ServerLimits, StartOptions, TextDecoding,
-    ToolSelection,
+    Authorization, Confinement, ConfinementProfile, Endpoint, Exposure, HttpEndpoint, HttpTransport,
+    OAuthClient, Proxy, ReferencedValues, ServerCommand, ServerDefinition, ServerLimits, StartOptions,
+    TextDecoding, ToolSelection,
 };
 
 use super::env_file;
@@ -57,6 +57,7 @@ pub(crate) struct EntryCommand {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct EntryUrl {
     pub(crate) url: Template,
+    pub(crate) transport: HttpTransport,
     pub(crate) headers: BTreeMap<String, Template>,
     pub(crate) bearer_token: Option<Template>,
     pub(crate) oauth: Option<EntryOAuth>,
@@ -149,13 +150,19 @@ impl ServerEntry {
         matches!(self.endpoint, EntryEndpoint::Command(_))
     }
 
+    /// Whether the server uses the deprecated transport HTTP+SSE.
+    pub(crate) fn uses_sse(&self) -> bool {
+        matches!(&self.endpoint, EntryEndpoint::Url(url) if url.transport == HttpTransport::Sse)
+    }
+
     /// Describes the server by its program or host name, without anything that may be a secret.
     pub(crate) fn summary(&self) -> String {
         match &self.endpoint {
             EntryEndpoint::Command(command) => format!("stdio {}", command.program.to_own_syntax()),
             EntryEndpoint::Url(url) => {
-                let url = url.url.as_literal().and_then(|url| url::Url::parse(url).ok());
-                format!("http {}", url.as_ref().and_then(url::Url::host_str).unwrap_or("(a placeholder)"))
+                let parsed = url.url.as_literal().and_then(|url| url::Url::parse(url).ok());
+                let host = parsed.as_ref().and_then(url::Url::host_str).unwrap_or("(a placeholder)");
+                format!("{} {host}", url.transport.as_str())
             }
         }
     }
@@ -303,6 +310,11 @@ fn expand_home_in(confinement: Confinement, environment: &Environment) -> Confin
 }
 
 impl EntryUrl {
+    /// Returns the server with the deprecated transport HTTP+SSE.
+    pub(super) fn over_sse(self) -> Self {
+        Self { transport: HttpTransport::Sse, ..self }
+    }
+
     fn resolve(&self, environment: &Environment) -> Result<HttpEndpoint, SkipReason> {
         let url =
             url::Url::parse(&resolve_value("url", &self.url, environment)?).map_err(|_| SkipReason::Url)?;
@@ -336,7 +348,8 @@ impl EntryUrl {
             }
             None => Proxy::Environment,
         };
-        Ok(HttpEndpoint { url, headers, authorization, proxy, follows_redirects: true })
+        let transport = self.transport;
+        Ok(HttpEndpoint { url, transport, headers, authorization, proxy, follows_redirects: true })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Declares the keys of `[servers.NAME]` in `config.toml`, each once. `dialects::own_format` reads these keys without
 //! serde, since errors of serde would show lines that may hold secrets.
 
-use lockhouse_upstream::{ConfinementProfile, ServerLimits, TextDecoding};
+use lockhouse_upstream::{ConfinementProfile, HttpTransport, ServerLimits, TextDecoding};
 use serde_json::{Map, Value, json};
 
 use super::keys::{KeySpec, Range, TableSpec};
@@ -139,6 +139,13 @@ pub(super) const ON_CHANGE: ServerKey = ServerKey {
             `\"block\"` denies them",
     ..TEXT
 };
+pub(super) const TRANSPORT: ServerKey = ServerKey {
+    name: "transport",
+    range: Some(Range::OneOf(&HttpTransport::NAMES)),
+    default: Default::Text("`\"http\"`"),
+    description: "\"http\": streamable HTTP; \"sse\": HTTP+SSE, which MCP has deprecated, for a server that has nothing else",
+    ..TEXT
+};
 pub(super) const GRANT: ServerKey = ServerKey {
     name: "grant",
     range: Some(Range::OneOf(&["authorization_code", "client_credentials"])),
@@ -258,6 +265,7 @@ pub(super) const URL_KEYS: &[ServerKey] = &[
         example: Some("\"https://mcp.example.com/mcp\""),
         ..TEXT
     },
+    TRANSPORT,
     ServerKey { name: "headers", kind: Kind::TextsByName, example: Some("{ X-Team = \"core\" }"), ..TEXT },
     ServerKey {
         name: "bearer_token",

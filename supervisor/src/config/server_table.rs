@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lockhouse_upstream::{Confinement, ConfinementProfile, TextDecoding};
+use lockhouse_upstream::{Confinement, ConfinementProfile, HttpTransport, TextDecoding};
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
 use super::placeholders::Template;
@@ -139,6 +139,9 @@ impl<S: FnMut(&str, &str) -> Option<String>> Writer<'_, S> {
     fn url(&mut self, table: &mut Table, url: &EntryUrl) {
         let text = self.replace_secrets("url", &url.url);
         table.insert("url", Item::Value(text.into()));
+        if url.transport != HttpTransport::default() {
+            table.insert("transport", Item::Value(url.transport.as_str().into()));
+        }
         self.map(table, "headers", &url.headers);
         if let Some(token) = &url.bearer_token {
             let text = self.text("bearer_token", token);

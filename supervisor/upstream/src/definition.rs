@@ -39,8 +39,15 @@ pub struct ReferencedValues(pub Vec<String>);
 pub enum Endpoint {
     /// The server is a child process, reached over its standard input and output.
     Stdio(ServerCommand),
-    /// The server is reached at a URL, over streamable HTTP.
+    /// The server is reached at a URL.
     Http(HttpEndpoint),
+}
+
+impl Endpoint {
+    /// Whether the server is reached over the deprecated transport HTTP+SSE.
+    pub fn uses_sse(&self) -> bool {
+        matches!(self, Self::Http(endpoint) if endpoint.transport == HttpTransport::Sse)
+    }
 }
 
 /// How an upstream server over standard input and output is started.
@@ -123,6 +130,7 @@ pub enum Network {
 #[derive(Clone, PartialEq, Hash)]
 pub struct HttpEndpoint {
     pub url: url::Url,
+    pub transport: HttpTransport,
     /// Headers that are sent with every request. Their values are secrets.
     pub headers: BTreeMap<String, String>,
     pub authorization: Authorization,
@@ -130,6 +138,28 @@ pub struct HttpEndpoint {
     /// Whether redirects within the same origin are followed. Not if requirements decide about the URL, because the
     /// target would escape them.
     pub follows_redirects: bool,
+}
+
+/// The MCP transport to an upstream server at a URL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum HttpTransport {
+    #[default]
+    Streamable,
+    /// HTTP+SSE of protocol version 2024-11-05, which MCP has deprecated. The server itself names a second URL, of the
+    /// same origin, for the messages to it.
+    Sse,
+}
+
+impl HttpTransport {
+    /// The names of the transports, as they are written in the configuration.
+    pub const NAMES: [&str; 2] = ["http", "sse"];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Streamable => Self::NAMES[0],
+            Self::Sse => Self::NAMES[1],
+        }
+    }
 }
 
 /// The HTTP proxy over which an upstream server is reached. Servers on this host are always reached directly.

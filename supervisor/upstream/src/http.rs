@@ -1,7 +1,8 @@
-//! Streamable HTTP transport to an upstream server.
+//! HTTP transports to an upstream server.
 //!
-//! The library rmcp implements the protocol: sessions, protocol versions, headers, and resuming of streams. [`client`]
-//! and [`exchange`] send rmcp's HTTP requests and limit how much of the responses is read.
+//! For streamable HTTP, the library rmcp implements the protocol: sessions, protocol versions, headers, and resuming of
+//! streams. [`client`] and [`exchange`] send rmcp's HTTP requests and limit how much of the responses is read.
+//! [`sse_transport`] is the deprecated HTTP+SSE, which rmcp does not implement.
 
 mod backlog_limits;
 mod buffer_budget;
@@ -14,9 +15,11 @@ mod redirects;
 mod response_decoder;
 mod runtime_thread;
 mod sse_parser;
+mod sse_transport;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use http::header::ACCEPT;
@@ -31,13 +34,18 @@ use tokio::sync::Notify;
 pub(super) use client::UpstreamHttpClient;
 pub(super) use header_parameters::raw as raw_list;
 pub(super) use mcp_session::SessionRenewals;
+pub(super) use sse_transport::{PostAddress, SseTransport};
 
-use self::exchange::HttpExchange;
+use self::exchange::{EVENTS, HttpExchange};
 use super::auth::TokenProvider;
-use super::definition::{HttpEndpoint, Proxy, ServerLimits};
+use super::definition::{HttpEndpoint, HttpTransport, Proxy, ServerLimits};
 use super::http_error::{HttpError, HttpErrorKind};
 use super::http_proxy::with_proxy;
 use lockhouse_mcp::FailureSignal;
+
+/// Whether results of a server over HTTP+SSE are given to rmcp as raw text. False during the handshake, whose results rmcp
+/// must parse. Over streamable HTTP, the request determines it.
+pub(super) type RawResults = Arc<AtomicBool>;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an unused TCP connection to a server is kept open. Servers on Node.js close an unused connection after five
@@ -68,11 +76,11 @@ const OWN_HEADERS: [&str; 11] = [
     "mcp-session-id",
     "transfer-encoding",
 ];
-const DEPRECATED: &str = "it speaks HTTP+SSE, a transport that MCP has deprecated and Lockhouse does not speak; configure its \
-                          streamable HTTP endpoint, usually the same URL with /mcp in place of /sse";
+const DEPRECATED: &str = "it speaks HTTP+SSE, a transport that MCP has deprecated; configure its streamable HTTP endpoint, \
+                          usually the same URL with /mcp in place of /sse, or write transport = \"sse\" if it has none";
 
-/// Creates the HTTP transport to an upstream server, and the signal that reports when the connection has failed.
-/// `renewals` limits how often a lost session is replaced; `changed` is notified when one is.
+/// Creates the streamable HTTP transport to an upstream server, and the signal that reports when the connection has
+/// failed. `renewals` limits how often a lost session is replaced; `changed` is notified when one is.
 pub(super) fn transport(
     endpoint: &HttpEndpoint,
     limits: &ServerLimits,
@@ -80,15 +88,11 @@ pub(super) fn transport(
     renewals: SessionRenewals,
     changed: Arc<Notify>,
 ) -> Result<(StreamableHttpClientTransport<UpstreamHttpClient>, FailureSignal), HttpError> {
-    let unusable = |reason: String| HttpError::new(HttpErrorKind::Unusable, reason, "");
     if endpoint.url.path().trim_end_matches('/').ends_with("/sse") {
-        return Err(unusable(DEPRECATED.into()));
+        return Err(unusable(DEPRECATED));
     }
-    let failure_signal = FailureSignal::default();
-    let http = connector(endpoint).map_err(|error| unusable(format!("cannot set up HTTP: {error}")))?;
-    let (url, host_and_port) = (endpoint.url.clone(), host_and_port(endpoint));
-    let exchange =
-        HttpExchange { http, url, host_and_port, authority, failure_signal: failure_signal.clone() };
+    let exchange = http_exchange(endpoint, authority)?;
+    let failure_signal = exchange.failure_signal.clone();
     let client = UpstreamHttpClient::new(exchange, limits.message_bytes_max, renewals, changed);
     let mut config = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str())
         .custom_headers(headers(endpoint)?)
@@ -96,18 +100,54 @@ pub(super) fn transport(
     let mut reopen = ExponentialBackoff::default();
     (reopen.base_duration, reopen.max_delay) = (REOPEN_MIN, Some(REOPEN_MAX));
     config.retry_config = Arc::new(reopen);
-    let runtime =
-        runtime_thread::handle().map_err(|error| unusable(format!("cannot start a thread: {error}")))?;
     // The transport runs on the runtime in which it is created.
+    let runtime = runtime()?;
     let _entered = runtime.enter();
     Ok((StreamableHttpClientTransport::with_client(client, config), failure_signal))
 }
 
-/// Sends a `server/discover` request without a token and returns the response, which shows whether the server requires
-/// authorization.
+/// Creates the transport HTTP+SSE to an upstream server, and the signal that reports when the connection has failed.
+/// `raw` is whether results are given to rmcp as raw text; `renewals` limits how often a lost session is replaced.
+pub(super) fn open_sse(
+    endpoint: &HttpEndpoint,
+    limits: &ServerLimits,
+    authority: TokenProvider,
+    renewals: SessionRenewals,
+    raw: RawResults,
+) -> Result<(SseTransport, FailureSignal), HttpError> {
+    let exchange = http_exchange(endpoint, authority)?;
+    let failure_signal = exchange.failure_signal.clone();
+    let headers = headers(endpoint)?.into_iter().collect();
+    Ok((SseTransport::open(exchange, headers, limits, renewals, raw, runtime()?), failure_signal))
+}
+
+fn unusable(reason: impl Into<String>) -> HttpError {
+    HttpError::new(HttpErrorKind::Unusable, reason, "")
+}
+
+fn http_exchange(endpoint: &HttpEndpoint, authority: TokenProvider) -> Result<HttpExchange, HttpError> {
+    let (http, failure_signal) = (http_client(endpoint)?, FailureSignal::default());
+    let (url, host_and_port) = (endpoint.url.clone(), host_and_port(endpoint));
+    Ok(HttpExchange { http, url, host_and_port, authority, failure_signal })
+}
+
+fn runtime() -> Result<tokio::runtime::Handle, HttpError> {
+    runtime_thread::handle().map_err(|error| unusable(format!("cannot start a thread: {error}")))
+}
+
+/// Sends a request without a token and returns the response, which shows whether the server requires authorization: a
+/// `server/discover` request, or the request for the event stream of HTTP+SSE.
 pub(super) async fn probe(endpoint: &HttpEndpoint) -> Result<reqwest::Response, HttpError> {
-    let unusable = |reason: String| HttpError::new(HttpErrorKind::Unusable, reason, "");
-    let http = connector(endpoint).map_err(|error| unusable(format!("cannot set up HTTP: {error}")))?;
+    let http = http_client(endpoint)?;
+    let request = match endpoint.transport {
+        HttpTransport::Streamable => discover_request(&http, endpoint),
+        HttpTransport::Sse => http.get(endpoint.url.clone()).header(ACCEPT, EVENTS),
+    };
+    let request = request.headers(headers(endpoint)?.into_iter().collect()).timeout(PROBE_TIMEOUT);
+    request.send().await.map_err(|error| HttpError::from_reqwest(&error, &host_and_port(endpoint)))
+}
+
+fn discover_request(http: &reqwest::Client, endpoint: &HttpEndpoint) -> reqwest::RequestBuilder {
     let version = ProtocolVersion::V_2026_07_28;
     let body = json!({
         "jsonrpc": "2.0", "id": 0, "method": "server/discover",
@@ -117,14 +157,13 @@ pub(super) async fn probe(endpoint: &HttpEndpoint) -> Result<reqwest::Response, 
             "io.modelcontextprotocol/clientInfo": {"name": "lockhouse", "version": env!("CARGO_PKG_VERSION")},
         }},
     });
-    let request = http.post(endpoint.url.clone()).headers(headers(endpoint)?.into_iter().collect());
+    let request = http.post(endpoint.url.clone());
     let request =
         request.header("mcp-protocol-version", version.as_str()).header("mcp-method", "server/discover");
-    let request = request.header(ACCEPT, client::EITHER).json(&body).timeout(PROBE_TIMEOUT);
-    request.send().await.map_err(|error| HttpError::from_reqwest(&error, &host_and_port(endpoint)))
+    request.header(ACCEPT, client::EITHER).json(&body)
 }
 
-fn connector(endpoint: &HttpEndpoint) -> reqwest::Result<reqwest::Client> {
+fn http_client(endpoint: &HttpEndpoint) -> Result<reqwest::Client, HttpError> {
     let builder = reqwest::Client::builder()
         .user_agent(concat!("lockhouse/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIMEOUT)
@@ -133,7 +172,8 @@ fn connector(endpoint: &HttpEndpoint) -> reqwest::Result<reqwest::Client> {
         .pool_idle_timeout(IDLE_CONNECTION)
         .referer(false)
         .redirect(redirects::policy(endpoint));
-    with_proxy(builder, endpoint)?.build()
+    let client = with_proxy(builder, endpoint).and_then(reqwest::ClientBuilder::build);
+    client.map_err(|error| unusable(format!("cannot set up HTTP: {error}")))
 }
 
 /// Returns `HOST:PORT` of the endpoint for error messages. If an environment variable sets a proxy for it, `(VARIABLE

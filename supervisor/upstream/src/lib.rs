@@ -73,8 +73,9 @@ pub use connection_state::{ConnectedServer, ConnectionState, ServerInfo};
 pub use connection_status::ShutdownMethod;
 pub use definition::{
     Authorization, Confinement, ConfinementProfile, DecodeRules, DirectExposure, Endpoint, Exposure,
-    HttpEndpoint, Network, OAuthClient, PREFIX_CHARS_MAX, ProgramRequirement, Proxy, ReferencedValues,
-    ServerCommand, ServerDefinition, ServerLimits, StartOptions, TextDecoding, ToolSelection,
+    HttpEndpoint, HttpTransport, Network, OAuthClient, PREFIX_CHARS_MAX, ProgramRequirement, Proxy,
+    ReferencedValues, ServerCommand, ServerDefinition, ServerLimits, StartOptions, TextDecoding,
+    ToolSelection,
 };
 pub use direct_request::{DirectFailure, DirectRequest, DirectRequestKind};
 pub use in_flight_calls::Caller;

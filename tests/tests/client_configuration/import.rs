@@ -1,6 +1,6 @@
 //! Tests of `lockhouse import`, which copies upstream servers from the configuration files of AI clients.
 
-use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal};
+use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal, on_terminal};
 
 use crate::client_configuration::{dialect, files, mode};
 
@@ -200,45 +200,121 @@ fn import_does_not_overwrite_a_configured_server() {
     table.finish();
 }
 
-/// Server URLs of the SSE and the streamable HTTP transport: the server's name, its URL, and whether Lockhouse imports
-/// the server.
+/// Server URLs of the SSE and the streamable HTTP transport: the server's name, its URL, and whether it is one of HTTP+SSE.
 const URLS: [(&str, &str, bool); 5] = [
-    ("plain", "https://mcp.example.com/v1/sse", false),
-    ("slash", "https://mcp.example.com/sse/", false),
-    ("query", "https://mcp.example.com/sse?team=north", false),
-    ("reference", "${TRACKER}/sse", false),
-    ("streamable", "https://mcp.example.com/mcp?next=/sse", true),
+    ("plain", "https://mcp.example.com/v1/sse", true),
+    ("slash", "https://mcp.example.com/sse/", true),
+    ("query", "https://mcp.example.com/sse?team=north", true),
+    ("reference", "${TRACKER}/sse", true),
+    ("streamable", "https://mcp.example.com/mcp?next=/sse", false),
 ];
 
 #[test]
-fn import_skips_sse_urls_whatever_their_declared_type() {
+fn sse_urls_are_imported_only_with_the_option_whatever_their_declared_type() {
     let servers = URLS.map(|(name, url, _)| format!(r#""{name}": {{"type": "http", "url": "{url}"}}"#));
-    let codex = URLS.map(|(name, url, _)| format!("[mcp_servers.{name}]\nurl = '{url}'\n"));
-    let files = [
-        ("claude.json", format!("{{\"mcpServers\": {{{}}}}}", servers.join(", "))),
-        ("codex.toml", codex.join("")),
-    ];
+    // Codex knows no variables.
+    let urls = URLS.iter().filter(|(name, ..)| *name != "reference");
+    let codex: String = urls.map(|(name, url, _)| format!("[mcp_servers.{name}]\nurl = '{url}'\n")).collect();
+    let files =
+        [("claude.json", format!("{{\"mcpServers\": {{{}}}}}", servers.join(", "))), ("codex.toml", codex)];
     let mut table = Table::new("an import of URLs that end in /sse");
     for (file, text) in files {
-        let lockhouse = Lockhouse::new();
-        let path = lockhouse.file(file, text);
-        let finished = lockhouse.run(&["import", "--no-connect", "--yes", "--from", path.to_str().unwrap()]);
-        let written = config(&lockhouse);
-        for (name, url, is_taken) in URLS {
-            let row = finished
+        for option in [None, Some("--sse")] {
+            let lockhouse = Lockhouse::new();
+            let path = lockhouse.file(file, &text);
+            let mut arguments = vec!["import", "--no-connect", "--yes", "--from", path.to_str().unwrap()];
+            arguments.extend(option);
+            let finished = lockhouse.run(&arguments);
+            let written = config(&lockhouse);
+            for (name, url, is_sse) in URLS {
+                if file == "codex.toml" && name == "reference" {
+                    continue;
+                }
+                let rows = |line: &&str| line.contains(&format!("  {name}  "));
+                let row = finished.stdout.lines().find(rows).unwrap_or_default();
+                let reported =
+                    row.contains("; only if you confirm its transport, HTTP+SSE, which MCP has deprecated");
+                let url = url.replace("${", "${env:");
+                let entry = format!(
+                    "[servers.{name}]\nurl = \"{url}\"\n{}",
+                    if is_sse { "transport = \"sse\"\n" } else { "" }
+                );
+                let is_taken = written.contains(&entry);
+                let holds = reported == is_sse && is_taken == (option.is_some() || !is_sse);
+                table.row(format!("{file}, {option:?}: {name}"), ensure(holds, (&finished, &written)));
+            }
+            let told = finished.stdout.contains("MCP has deprecated this transport");
+            let left = finished
                 .stdout
-                .lines()
-                .find(|line| line.contains(&format!("  {name}  ")))
-                .unwrap_or_default();
-            let reported = row.contains("skipped: it uses HTTP+SSE") && row.contains("/mcp");
-            let holds = if is_taken {
-                row.contains("imported") && written.contains(url)
-            } else {
-                reported && !written.contains(url)
-            };
-            table.row(format!("{file}: {name}"), ensure(holds, &finished));
+                .contains("they stay where they are, and Lockhouse does not get them; --sse takes them over");
+            table.row(
+                format!("{file}, {option:?}: told"),
+                ensure(told && left == option.is_none(), &finished),
+            );
         }
     }
+    table.finish();
+}
+
+/// Entries over HTTP+SSE in the formats of AI clients: the client's file, and its text.
+const SSE_ENTRIES: [(&str, &str); 3] = [
+    (
+        "home/.claude.json",
+        r#"{"numStartups": 3, "mcpServers": {"old": {"type": "sse", "url": "https://mcp.example.com/events"}}}"#,
+    ),
+    (
+        "home/.cursor/mcp.json",
+        r#"{"mcpServers": {"old": {"transport": "sse", "url": "https://mcp.example.com/events"}}}"#,
+    ),
+    (
+        "home/.continue/config.yaml",
+        "mcpServers:\n  - name: old\n    type: sse\n    url: https://mcp.example.com/events\n",
+    ),
+];
+
+#[test]
+fn a_person_confirms_the_transport_of_imported_servers() {
+    const TAKEN: &str =
+        "[servers.old]\nurl = \"https://mcp.example.com/events\"\ntransport = \"sse\"\non_change = \"ask\"\n";
+    let mut table = Table::new("an import of servers over HTTP+SSE");
+    for (file, text) in SSE_ENTRIES {
+        for (typed, is_taken) in
+            [("y\ny\n", true), ("n\n", false), ("\n", false), ("\x04", false), ("y\nn\n", false)]
+        {
+            let lockhouse = Lockhouse::new();
+            lockhouse.file(file, text);
+            let mut command = on_terminal(&lockhouse.command(&["import", "--no-connect"]));
+            let finished = CommandOutput::run(&mut command, typed.as_bytes());
+            let is_asked = finished.stdout.contains("Take them over nevertheless? [y/N]");
+            let expected = if is_taken { TAKEN } else { "" };
+            table.row(
+                format!("{file}: {typed:?}"),
+                equal(config(&lockhouse).as_str(), expected).and(ensure(is_asked, &finished)),
+            );
+        }
+        let lockhouse = Lockhouse::new();
+        lockhouse.file(file, text);
+        let finished = lockhouse.run(&["import", "--no-connect", "--sse", "--dry-run"]);
+        table.row(format!("{file}: --dry-run"), ok(&finished).and(equal(config(&lockhouse).as_str(), "")));
+        let finished = lockhouse.run(&["import", "--no-connect", "--sse", "--yes"]);
+        table.row(format!("{file}: --sse"), ok(&finished).and(equal(config(&lockhouse).as_str(), TAKEN)));
+        let again = lockhouse.run(&["import", "--no-connect", "--sse", "--yes"]);
+        table.row(
+            format!("{file}: again"),
+            ensure(again.stdout.contains("there is nothing to import"), &again),
+        );
+    }
+    let lockhouse = Lockhouse::new();
+    lockhouse.file(SSE_ENTRIES[0].0, SSE_ENTRIES[0].1);
+    lockhouse
+        .file("home/.cursor/mcp.json", r#"{"mcpServers": {"old": {"url": "https://mcp.example.com/mcp"}}}"#);
+    let finished = lockhouse.run(&["import", "--no-connect", "--sse", "--yes"]);
+    let written = config(&lockhouse);
+    let is_streamable = written.contains("https://mcp.example.com/mcp") && !written.contains("sse");
+    table.row(
+        "another client has streamable HTTP under the name",
+        ensure(is_streamable, (&finished, &written)),
+    );
     table.finish();
 }
 

@@ -33,7 +33,7 @@ fn the_format_of_a_client_file_is_detected_by_content() {
         ("opencode_2.jsonc", "everything"),
         ("seed_coordinator.json", "arxiv chroma"),
         ("seed_code_mode.json", "a-b filesystem"),
-        ("own.toml", "person"),
+        ("own.toml", "new old person"),
     ] {
         let lockhouse = Lockhouse::new().policy("version = 1\n");
         let path = lockhouse.file("anything", dialect(file)).display().to_string();

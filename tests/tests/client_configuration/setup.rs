@@ -98,7 +98,7 @@ fn setup_moves_servers_and_undo_restores_every_byte() {
         table.row(format!("{name} has no secret"), ensure(!now.contains(TOKEN), &now));
     }
     let sse = text(&lockhouse, CLAUDE).contains("\"old\"") && finished.stdout.contains("HTTP+SSE");
-    table.row("a server that cannot be taken over stays, with the reason", ensure(sse, &finished));
+    table.row("a server over HTTP+SSE stays, with the reason", ensure(sse, &finished));
     let secret = lockhouse.path("config/lockhouse/secrets/github.TOKEN");
     table.row("the secret has a file", equal(std::fs::read_to_string(&secret).unwrap().as_str(), TOKEN));
     for name in files(&lockhouse, "state/lockhouse/setup") {
@@ -249,7 +249,7 @@ fn setup_on_terminal(lockhouse: &Lockhouse, typed: &str) -> CommandOutput {
     CommandOutput::run(&mut on_terminal(&lockhouse.command(&["setup", "--no-connect"])), typed.as_bytes())
 }
 
-/// The questions are: which servers, whether they are moved, which AI clients, the mode, and whether this is written.
+/// The questions are: which servers, whether those over HTTP+SSE (if any is chosen), whether they are moved, which AI clients, the mode, and whether this is written.
 #[test]
 fn an_invalid_answer_is_asked_again_and_the_end_of_the_input_changes_nothing() {
     let mut table = Table::new("answers of a person");
@@ -293,10 +293,36 @@ fn an_invalid_answer_is_asked_again_and_the_end_of_the_input_changes_nothing() {
         original_rows(&mut table, &lockhouse, &format!("question {index}"));
     }
     let lockhouse = home_with_clients();
-    let defaults = setup_on_terminal(&lockhouse, "\n\n\n\ny\nn\n");
+    let defaults = setup_on_terminal(&lockhouse, "\n\n\n\n\ny\nn\n");
     let config = text(&lockhouse, "config/lockhouse/config.toml");
     let has_all = SERVERS.iter().all(|name| config.contains(&format!("[servers.{name}]")));
     table.row("control: the defaults", ok(&defaults).and(ensure(has_all, &config)));
+    table.finish();
+}
+
+#[test]
+fn a_server_over_sse_is_taken_over_after_a_confirmation_and_goes_back() {
+    const ENTRY: &str = "[servers.old]\nurl = \"https://mcp.example.com/sse\"\ntransport = \"sse\"\n";
+    let mut table = Table::new("a server over HTTP+SSE");
+    for (how, is_taken) in [("--sse", true), ("y", true), ("n", false)] {
+        let lockhouse = home_with_clients();
+        let finished = match how {
+            "--sse" => setup(&lockhouse, &["--yes", "--no-connect", "--sse"]),
+            // It is the only one that is chosen.
+            answer => setup_on_terminal(&lockhouse, &format!("old\n{answer}\n\n\n\ny\nn\n")),
+        };
+        table.row(how, ok(&finished));
+        let config = text(&lockhouse, "config/lockhouse/config.toml");
+        table.row(
+            format!("{how}: the configuration"),
+            ensure(config.contains(ENTRY) == is_taken, (&config, &finished)),
+        );
+        let stays = text(&lockhouse, CLAUDE).contains("\"old\"");
+        table.row(format!("{how}: the client's file"), ensure(stays != is_taken, text(&lockhouse, CLAUDE)));
+        let undone = setup(&lockhouse, &["--undo", "--yes"]);
+        table.row(format!("{how}: undo"), ok(&undone));
+        original_rows(&mut table, &lockhouse, how);
+    }
     table.finish();
 }
 

@@ -396,3 +396,45 @@ fn each_key_of_a_denial_is_tested_beside_that_of_an_approval() {
     }
     table.finish();
 }
+
+/// Over HTTP+SSE, a server itself names a second URL, about which no requirement has decided.
+#[test]
+fn a_server_over_sse_is_refused_where_requirements_decide_about_urls() {
+    let url = "url = \"https://mcp.example.com/sse\"\n";
+    let sse = "transport = \"sse\"\n";
+    let reason = "over HTTP+SSE, a server itself names a URL for messages";
+    let mut table = Table::new("servers over HTTP+SSE under requirements");
+    for (what, requirements, words) in [
+        ("control: no requirements", String::new(), None),
+        ("control: a denied program", "[[denied]]\nname = \"x\"\n".to_owned(), None),
+        ("fixed", format!("[servers.good]\n{url}{sse}"), None),
+        (
+            "fixed with the other transport",
+            format!("[servers.good]\n{url}"),
+            Some("lists this server with another command or url"),
+        ),
+        ("approved", format!("[[approved]]\nname = \"good\"\n{url}"), Some(reason)),
+        (
+            "another path is denied",
+            "[[denied]]\nurl = \"https://mcp.example.com/other\"\n".to_owned(),
+            Some(reason),
+        ),
+    ] {
+        let lockhouse = Lockhouse::new().config(&format!("[servers.good]\n{url}{sse}")).policy(POLICY);
+        if !requirements.is_empty() {
+            lockhouse.file("requirements.toml", &requirements);
+        }
+        let listed =
+            CommandOutput::run(&mut command(&lockhouse, &["server", "list", "--no-connect", "--json"]), b"");
+        let rows: Value = serde_json::from_str(&listed.stdout).unwrap_or_default();
+        let rows = rows.as_array().cloned().unwrap_or_default();
+        let is_used = rows.iter().any(|row| row["state"] == "idle" && row["transport"] == "sse");
+        let reason = rows.iter().find(|row| row["state"] == "left_out").map(|row| row["error"].to_string());
+        let holds = match words {
+            None => is_used && reason.is_none(),
+            Some(words) => !is_used && reason.is_some_and(|reason| reason.contains(words)),
+        };
+        table.row(what, ensure(holds, &listed));
+    }
+    table.finish();
+}

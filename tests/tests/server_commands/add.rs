@@ -368,7 +368,7 @@ fn a_change_that_makes_the_configuration_invalid_is_not_written() {
 
 #[test]
 fn mistakes_are_reported_with_the_correct_usage() {
-    let rows: [(&str, &[&str], &[&str]); 23] = [
+    let rows: [(&str, &[&str], &[&str]); 24] = [
         ("no dashes", &["git", "npx", "-y", "pkg"], &["add NAME -- COMMAND"]),
         ("nothing", &["git"], &["give a command or a URL", "lockhouse server add git -- COMMAND"]),
         ("a URL and a command", &["x", "https://x.example/mcp", "--", "npx"], &["both", "npx"]),
@@ -387,14 +387,19 @@ fn mistakes_are_reported_with_the_correct_usage() {
         ("-H without a name", &["x", "-H", "Bearer SEKRET", "https://x.example/mcp"], &["'Name: value'"]),
         ("-H with a token alone", &["x", "-H", "ghp_SEKRET", "https://x.example/mcp"], &["'Name: value'"]),
         ("-H with a space in its name", &["x", "-H", "A b: SEKRET", "https://x.example"], &["\"A b\""]),
-        ("sse", &["x", "--transport", "sse", "https://x.example/sse"], &["deprecated", "/mcp"]),
-        ("an sse URL", &["x", "https://x.example/sse"], &["deprecated", "/mcp"]),
+        ("an sse URL", &["x", "https://x.example/sse"], &["deprecated", "/mcp", "--transport sse"]),
+        (
+            "an sse URL as http",
+            &["x", "--transport", "http", "https://x.example/sse"],
+            &["deprecated", "/mcp", "--transport sse"],
+        ),
+        ("sse without a URL", &["x", "--transport", "sse", "npx"], &["\"npx\"", "https://"]),
         ("http without a URL", &["x", "--transport", "http", "npx"], &["\"npx\"", "https://"]),
         ("stdio with a URL", &["x", "--transport", "stdio", "https://x.example/mcp"], &["omit --transport"]),
         (
             "an unknown transport",
             &["x", "--transport", "ws", "https://x.example"],
-            &["\"ws\"", "stdio or http"],
+            &["\"ws\"", "stdio, http or sse"],
         ),
         ("another scheme", &["x", "wss://x.example/mcp"], &["wss://x.example/mcp", "https://"]),
         ("a bad name", &["a b", "--", "y"], &["\"a b\"", "A-Z"]),
@@ -414,5 +419,15 @@ fn mistakes_are_reported_with_the_correct_usage() {
         ["add", "--scope", "user", "--transport", "stdio", "x", "-e", "A=b", "--", "npx", "-y", "pkg"];
     let finished = server(&lockhouse, &pasted);
     table.row("control: a line of claude mcp add", ensure(finished.status == Some(0), finished));
+    let pasted = ["add", "--no-connect", "--transport", "sse", "old", "https://x.example/sse"];
+    let finished = server(&lockhouse, &pasted);
+    let told = finished.stderr.contains("server old uses HTTP+SSE, which MCP has deprecated: ask its vendor");
+    table.row(
+        "control: sse by its option, with a warning",
+        ensure(finished.status == Some(0) && told, &finished),
+    );
+    let written = std::fs::read_to_string(config(&lockhouse)).unwrap();
+    let entry = "[servers.old]\nurl = \"https://x.example/sse\"\ntransport = \"sse\"\n";
+    table.row("control: its table", ensure(written.contains(entry), written));
     table.finish();
 }

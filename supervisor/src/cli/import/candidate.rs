@@ -50,6 +50,11 @@ impl Candidate {
         }
     }
 
+    /// Whether the server is imported only if the user confirms its transport, HTTP+SSE.
+    pub(in crate::cli) fn needs_confirmation(&self) -> bool {
+        self.imported().is_some_and(|(_, entry)| entry.uses_sse())
+    }
+
     /// Describes for the user whether and under which name the server is imported, which of its secrets are moved to
     /// files, and why it is skipped or cannot start yet.
     pub(in crate::cli) fn outcome(&self) -> String {
@@ -65,6 +70,9 @@ impl Candidate {
         if let Some(project) = &self.project {
             outcome +=
                 &format!("; private to the project {project} so far, and for all projects in Lockhouse");
+        }
+        if entry.uses_sse() {
+            outcome += "; only if you confirm its transport, HTTP+SSE, which MCP has deprecated";
         }
         let secrets = secret_names(entry);
         if !secrets.is_empty() {
@@ -106,7 +114,7 @@ impl<'s> Importer<'s> {
     }
 
     pub(in crate::cli) fn candidate(&mut self, client: &str, path: &Path, listed: ListedServer) -> Candidate {
-        let reach = listed.entry.as_ref().map_or_else(|_| "-".to_owned(), ServerEntry::summary);
+        let reach = listed.confirmed_entry().map_or_else(|_| "-".to_owned(), |entry| entry.summary());
         let verdict = self.verdict(client, &listed).unwrap_or_else(Verdict::Skip);
         let project = listed.project().map(str::to_owned);
         let (client, path) = (client.to_owned(), path.to_owned());
@@ -115,7 +123,7 @@ impl<'s> Importer<'s> {
 
     fn verdict(&mut self, client: &str, listed: &ListedServer) -> Result<Verdict, SkipReason> {
         let name = normalize_server_name(&listed.name).ok_or(SkipReason::InvalidName)?;
-        let entry = listed.entry.clone()?.with_env_file(self.environment)?;
+        let entry = listed.confirmed_entry()?.with_env_file(self.environment)?;
         let mut endpoint = None;
         let unresolved = match entry.resolve(self.environment, ServerLimits::default(), String::new()) {
             Ok(definition) => {

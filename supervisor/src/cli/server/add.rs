@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use lockhouse_catalog::python_name;
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{ConfinementProfile, ServerDefinition};
+use lockhouse_upstream::{ConfinementProfile, HttpTransport, ServerDefinition};
 
 use super::secret_files::{remove_unused, secret_files};
 use crate::cli::terminal::sanitize;
@@ -29,7 +29,7 @@ pub(in crate::cli) struct Arguments {
     /// Program of a server that Lockhouse starts, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
-    /// stdio or http [default: http for a URL, otherwise stdio]
+    /// stdio, http or sse, which MCP has deprecated [default: http for a URL, otherwise stdio]
     #[arg(short, long)]
     transport: Option<String>,
     /// Set a variable in the server's environment. Without =VALUE, the value is typed, or read from standard input: other
@@ -230,9 +230,12 @@ fn delete_stored(stored: &[StoredSecret]) {
     stored.iter().for_each(|stored| drop(std::fs::remove_file(&stored.file)));
 }
 
-/// Warns if the server's headers are sent to another host without TLS.
+/// Warns if the server uses a deprecated transport, or if its headers are sent to another host without TLS.
 fn warn(server: &NewServer) {
-    let Target::Http { url, headers, .. } = &server.target else { return };
+    let Target::Http { url, transport, headers, .. } = &server.target else { return };
+    if *transport == HttpTransport::Sse {
+        eprintln!("lockhouse: warning: {}", config::sse_warning(server.name.as_str()));
+    }
     let loopback = match url.host() {
         Some(url::Host::Ipv4(address)) => address.is_loopback(),
         Some(url::Host::Ipv6(address)) => address.is_loopback(),

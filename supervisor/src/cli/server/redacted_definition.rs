@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
-    Authorization, Confinement, DecodeRules, Endpoint, HttpEndpoint, Network, Proxy, ServerCommand,
-    ServerDefinition,
+    Authorization, Confinement, DecodeRules, Endpoint, HttpEndpoint, HttpTransport, Network, Proxy,
+    ServerCommand, ServerDefinition,
 };
 use serde_json::{Map, Value, json};
 
@@ -78,6 +78,9 @@ fn http(endpoint: &HttpEndpoint, written: &UnresolvedServer) -> Map<String, Valu
     };
     let mut described = Map::new();
     described.insert("url".into(), redact_url(&endpoint.url).into());
+    if endpoint.transport != HttpTransport::default() {
+        described.insert("transport".into(), endpoint.transport.as_str().into());
+    }
     described
         .insert("headers".into(), redact_values(&endpoint.headers, |name| written.text("headers", name)));
     described.insert("authorization".into(), authorization.into());
@@ -141,6 +144,8 @@ pub(super) fn to_config_lines(
             "except_tools" => ("disabled_tools", to_text(value)),
             "lazy" => ("start", if server.start.lazy { "lazy" } else { "eager" }.to_owned()),
             "authorization" => (key.as_str(), authorization_text(server).to_owned()),
+            // The only transport that is described.
+            "transport" => (key.as_str(), format!("{} (deprecated)", to_text(value))),
             // A limit in `[limits]`, shared by all servers: a message may have three times `frame_kib`.
             "message_bytes" => ("limits.frame_kib", (server.limits.message_bytes_max / 3 / 1024).to_string()),
             key => (key, to_text(value)),

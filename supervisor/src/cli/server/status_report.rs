@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockhouse_upstream::{Connection, ConnectionState, Endpoint, ServerDefinition};
+use lockhouse_upstream::{Connection, ConnectionState, Endpoint, HttpTransport, ServerDefinition};
 use serde_json::{Value, json};
 
 use crate::cli::unavailable_servers::unavailable_reason;
@@ -101,7 +101,10 @@ impl StatusReport {
         let short: String = error.chars().take(ERROR_CHARS_MAX).collect();
         vec![
             self.name.clone(),
-            self.transport.unwrap_or_default().into(),
+            match self.transport.unwrap_or_default() {
+                transport if transport == HttpTransport::Sse.as_str() => format!("{transport} (deprecated)"),
+                transport => transport.to_owned(),
+            },
             self.state.replace('_', " "),
             self.tools.map(|tools| tools.to_string()).unwrap_or_default(),
             if self.fell_back { format!("{era} (fell back)") } else { era },
@@ -127,9 +130,9 @@ impl StatusReport {
 }
 
 fn transport(definition: &ServerDefinition) -> &'static str {
-    match definition.endpoint {
+    match &definition.endpoint {
         Endpoint::Stdio(_) => "stdio",
-        Endpoint::Http(_) => "http",
+        Endpoint::Http(endpoint) => endpoint.transport.as_str(),
     }
 }
 

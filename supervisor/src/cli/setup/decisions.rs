@@ -13,13 +13,14 @@ use super::client_change::ClientFile;
 use super::inventory::{Found, Inventory, counted};
 use crate::cli::confirmation::{NoAnswer, ask_no_yes, ask_valid, ask_yes_no, words};
 use crate::cli::import::candidate::Candidate;
+use crate::cli::import::takes_over_sse;
 use crate::cli::init::{choose_mode, targets};
 use crate::cli::sandbox;
 use crate::cli::terminal::sanitize;
 use crate::config::{self, AiClient, EntryPlace, Environment, ExposeMode, Files, ServerEntry, SkipReason};
 
-/// What the user decided. Without questions, the careful answers: all servers but those that are private to a project,
-/// all AI clients, programs of `run_code` only, and a policy that allows read-only tools.
+/// What the user decided. Without questions, the careful answers: all servers but those that are private to a project
+/// or use HTTP+SSE, all AI clients, programs of `run_code` only, and a policy that allows read-only tools.
 pub(super) struct Decisions<'i> {
     /// The servers to add to Lockhouse's configuration.
     pub(super) servers: Vec<NewServer<'i>>,
@@ -74,6 +75,7 @@ impl<'i> Decisions<'i> {
         let asks = arguments.confirmation.asks();
         let mut chosen = choose_servers(inventory, asks)?;
         leave_private(&mut chosen, asks);
+        leave_sse(&mut chosen, arguments);
         let mut servers: Vec<NewServer> = chosen.iter().filter_map(|found| NewServer::new(found)).collect();
         propose_sandbox(&mut servers, arguments, places, environment)?;
         let moves = !arguments.keep
@@ -218,6 +220,14 @@ fn leave_private(chosen: &mut Vec<&Found>, asks: bool) {
     }
     println!("they stay in the file of Claude Code, and Lockhouse does not get them\n");
     chosen.retain(|found| found.candidate.project.is_none() || found.candidate.imported().is_none());
+}
+
+/// Leaves the servers over HTTP+SSE where they are, unless the user wants them to be taken over nevertheless.
+fn leave_sse(chosen: &mut Vec<&Found>, arguments: &Arguments) {
+    let over_sse = chosen.iter().map(|found| &found.candidate).filter(|found| found.needs_confirmation());
+    if !takes_over_sse(over_sse, arguments.sse, arguments.confirmation) {
+        chosen.retain(|found| !found.candidate.needs_confirmation());
+    }
 }
 
 /// Asks which AI clients get an entry for Lockhouse.

@@ -61,8 +61,8 @@ impl Inventory {
                 Err(error) => drop(print_config_error(&error)),
             }
         }
-        // Of two servers with one name, the one for all projects is taken over.
-        found.sort_by_key(|(_, _, listed)| listed.project().is_some());
+        // Of two servers with one name, the one for all projects is taken over, and the one that needs no confirmation.
+        found.sort_by_key(|(_, _, listed)| (listed.needs_confirmation(), listed.project().is_some()));
         for (client, path, listed) in found {
             let place = EntryPlace { section: listed.section.clone(), name: listed.name.clone() };
             let candidate = importer.candidate(client.name(), &path, listed);

@@ -2,7 +2,7 @@
 //! expands no placeholders.
 
 use super::fields::Fields;
-use super::mcp_servers::{self, command, endpoint, refuse_disabled, refuse_old_transport};
+use super::mcp_servers::{self, command, endpoint, refuse_disabled, transport_of};
 use super::not_imported;
 use crate::config::placeholders::{Placeholder, Template};
 use crate::config::server_entry::{EntryUrl, ServerEntry};
@@ -53,7 +53,6 @@ fn forwarded_variables(fields: Fields<'_>) -> Result<Vec<String>, SkipReason> {
 
 fn http(fields: Fields<'_>) -> Result<Option<EntryUrl>, SkipReason> {
     let Some(url) = fields.template("url")? else { return Ok(None) };
-    refuse_old_transport(&url)?;
     let mut headers = fields.map("http_headers")?;
     if let Some(named) = fields.subtable("env_http_headers")? {
         for (key, _) in named.table {
@@ -67,5 +66,5 @@ fn http(fields: Fields<'_>) -> Result<Option<EntryUrl>, SkipReason> {
     if let Some(scopes) = scopes {
         oauth.get_or_insert_default().scopes = scopes;
     }
-    Ok(Some(EntryUrl { url, headers, bearer_token, oauth, proxy: None }))
+    Ok(Some(EntryUrl { transport: transport_of(&url), url, headers, bearer_token, oauth, proxy: None }))
 }

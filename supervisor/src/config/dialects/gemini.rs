@@ -5,10 +5,11 @@ use super::document_tree::{Node, Table, get};
 use super::fields::Fields;
 use super::mcp_servers::{command, endpoint, refuse_disabled, url};
 use super::not_imported;
-use crate::config::server_entry::ServerEntry;
+use crate::config::server_entry::{EntryUrl, ServerEntry};
 use crate::config::skip_reason::SkipReason;
 
-const USE_HTTP_URL: &str = "write the URL of its streamable HTTP endpoint as httpUrl";
+/// The advice for a server over HTTP+SSE.
+pub(super) const USE_HTTP_URL: &str = "write the URL of its streamable HTTP endpoint as httpUrl";
 const MILLISECONDS: f64 = 0.001;
 
 pub(super) fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
@@ -21,12 +22,10 @@ pub(super) fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
         return Err(SkipReason::Unsupported("tcp: WebSocket is not a transport of MCP; use httpUrl"));
     }
     let is_http = fields.text("type")? == Some("http");
-    if fields.has("url") && !fields.has("httpUrl") && !is_http {
-        return Err(SkipReason::OldTransport(USE_HTTP_URL));
-    }
     let http = match url(fields, "httpUrl")? {
         Some(http) => Some(http),
-        None => url(fields, "url")?,
+        None if is_http => url(fields, "url")?,
+        None => url(fields, "url")?.map(EntryUrl::over_sse),
     };
     let mut entry = ServerEntry::new(endpoint(command(fields)?, http)?);
     entry.limits.call_timeout = fields.time("timeout", MILLISECONDS)?;

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use lockhouse_policies::Source;
 use lockhouse_upstream::{
-    Authorization, Endpoint, HttpEndpoint, OAuthClient, ServerCommand, ServerDefinition, ServerLimits,
+    Authorization, Endpoint, HttpEndpoint, HttpTransport, OAuthClient, ServerCommand, ServerDefinition,
+    ServerLimits,
 };
 
 use super::document_tree::parse_toml;
@@ -145,7 +146,9 @@ fn describe_endpoint(endpoint: &HttpEndpoint) -> String {
         Authorization::OAuth(settings) => format!("OAuth {}", client(settings)),
         Authorization::ClientCredentials(settings) => format!("client credentials {}", client(settings)),
     };
-    format!("at {}\n{}authorization {authorization}\n", endpoint.url, pairs("header", &endpoint.headers))
+    let HttpEndpoint { url, transport, headers, .. } = endpoint;
+    let transport = if *transport == HttpTransport::Sse { " over HTTP+SSE" } else { "" };
+    format!("at {url}{transport}\n{}authorization {authorization}\n", pairs("header", headers))
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Reads MCP servers in the format of Claude Desktop, Claude Code, Cursor, VS Code, Windsurf and compatible programs:
 //! `command`, `args` and `env`, or a URL.
 
+use lockhouse_upstream::HttpTransport;
+
 use super::fields::Fields;
 use super::not_imported;
 use super::placeholder_syntax::PlaceholderSyntax;
@@ -8,9 +10,11 @@ use crate::config::placeholders::Template;
 use crate::config::server_entry::{EntryCommand, EntryEndpoint, EntryOAuth, EntryUrl, ServerEntry};
 use crate::config::skip_reason::SkipReason;
 
-/// The advice in the error for a server that uses the transport HTTP+SSE, which Lockhouse does not support.
+/// The advice for a server over HTTP+SSE.
 pub(super) const USE_STREAMABLE: &str =
     "give the URL of its streamable HTTP endpoint, often the same with /mcp at its end, and type \"http\"";
+/// The type of servers over HTTP+SSE.
+const SSE: &str = "sse";
 const MILLISECONDS: f64 = 0.001;
 
 pub(super) fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
@@ -19,10 +23,11 @@ pub(super) fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
         let reason = "headersHelper: programs that make headers are not run; put the header into headers";
         return Err(SkipReason::Unsupported(reason));
     }
-    match fields.text("type")?.or(fields.text("transport").unwrap_or_default()) {
+    let kind = fields.text("type")?.or(fields.text("transport").unwrap_or_default());
+    match kind {
         None
-        | Some("stdio" | "local" | "http" | "streamable-http" | "streamableHttp" | "streamable_http") => {}
-        Some("sse") => return Err(SkipReason::OldTransport(USE_STREAMABLE)),
+        | Some("stdio" | "local" | "http" | "streamable-http" | "streamableHttp" | "streamable_http" | SSE) =>
+            {}
         Some(_) => return Err(SkipReason::Unexpected { key: "type".into(), expected: "stdio or http" }),
     }
     // Cline writes the endpoint as a table of its own.
@@ -31,10 +36,12 @@ pub(super) fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
         false => None,
     };
     let reach = nested.unwrap_or(fields);
-    if reach.text("type")? == Some("sse") {
-        return Err(SkipReason::OldTransport(USE_STREAMABLE));
+    let mut url = url(reach, "url")?.or(url(reach, "serverUrl")?);
+    if kind == Some(SSE) || reach.text("type")? == Some(SSE) {
+        let expected = "stdio or http, or a url with sse";
+        let without_url = || SkipReason::Unexpected { key: "type".into(), expected };
+        url = Some(url.ok_or_else(without_url)?.over_sse());
     }
-    let url = url(reach, "url")?.or(url(reach, "serverUrl")?);
     let mut entry = ServerEntry::new(endpoint(command(reach)?, url)?);
     if fields.syntax == PlaceholderSyntax::Braces {
         entry.limits.call_timeout = fields.time("timeout", MILLISECONDS)?;
@@ -83,20 +90,16 @@ pub(super) fn command(fields: Fields<'_>) -> Result<Option<EntryCommand>, SkipRe
 
 pub(super) fn url(fields: Fields<'_>, key: &str) -> Result<Option<EntryUrl>, SkipReason> {
     let Some(url) = fields.template(key)? else { return Ok(None) };
-    refuse_old_transport(&url)?;
-    let headers = fields.map("headers")?;
-    Ok(Some(EntryUrl { url, headers, bearer_token: None, oauth: oauth(fields)?, proxy: None }))
+    let (transport, headers) = (transport_of(&url), fields.map("headers")?);
+    Ok(Some(EntryUrl { url, transport, headers, bearer_token: None, oauth: oauth(fields)?, proxy: None }))
 }
 
-/// Rejects a URL whose path ends in `/sse`. Servers at such URLs use HTTP+SSE, even if the file names another
-/// transport.
-pub(super) fn refuse_old_transport(url: &Template) -> Result<(), SkipReason> {
+/// Returns the transport of the server at a URL. One whose path ends in `/sse` uses HTTP+SSE, even if the file names
+/// another transport.
+pub(super) fn transport_of(url: &Template) -> HttpTransport {
     let url = url.to_own_syntax();
     let path = url.split(['?', '#']).next().unwrap_or_default();
-    if path.trim_end_matches('/').ends_with("/sse") {
-        return Err(SkipReason::OldTransport(USE_STREAMABLE));
-    }
-    Ok(())
+    if path.trim_end_matches('/').ends_with("/sse") { HttpTransport::Sse } else { HttpTransport::Streamable }
 }
 
 /// Reads the settings of an OAuth client that was registered manually. Each AI client uses different key names for

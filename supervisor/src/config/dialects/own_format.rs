@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
-    Confinement, ConfinementProfile, DirectExposure, Exposure, Network, PREFIX_CHARS_MAX, StartOptions,
-    TextDecoding, ToolSelection,
+    Confinement, ConfinementProfile, DirectExposure, Exposure, HttpTransport, Network, PREFIX_CHARS_MAX,
+    StartOptions, TextDecoding, ToolSelection,
 };
 
 use super::SourceFile;
@@ -229,13 +229,17 @@ fn confinement(fields: Fields<'_>) -> Result<Option<Confinement>, SkipReason> {
 
 fn http(fields: Fields<'_>) -> Result<Option<EntryUrl>, SkipReason> {
     let Some(url) = fields.template("url")? else { return Ok(None) };
+    let transport = match choice(fields, &server_keys::TRANSPORT, "transport")? {
+        Some(name) if name == HttpTransport::Sse.as_str() => HttpTransport::Sse,
+        _ => HttpTransport::Streamable,
+    };
     let bearer_token = secret(fields, "bearer_token", "bearer_token")?;
     let oauth = fields.subtable("oauth")?.map(oauth).transpose()?;
     if bearer_token.is_some() && oauth.is_some() {
         return Err(SkipReason::Unexpected { key: "bearer_token".into(), expected: "either this or oauth" });
     }
     let proxy = fields.template("proxy")?;
-    Ok(Some(EntryUrl { url, headers: fields.map("headers")?, bearer_token, oauth, proxy }))
+    Ok(Some(EntryUrl { url, transport, headers: fields.map("headers")?, bearer_token, oauth, proxy }))
 }
 
 /// Reads the value of a key that holds a secret. Plain text is an error: the value must contain a placeholder. `path`

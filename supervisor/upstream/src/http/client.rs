@@ -21,7 +21,9 @@ use super::backlog_limits::BacklogLimiter;
 use super::buffer_budget::BufferBudget;
 use super::event_stream;
 use super::exchange::{EVENTS, HttpExchange, JSON, ResponseContent, header};
-use super::mcp_session::{SESSION_ID, SessionLoss, SessionRenewals, end_session, session_loss, with_session};
+use super::mcp_session::{
+    LOST, LOST_IN_CALL, SESSION_ID, SessionLoss, SessionRenewals, end_session, session_loss, with_session,
+};
 use super::response_decoder::{PendingRequest, RequestMethod};
 use super::sse_parser::SseItem;
 use crate::http_error::{HttpError, HttpErrorKind};
@@ -35,8 +37,6 @@ const NEWEST: &str = "2026-07-28";
 const NO_REQUEST: RequestId = RequestId::Number(i64::MIN);
 const LAST_EVENT: &str = "last-event-id";
 pub(super) const EITHER: &str = "application/json, text/event-stream";
-const LOST: &str = "it does not know the MCP session any more";
-const LOST_IN_CALL: &str = "it refused the MCP session; whether the call took effect is not known";
 const RENEWED_RECENTLY: &str = "it does not know the MCP session any more, and a new one was begun less than 10 s ago; the call was not made";
 const NO_ENDPOINT: &str =
     "what it answers is neither JSON nor a stream of events: its URL is not that of an MCP endpoint";

@@ -1,5 +1,7 @@
-//! Converts an upstream server's event stream for the library rmcp: checks the size of each event and keeps results as
-//! raw text.
+//! Reads an upstream server's event stream for the library rmcp: checks the size of each event and keeps results as raw
+//! text.
+
+use std::sync::atomic::Ordering;
 
 use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::Response;
@@ -9,6 +11,7 @@ use sse_stream::Sse;
 use tokio::task::coop;
 use tokio::time::sleep_until;
 
+use super::RawResults;
 use super::backlog_limits::BacklogLimiter;
 use super::buffer_budget::BufferShare;
 use super::response_decoder::{self, PendingRequest};
@@ -31,18 +34,29 @@ pub(super) fn answers(
     request: Option<PendingRequest>,
     load: BacklogLimiter,
 ) -> BoxStream<'static, SseItem> {
-    let reading = EventReader {
-        response: Some(response),
-        events: SseParser::new(),
-        share,
-        request,
-        load,
-        can_resume: false,
-    };
-    stream::unfold(reading, async |mut reading| reading.next().await.map(|item| (item, reading))).boxed()
+    let reader = EventReader { request, ..EventReader::new(response, share, load) };
+    stream::unfold(reader, async |mut reader| reader.next_serialized().await.map(|item| (item, reader)))
+        .boxed()
 }
 
-struct EventReader {
+/// An event of a stream, with its message decoded.
+pub(super) struct DecodedEvent {
+    pub(super) message: Option<RxMessage>,
+    /// The length of the message's text in bytes.
+    bytes: usize,
+    /// The other fields of the event.
+    pub(super) fields: Sse,
+}
+
+impl DecodedEvent {
+    /// Returns an event with a message that the server has not sent.
+    fn own(message: RxMessage) -> Self {
+        Self { message: Some(message), bytes: 0, fields: Sse::default() }
+    }
+}
+
+/// Reads the event stream of an HTTP response.
+pub(super) struct EventReader {
     /// The response whose events are read; `None` once the stream has ended.
     response: Option<Response>,
     events: SseParser,
@@ -50,19 +64,52 @@ struct EventReader {
     /// The request that this stream answers; `None` once it is answered, or if the stream contains the server's own
     /// messages.
     request: Option<PendingRequest>,
+    /// Whether results are given to rmcp as raw text, if the stream has all messages of the server (HTTP+SSE). `None` if
+    /// the request of the stream determines this.
+    raw: Option<RawResults>,
     load: BacklogLimiter,
     can_resume: bool,
 }
 
 impl EventReader {
-    async fn next(&mut self) -> Option<SseItem> {
+    fn new(response: Response, share: BufferShare, load: BacklogLimiter) -> Self {
+        let (response, events) = (Some(response), SseParser::new());
+        Self { response, events, share, request: None, raw: None, load, can_resume: false }
+    }
+
+    /// Creates the reader of a stream that has all messages of the server. Events that are no messages keep their data.
+    pub(super) fn of_all_messages(
+        response: Response,
+        share: BufferShare,
+        load: BacklogLimiter,
+        raw: RawResults,
+    ) -> Self {
+        Self { raw: Some(raw), ..Self::new(response, share, load) }
+    }
+
+    /// Returns the next event with its message as text; `None` if the stream has ended.
+    async fn next_serialized(&mut self) -> Option<SseItem> {
+        loop {
+            match self.next().await? {
+                Ok(event) => {
+                    if let Some(event) = serialized(event).await {
+                        return Some(Ok(event));
+                    }
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+
+    /// Returns the next event; `None` if the stream has ended. The future can be dropped only with the reader.
+    pub(super) async fn next(&mut self) -> Option<Result<DecodedEvent, SseError>> {
         loop {
             while !self.load.traffic.has_failed()
                 && let Some(event) = self.events.next()
             {
                 // One chunk can contain many events. Yield, so that other tasks can run between them.
                 coop::consume_budget().await;
-                if let Some(event) = self.rewritten(event).await {
+                if let Some(event) = self.decoded(event).await {
                     return Some(Ok(event));
                 }
             }
@@ -74,7 +121,7 @@ impl EventReader {
                         // The answer cannot come any more, so the request fails.
                         Some(request) if !self.can_resume || self.load.traffic.has_failed() => {
                             self.load.traffic.take_pending(&request.id);
-                            Some(Ok(event(&request.failed(CUT_OFF))?))
+                            Some(Ok(DecodedEvent::own(request.failed(CUT_OFF))))
                         }
                         _ => ended.err().map(|error| Err(SseError::Body(Box::new(error)))),
                     };
@@ -109,43 +156,49 @@ impl EventReader {
         Some(Ok(ignored == 0 || traffic.charge_bytes(ignored)))
     }
 
-    async fn rewritten(&mut self, event: SseEvent) -> Option<Sse> {
-        let (bytes, message, mut sse) = match event {
-            SseEvent::TooLarge(head) => {
-                let request = self.request.as_ref().map(|request| request.id.clone());
-                let mut ids = [find_id_at_start(&head), request.clone()].into_iter().flatten();
-                let Some(id) = ids.find(|id| self.load.traffic.take_pending(id)) else {
-                    self.load.traffic.fail_unattributable(UNKNOWN_EVENT);
-                    return None;
-                };
-                if request.as_ref() == Some(&id) {
-                    // The rest of the stream is not needed.
-                    self.response = None;
-                }
-                (0, error_response(TOO_LARGE, id), Sse::default())
-            }
-            SseEvent::CompleteLine(mut sse) => {
-                self.can_resume |= sse.id.is_some();
-                let is_message = matches!(sse.event.as_deref(), None | Some("" | "message"));
-                let data = sse.data.take().unwrap_or_default();
+    /// Decodes an event. Returns `None` if nothing of it is for rmcp, or if the server must be disconnected.
+    async fn decoded(&mut self, event: SseEvent) -> Option<DecodedEvent> {
+        let event = match event {
+            SseEvent::TooLarge(head) => self.too_large(&head)?,
+            SseEvent::CompleteLine(mut fields) => {
+                self.can_resume |= fields.id.is_some();
+                let is_message = matches!(fields.event.as_deref(), None | Some("" | "message"));
+                let data = fields.data.take().unwrap_or_default();
                 let bytes = data.len();
                 let message = match is_message && !data.trim().is_empty() {
                     true => self.message(data).await,
                     false => {
                         self.load.traffic.charge_bytes(bytes);
+                        fields.data = self.raw.is_some().then_some(data);
                         None
                     }
                 };
-                match message {
-                    Some(message) => (bytes, message, sse),
-                    // An event without a message may still contain the ID and the delay for resuming.
-                    None => return (sse != Sse::default()).then_some(sse),
-                }
+                DecodedEvent { message, bytes, fields }
             }
         };
-        self.note(&message);
-        sse.data = offload_if_large(bytes, move || serde_json::to_string(&message).ok()).await?;
-        Some(sse)
+        match &event.message {
+            Some(message) => self.note(message),
+            // An event without a message may still contain the ID and the delay for resuming.
+            None if event.fields == Sse::default() => return None,
+            None => {}
+        }
+        Some(event)
+    }
+
+    /// Handles an event over the size limit, whose data begins with `head`: returns the error that answers its request,
+    /// or `None` if it answers none, so that the server must be disconnected.
+    fn too_large(&mut self, head: &[u8]) -> Option<DecodedEvent> {
+        let request = self.request.as_ref().map(|request| request.id.clone());
+        let mut ids = [find_id_at_start(head), request.clone()].into_iter().flatten();
+        let Some(id) = ids.find(|id| self.load.traffic.take_pending(id)) else {
+            self.load.traffic.fail_unattributable(UNKNOWN_EVENT);
+            return None;
+        };
+        if request.as_ref() == Some(&id) {
+            // The rest of the stream is not needed.
+            self.response = None;
+        }
+        Some(DecodedEvent::own(error_response(TOO_LARGE, id)))
     }
 
     /// Decodes the message in an event's data. Charges it to the server's traffic limits unless it answers a pending
@@ -154,8 +207,10 @@ impl EventReader {
     async fn message(&self, data: String) -> Option<RxMessage> {
         let traffic = &self.load.traffic;
         let (request, load) = (self.request.clone(), self.load.clone());
-        let read = offload_if_large(data.len(), move || {
-            response_decoder::decode_event(&data, request.as_ref(), &load)
+        let raw = self.raw.as_ref().map(|raw| raw.load(Ordering::Acquire));
+        let read = offload_if_large(data.len(), move || match raw {
+            Some(raw) => response_decoder::decode_any_event(&data, raw),
+            None => response_decoder::decode_event(&data, request.as_ref(), &load),
         })
         .await?;
         let (message, pause) = traffic.admit(read)?;
@@ -183,8 +238,13 @@ impl EventReader {
     }
 }
 
-fn event(message: &RxMessage) -> Option<Sse> {
-    Some(Sse { data: Some(serde_json::to_string(message).ok()?), ..Sse::default() })
+/// Returns the event with its message as text; `None` if the message cannot be serialized.
+async fn serialized(event: DecodedEvent) -> Option<Sse> {
+    let DecodedEvent { message, bytes, mut fields } = event;
+    if let Some(message) = message {
+        fields.data = offload_if_large(bytes, move || serde_json::to_string(&message).ok()).await?;
+    }
+    Some(fields)
 }
 
 #[cfg(test)]

@@ -20,6 +20,10 @@ pub(super) const SESSION_ID: &str = "mcp-session-id";
 const DELETE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The shortest time between two new sessions that replace lost ones.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
+/// The error of a request that did not run, because the server does not know its session.
+pub(super) const LOST: &str = "it does not know the MCP session any more";
+/// The error of a request that may have run, although the server does not know its session.
+pub(super) const LOST_IN_CALL: &str = "it refused the MCP session; whether the call took effect is not known";
 /// The words, in lower case, by which the text of an error names the session.
 const SESSION_WORDS: [&str; 2] = ["session", "initializ"];
 /// How the texts begin, in lower case and after `bad request: `, with which servers refuse a request before they carry it

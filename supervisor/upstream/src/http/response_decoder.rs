@@ -116,6 +116,12 @@ pub(super) fn decode_event(
     })
 }
 
+/// Decodes the message in an event's data, in a stream that has all messages of the server. If `is_raw`, results remain
+/// raw text. Returns the number of bytes to charge to the server's traffic allowance, and the message.
+pub(super) fn decode_any_event(data: &str, is_raw: bool) -> (usize, InboundMessage) {
+    inbound_message::parse(data.as_bytes(), |_, result| is_raw.then(|| inbound_message::raw_result(result)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

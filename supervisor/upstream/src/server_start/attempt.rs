@@ -1,13 +1,16 @@
 //! One attempt to start an upstream server, with the newest or with an older MCP protocol version.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lockhouse_base::child_stderr::LastLines;
 use lockhouse_catalog::Catalogue;
 use lockhouse_mcp::{FailureSignal, Handshake, LineTransport, converse, shake_hands};
+use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
-use rmcp::service::{ClientCacheConfig, ClientLifecycleMode, ClientServiceExt};
+use rmcp::service::{ClientCacheConfig, ClientLifecycleMode, ClientServiceExt, RunningService};
+use rmcp::transport::Transport;
 use tokio::process::ChildStderr;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
@@ -15,8 +18,9 @@ use tokio::time::{Instant, timeout_at};
 use super::{ServerStarter, StartFailure, StartedServer};
 use crate::auth::TokenProvider;
 use crate::connect_error::ConnectError;
-use crate::definition::{Endpoint, HttpEndpoint, ServerCommand};
-use crate::http;
+use crate::definition::{Endpoint, HttpEndpoint, HttpTransport, ServerCommand};
+use crate::http::{self, PostAddress, RawResults};
+use crate::http_error::HttpError;
 use crate::in_flight_calls::InFlightCalls;
 use crate::live_connection::{LiveConnection, LiveTransport};
 use crate::mcp_client_handler::McpClientHandler;
@@ -31,6 +35,10 @@ use crate::tool_list::list_tools;
 /// Maximum time to wait for the answer to the probe of a server's protocol version. Some older servers neither answer
 /// the probe nor exit; a server that takes longer than this is treated as one of them.
 const PROBE_MAX: Duration = Duration::from_secs(15);
+/// What is added to the failure of a server over HTTP+SSE that took too long and has not named the URL for messages.
+const NO_POST_ADDRESS: &str = "; it sent no event `endpoint`, with which a server over HTTP+SSE begins";
+
+type Service = RunningService<RoleClient, McpClientHandler>;
 
 /// One attempt to start an upstream server.
 pub(super) struct Attempt<'a> {
@@ -57,7 +65,10 @@ impl Attempt<'_> {
     pub(super) async fn run(self) -> Result<StartedServer, StartFailure> {
         match &self.server.endpoint {
             Endpoint::Stdio(command) => self.over_stdio(command).await,
-            Endpoint::Http(endpoint) => self.over_http(endpoint).await,
+            Endpoint::Http(endpoint) => match endpoint.transport {
+                HttpTransport::Streamable => self.over_streamable_http(endpoint).await,
+                HttpTransport::Sse => self.over_sse(endpoint).await,
+            },
         }
     }
 
@@ -152,39 +163,86 @@ impl Attempt<'_> {
         last_lines
     }
 
-    async fn over_http(self, endpoint: &HttpEndpoint) -> Result<StartedServer, StartFailure> {
-        let authority = TokenProvider::new(&self.server.name, endpoint, self.server.secrets.clone());
+    async fn over_streamable_http(self, endpoint: &HttpEndpoint) -> Result<StartedServer, StartFailure> {
         let (changed, renewals) = (Arc::new(Notify::new()), self.server.session_renewals.clone());
-        let transport = authority.and_then(|authority| {
+        let transport = self.authority(endpoint).and_then(|authority| {
             http::transport(endpoint, &self.server.limits, authority, renewals, changed.clone())
         });
-        let (transport, failure_signal) = match transport {
-            Ok(transport) => transport,
-            Err(fault) => return Err(StartFailure::new(fault.reason)),
-        };
+        let (transport, failure_signal) = transport.map_err(|fault| StartFailure::new(fault.reason))?;
+        // The request determines whether its result stays raw.
         let mode = if self.legacy_handshake { ClientLifecycleMode::Initialize } else { asking() };
-        let handshake = async {
-            let service = self.handler(&changed).serve_with_lifecycle(transport, mode).await?;
-            service.set_response_cache_config(ClientCacheConfig::disabled()).await;
-            Ok((Peer::Http(service.peer().clone()), service))
-        };
-        match self.connect(handshake).await {
+        let connected = self.connect_with_rmcp(transport, mode, RawResults::default(), &changed).await;
+        self.started_over_http(connected, failure_signal, changed)
+    }
+
+    async fn over_sse(self, endpoint: &HttpEndpoint) -> Result<StartedServer, StartFailure> {
+        let (changed, renewals) = (Arc::new(Notify::new()), self.server.session_renewals.clone());
+        let raw = RawResults::default();
+        let transport = self.authority(endpoint).and_then(|authority| {
+            http::open_sse(endpoint, &self.server.limits, authority, renewals, raw.clone())
+        });
+        let (transport, failure_signal) = transport.map_err(|fault| StartFailure::new(fault.reason))?;
+        let address = transport.post_address();
+        let mode = ClientLifecycleMode::Initialize;
+        let connected = self.connect_with_rmcp(transport, mode, raw, &changed).await;
+        let started = self.started_over_http(connected, failure_signal, changed);
+        started.map_err(|failure| {
+            // Protocol 2026-07-28 was not tried.
+            let mut failure = StartFailure { may_need_legacy_handshake: false, ..failure };
+            if failure.is_late && matches!(*address.borrow(), PostAddress::Awaited) {
+                failure.reason += NO_POST_ADDRESS;
+            }
+            failure
+        })
+    }
+
+    fn authority(&self, endpoint: &HttpEndpoint) -> Result<TokenProvider, HttpError> {
+        TokenProvider::new(&self.server.name, endpoint, self.server.secrets.clone())
+    }
+
+    /// Returns the started server after its handshake over HTTP, or why there is none.
+    fn started_over_http(
+        &self,
+        connected: Result<(Peer, Service, Catalogue), Option<ConnectError>>,
+        failure_signal: FailureSignal,
+        changed: Arc<Notify>,
+    ) -> Result<StartedServer, StartFailure> {
+        let failure = match connected {
             Ok((peer, service, catalogue)) => {
                 let ground = LiveTransport::Http(failure_signal, service.cancellation_token());
                 let (callers, notices) = (service.service().callers(), service.service().notices());
                 let conversation = tokio::spawn(async move { drop(service.waiting().await) });
-                let link =
-                    LiveConnection::new(peer, (callers, notices), conversation, ground, changed.clone());
-                Ok(StartedServer { link, catalogue, legacy_handshake: self.legacy_handshake })
+                let link = LiveConnection::new(peer, (callers, notices), conversation, ground, changed);
+                return Ok(StartedServer { link, catalogue, legacy_handshake: self.legacy_handshake });
             }
-            Err(Some(fault)) => Err(StartFailure {
-                server_output: fault.server_message(&self.server.secrets),
-                may_need_legacy_handshake: fault.may_need_legacy_handshake(),
-                ..StartFailure::new(fault.reason(None))
+            Err(Some(fault)) => {
+                let lost = failure_signal.reason().filter(|_| matches!(fault, ConnectError::Closed));
+                StartFailure {
+                    server_output: fault.server_message(&self.server.secrets),
+                    may_need_legacy_handshake: fault.may_need_legacy_handshake(),
+                    ..StartFailure::new(lost.map_or_else(|| fault.reason(None), |lost| lost.message))
+                }
             }
-            .or_violation(&failure_signal)),
-            Err(None) => Err(StartFailure::late(self.limit).or_violation(&failure_signal)),
-        }
+            Err(None) => StartFailure::late(self.limit),
+        };
+        Err(failure.or_violation(&failure_signal))
+    }
+
+    /// Connects to a server over HTTP with rmcp's client. `raw` says from the end of the handshake on that results stay raw.
+    async fn connect_with_rmcp<T: Transport<RoleClient> + 'static>(
+        &self,
+        transport: T,
+        mode: ClientLifecycleMode,
+        raw: RawResults,
+        changed: &Arc<Notify>,
+    ) -> Result<(Peer, Service, Catalogue), Option<ConnectError>> {
+        let handshake = async {
+            let service = self.handler(changed).serve_with_lifecycle(transport, mode).await?;
+            service.set_response_cache_config(ClientCacheConfig::disabled()).await;
+            raw.store(true, Ordering::Release);
+            Ok((Peer::Http(service.peer().clone()), service))
+        };
+        self.connect(handshake).await
     }
 
     /// Performs the MCP handshake and lists the server's tools. `handshake` returns the connection and what belongs to it.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use http::{HeaderName, HeaderValue};
 use lockhouse_protocol::{InvalidName, ServerName};
-use lockhouse_upstream::ConfinementProfile;
+use lockhouse_upstream::{ConfinementProfile, HttpTransport};
 use toml_edit::{Array, InlineTable, Table, value};
 use url::Url;
 
@@ -33,6 +33,7 @@ pub(super) enum Target {
     },
     Http {
         url: Url,
+        transport: HttpTransport,
         /// The text of the URL, in which placeholders have replaced the secrets.
         url_text: String,
         headers: Vec<(String, String)>,
@@ -54,10 +55,10 @@ pub(super) enum InvalidArguments {
     #[error("{word:?} before -- is not a URL; write the whole command after --")]
     BeforeCommand { word: String },
     #[error(
-        "the transport sse is deprecated, and Lockhouse does not support it. Most such servers also support http, often at /mcp instead of /sse: use `--transport http` with that URL"
+        "MCP has deprecated the transport HTTP+SSE, which servers at such a URL use. Most of them also support http, often at /mcp instead of /sse: use that URL; if the server has nothing else, add --transport sse"
     )]
     Sse,
-    #[error("{0:?} is not a transport: use stdio or http")]
+    #[error("{0:?} is not a transport: use stdio, http or sse")]
     Transport(String),
     #[error("{0:?} is not a valid URL: it must start with https:// or http:// and contain a host")]
     NotAUrl(String),
@@ -98,7 +99,7 @@ impl NewServer {
             return Err(InvalidArguments::Scope(scope.clone()));
         }
         let target = match choose_transport(&name, arguments)? {
-            Transport::Http(url) => http(url, arguments, &mut read_value)?,
+            Transport::Http(url, transport) => http(url, transport, arguments, &mut read_value)?,
             Transport::Stdio(command) => stdio(command, arguments, &mut read_value)?,
         };
         Ok(Self { name, target, typed })
@@ -126,8 +127,11 @@ impl NewServer {
                     table["sandbox"] = sandbox_table(*profile, false);
                 }
             }
-            Target::Http { url_text, headers, .. } => {
+            Target::Http { url_text, transport, headers, .. } => {
                 table["url"] = value(url_text);
+                if *transport != HttpTransport::default() {
+                    table["transport"] = value(transport.as_str());
+                }
                 if !headers.is_empty() {
                     table["headers"] = texts(headers);
                 }
@@ -144,7 +148,7 @@ impl NewServer {
                 replace_secrets_in_arguments(arguments, &mut |name, value| reference(name, value, true));
                 replace_in_values(environment, &mut |name, value| reference(name, value, false));
             }
-            Target::Http { url, url_text, headers } => {
+            Target::Http { url, url_text, headers, .. } => {
                 let mut in_url = |name: &str, value: &str| reference(name, value, false);
                 if let Some(text) = replace_secrets("url", url.as_str(), &mut in_url, str::to_owned) {
                     *url_text = text;
@@ -167,7 +171,7 @@ fn replace_in_values(
 }
 
 enum Transport<'a> {
-    Http(Url),
+    Http(Url, HttpTransport),
     /// A server over standard input and output: its program and the program's arguments.
     Stdio(&'a [String]),
 }
@@ -180,20 +184,20 @@ fn choose_transport<'a>(
     let first = before.first();
     let url = first.filter(|word| word.contains("://")).map(|word| parse_url(word)).transpose()?;
     match (arguments.transport.as_deref(), url) {
-        (Some("sse"), _) => Err(InvalidArguments::Sse),
-        (Some(other), _) if !["stdio", "http", "streamable-http"].contains(&other) => {
+        (Some(other), _) if !["stdio", "http", "streamable-http", "sse"].contains(&other) => {
             Err(InvalidArguments::Transport(other.into()))
         }
         (Some("stdio"), Some(url)) => Err(InvalidArguments::UrlOverStdio(url)),
-        (_, Some(url)) => match before.get(1).or(command.first()) {
+        (transport, Some(url)) => match before.get(1).or(command.first()) {
             Some(command) => Err(InvalidArguments::UrlAndCommand { url, command: command.clone() }),
+            None if transport == Some("sse") => Ok(Transport::Http(url, HttpTransport::Sse)),
             None if url.path().trim_end_matches('/').ends_with("/sse") => Err(InvalidArguments::Sse),
-            None => Ok(Transport::Http(url)),
+            None => Ok(Transport::Http(url, HttpTransport::Streamable)),
         },
         (_, None) if first.or(command.first()).is_none() => {
             Err(InvalidArguments::NoTarget { name: name.clone() })
         }
-        (Some("http" | "streamable-http"), None) => {
+        (Some("http" | "streamable-http" | "sse"), None) => {
             Err(InvalidArguments::NotAUrl(first.or(command.first()).cloned().unwrap_or_default()))
         }
         (_, None) => match (first, command.is_empty()) {
@@ -212,7 +216,12 @@ fn parse_url(text: &str) -> Result<Url, InvalidArguments> {
     })
 }
 
-fn http(url: Url, arguments: &Arguments, read_value: ReadValue<'_>) -> Result<Target, InvalidArguments> {
+fn http(
+    url: Url,
+    transport: HttpTransport,
+    arguments: &Arguments,
+    read_value: ReadValue<'_>,
+) -> Result<Target, InvalidArguments> {
     let wrong_transport = |option| Err(InvalidArguments::WrongTransport { option, transport: "stdio" });
     match arguments {
         Arguments { env, .. } if !env.is_empty() => return wrong_transport("-e"),
@@ -241,7 +250,7 @@ fn http(url: Url, arguments: &Arguments, read_value: ReadValue<'_>) -> Result<Ta
         }
     };
     let headers = arguments.header.iter().enumerate().map(header).collect::<Result<_, _>>()?;
-    Ok(Target::Http { url_text: url.to_string(), url, headers })
+    Ok(Target::Http { url_text: url.to_string(), url, transport, headers })
 }
 
 fn stdio(
