@@ -97,19 +97,39 @@ pub(crate) struct ListedServer {
     /// The keys of the tables that contain the entry, outermost first, such as `mcpServers`.
     pub(crate) section: Vec<String>,
     pub(crate) entry: Result<ServerEntry, SkipReason>,
+    /// The entry if a person has to confirm it. Then [`Self::entry`] is the reason.
+    unconfirmed: Option<Box<ServerEntry>>,
 }
 
 impl ListedServer {
+    fn new(name: &str, line: usize, section: Vec<String>, entry: Result<ServerEntry, SkipReason>) -> Self {
+        Self { name: name.to_owned(), line, section, entry, unconfirmed: None }
+    }
+
+    /// Adapts the server of an AI client's file, whose author did not configure it for Lockhouse, and may not read its
+    /// log.
+    fn of_client(mut self, dialect: Dialect) -> Self {
+        let Ok(entry) = &mut self.entry else { return self };
+        entry.on_change = Some(OnChange::Ask);
+        if entry.uses_sse() {
+            let advice =
+                if dialect == Dialect::Gemini { gemini::USE_HTTP_URL } else { mcp_servers::USE_STREAMABLE };
+            let entry = std::mem::replace(&mut self.entry, Err(SkipReason::OldTransport(advice)));
+            self.unconfirmed = entry.ok().map(Box::new);
+        }
+        self
+    }
+
     /// Whether a person has to confirm the server, because it uses the deprecated transport HTTP+SSE.
     pub(crate) fn needs_confirmation(&self) -> bool {
-        matches!(self.entry, Err(SkipReason::OldTransport { .. }))
+        self.unconfirmed.is_some()
     }
 
     /// Returns the entry of the server as if a person had confirmed it.
     pub(crate) fn confirmed_entry(&self) -> Result<ServerEntry, SkipReason> {
-        match self.entry.clone() {
-            Err(SkipReason::OldTransport { entry, .. }) => Ok(*entry),
-            entry => entry,
+        match &self.unconfirmed {
+            Some(entry) => Ok(*entry.clone()),
+            None => self.entry.clone(),
         }
     }
 
@@ -163,25 +183,12 @@ pub(super) fn read(source: &Source, environment: &Environment) -> Result<Option<
         found.sections.iter().flat_map(|section| section.table.iter().map(move |own| (section, own)));
     for (section, (key, node)) in entries {
         let is_off = found.dialect == Dialect::Gemini && gemini::excludes(root, &key.name);
-        let mut entry =
-            if is_off { Err(SkipReason::Disabled) } else { entry(found.dialect, key, node, &file) };
-        if found.dialect != Dialect::Own {
-            entry = entry.and_then(|entry| of_client(entry, found.dialect));
-        }
+        let entry = if is_off { Err(SkipReason::Disabled) } else { entry(found.dialect, key, node, &file) };
         let line = redacted_diagnostic::line_number(&source.text, key.at.start);
-        servers.push(ListedServer { name: key.name.clone(), line, section: section.path.clone(), entry });
+        let listed = ListedServer::new(&key.name, line, section.path.clone(), entry);
+        servers.push(if found.dialect == Dialect::Own { listed } else { listed.of_client(found.dialect) });
     }
     Ok(Some(Listing { dialect: found.dialect, servers }))
-}
-
-/// Adapts the entry of an AI client's file, whose author did not configure it for Lockhouse, and may not read its log.
-fn of_client(mut entry: ServerEntry, dialect: Dialect) -> Result<ServerEntry, SkipReason> {
-    entry.on_change = Some(OnChange::Ask);
-    if !entry.uses_sse() {
-        return Ok(entry);
-    }
-    let advice = if dialect == Dialect::Gemini { gemini::USE_HTTP_URL } else { mcp_servers::USE_STREAMABLE };
-    Err(SkipReason::OldTransport { advice, entry: Box::new(entry) })
 }
 
 /// The `[servers.NAME]` tables of Lockhouse's own configuration.
@@ -222,7 +229,7 @@ pub(super) fn read_own(
             None => own_format::parse(key, node, &file).map(|entry| {
                 let line = redacted_diagnostic::line_number(&source.text, key.at.start);
                 let section = vec!["servers".to_owned()];
-                own.upstreams.push(ListedServer { name: key.name.clone(), line, section, entry });
+                own.upstreams.push(ListedServer::new(&key.name, line, section, entry));
             }),
         };
         match parsed {

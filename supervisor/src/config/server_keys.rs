@@ -144,6 +144,7 @@ pub(super) const TRANSPORT: ServerKey = ServerKey {
     range: Some(Range::OneOf(&HttpTransport::NAMES)),
     default: Default::Text("`\"http\"`"),
     description: "\"http\": streamable HTTP; \"sse\": HTTP+SSE, which MCP has deprecated, for a server that has nothing else",
+    example: Some("\"http\""),
     ..TEXT
 };
 pub(super) const GRANT: ServerKey = ServerKey {

@@ -5,7 +5,6 @@ use lockhouse_protocol::ServerName;
 use super::env_file::EnvFileError;
 use super::keys::Range;
 use super::placeholders::PlaceholderError;
-use super::server_entry::ServerEntry;
 
 /// Why a server that a configuration file lists is not used. The messages contain no value of the file, which could be
 /// a secret.
@@ -23,12 +22,11 @@ pub(crate) enum SkipReason {
     NoEndpoint,
     #[error("it has both a command and a URL: keep one of them")]
     TwoEndpoints,
-    /// An AI client's file lists a server over HTTP+SSE, which a person has to confirm. Contains the entry as it is once
-    /// it is confirmed.
+    /// An AI client's file lists a server over HTTP+SSE, which a person has to confirm. Contains other advice.
     #[error(
-        "it uses HTTP+SSE, which MCP has deprecated: {advice}, or let `lockhouse import` take it over as it is"
+        "it uses HTTP+SSE, which MCP has deprecated: {0}, or let `lockhouse import` take it over as it is"
     )]
-    OldTransport { advice: &'static str, entry: Box<ServerEntry> },
+    OldTransport(&'static str),
     #[error("it comes from an extension of that AI client and has no command here")]
     Extension,
     #[error("url: it is not an absolute http or https URL")]
