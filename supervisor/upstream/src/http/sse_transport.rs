@@ -145,7 +145,7 @@ impl SseSession {
     async fn read(&self, messages: mpsc::Sender<RxMessage>) {
         let failure = match self.open_stream().await {
             Ok(events) => {
-                self.exchange.failure_signal.fail(self.read_events(events, messages).await);
+                self.exchange.failure_signal.fail(self.read_events(events, &messages).await);
                 let reason = self.exchange.failure_signal.reason().map(|reason| reason.message);
                 HttpError::new(HttpErrorKind::Unreachable, reason.unwrap_or_default(), "")
             }
@@ -155,6 +155,8 @@ impl SseSession {
             }
         };
         self.settle_address(PostAddress::Failed(failure));
+        // Only now, so that the conversation does not end without the reason.
+        drop(messages);
     }
 
     async fn open_stream(&self) -> Result<EventReader, HttpError> {
@@ -173,7 +175,7 @@ impl SseSession {
     }
 
     /// Reads the event stream until it ends, and returns why it ended.
-    async fn read_events(&self, mut events: EventReader, messages: mpsc::Sender<RxMessage>) -> &'static str {
+    async fn read_events(&self, mut events: EventReader, messages: &mpsc::Sender<RxMessage>) -> &'static str {
         loop {
             let event = match events.next().await {
                 Some(Ok(event)) => event,
