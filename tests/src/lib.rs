@@ -22,6 +22,7 @@ mod search_questions;
 mod session;
 mod terminal;
 mod tokens;
+mod unix_user;
 
 pub use ambiguous_heads::ambiguous_heads;
 pub use approver::Approver;
@@ -43,6 +44,7 @@ pub use search_questions::{Figures, Question, catalogues, questions};
 pub use session::{Ended, Session, structured};
 pub use terminal::{Desktop, on_terminal};
 pub use tokens::tokens;
+pub use unix_user::{UnixUser, permit_all_accounts};
 
 /// The languages of submitted code, as `--language` and `run_code` accept them.
 pub const LANGUAGES: [&str; 2] = ["python", "typescript"];
