@@ -23,6 +23,7 @@ mod session;
 mod sse_server;
 mod terminal;
 mod tokens;
+mod unix_user;
 
 pub use ambiguous_heads::ambiguous_heads;
 pub use approver::Approver;
@@ -45,6 +46,7 @@ pub use session::{Ended, Session, structured};
 pub use sse_server::{SseServer, SseStream, accepted};
 pub use terminal::{Desktop, on_terminal};
 pub use tokens::tokens;
+pub use unix_user::{UnixUser, permit_all_accounts};
 
 /// The languages of submitted code, as `--language` and `run_code` accept them.
 pub const LANGUAGES: [&str; 2] = ["python", "typescript"];

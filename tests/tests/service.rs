@@ -23,8 +23,11 @@ fn sleeping(seconds: f32) -> String {
 
 /// Sends an HTTP GET request to the daemon and returns the status and the body of the response.
 async fn get(daemon: &Daemon, path: &str) -> (u16, String) {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    let answer = client.get(daemon.url(path)).send().await.unwrap();
+    let mut client = reqwest::Client::builder().no_proxy();
+    if let Some(path) = daemon.listening_at().strip_prefix("unix:") {
+        client = client.unix_socket(path);
+    }
+    let answer = client.build().unwrap().get(daemon.url(path)).send().await.unwrap();
     (answer.status().as_u16(), answer.text().await.unwrap())
 }
 

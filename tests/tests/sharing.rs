@@ -4,6 +4,7 @@
 mod bounds;
 mod ends;
 mod equality;
+mod hostile_fronts;
 mod hostile_peers;
 mod many_clients;
 mod operators;

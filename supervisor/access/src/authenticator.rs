@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use lockhouse_base::principal::Principal;
-use lockhouse_messages::{AccessRefusal, Authentication, Credential};
+use lockhouse_messages::{AccessRefusal, Authentication};
 use thiserror::Error;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -13,6 +13,7 @@ use super::auth_method::{AuthMethod, AuthMode};
 use super::oauth::{OauthSettings, ResourceServer};
 use super::token_format;
 use super::token_store::{TokenFile, TokenStore};
+use super::unix_peer::UnixPeer;
 
 /// Settings for the authentication of AI clients over HTTP.
 #[derive(Clone, Debug)]
@@ -37,6 +38,15 @@ pub enum AuthSetupError {
     /// The TLS client that fetches the keys of the authorization server cannot be set up.
     #[error("TLS cannot be used: {0}")]
     Tls(#[from] reqwest::Error),
+}
+
+/// What shows who sends a request, as the engine has it: the token that a front passed on, or the user whom the kernel
+/// reported to the engine itself.
+#[derive(Clone, Copy)]
+pub enum Evidence<'a> {
+    Token(&'a str),
+    User(UnixPeer),
+    Nothing,
 }
 
 /// Verifies the credentials of AI clients with the configured methods.
@@ -70,20 +80,16 @@ impl Authenticator {
         Ok(Arc::new(Self { verifiers, _stop_token_watch: stop.drop_guard() }))
     }
 
-    /// Verifies a credential, and returns the AI client that it authenticates. The caller has checked that a user id
-    /// comes from the kernel.
+    /// Returns the AI client that the evidence authenticates.
     ///
     /// # Errors
     /// The reason of the refusal.
-    pub async fn authenticate(&self, credential: &Credential) -> Result<Principal, AccessRefusal> {
-        match (&self.verifiers, credential) {
-            (_, Credential::Connection) => Err(AccessRefusal::CredentialNotAccepted),
-            (None, Credential::Bearer(_) | Credential::Peer { .. } | Credential::None) => {
-                Ok(Principal::anonymous())
-            }
-            (Some(verifiers), Credential::Bearer(token)) => verifiers.verify_token(token).await,
-            (Some(verifiers), Credential::Peer { uid }) => verifiers.principal_for_user(*uid),
-            (Some(_), Credential::None) => Err(AccessRefusal::NoCredentials),
+    pub async fn authenticate(&self, evidence: Evidence<'_>) -> Result<Principal, AccessRefusal> {
+        let Some(verifiers) = &self.verifiers else { return Ok(Principal::anonymous()) };
+        match evidence {
+            Evidence::Token(token) => verifiers.verify_token(token).await,
+            Evidence::User(peer) => verifiers.principal_for_user(peer),
+            Evidence::Nothing => Err(AccessRefusal::NoCredentials),
         }
     }
 
@@ -132,10 +138,10 @@ impl Verifiers {
         }
     }
 
-    fn principal_for_user(&self, uid: u32) -> Result<Principal, AccessRefusal> {
+    fn principal_for_user(&self, peer: UnixPeer) -> Result<Principal, AccessRefusal> {
         let Some(users) = &self.users else { return Err(AccessRefusal::NoCredentials) };
         let accepts_bearer = self.tokens.is_some() || self.oauth.is_some();
-        users.principal(uid).ok_or(match accepts_bearer {
+        users.principal(peer.uid()).ok_or(match accepts_bearer {
             true => AccessRefusal::NoCredentials,
             false => AccessRefusal::UnlistedUser,
         })

@@ -28,3 +28,4 @@ pub mod tcp_connection;
 pub mod telemetry;
 pub mod text_files;
 pub mod token_bucket;
+pub mod unix_accept;

@@ -10,6 +10,7 @@ mod grants;
 mod operator_requests;
 mod search_requests;
 
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -20,8 +21,8 @@ use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::Principal;
 use lockhouse_link::{Counted, EngineClient, EngineEndpoint, FrontEndpoint, Waiting};
 use lockhouse_messages::{
-    AccessRefusal, Caller, Credential, ExchangeId, LifecycleState, Repetition, Request, RequestHead,
-    RequestId, Response, Role, ToEngine, ToFront,
+    AccessRefusal, Caller, ConnectionId, Credential, ExchangeId, LifecycleState, Repetition, Request,
+    RequestHead, RequestId, Response, Role, ToEngine, ToFront,
 };
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -64,7 +65,7 @@ pub fn connect_http(
     closing: CancellationToken,
 ) -> EngineClient {
     supervisor.set_authenticator(authenticator);
-    connect_local(supervisor, FrontKind::Http { reports_peers: true }, closing)
+    connect_local(supervisor, FrontKind::Http(Arc::default()), closing)
 }
 
 /// Connects an operator in the same process, for an adapter of another protocol.
@@ -281,6 +282,7 @@ impl FrontConnection {
                 self.reports.set_in_flight(self.supervisor.lifecycle(), requests > 0);
             }
             ToEngine::CertificateReloaded => self.supervisor.record_certificate_reload(),
+            ToEngine::ConnectionClosed(id) => self.grants.close_connection(id),
             ToEngine::Counters(counters) => self.reports.count(*counters),
             ToEngine::BeginSpan(id, call) => self.reports.begin_span(id, *call),
             ToEngine::EndSpan(id, outcome) => self.reports.end_span(id, outcome),
@@ -319,6 +321,10 @@ impl EngineEndpoint for FrontConnection {
     fn receive(&self, message: ToEngine) -> Option<Waiting> {
         // The memory of a front in the same process is not limited here.
         self.receive_from_process(message, 0)
+    }
+
+    fn admit(&self, socket: BorrowedFd<'_>) -> Option<ConnectionId> {
+        self.grants.admit(socket)
     }
 }
 

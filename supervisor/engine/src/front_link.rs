@@ -33,7 +33,7 @@ pub(crate) async fn serve(
     greetings::write(writer, &GreetingReply::Welcome { version, incarnation }).await?;
     let limits = match &kind {
         FrontKind::Operator(_) => FROM_OPERATOR,
-        FrontKind::Client(_) | FrontKind::Http { .. } => FROM_FRONT,
+        FrontKind::Client(_) | FrontKind::Http(_) => FROM_FRONT,
     };
     let (sender, outbox) = outbox();
     let front: Arc<dyn FrontEndpoint> = Arc::new(SocketFront(sender.clone()));

@@ -24,6 +24,8 @@ use crate::connected_clients::ClientRegistration;
 use crate::front_connection::FrontKind;
 use crate::front_link;
 use crate::supervisor::Supervisor;
+use crate::unix_acceptor::UnixAcceptor;
+use crate::unix_connections::UnixConnections;
 
 /// Maximum time until a new connection sends its first message.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
@@ -116,22 +118,31 @@ impl FrontSocket {
 }
 
 /// Serves a front whose process the process of this engine started, and that has greeted it. `authenticator` verifies the
-/// credentials of AI clients if the front serves them over HTTP.
+/// credentials of AI clients if the front serves them over HTTP, and `acceptor` accepts the connections of its Unix domain
+/// sockets.
+///
+/// # Errors
+/// The connection is broken, or the front does not keep to the protocol.
 pub async fn serve_child(
     supervisor: &Arc<Supervisor>,
     stream: &Stream,
     authenticator: Option<Arc<Authenticator>>,
+    acceptor: UnixAcceptor,
 ) -> Result<()> {
+    let connections = Arc::<UnixConnections>::default();
     let kind = match authenticator {
         Some(authenticator) => {
             supervisor.set_authenticator(authenticator);
-            // The front runs the same program under the same account, and this process passed it its listeners.
-            FrontKind::Http { reports_peers: true }
+            FrontKind::Http(connections.clone())
         }
         None => FrontKind::Client(Principal::for_new_connection()),
     };
     let (mut reader, mut writer) = (BufReader::new(stream), stream);
-    front_link::serve(supervisor, VERSIONS.newest, (&mut reader, &mut writer), (kind, false)).await
+    let (streams, front) = ((&mut reader, &mut writer), (kind, false));
+    tokio::select! {
+        served = front_link::serve(supervisor, VERSIONS.newest, streams, front) => served,
+        never = acceptor.run(&connections) => match never {},
+    }
 }
 
 /// Why a front is not served.

@@ -22,5 +22,8 @@ mod pending_questions;
 pub mod sessions;
 pub mod supervisor;
 pub mod systemd_notify;
+mod unix_acceptor;
+mod unix_connections;
 
 pub use front_connection::{connect, connect_http};
+pub use unix_acceptor::UnixAcceptor;

@@ -11,6 +11,7 @@ mod body;
 mod body_permits;
 mod connection;
 mod connection_limiter;
+mod connection_source;
 mod connection_timeouts;
 mod counters;
 mod drain;
@@ -28,6 +29,7 @@ mod refused_connections;
 mod request_ids;
 mod tls;
 mod trusted_proxies;
+mod unix_sockets;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +43,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use lockhouse_base::http_checks::host_check::{HostCheck, HostName, PageOrigin};
-use lockhouse_link::{EngineClient, GrantedAccess};
+use lockhouse_link::{EngineClient, GrantedAccess, PassedConnections};
 use lockhouse_messages::{HttpRefusal, RequestClaims, RequestId};
 use lockhouse_policies::Rate;
 use rmcp::RoleServer;
@@ -57,11 +59,12 @@ use crate::request_claims::request_claims;
 use accept::Acceptor;
 use body::BodyReader;
 use connection::{Authenticated, ConnectionServer};
+use connection_source::ConnectionSource;
 use connection_timeouts::ConnectionTracker;
 use exposure_check::ExposureError;
 use jsonrpc_message::CallArguments;
+use listener::BindError;
 pub use listener::SocketActivationError;
-use listener::{BindError, Listener};
 use mcp_sessions::McpSessions;
 use tls::{Tls, TlsError};
 use trusted_proxies::TrustedProxies;
@@ -72,6 +75,7 @@ pub use listen_address::ListenAddress;
 pub use refused_connections::SpareSockets;
 pub use tls::TlsFiles;
 pub use trusted_proxies::TrustedProxy;
+pub use unix_sockets::{UnixSocketFiles, UnixSockets};
 
 /// Interval between checks for idle MCP sessions.
 const IDLE_SESSION_CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -114,7 +118,7 @@ pub enum HttpStartError {
 /// An HTTP server whose sockets are open and whose settings are checked.
 pub struct HttpServer {
     settings: HttpSettings,
-    listeners: Vec<Listener>,
+    sources: Vec<ConnectionSource>,
     /// Whether systemd opened the listening sockets. systemd keeps them open, so connections that this process does not
     /// accept go to the next process of the service.
     is_socket_activated: bool,
@@ -157,11 +161,15 @@ pub fn inherited_unix_listeners() -> Result<Vec<tokio::net::UnixListener>, Socke
 }
 
 impl HttpServer {
-    /// Opens the configured sockets, or takes over those that systemd passed.
+    /// Opens the configured sockets, or takes over those that systemd passed. `passed` has the connections of each Unix domain
+    /// socket, if the engine is another process and accepts them.
     ///
     /// # Errors
     /// [`HttpStartError`], which says what to change.
-    pub async fn open(settings: HttpSettings) -> Result<Self, HttpStartError> {
+    pub async fn open(
+        settings: HttpSettings,
+        passed: Option<Vec<PassedConnections>>,
+    ) -> Result<Self, HttpStartError> {
         let inherited = listener::inherited_listeners()?;
         let is_socket_activated = !inherited.is_empty();
         let addresses: Vec<&ListenAddress> = match is_socket_activated {
@@ -172,14 +180,18 @@ impl HttpServer {
             exposure_check::check_exposure(&settings, address)?;
         }
         let tls = settings.tls.clone().map(Tls::load).transpose()?;
-        let listeners = match is_socket_activated {
-            true => {
-                tracing::info!("using the sockets that systemd passed instead of `listen` of [http]");
-                inherited
+        let (mut sources, mut passed) = (Vec::new(), passed.map(Vec::into_iter));
+        if is_socket_activated {
+            tracing::info!("using the sockets that systemd passed instead of `listen` of [http]");
+            for listener in inherited {
+                sources.push(ConnectionSource::inherited(listener, &mut passed)?);
             }
-            false => listener::bind(&settings.listen).await?,
-        };
-        Ok(Self { settings, listeners, is_socket_activated, tls: tls.map(Arc::new) })
+        } else {
+            for address in &settings.listen {
+                sources.push(ConnectionSource::open(address, &mut passed).await?);
+            }
+        }
+        Ok(Self { settings, sources, is_socket_activated, tls: tls.map(Arc::new) })
     }
 
     /// Serves AI clients until `closing` is cancelled. If systemd opened the sockets, accepts no connection after the
@@ -195,16 +207,15 @@ impl HttpServer {
         if let Some(tls) = self.tls.clone() {
             engine.on_certificate_reload(move || reload_certificate(&tls));
         }
-        let acceptor = Acceptor::new(server, self.tls);
-        for listeners in &self.listeners {
-            match &listeners.address {
+        let acceptor = Acceptor::new(engine.clone(), server, self.tls);
+        for source in &self.sources {
+            match &source.address {
                 ListenAddress::Tcp(address) => tracing::info!("listening at {scheme}://{address}/mcp"),
                 unix @ ListenAddress::Unix(_) => tracing::info!("listening at {unix}"),
             }
         }
         engine.lifecycle().announce_listening();
-        let accept_loops =
-            self.listeners.into_iter().map(|at| acceptor.clone().accept(at, accepting.clone()));
+        let accept_loops = self.sources.into_iter().map(|at| acceptor.clone().accept(at, accepting.clone()));
         let end_accepting = async {
             if self.is_socket_activated {
                 engine.lifecycle().draining().await;

@@ -41,7 +41,7 @@ pub struct EngineClient {
 
 /// What the clones of an [`EngineClient`] share.
 pub(crate) struct Shared {
-    engine: Arc<dyn EngineEndpoint>,
+    pub(crate) engine: Arc<dyn EngineEndpoint>,
     last: AtomicU64,
     pub(crate) last_span: AtomicU64,
     lifecycle: EngineLifecycle,

@@ -8,7 +8,8 @@
 //! is silent for a minute counts as lost (`connection.rs`).
 //!
 //! [`EngineClient`] is the front's end; `remote_engine.rs` is its connection to an engine in another process, which it
-//! opens again when it is lost. [`OperatorClient`] is the end of an operator's command.
+//! opens again when it is lost. [`PassedConnections`] has the connections of AI clients that an engine in another process has
+//! accepted. [`OperatorClient`] is the end of an operator's command.
 #![cfg_attr(test, allow(clippy::expect_used, clippy::panic))]
 #![allow(missing_docs)] // Only the crates of this workspace use it; obvious fields need no comment.
 
@@ -23,9 +24,11 @@ mod engine_reports;
 mod frame;
 mod granted_access;
 pub mod greetings;
+mod open_connection;
 mod operator_client;
 mod outbox;
 mod parent_engine;
+mod passed_connections;
 mod remote_engine;
 
 pub use assembler::{Assembler, MessageLimits, PART_OVERHEAD_BYTES, Parts};
@@ -38,6 +41,8 @@ pub use engine_lifecycle::{EngineLifecycle, RequestInFlight};
 pub use engine_reports::CallSpan;
 pub use frame::{FRAME_BYTES_MAX, FrameHeader, FrameKind, HEADER_BYTES, Violation};
 pub use granted_access::GrantedAccess;
+pub use open_connection::OpenConnection;
 pub use operator_client::{OperatorClient, OperatorError};
 pub use outbox::{OutboxSender, OutboxWriter, Queued, Waiting, outbox};
+pub use passed_connections::{ConnectionPasser, PassedConnection, PassedConnections};
 pub use remote_engine::{Connect, EngineSocket, EngineSource, RemoteEngineSettings};

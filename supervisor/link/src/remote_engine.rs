@@ -346,6 +346,7 @@ impl EngineEndpoint for RemoteEngine {
             | ToEngine::Close(_)
             | ToEngine::InFlight { .. }
             | ToEngine::CertificateReloaded
+            | ToEngine::ConnectionClosed(_)
             | ToEngine::Counters(_)
             | ToEngine::BeginSpan(..)
             | ToEngine::EndSpan(..) => None,

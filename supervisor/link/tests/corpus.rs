@@ -48,6 +48,7 @@ fn messages_of_fronts() {
         "InFlight",
         "Counters",
         "CertificateReloaded",
+        "ConnectionClosed",
         "BeginSpan",
     ];
     let requests = [

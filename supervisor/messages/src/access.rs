@@ -72,6 +72,8 @@ pub enum AccessRefusal {
     JwksUnavailable,
     /// The engine accepts no credential of this kind on this connection, because it has no reason to believe the front.
     CredentialNotAccepted,
+    /// The engine knows no such connection to a Unix domain socket: it is closed, or the engine did not pass it to this front.
+    UnknownConnection,
     /// The engine has no such grant on this connection: the access has ended, or the engine never issued it.
     EndedGrant,
     /// The access does not include the role that the request requires.
@@ -104,6 +106,7 @@ impl AccessRefusal {
                     .into()
             }
             Self::CredentialNotAccepted => "this kind of credential is not accepted here".into(),
+            Self::UnknownConnection => "the server does not know this connection: connect again".into(),
             Self::EndedGrant => "the token has expired or was revoked: authenticate again".into(),
             Self::MissingRole(role) => format!("this access does not permit {}", role.describe()).into(),
             Self::EngineUnavailable => {

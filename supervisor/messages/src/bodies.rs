@@ -76,6 +76,7 @@ impl Bodies for ToEngine {
             | Self::Listening
             | Self::InFlight { .. }
             | Self::CertificateReloaded
+            | Self::ConnectionClosed(_)
             | Self::Counters(_)
             | Self::BeginSpan(..)
             | Self::EndSpan(..)

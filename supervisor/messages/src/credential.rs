@@ -4,7 +4,13 @@ use std::fmt::{self, Debug, Formatter};
 
 use serde::{Deserialize, Serialize};
 
-/// What shows who sends a request. The front takes it from the transport and does not interpret it.
+/// The number of a connection of an AI client to a Unix domain socket. The engine numbers the connections of each front
+/// upwards from 1, and never reuses a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ConnectionId(pub u64);
+
+/// What shows who sends a request. The front takes it from the transport and does not interpret it. None of them is the
+/// statement of a front: in particular, no message contains a user id.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Credential {
     /// The connection between front and engine itself: the one AI client that the front serves over standard input and
@@ -12,8 +18,9 @@ pub enum Credential {
     Connection,
     /// The token of the HTTP header `Authorization: Bearer TOKEN`.
     Bearer(String),
-    /// The user of this host at the other end of a Unix domain socket, as the kernel reported it to the front's process.
-    Peer { uid: u32 },
+    /// The connection to a Unix domain socket on which the request came. The engine has asked the kernel for the user at
+    /// its other end.
+    UnixConnection(ConnectionId),
     /// The request has no credential.
     None,
 }
@@ -23,7 +30,7 @@ impl Debug for Credential {
         match self {
             Self::Connection => f.write_str("Connection"),
             Self::Bearer(_) => f.write_str("Bearer(…)"),
-            Self::Peer { uid } => f.debug_struct("Peer").field("uid", uid).finish(),
+            Self::UnixConnection(id) => write!(f, "UnixConnection({})", id.0),
             Self::None => f.write_str("None"),
         }
     }

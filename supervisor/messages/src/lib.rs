@@ -40,7 +40,7 @@ pub use approval::{
 };
 pub use bodies::{Bodies, InvalidBody, LargeValue};
 pub use caller::Caller;
-pub use credential::Credential;
+pub use credential::{ConnectionId, Credential};
 pub use direct::{
     BUILT_IN_TOOL_NAMES, DirectAction, DirectCall, DirectReply, DirectTarget, ForwardedNotification,
     JsonRpcError, ListChanges, ListKind,

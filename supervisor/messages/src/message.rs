@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::{
     Access, AccessRefusal, Answer, ApprovalEvent, ApprovalInput, AskError, Authentication,
-    BUILT_IN_TOOL_NAMES, Credential, DirectCall, DirectReply, FinishedRun, ForwardedNotification,
-    FrontCounters, GrantId, JsonRpcError, LifecycleState, ListChanges, ListKind, OpenQuestion,
-    OperatorRequest, OperatorResponse, RequestHead, Role, RunCode, RunView, SpanId, SpanOutcome,
-    ToolCallSpan, WatcherRole,
+    BUILT_IN_TOOL_NAMES, ConnectionId, Credential, DirectCall, DirectReply, FinishedRun,
+    ForwardedNotification, FrontCounters, GrantId, JsonRpcError, LifecycleState, ListChanges, ListKind,
+    OpenQuestion, OperatorRequest, OperatorResponse, RequestHead, Role, RunCode, RunView, SpanId,
+    SpanOutcome, ToolCallSpan, WatcherRole,
 };
 
 /// Maximum time for the response to a request that only reads. Servers that must start first have up to their start
@@ -48,6 +48,9 @@ pub enum ToEngine {
     Counters(Box<FrontCounters>),
     /// The front has read its TLS certificate again ([`ToFront::ReloadCertificate`]).
     CertificateReloaded,
+    /// A connection to a Unix domain socket is closed ([`Credential::UnixConnection`]). The engine accepts no further request
+    /// that names it as its credential.
+    ConnectionClosed(ConnectionId),
     /// Begins the span of a call of an AI client. Requests name it as the cause of their work. Sent only if the engine
     /// exports traces ([`FrontSettings::has_traces`]).
     BeginSpan(SpanId, Box<ToolCallSpan>),
@@ -366,6 +369,7 @@ impl ToEngine {
             Self::Listening
             | Self::InFlight { .. }
             | Self::CertificateReloaded
+            | Self::ConnectionClosed(_)
             | Self::Counters(_)
             | Self::BeginSpan(..)
             | Self::EndSpan(..)

@@ -14,7 +14,7 @@ use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_engine::systemd_notify;
 use lockhouse_front::http::{HttpServer, HttpSettings, HttpStartError, ListenAddress, SpareSockets};
 use lockhouse_front::{self as front, AnswerForm, AnswerSettings};
-use lockhouse_link::EngineClient;
+use lockhouse_link::{EngineClient, PassedConnections};
 use lockhouse_policies::Policy;
 use lockhouse_protocol::Language;
 use lockhouse_upstream::NESTED_VARIABLE;
@@ -101,7 +101,7 @@ enum FrontPlace {
     /// In this process.
     Here(Front),
     /// In a process of its own.
-    Process(FrontProcess),
+    Process(Box<FrontProcess>),
 }
 
 /// The front, before it serves the first AI client.
@@ -131,8 +131,8 @@ async fn serve_clients_of(files: &Files, arguments: Arguments) -> ExitCode {
         return ExitCode::from(USAGE);
     }
     let files = &Files { expose: arguments.expose, ..files.clone() };
-    if let Some(link) = front_process::inherited_link() {
-        return front_process::run(link, files, arguments).await;
+    if let Some(inherited) = front_process::inherited() {
+        return front_process::run(inherited, files, arguments).await;
     }
     let (settings, policy) = match load(files) {
         Ok(loaded) => loaded,
@@ -193,8 +193,11 @@ async fn start(settings: Settings, policy: Policy, arguments: Arguments) -> Resu
         false => None,
     };
     let front = match front_process::is_wanted() {
-        true => FrontPlace::Process(FrontProcess::start().await?),
-        false => FrontPlace::Here(open_front(&settings, &arguments).await?),
+        true => {
+            let http = http_settings(&settings, &arguments);
+            FrontPlace::Process(Box::new(FrontProcess::start(http.as_ref()).await?))
+        }
+        false => FrontPlace::Here(open_front(&settings, &arguments, None).await?),
     };
     if arguments.uses_http() {
         telemetry::install();
@@ -266,24 +269,38 @@ async fn serve_front(
 }
 
 /// Opens the HTTP listeners, if HTTP is used. This is done before anything else is started, so that an invalid address
-/// fails at once.
-async fn open_front(settings: &Settings, arguments: &Arguments) -> Result<Front, ExitCode> {
-    match arguments.uses_http() {
-        true => Ok(Front::Http(Box::new(open(settings.http.clone(), arguments).await?))),
-        false => Ok(Front::Stdio(arguments.answer_settings())),
-    }
+/// fails at once. `passed` has the connections of the Unix domain sockets, if the engine is another process.
+async fn open_front(
+    settings: &Settings,
+    arguments: &Arguments,
+    passed: Option<Vec<PassedConnections>>,
+) -> Result<Front, ExitCode> {
+    let Some(http) = http_settings(settings, arguments) else {
+        return Ok(Front::Stdio(arguments.answer_settings()));
+    };
+    let opened = HttpServer::open(http, passed).await;
+    opened.map(|server| Front::Http(Box::new(server))).map_err(|error| report_start_error(&error))
 }
 
-/// Opens the HTTP listeners: those that `--listen` names, or else those of the configuration.
-async fn open(mut settings: HttpSettings, arguments: &Arguments) -> Result<HttpServer, ExitCode> {
+/// Returns the settings of the HTTP server, if HTTP is used. It listens at the addresses that `--listen` names, or else at
+/// those of the configuration.
+fn http_settings(settings: &Settings, arguments: &Arguments) -> Option<HttpSettings> {
+    if !arguments.uses_http() {
+        return None;
+    }
+    let mut http = settings.http.clone();
     if !arguments.listen.is_empty() {
-        settings.listen.clone_from(&arguments.listen);
+        http.listen.clone_from(&arguments.listen);
     }
     let AnswerSettings { form, wait, .. } = arguments.answer_settings();
-    (settings.answers.form, settings.answers.wait) = (form, wait);
-    let opened = HttpServer::open(settings).await;
-    opened.map_err(|error| match error {
-        HttpStartError::Unavailable(_) => print_error(&error, UNAVAILABLE),
-        _ => print_error(&error, USAGE),
-    })
+    (http.answers.form, http.answers.wait) = (form, wait);
+    Some(http)
+}
+
+/// Prints why the HTTP server cannot start, and returns the exit status.
+fn report_start_error(error: &HttpStartError) -> ExitCode {
+    match error {
+        HttpStartError::Unavailable(_) => print_error(error, UNAVAILABLE),
+        _ => print_error(error, USAGE),
+    }
 }

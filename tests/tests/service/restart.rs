@@ -2,8 +2,10 @@
 //! connections while no daemon is running.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
-use std::os::fd::{AsRawFd, RawFd};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -33,6 +35,42 @@ struct RequestOutcomes {
 impl RequestOutcomes {
     fn count(counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A listening socket that the test holds, as systemd does.
+struct HeldSocket {
+    /// Rust sets close-on-exec on a socket, so a duplicate is inherited.
+    inherited: OwnedFd,
+    /// `None` for a TCP socket.
+    path: Option<PathBuf>,
+    /// The address of a TCP socket.
+    address: String,
+}
+
+impl HeldSocket {
+    fn tcp() -> Self {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap().to_string();
+        Self { inherited: nix::unistd::dup(&socket).unwrap(), path: None, address }
+    }
+
+    fn unix(lockhouse: &Lockhouse) -> Self {
+        let path = lockhouse.path("held.sock");
+        let socket = UnixListener::bind(&path).unwrap();
+        Self { inherited: nix::unistd::dup(&socket).unwrap(), path: Some(path), address: String::new() }
+    }
+
+    fn each(lockhouse: &Lockhouse) -> [(&'static str, Self); 2] {
+        [("TCP", Self::tcp()), ("Unix", Self::unix(lockhouse))]
+    }
+
+    /// Connects while no daemon is running.
+    fn connect(&self) -> std::io::Result<()> {
+        match &self.path {
+            Some(path) => UnixStream::connect(path).map(drop),
+            None => TcpStream::connect(&self.address).map(drop),
+        }
     }
 }
 
@@ -86,13 +124,18 @@ async fn send_requests(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn during_restarts_no_connection_is_refused_and_no_answer_is_lost() {
     let clients = "[clients]\nrequests = \"100000/min\"\nruns = \"100000/min\"\nrunning = 64\n";
-    let lockhouse = Lockhouse::new().config(&format!("{OPEN}{clients}"));
-    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = socket.local_addr().unwrap();
-    // Rust sets close-on-exec on the socket, so a duplicate is inherited.
-    let inherited = nix::unistd::dup(&socket).unwrap();
-    let mut daemon = start(&lockhouse, inherited.as_raw_fd()).await;
-    assert_eq!(daemon.address(), address.to_string());
+    let mut table = Table::new("restarts under load");
+    for kind in ["TCP", "Unix"] {
+        let lockhouse = Lockhouse::new().config(&format!("{OPEN}{clients}"));
+        let socket = if kind == "TCP" { HeldSocket::tcp() } else { HeldSocket::unix(&lockhouse) };
+        restart_under_load(&mut table, (kind, socket), &lockhouse).await;
+    }
+    table.finish();
+}
+
+async fn restart_under_load(table: &mut Table, (kind, socket): (&str, HeldSocket), lockhouse: &Lockhouse) {
+    let inherited = socket.inherited.as_raw_fd();
+    let mut daemon = start(lockhouse, inherited).await;
     wait_until_ready(&daemon).await;
     let (over, met) = (Arc::new(AtomicBool::new(false)), Arc::new(RequestOutcomes::default()));
     let workers: Vec<_> = (0..CLIENTS)
@@ -100,7 +143,6 @@ async fn during_restarts_no_connection_is_refused_and_no_answer_is_lost() {
             tokio::spawn(send_requests(daemon.http_client(None), number, over.clone(), met.clone()))
         })
         .collect();
-    let mut table = Table::new("restarts under load");
     for restart in 1..=RESTARTS {
         let before = met.answers.load(Ordering::Relaxed);
         wait_until("clients are served", async || {
@@ -111,13 +153,16 @@ async fn during_restarts_no_connection_is_refused_and_no_answer_is_lost() {
             |event: &str| lockhouse.records().iter().filter(|record| record["event"] == event).count();
         daemon.signal(Signal::SIGTERM);
         let ended = daemon.ended().await;
-        table.row(format!("restart {restart}: it ends with 0"), equal(ended.status, Some(0)));
+        table.row(format!("{kind}, restart {restart}: it ends with 0"), equal(ended.status, Some(0)));
         let (begun, over) = (records("execution"), records("end"));
-        table.row(format!("restart {restart}: every run came to its end"), equal(begun, over));
+        table.row(format!("{kind}, restart {restart}: every run came to its end"), equal(begun, over));
         // A client connects while no daemon is running.
-        let waiting = tokio::net::TcpStream::connect(address).await;
-        table.row(format!("restart {restart}: a connection meanwhile"), ensure(waiting.is_ok(), &waiting));
-        daemon = start(&lockhouse, inherited.as_raw_fd()).await;
+        let waiting = socket.connect();
+        table.row(
+            format!("{kind}, restart {restart}: a connection meanwhile"),
+            ensure(waiting.is_ok(), &waiting),
+        );
+        daemon = start(lockhouse, inherited).await;
     }
     let before = met.answers.load(Ordering::Relaxed);
     wait_until("clients are served again", async || {
@@ -130,37 +175,37 @@ async fn during_restarts_no_connection_is_refused_and_no_answer_is_lost() {
     }
     println!("{met:?}");
     let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    table.row("answers", ensure(of(&met.answers) > 0, &met));
-    table.row("no connection is refused", equal(of(&met.refused), 0));
-    table.row("no answer is wrong", equal(of(&met.wrong), 0));
-    table.row("no answer that began is lost", equal(of(&met.lost), 0));
+    table.row(format!("{kind}: answers"), ensure(of(&met.answers) > 0, &met));
+    table.row(format!("{kind}: no connection is refused"), equal(of(&met.refused), 0));
+    table.row(format!("{kind}: no answer is wrong"), equal(of(&met.wrong), 0));
+    table.row(format!("{kind}: no answer that began is lost"), equal(of(&met.lost), 0));
     // Each run that began has an end in the audit log, and each answer was read, so both numbers are equal.
     let ends = lockhouse.records().iter().filter(|record| record["event"] == "end").count() as u64;
-    table.row("every run that ended was answered", equal(of(&met.answers), ends));
-    table.row("the last one ends too", equal(daemon.terminate().await.status, Some(0)));
-    table.finish();
+    table.row(format!("{kind}: every run that ended was answered"), equal(of(&met.answers), ends));
+    table.row(format!("{kind}: the last one ends too"), equal(daemon.terminate().await.status, Some(0)));
 }
 
 #[tokio::test]
 async fn connections_during_draining_wait_for_the_next_daemon() {
     let lockhouse = Lockhouse::new().config(OPEN);
-    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
-    let inherited = nix::unistd::dup(&socket).unwrap();
-    let daemon = start(&lockhouse, inherited.as_raw_fd()).await;
-    wait_until_ready(&daemon).await;
-    let first = daemon.http_client(None);
-    let run = tokio::spawn(async move { first.run_code("python", &crate::service::sleeping(2.0)).await });
-    crate::service::wait_for_running(&daemon, 1).await;
-    daemon.signal(Signal::SIGTERM);
-    daemon.wait_for_log("draining").await;
-    let second = daemon.http_client(None);
-    let waiting = tokio::spawn(async move { second.run_code("python", "6 * 7").await });
-    assert_eq!(run.await.unwrap()["value"], "done");
-    assert_eq!(daemon.ended().await.status, Some(0));
-    assert!(!waiting.is_finished(), "nobody is there who could answer");
-    let daemon = start(&lockhouse, inherited.as_raw_fd()).await;
-    assert_eq!(waiting.await.unwrap()["value"], 42);
-    assert_eq!(daemon.terminate().await.status, Some(0));
+    for (kind, socket) in HeldSocket::each(&lockhouse) {
+        let inherited = socket.inherited.as_raw_fd();
+        let daemon = start(&lockhouse, inherited).await;
+        wait_until_ready(&daemon).await;
+        let first = daemon.http_client(None);
+        let run = tokio::spawn(async move { first.run_code("python", &crate::service::sleeping(2.0)).await });
+        crate::service::wait_for_running(&daemon, 1).await;
+        daemon.signal(Signal::SIGTERM);
+        daemon.wait_for_log("draining").await;
+        let second = daemon.http_client(None);
+        let waiting = tokio::spawn(async move { second.run_code("python", "6 * 7").await });
+        assert_eq!(run.await.unwrap()["value"], "done", "{kind}");
+        assert_eq!(daemon.ended().await.status, Some(0), "{kind}");
+        assert!(!waiting.is_finished(), "{kind}: nobody is there who could answer");
+        let daemon = start(&lockhouse, inherited).await;
+        assert_eq!(waiting.await.unwrap()["value"], 42, "{kind}");
+        assert_eq!(daemon.terminate().await.status, Some(0), "{kind}");
+    }
 }
 
 /// systemd starts the service again for a connection that the process has not accepted, and gives it up after some starts.

@@ -178,10 +178,11 @@ async fn a_peer_gets_only_what_the_engine_granted_on_its_connection() {
             r#"{"Refused":{"MissingRole":"operate"}}"#,
         ),
         ("control: its own credential", &none, credential(json!("Connection")), r#"{"Access":{"Ok":{"#),
+        ("the user id of root", &none, credential(json!({"Peer": {"uid": 0}})), "the request cannot be read"),
         (
-            "the user id of root",
+            "a connection of a Unix domain socket",
             &none,
-            credential(json!({"Peer": {"uid": 0}})),
+            credential(json!({"UnixConnection": 1})),
             r#"{"Access":{"Err":"CredentialNotAccepted"}}"#,
         ),
         (

@@ -3,29 +3,28 @@
 
 mod grant_table;
 
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
 
-use lockhouse_access::Authenticator;
+use lockhouse_access::{Authenticator, Evidence, UnixPeer};
 use lockhouse_audit::LocalUser;
 use lockhouse_base::principal::Principal;
 use lockhouse_link::FrontEndpoint;
-use lockhouse_messages::{Access, AccessRefusal, Credential, GrantId, Role, Roles, ToFront};
+use lockhouse_messages::{Access, AccessRefusal, ConnectionId, Credential, GrantId, Role, Roles, ToFront};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::unix_connections::UnixConnections;
 use grant_table::{CredentialKey, GrantTable, Issued};
 
-/// What the engine believes of a front, and which credentials the front may pass on.
+/// For whom a front makes requests, and which credentials it may pass on.
 #[derive(Clone, Debug)]
 pub(crate) enum FrontKind {
     /// It serves one AI client over standard input and output. Every request is a request of this client.
     Client(Principal),
-    /// It serves AI clients over HTTP, and passes their credentials on.
-    Http {
-        /// Whether it may report the user ids of peers: only if its listener is code of this process, which asked the
-        /// kernel.
-        reports_peers: bool,
-    },
+    /// It serves AI clients over HTTP, and passes their credentials on. Contains its connections of Unix domain sockets, of
+    /// which this process has asked the kernel.
+    Http(Arc<UnixConnections>),
     /// It is an operator's command, whose peer the engine has checked itself: of the engine's own user or root. Contains the
     /// user, if the kernel reports it.
     Operator(Option<LocalUser>),
@@ -57,7 +56,7 @@ impl Grants {
     pub(super) fn operator(&self) -> Option<LocalUser> {
         match &self.kind {
             FrontKind::Operator(user) => *user,
-            FrontKind::Client(_) | FrontKind::Http { .. } => None,
+            FrontKind::Client(_) | FrontKind::Http(_) => None,
         }
     }
 
@@ -66,7 +65,7 @@ impl Grants {
         match self.kind {
             FrontKind::Client(_) | FrontKind::Operator(_) => 1_024,
             // It serves many AI clients.
-            FrontKind::Http { .. } => 16 * 1_024,
+            FrontKind::Http(_) => 16 * 1_024,
         }
     }
 
@@ -74,12 +73,26 @@ impl Grants {
     pub(super) fn only_client(&self) -> Option<&Principal> {
         match &self.kind {
             FrontKind::Client(client) => Some(client),
-            FrontKind::Http { .. } | FrontKind::Operator(_) => None,
+            FrontKind::Http(_) | FrontKind::Operator(_) => None,
         }
     }
 
-    /// Verifies a credential that the front passes on, and returns the access. The same credential gets the same grant
-    /// as long as that is valid.
+    /// Asks the kernel for the user at the other end of a connection that the front, in this process, has accepted. `None` if
+    /// the front serves no such connections.
+    pub(super) fn admit(&self, socket: BorrowedFd<'_>) -> Option<ConnectionId> {
+        let FrontKind::Http(connections) = &self.kind else { return None };
+        UnixPeer::of(&socket).ok().map(|peer| connections.add(peer))
+    }
+
+    /// Forgets a connection that the front has closed. A front that names another one loses only its own.
+    pub(super) fn close_connection(&self, id: ConnectionId) {
+        if let FrontKind::Http(connections) = &self.kind {
+            connections.remove(id);
+        }
+    }
+
+    /// Verifies a credential that the front passes on, and returns the access. The same token, and all connections of the
+    /// same user, get the same grant as long as that is valid.
     ///
     /// # Errors
     /// Why the credential is refused.
@@ -88,22 +101,23 @@ impl Grants {
         authenticator: Option<&Authenticator>,
         credential: &Credential,
     ) -> Result<Access, AccessRefusal> {
-        if *credential == Credential::Connection {
-            let (principal, roles) = self.connection();
-            return Ok(access(GrantId::CONNECTION, &principal, roles));
-        }
-        let accepts_peers = match self.kind {
-            FrontKind::Client(_) | FrontKind::Operator(_) => {
+        let evidence = match (credential, &self.kind) {
+            (Credential::Connection, _) => {
+                let (principal, roles) = self.connection();
+                return Ok(access(GrantId::CONNECTION, &principal, roles));
+            }
+            (_, FrontKind::Client(_) | FrontKind::Operator(_)) => {
                 return Err(AccessRefusal::CredentialNotAccepted);
             }
-            FrontKind::Http { reports_peers } => reports_peers,
+            (Credential::Bearer(token), FrontKind::Http(_)) => Evidence::Token(token),
+            (Credential::UnixConnection(id), FrontKind::Http(connections)) => {
+                Evidence::User(connections.peer(*id).ok_or(AccessRefusal::UnknownConnection)?)
+            }
+            (Credential::None, FrontKind::Http(_)) => Evidence::Nothing,
         };
-        if matches!(credential, Credential::Peer { .. }) && !accepts_peers {
-            return Err(AccessRefusal::CredentialNotAccepted);
-        }
         let authenticator = authenticator.ok_or(AccessRefusal::CredentialNotAccepted)?;
-        let principal = authenticator.authenticate(credential).await?;
-        Ok(access(self.issue(credential, &principal), &principal, Roles::only(Role::Run)))
+        let principal = authenticator.authenticate(evidence).await?;
+        Ok(access(self.issue(evidence, &principal), &principal, Roles::only(Role::Run)))
     }
 
     /// Returns the AI client that holds a grant, if the grant permits requests that require this role.
@@ -129,15 +143,15 @@ impl Grants {
     fn connection(&self) -> (Principal, Roles) {
         match &self.kind {
             FrontKind::Client(principal) => (principal.clone(), Roles::only(Role::Run)),
-            FrontKind::Http { .. } => (Principal::local(), Roles::only(Role::Operate)),
+            FrontKind::Http(_) => (Principal::local(), Roles::only(Role::Operate)),
             FrontKind::Operator(_) => (Principal::local(), OPERATOR_ROLES),
         }
     }
 
-    fn issue(self: &Arc<Self>, credential: &Credential, principal: &Principal) -> GrantId {
+    fn issue(self: &Arc<Self>, evidence: Evidence<'_>, principal: &Principal) -> GrantId {
         let stop = CancellationToken::new();
         let Issued { grant, is_new, ended } =
-            self.table.lock().issue(CredentialKey::of(credential), principal, &stop);
+            self.table.lock().issue(CredentialKey::of(evidence), principal, &stop);
         for grant in ended {
             self.report_end(grant);
         }

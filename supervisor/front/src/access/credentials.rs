@@ -6,8 +6,8 @@ use lockhouse_messages::{AccessRefusal, Credential};
 
 use super::Peer;
 
-/// Returns the credential of a request: the bearer token of its header `Authorization`, or without this header the user
-/// at the other end of its Unix domain socket connection.
+/// Returns the credential of a request: the bearer token of its header `Authorization`, or without this header its
+/// connection, if that is one to a Unix domain socket.
 ///
 /// # Errors
 /// [`AccessRefusal::DuplicateHeader`] or [`AccessRefusal::NotBearer`].
@@ -15,8 +15,10 @@ pub(super) fn credential(headers: &HeaderMap, peer: Option<&Peer>) -> Result<Cre
     let mut sent = headers.get_all(AUTHORIZATION).iter();
     let Some(authorization) = sent.next() else {
         return Ok(match peer {
-            Some(Peer::Unix { uid, .. }) => Credential::Peer { uid: *uid },
-            Some(Peer::Tcp(_) | Peer::Forwarded(_)) | None => Credential::None,
+            Some(Peer::Unix { connection: Some(id), .. }) => Credential::UnixConnection(*id),
+            Some(Peer::Unix { connection: None, .. } | Peer::Tcp(_) | Peer::Forwarded(_)) | None => {
+                Credential::None
+            }
         });
     };
     if sent.next().is_some() {
@@ -35,12 +37,14 @@ pub(super) fn credential(headers: &HeaderMap, peer: Option<&Peer>) -> Result<Cre
 #[cfg(test)]
 mod tests {
     use axum::http::HeaderValue;
+    use lockhouse_messages::ConnectionId;
 
     use super::*;
 
     #[test]
     fn a_request_has_the_credential_of_its_header_and_otherwise_of_its_connection() {
-        let user = Peer::Unix { uid: 7, gid: 8, pid: None };
+        let unix = |connection| Peer::Unix { uid: 7, gid: 8, pid: None, connection };
+        let user = unix(Some(ConnectionId(3)));
         let address = Peer::Tcp(([127, 0, 0, 1], 1).into());
         let of = |sent: &[&'static [u8]], peer: &Peer| {
             let mut headers = HeaderMap::new();
@@ -49,7 +53,8 @@ mod tests {
             }
             credential(&headers, Some(peer))
         };
-        assert_eq!(of(&[], &user), Ok(Credential::Peer { uid: 7 }));
+        assert_eq!(of(&[], &user), Ok(Credential::UnixConnection(ConnectionId(3))));
+        assert_eq!(of(&[], &unix(None)), Ok(Credential::None));
         assert_eq!(of(&[], &address), Ok(Credential::None));
         let forwarded = Peer::Forwarded([192, 0, 2, 1].into());
         assert_eq!(of(&[], &forwarded), Ok(Credential::None));

@@ -4,6 +4,8 @@
 use std::fmt::{self, Display, Formatter};
 use std::net::{IpAddr, SocketAddr};
 
+use lockhouse_messages::ConnectionId;
+
 /// The peer of a connection, or the client that a trusted proxy names for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
@@ -17,6 +19,9 @@ pub(crate) enum Peer {
         gid: u32,
         /// The process id. `None` if the kernel does not report one.
         pid: Option<i32>,
+        /// The number by which the engine knows the connection. It has asked the kernel for the user itself, so that the ids
+        /// above are for the front's limits and log alone.
+        connection: Option<ConnectionId>,
     },
 }
 
@@ -25,8 +30,10 @@ impl Display for Peer {
         match self {
             Self::Tcp(address) => write!(f, "{address}"),
             Self::Forwarded(address) => write!(f, "{address}, through a trusted proxy,"),
-            Self::Unix { uid, gid, pid: Some(pid) } => write!(f, "user {uid} (group {gid}, process {pid})"),
-            Self::Unix { uid, gid, pid: None } => write!(f, "user {uid} (group {gid})"),
+            Self::Unix { uid, gid, pid: Some(pid), .. } => {
+                write!(f, "user {uid} (group {gid}, process {pid})")
+            }
+            Self::Unix { uid, gid, pid: None, .. } => write!(f, "user {uid} (group {gid})"),
         }
     }
 }

@@ -39,7 +39,9 @@ impl Rejection {
             Self::Access(refusal, _) => refusal,
         };
         match refusal {
-            AccessRefusal::NoCredentials => (StatusCode::UNAUTHORIZED, "unauthorized"),
+            AccessRefusal::NoCredentials | AccessRefusal::UnknownConnection => {
+                (StatusCode::UNAUTHORIZED, "unauthorized")
+            }
             AccessRefusal::DuplicateHeader | AccessRefusal::NotBearer => {
                 (StatusCode::UNAUTHORIZED, "invalid_request")
             }

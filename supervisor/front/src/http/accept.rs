@@ -1,12 +1,12 @@
-//! Accepts connections within the configured limits, and performs TLS handshakes.
+//! Takes connections within the configured limits, and performs TLS handshakes.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_base::http_checks::host_check::ConnectionInfo;
 use lockhouse_base::log_throttle::LogThrottle;
+use lockhouse_link::EngineClient;
 use lockhouse_messages::HttpRefusal;
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection::ConnectionServer;
 use super::connection_limiter::ConnectionLimiter;
+use super::connection_source::{AcceptedConnection, AcceptedSocket, ConnectionSource};
 use super::connection_timeouts::{ConnectionTracker, Stream};
 use super::counters;
 use super::limit_key::LimitKey;
-use super::listener::{Listener, Socket};
 use super::rate_limiter::RateLimiter;
 use super::tls::Tls;
 use crate::access::Peer;
@@ -30,7 +30,7 @@ use crate::access::Peer;
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 /// Maximum number of connections that are being refused with a 503 response at the same time. Further connections are
 /// closed without a response.
-const REFUSALS_MAX: usize = 64;
+pub(super) const REFUSALS_MAX: usize = 64;
 /// Timeout for sending the response on a refused connection and reading what the peer has sent.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum number of bytes that are read and discarded from a refused connection.
@@ -47,15 +47,10 @@ const TLS_REQUIRED: &str = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\
 /// First byte of a TLS connection: the record type "handshake".
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// A socket of a newly accepted connection.
-enum AcceptedSocket {
-    Tcp(TcpStream),
-    Unix(tokio::net::UnixStream),
-}
-
-/// Accepts connections from the listening sockets and serves each connection in a task of its own.
+/// Takes the connections of each source, and serves each connection in a task of its own.
 #[derive(Clone)]
 pub(super) struct Acceptor {
+    engine: EngineClient,
     server: ConnectionServer,
     limiter: ConnectionLimiter,
     handshakes: RateLimiter,
@@ -68,11 +63,12 @@ pub(super) struct Acceptor {
 }
 
 impl Acceptor {
-    pub(super) fn new(server: ConnectionServer, tls: Option<Arc<Tls>>) -> Self {
+    pub(super) fn new(engine: EngineClient, server: ConnectionServer, tls: Option<Arc<Tls>>) -> Self {
         let limiter = ConnectionLimiter::new(&server.limits);
         let handshakes = RateLimiter::per_second(server.limits.tls_handshakes_per_peer_per_second);
         let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
         Self {
+            engine,
             server,
             limiter,
             handshakes,
@@ -85,21 +81,24 @@ impl Acceptor {
         }
     }
 
-    /// Accepts connections from one listening socket until `closing` is cancelled, and returns when the last of these
-    /// connections has ended.
-    pub(super) async fn accept(self, listener: Listener, closing: CancellationToken) {
-        let mut connections = JoinSet::new();
+    /// Takes connections from one source until `stopping` is cancelled, and returns when the last of these connections has
+    /// ended.
+    pub(super) async fn accept(self, source: ConnectionSource, stopping: CancellationToken) {
+        let (mut connections, mut is_stopping) = (JoinSet::new(), false);
         loop {
             let accepted = tokio::select! {
                 biased;
-                () = closing.cancelled() => break,
+                () = self.server.closing.cancelled() => break,
+                () = stopping.cancelled(), if !is_stopping => {
+                    is_stopping = source.stop();
+                    if is_stopping { continue } else { break }
+                }
                 Some(_) = connections.join_next() => continue,
-                accepted = accept(&listener.socket) => accepted,
+                accepted = source.accept(&self.engine) => accepted,
             };
             match accepted {
-                Ok((accepted, peer)) => {
-                    drop(connections.spawn(self.clone().handle_connection(accepted, peer)))
-                }
+                Ok(Some(accepted)) => drop(connections.spawn(self.clone().handle_connection(accepted))),
+                Ok(None) => break,
                 Err(error) if is_connection_error(&error) => {}
                 Err(error) => {
                     self.accept_error_log
@@ -108,11 +107,13 @@ impl Acceptor {
                 }
             }
         }
-        drop(listener);
+        drop(source);
         while connections.join_next().await.is_some() {}
     }
 
-    async fn handle_connection(self, accepted: AcceptedSocket, peer: Peer) {
+    async fn handle_connection(self, accepted: AcceptedConnection) {
+        // Until this function returns, the engine knows the connection as open.
+        let AcceptedConnection { socket: accepted, peer, open: _known_to_engine } = accepted;
         let (tracker, is_proxy) = (ConnectionTracker::new(), self.server.proxies.is_trusted(&peer));
         if is_proxy {
             tracker.set_authenticated();
@@ -216,24 +217,6 @@ impl Acceptor {
         tokio::select! {
             () = tokio::time::sleep_until(until) => {}
             () = self.server.closing.cancelled() => {}
-        }
-    }
-}
-
-async fn accept(socket: &Socket) -> io::Result<(AcceptedSocket, Peer)> {
-    match socket {
-        Socket::Tcp(listener) => {
-            let (stream, address) = listener.accept().await?;
-            Ok((AcceptedSocket::Tcp(stream), Peer::Tcp(address)))
-        }
-        Socket::Unix(listener) => {
-            let (stream, _) = listener.accept().await?;
-            let who = stream.peer_cred()?;
-            if refuses_peer(who.pid().and_then(|id| u32::try_from(id).ok())) {
-                tracing::warn!("rejected a connection of a sandboxed upstream server");
-                return Err(io::ErrorKind::ConnectionAborted.into());
-            }
-            Ok((AcceptedSocket::Unix(stream), Peer::Unix { uid: who.uid(), gid: who.gid(), pid: who.pid() }))
         }
     }
 }

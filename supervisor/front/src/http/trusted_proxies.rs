@@ -285,17 +285,19 @@ mod tests {
         assert_eq!(client_address(&[]), "proxy");
     }
 
+    const USER: Peer = Peer::Unix { uid: 1, gid: 1, pid: None, connection: None };
+
     #[test]
     fn only_trusted_proxies_may_name_clients() {
         let headers = HeaderMap::from_iter([(
             HeaderName::from_static(X_FORWARDED_FOR),
             HeaderValue::from_static("192.0.2.1"),
         )]);
-        for peer in [Peer::Tcp(([11, 0, 0, 1], 1).into()), Peer::Unix { uid: 1, gid: 1, pid: None }] {
+        for peer in [Peer::Tcp(([11, 0, 0, 1], 1).into()), USER] {
             assert_eq!(proxies().sender(peer, &headers), Ok(peer));
         }
         let unix = TrustedProxies::new(&[TrustedProxy::Unix]);
-        let sender = unix.sender(Peer::Unix { uid: 1, gid: 1, pid: None }, &headers);
+        let sender = unix.sender(USER, &headers);
         assert_eq!(sender, Ok(Peer::Forwarded([192, 0, 2, 1].into())));
     }
 

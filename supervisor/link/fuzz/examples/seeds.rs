@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lockhouse_link::{FrameHeader, FrameKind, to_parts};
 use lockhouse_messages::{
-    AccessRefusal, Answer, AskError, Bodies, Caller, Credential, DirectReply, Event, ExchangeId, FinishedRun,
+    AccessRefusal, Answer, AskError, Bodies, Caller, ConnectionId, Credential, DirectReply, Event, ExchangeId, FinishedRun,
     FrontCounters, FrontSettings, GrantId, Input, InputSupport, JsonRpcError, LifecycleState, ListChanges,
     ListKind, OpenQuestion, Question, Request, RequestHead, RequestId, Response, ResultFile, RunAnswer,
     ShownValue, SpanId, SpanOutcome, StoredFile, ToEngine, ToFront, ToolCallSpan,
@@ -159,6 +159,7 @@ fn from_front() -> Vec<Vec<u8>> {
     ];
     messages.extend(requests.into_iter().map(request));
     messages.extend(inputs.into_iter().map(|input| ToEngine::Input(ExchangeId(1), input)));
+    messages.push(ToEngine::ConnectionClosed(ConnectionId(3)));
     parts(messages)
 }
 

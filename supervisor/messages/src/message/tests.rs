@@ -99,7 +99,7 @@ fn each_message_of_a_front_round_trips() {
         Request::FollowChanges,
         Request::Health,
         Request::ServiceHealth,
-        Request::Authenticate(Credential::Peer { uid: u32::MAX }),
+        Request::Authenticate(Credential::UnixConnection(ConnectionId(u64::MAX))),
         Request::Readiness,
         Request::Metrics,
     ] {
@@ -121,6 +121,7 @@ fn each_message_of_a_front_round_trips() {
     assert_round_trip(ToEngine::Close(ExchangeId(3)));
     assert_round_trip(ToEngine::Listening);
     assert_round_trip(ToEngine::CertificateReloaded);
+    assert_round_trip(ToEngine::ConnectionClosed(ConnectionId(u64::MAX)));
     assert_round_trip(ToEngine::InFlight { requests: 5 });
     assert_round_trip(ToEngine::Counters(Box::new(FrontCounters {
         responses: [(200, 3), (0, 1)].into(),

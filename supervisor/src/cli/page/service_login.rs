@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::FutureExt as _;
-use lockhouse_access::Authenticator;
+use lockhouse_access::{Authenticator, Evidence};
 use lockhouse_base::client_rate_limiter::ClientRateLimiter;
 use lockhouse_base::http_checks::host_check::HostName;
-use lockhouse_messages::Credential;
 use lockhouse_page::{ListenAddress, TokenCheck, TokenLogin, Viewer};
 use lockhouse_policies::Rate;
 
@@ -44,9 +43,9 @@ fn token_check(authenticator: Arc<Authenticator>, logins: Rate, administrators: 
     let logins = Arc::new(ClientRateLimiter::new(logins));
     Box::new(move |token| {
         let (authenticator, administrators) = (authenticator.clone(), administrators.clone());
-        let (logins, credential) = (logins.clone(), Credential::Bearer(token.to_owned()));
+        let (logins, token) = (logins.clone(), token.to_owned());
         async move {
-            let principal = authenticator.authenticate(&credential).await.ok()?;
+            let principal = authenticator.authenticate(Evidence::Token(&token)).await.ok()?;
             logins.take(principal.owner(), Instant::now()).ok()?;
             // Without a name that is authenticated, nobody knows whose runs the person may see.
             principal.name()?;

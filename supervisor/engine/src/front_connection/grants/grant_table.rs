@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use lockhouse_access::Evidence;
 use lockhouse_base::principal::Principal;
-use lockhouse_messages::{Credential, GrantId, Owner};
+use lockhouse_messages::{GrantId, Owner};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -20,11 +21,11 @@ pub(super) enum CredentialKey {
 }
 
 impl CredentialKey {
-    pub(super) fn of(credential: &Credential) -> Self {
-        match credential {
-            Credential::Bearer(token) => Self::Token(Sha256::digest(token.as_bytes()).into()),
-            Credential::Peer { uid } => Self::User(*uid),
-            Credential::Connection | Credential::None => Self::None,
+    pub(super) fn of(evidence: Evidence<'_>) -> Self {
+        match evidence {
+            Evidence::Token(token) => Self::Token(Sha256::digest(token.as_bytes()).into()),
+            Evidence::User(peer) => Self::User(peer.uid()),
+            Evidence::Nothing => Self::None,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Tests of the grants of fronts: what a front can get with credentials and ids of grants, and what it cannot.
 
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,13 +35,18 @@ struct Setup {
 
 impl Setup {
     fn new() -> Self {
+        Self::for_user(nix::unistd::geteuid().as_raw())
+    }
+
+    /// Only this user of the host is accepted.
+    fn for_user(uid: u32) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let file = TokenFile::at(directory.path().join("tokens.json"));
         let authenticator = Authenticator::new(AuthSettings {
             mode: AuthMode::Methods(vec![AuthMethod::Token, AuthMethod::Peer]),
             tokens: Some(file.clone()),
             oauth: None,
-            users: AllowedUsers::resolve(Some(&[ConfiguredUser::Id(12_345)])).expect("users"),
+            users: AllowedUsers::resolve(Some(&[ConfiguredUser::Id(uid)])).expect("users"),
         })
         .expect("an authenticator");
         let (sender, ended) = mpsc::unbounded_channel();
@@ -61,13 +68,21 @@ impl Setup {
     }
 }
 
-const HTTP: FrontKind = FrontKind::Http { reports_peers: true };
-const REMOTE_HTTP: FrontKind = FrontKind::Http { reports_peers: false };
+fn http() -> FrontKind {
+    FrontKind::Http(Arc::default())
+}
+
+/// Registers a connection of this process with itself. Returns its credential.
+fn connect(link: &Arc<Grants>) -> (ConnectionId, Credential) {
+    let (one, _other) = UnixStream::pair().expect("a pair");
+    let id = link.admit(one.as_fd()).expect("a connection");
+    (id, Credential::UnixConnection(id))
+}
 
 #[tokio::test]
 async fn a_grant_counts_on_its_own_link_alone_and_an_invented_one_nowhere() {
     let setup = Setup::new();
-    let (link, other) = (setup.link(HTTP), setup.link(HTTP));
+    let (link, other) = (setup.link(http()), setup.link(http()));
     let access = setup.access(&link, &setup.token("desk")).await.expect("granted");
     let holder = link.principal(Some(access.grant), Role::Run).expect("control: on its link");
     assert_eq!((holder.name(), holder.owner()), (Some("token:desk"), access.owner));
@@ -84,7 +99,7 @@ async fn a_grant_counts_on_its_own_link_alone_and_an_invented_one_nowhere() {
 #[tokio::test]
 async fn a_credential_has_one_grant_until_its_token_is_revoked() {
     let mut setup = Setup::new();
-    let link = setup.link(HTTP);
+    let link = setup.link(http());
     let (desk, lamp) = (setup.token("desk"), setup.token("lamp"));
     let access = setup.access(&link, &desk).await.expect("granted");
     let other = setup.access(&link, &lamp).await.expect("granted");
@@ -103,20 +118,48 @@ async fn a_credential_has_one_grant_until_its_token_is_revoked() {
 }
 
 #[tokio::test]
-async fn only_a_front_in_this_process_may_report_the_user_of_a_peer() {
+async fn a_user_is_authenticated_by_an_open_connection_of_the_front_alone() {
     let setup = Setup::new();
-    let client = FrontKind::Client(Principal::for_new_connection());
-    let (local, remote, stdio) = (setup.link(HTTP), setup.link(REMOTE_HTTP), setup.link(client));
-    let (user, token) = (Credential::Peer { uid: 12_345 }, setup.token("desk"));
-    let access = setup.access(&local, &user).await.expect("control: in this process");
-    assert_eq!(access.name.as_deref(), Some("user:12345"));
-    let unlisted = setup.access(&local, &Credential::Peer { uid: 12_346 }).await;
-    assert_eq!(unlisted, Err(AccessRefusal::NoCredentials));
-    assert!(setup.access(&remote, &token).await.is_ok(), "control: a token");
+    let (link, other) = (setup.link(http()), setup.link(http()));
+    let ((id, user), (_, again)) = (connect(&link), connect(&link));
+    let access = setup.access(&link, &user).await.expect("control: an open connection");
+    assert!(access.name.as_deref().is_some_and(|name| name.starts_with("user:")), "{access:?}");
+    assert_eq!(
+        setup.access(&link, &again).await.expect("another connection"),
+        access,
+        "one grant for a user"
+    );
+    let unknown = Err(AccessRefusal::UnknownConnection);
+    for number in [0, 3, u64::MAX] {
+        let invented = Credential::UnixConnection(ConnectionId(number));
+        assert_eq!(setup.access(&link, &invented).await, unknown, "{number}");
+        link.close_connection(ConnectionId(number));
+    }
+    assert_eq!(setup.access(&other, &user).await, unknown, "a connection of another front");
+    assert!(setup.access(&link, &user).await.is_ok(), "control: it is still open");
+    link.close_connection(id);
+    assert_eq!(setup.access(&link, &user).await, unknown, "closed");
+    assert!(setup.access(&link, &again).await.is_ok(), "control: the other one is open");
+    let (next, _) = connect(&link);
+    assert_ne!(next, id, "numbers are not used again");
+
+    let stdio = setup.link(FrontKind::Client(Principal::for_new_connection()));
+    let (one, _other) = UnixStream::pair().expect("a pair");
+    assert_eq!(stdio.admit(one.as_fd()), None, "a front over standard input has no connections");
     let refused = Err(AccessRefusal::CredentialNotAccepted);
-    assert_eq!(setup.access(&remote, &user).await, refused);
-    for credential in [user, token, Credential::None] {
+    for credential in [user, setup.token("desk"), Credential::None] {
         assert_eq!(setup.access(&stdio, &credential).await, refused, "{credential:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_is_not_listed_is_refused() {
+    let uid = nix::unistd::geteuid().as_raw();
+    for (listed, is_accepted) in [(uid, true), (uid + 1, false)] {
+        let setup = Setup::for_user(listed);
+        let link = setup.link(http());
+        let access = setup.access(&link, &connect(&link).1).await;
+        assert_eq!(access.is_ok(), is_accepted, "{access:?}");
     }
 }
 
@@ -124,7 +167,7 @@ async fn only_a_front_in_this_process_may_report_the_user_of_a_peer() {
 async fn a_grant_permits_the_requests_of_its_role_alone() {
     let setup = Setup::new();
     let client = Principal::for_new_connection();
-    let (stdio, http) = (setup.link(FrontKind::Client(client.clone())), setup.link(HTTP));
+    let (stdio, http) = (setup.link(FrontKind::Client(client.clone())), setup.link(http()));
     let operator = setup.link(FrontKind::Operator(None));
     let desk = setup.access(&http, &setup.token("desk")).await.expect("granted").grant;
     let own = setup.access(&http, &Credential::Connection).await.expect("granted");

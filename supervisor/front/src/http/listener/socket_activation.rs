@@ -117,7 +117,7 @@ pub(in crate::http) fn adopt(socket: OwnedFd) -> Result<Listener, DescriptorFaul
             listener.set_nonblocking(true)?;
             let listener = TcpListener::from_std(listener)?;
             let address = ListenAddress::Tcp(listener.local_addr()?);
-            Ok(Listener { socket: Socket::Tcp(listener), address, _file: None })
+            Ok(Listener { socket: Socket::Tcp(listener), address, file: None })
         }
         Some(AddressFamily::Unix) => {
             let path = bound.as_unix_addr().and_then(|unix| unix.path()).map(Path::to_owned);
@@ -125,7 +125,7 @@ pub(in crate::http) fn adopt(socket: OwnedFd) -> Result<Listener, DescriptorFaul
             listener.set_nonblocking(true)?;
             let listener = UnixListener::from_std(listener)?;
             let address = ListenAddress::Unix(path.unwrap_or_default());
-            Ok(Listener { socket: Socket::Unix(listener), address, _file: None })
+            Ok(Listener { socket: Socket::Unix(listener), address, file: None })
         }
         _ => Err(DescriptorFault::Family),
     }

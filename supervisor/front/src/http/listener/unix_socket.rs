@@ -96,7 +96,7 @@ fn listener(path: &Path) -> io::Result<UnixListener> {
 
 /// The file of a listening socket. Dropping this value removes the file, unless the file was replaced.
 #[derive(Debug)]
-pub(super) struct SocketFile {
+pub(in crate::http) struct SocketFile {
     path: PathBuf,
     identity: (u64, u64),
 }
