@@ -18,6 +18,13 @@ const POST_PATH: &str = "/messages?stream=";
 pub struct SseStream(Sender<Option<String>>);
 
 impl SseStream {
+    /// Opens a stream. Returns it with the answer to the request for it.
+    #[must_use]
+    pub fn open() -> (Self, HttpAnswer) {
+        let (sender, events) = channel();
+        (Self(sender), HttpAnswer::Stream(Arc::new(Mutex::new(events))))
+    }
+
     /// Writes text to the stream.
     pub fn write(&self, text: &str) {
         // Nobody reads a stream that was closed.
@@ -93,12 +100,11 @@ impl SseServer {
         let http = HttpServer::start_knowing(|own_url| {
             move |request: &HttpRequest| {
                 if request.method == "GET" && request.path == STREAM_PATH {
-                    let (sender, events) = channel();
-                    let stream = SseStream(sender);
+                    let (stream, answer) = SseStream::open();
                     let mut opened = opened.lock();
                     begin(&stream, &format!("{POST_PATH}{}", opened.len()), &own_url);
                     opened.push(stream);
-                    return HttpAnswer::Stream(Arc::new(Mutex::new(events)));
+                    return answer;
                 }
                 let number = request.path.strip_prefix(POST_PATH).filter(|_| request.method == "POST");
                 let number = number.and_then(|number| number.parse::<usize>().ok());

@@ -4,11 +4,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lockhouse_tests::{
-    Desktop, HttpAnswer, HttpRequest, HttpServer, Lockhouse, OTHER_ACCOUNT, Table, ambiguous_heads, ensure,
-    equal, get_as, get_confined, loopback_addresses,
+    Desktop, HttpAnswer, HttpRequest, HttpServer, Lockhouse, OTHER_ACCOUNT, SseStream, Table,
+    ambiguous_heads, ensure, equal, get_as, get_confined, loopback_addresses,
 };
 use serde_json::{Value, json};
 
@@ -394,5 +395,50 @@ fn an_address_that_no_browser_should_open_is_neither_printed_nor_opened() {
     let server = start_authorization_server(COOPERATIVE);
     let (status, said) = log_in(&lockhouse(&server), follow_redirect_in_browser);
     table.row("control: http on this host", ensure(status == Some(0), &said));
+    table.finish();
+}
+
+/// Over HTTP+SSE, the request for the event stream shows that the server requires a login.
+#[test]
+fn a_server_over_sse_gets_its_token_with_every_request() {
+    let server = HttpServer::start_knowing(|url| {
+        let (issued, opened) = (AtomicUsize::new(0), Mutex::new(None::<SseStream>));
+        move |request: &HttpRequest| {
+            let is_known =
+                request.headers.get("authorization").is_some_and(|value| value == "Bearer SEKRET-1");
+            let metadata = "/.well-known/oauth-protected-resource/sse";
+            match request.path.as_str() {
+                path if path == metadata => {
+                    let resource = json!({"resource": format!("{url}/sse"), "authorization_servers": [url]});
+                    HttpAnswer::json(200, &resource)
+                }
+                "/sse" if request.method != "GET" => HttpAnswer::status(405),
+                "/sse" | "/messages" if !is_known => {
+                    let challenge = format!("Bearer resource_metadata=\"{url}{metadata}\"");
+                    HttpAnswer::status(401).with("WWW-Authenticate", &challenge)
+                }
+                "/sse" => {
+                    let (stream, answer) = SseStream::open();
+                    stream.write("event: endpoint\ndata: /messages\n\n");
+                    *opened.lock().unwrap() = Some(stream);
+                    answer
+                }
+                "/messages" => {
+                    opened.lock().unwrap().as_ref().expect("a stream").accept(request, "2024-11-05")
+                }
+                _ => answer(&url, COOPERATIVE, &issued, request),
+            }
+        }
+    });
+    let config = format!("[servers.web]\nurl = \"{}\"\ntransport = \"sse\"\n", server.url("/sse"));
+    let lockhouse = Lockhouse::new().config(&config).policy("version = 1\n[servers.web]\nallow = [\"*\"]\n");
+    let look = LOOK.replace("{}", "{'at': 'x'}");
+    let mut table = Table::new("a login at a server over HTTP+SSE");
+    let before = lockhouse.answer("python", &look)["value"].take();
+    let told = before[1].as_str().is_some_and(|told| told.contains("run `lockhouse server login web`"));
+    table.row("before", ensure(told, &before));
+    let (status, said) = log_in(&lockhouse, follow_redirect_in_browser);
+    table.row("the login", ensure(status == Some(0) && !said.contains("SEKRET"), said));
+    table.row("after", equal(lockhouse.answer("python", &look)["value"].take(), json!("x")));
     table.finish();
 }

@@ -1,7 +1,8 @@
 //! Tests of hostile and unusable servers over HTTP+SSE, and of the configuration of this transport.
 
 use lockhouse_tests::{
-    HttpAnswer, HttpServer, Lockhouse, Session, SseServer, SseStream, Table, ensure, equal, wait_until,
+    HttpAnswer, HttpServer, Lockhouse, Session, SseServer, SseStream, Table, accepted, ensure, equal,
+    wait_until,
 };
 use serde_json::{Value, json};
 
@@ -201,6 +202,35 @@ async fn no_stream_exceeds_the_limits_of_a_connection() {
         table.row(name, ensure(outcome[0] == "upstream_unavailable" && told, &outcome));
         let peak = peak_kib(&session);
         table.row(format!("{name}: memory"), ensure(peak < MEMORY_KIB_MAX, format!("{peak} KiB")));
+        session.close().await;
+    }
+    table.finish();
+}
+
+/// The number of answers that wait until the server accepts them is bounded.
+#[tokio::test]
+async fn a_server_that_does_not_accept_answers_to_its_requests_is_disconnected() {
+    const WHY: &str = "it sends requests and does not read the answers";
+    let mut table = Table::new("600 requests of a server during a call");
+    for accepts in [true, false] {
+        let server = SseServer::start(move |request, stream| match request.rpc().as_str() {
+            "" if !accepts => HttpAnswer::NoAnswer,
+            "" => accepted(),
+            "tools/call" => {
+                (0..600)
+                    .for_each(|id| stream.message(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"})));
+                if accepts { stream.accept(request, "2024-11-05") } else { accepted() }
+            }
+            _ => stream.accept(request, "2024-11-05"),
+        });
+        let session = lockhouse(&server.url(), "").serve().await;
+        let outcome = Scripted::value(&session, LOOK).await;
+        if accepts {
+            table.row("control: they are answered", equal(&outcome, &json!("x")));
+        } else {
+            table.row("the call", ensure(outcome[0] == "upstream_unavailable", &outcome));
+            wait_until("it is told why", async || session.log().contains(WHY).then_some(())).await;
+        }
         session.close().await;
     }
     table.finish();
