@@ -33,23 +33,32 @@ pub fn loopback_addresses() -> Vec<&'static str> {
 /// is `None`. Returns the status and the header `Location` of the answer, for example `303 /x`.
 #[must_use]
 pub fn get_as(account: Option<&str>, address: &str, port: &str, path: &str, manner: &str) -> String {
-    let mut command = match account {
+    get(&mut python_as(account), address, port, path, manner)
+}
+
+/// Does the same as [`get_as`], from the sandbox of an upstream server that may use the network.
+#[must_use]
+pub fn get_confined(address: &str, port: &str, path: &str, manner: &str) -> String {
+    get(&mut confined_python(), address, port, path, manner)
+}
+
+/// Returns a command that runs Python as `account` (a number), or as the account of the tests if it is `None`.
+pub(crate) fn python_as(account: Option<&str>) -> Command {
+    match account {
         None => Command::new("/usr/bin/python3"),
         Some(account) => {
             let mut command = Command::new("setpriv");
             command.args(["--reuid", account, "--regid", account, "--clear-groups", "/usr/bin/python3"]);
             command
         }
-    };
-    get(&mut command, address, port, path, manner)
+    }
 }
 
-/// Does the same as [`get_as`], from the sandbox of an upstream server that may use the network.
-#[must_use]
-pub fn get_confined(address: &str, port: &str, path: &str, manner: &str) -> String {
+/// Returns a command that runs Python in the sandbox of an upstream server that may use the network.
+pub(crate) fn confined_python() -> Command {
     let mut command = Command::new(build_products::lockhouse());
     command.args(["confine", "--network", "--read", "/usr", "--", "/usr/bin/python3"]);
-    get(&mut command, address, port, path, manner)
+    command
 }
 
 /// Sends the request with a command that runs Python.

@@ -7,7 +7,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::{LATEST_VERSION, build_products};
+use crate::LATEST_VERSION;
+use crate::loopback_client::{confined_python, python_as};
 
 /// A Python program that connects to a socket, sends the MCP requests that it reads from standard input, one in a line, and
 /// prints the status and the body of each answer. It ends, and so closes its connection, with its standard input.
@@ -63,15 +64,7 @@ impl UnixUser {
     /// If Python cannot be started.
     #[must_use]
     pub fn try_connect(account: Option<&str>, socket: &Path) -> (Self, Value) {
-        let mut command = match account {
-            None => Command::new("/usr/bin/python3"),
-            Some(account) => {
-                let mut command = Command::new("setpriv");
-                command.args(["--reuid", account, "--regid", account, "--clear-groups", "/usr/bin/python3"]);
-                command
-            }
-        };
-        Self::start(&mut command, socket)
+        Self::start(&mut python_as(account), socket)
     }
 
     /// Connects from the sandbox of an upstream server that may use the network.
@@ -80,9 +73,7 @@ impl UnixUser {
     /// If the connection fails.
     #[must_use]
     pub fn connect_confined(socket: &Path) -> Self {
-        let mut command = Command::new(build_products::lockhouse());
-        command.args(["confine", "--network", "--read", "/usr", "--", "/usr/bin/python3"]);
-        let (user, connected) = Self::start(&mut command, socket);
+        let (user, connected) = Self::start(&mut confined_python(), socket);
         assert_eq!(connected["connected"], true, "{connected}");
         user
     }

@@ -49,9 +49,7 @@ impl RawResult {
 /// # Errors
 /// An internal error if the kernel provides no random numbers for the key.
 pub(super) fn deliver(json: String, context: &RequestContext<RoleServer>) -> Result<MetaObject, ErrorData> {
-    // Each message is one line. In valid JSON, line breaks occur only between tokens, where a space means the same.
-    let has_breaks = memchr::memchr2(b'\n', b'\r', json.as_bytes()).is_some();
-    let json = if has_breaks { json.replace(['\n', '\r'], " ") } else { json };
+    let json = on_one_line(json);
     match context.extensions.get::<RawResult>() {
         Some(RawResult(result)) => {
             *result.lock() = Some(json);
@@ -59,6 +57,13 @@ pub(super) fn deliver(json: String, context: &RequestContext<RoleServer>) -> Res
         }
         None => pack(json),
     }
+}
+
+/// Replaces line breaks, because each message is one line. In valid JSON, they occur only between tokens, where a space means
+/// the same.
+fn on_one_line(json: String) -> String {
+    let has_breaks = memchr::memchr2(b'\n', b'\r', json.as_bytes()).is_some();
+    if has_breaks { json.replace(['\n', '\r'], " ") } else { json }
 }
 
 /// Packs a raw JSON result: returns metadata that contains it as a string.
@@ -142,7 +147,7 @@ mod tests {
     const RAW: &str = r#"{"content": [ {"type":"new","é":1e400} ],"structuredContent":null}"#;
 
     fn packed(raw: &str) -> MetaObject {
-        pack(raw.to_owned()).expect("random numbers")
+        pack(on_one_line(raw.to_owned())).expect("random numbers")
     }
 
     fn message(result: &serde_json::Value) -> String {
@@ -162,6 +167,10 @@ mod tests {
         let event = format!("id: 3\ndata: {}\n\n", carrying(RAW));
         let unpacked = unpack_lines(event.as_bytes()).expect("a packed line");
         assert_eq!(String::from_utf8(unpacked).expect("UTF-8"), format!("id: 3\ndata: {expected}\n\n"));
+        assert_eq!(
+            unpack_message(&carrying("{\n \"a\":\r\n1}")).map(|unpacked| unpacked.contains('\n')),
+            Some(false)
+        );
     }
 
     #[test]
