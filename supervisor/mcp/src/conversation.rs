@@ -1,5 +1,4 @@
-//! The conversation with an upstream server over standard input and output: the handshake, the server's requests and its
-//! notifications.
+//! The conversation with an upstream server: the handshake, the server's requests and its notifications.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,20 +10,23 @@ use rmcp::model::{
     ErrorCode, ErrorData, InitializeRequest, InitializeResult, JsonRpcMessage, ProtocolVersion, RequestId,
     RequestMetaObject, ServerNotification, ServerPeerInfo, ServerRequest,
 };
-use rmcp::service::ServiceError;
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::inbound_message::{NOT_JSON, TOO_LARGE, TYPED_BYTES_MAX, TYPED_NODES_MAX};
-use crate::line_client::{LineClient, request_line, to_line};
-use crate::line_transport::LineTransport;
-use crate::line_writer::LineWriter;
+use crate::answer_error::AnswerError;
+use crate::client::{Client, request_line, to_line};
+use crate::http_error::HttpError;
+use crate::inbound_message::{NOT_JSON, RxMessage, TOO_LARGE, TYPED_BYTES_MAX, TYPED_NODES_MAX};
+use crate::message_sender::MessageSender;
 
 /// Maximum number of requests of the server that are not answered yet, such as questions to a person. Further ones are
 /// refused.
 const REQUESTS_MAX: usize = 256;
+/// Maximum number of answers and refusals that are not sent yet, because the server does not read them.
+const UNSENT_MAX: usize = 512;
+const UNREAD_ANSWERS: &str = "it sends requests and does not read the answers";
 const TOO_MANY: &str = "256 requests of the server are not answered yet";
 const START_FAILED: &str = "the start of the server failed";
 /// Error codes that only servers of the newest protocol version return.
@@ -45,17 +47,30 @@ pub trait ServerMessages: Send + Sync + 'static {
     fn handle_notification(&self, notification: ServerNotification);
 }
 
-/// Reads and handles the server's messages until the connection ends or its client ends it.
-pub async fn converse<M: ServerMessages>(mut transport: LineTransport, handler: Arc<M>) {
-    let (client, writer) = (transport.client(), transport.writer());
-    let closing = client.closing();
+/// The requests and notifications that a server sends.
+pub trait InboundMessages: Send {
+    /// Returns the next one; `None` if the connection has ended. Cancel-safe.
+    fn receive(&mut self) -> impl Future<Output = Option<RxMessage>> + Send;
+}
+
+/// Handles the server's messages until the connection ends or its client ends it.
+pub async fn converse<M: ServerMessages>(
+    mut messages: impl InboundMessages,
+    client: Client,
+    handler: Arc<M>,
+) {
+    let (sender, closing) = (client.sender(), client.closing());
     let mut requests = ServerRequests {
         handler,
-        writer: writer.clone(),
+        sender: sender.clone(),
         tasks: JoinSet::new(),
         cancellations: HashMap::new(),
     };
     loop {
+        if requests.tasks.len() > UNSENT_MAX {
+            client.fail_for_violation(UNREAD_ANSWERS);
+            break;
+        }
         let message = tokio::select! {
             biased;
             () = closing.cancelled() => break,
@@ -65,35 +80,36 @@ pub async fn converse<M: ServerMessages>(mut transport: LineTransport, handler: 
                 }
                 continue;
             }
-            message = transport.receive() => message,
+            message = messages.receive() => message,
         };
         match message {
             Some(JsonRpcMessage::Request(request)) => requests.begin(request.id, request.request),
             Some(JsonRpcMessage::Notification(notification)) => {
-                if let Some(notification) = client.deliver(notification.notification) {
+                if let Some(notification) = client.pending().deliver(notification.notification) {
                     requests.handle_notification(notification);
                 }
             }
-            // The client has taken all answers.
+            // The reader has taken all answers.
             Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) => {}
             None => break,
         }
     }
-    drop((transport, requests));
-    writer.close().await;
+    client.pending().close();
+    drop((messages, requests));
+    sender.close().await;
 }
 
 /// The requests of the server that are not answered yet. Dropping this abandons them.
 struct ServerRequests<M> {
     handler: Arc<M>,
-    writer: LineWriter,
+    sender: Arc<dyn MessageSender>,
     tasks: JoinSet<RequestId>,
     cancellations: HashMap<RequestId, CancellationToken>,
 }
 
 impl<M: ServerMessages> ServerRequests<M> {
     fn begin(&mut self, id: RequestId, request: ServerRequest) {
-        let (handler, writer) = (self.handler.clone(), self.writer.clone());
+        let (handler, sender) = (self.handler.clone(), self.sender.clone());
         let is_refused = self.tasks.len() >= REQUESTS_MAX;
         let cancellation = CancellationToken::new();
         self.cancellations.insert(id.clone(), cancellation.clone());
@@ -109,7 +125,7 @@ impl<M: ServerMessages> ServerRequests<M> {
                 Err(error) => JsonRpcMessage::error(error, Some(id.clone())),
             };
             if let Ok(line) = to_line(&answer) {
-                let _ = writer.write(line).await;
+                let _ = sender.send(line).await;
             }
             id
         });
@@ -135,15 +151,18 @@ pub enum HandshakeError {
     Closed,
     /// The server answered with a JSON-RPC error, or with a result over the limits.
     Refused(ErrorData),
+    /// An HTTP request failed.
+    Http(HttpError),
     /// An answer is missing, or not valid MCP. The text says why, and may quote the server.
     Invalid(String),
 }
 
-impl From<ServiceError> for HandshakeError {
-    fn from(error: ServiceError) -> Self {
+impl From<AnswerError> for HandshakeError {
+    fn from(error: AnswerError) -> Self {
         match error {
-            ServiceError::McpError(error) => Self::Refused(error),
-            ServiceError::TransportClosed => Self::Closed,
+            AnswerError::Refused(error) => Self::Refused(error),
+            AnswerError::Http(error) => Self::Http(error),
+            AnswerError::Closed => Self::Closed,
             error => Self::Invalid(error.to_string()),
         }
     }
@@ -161,7 +180,7 @@ pub enum Handshake {
 
 /// Performs the handshake. [`converse`] must run meanwhile.
 pub async fn shake_hands(
-    client: &LineClient,
+    client: &Client,
     config: ClientConfig,
     handshake: Handshake,
 ) -> Result<(), HandshakeError> {
@@ -169,16 +188,16 @@ pub async fn shake_hands(
     if let Handshake::Probe(limit) = handshake
         && let Some(server) = discover(client, &config, limit).await?
     {
-        return Ok(client.begin(server, name, capabilities)?);
+        return Ok(client.begin(server, name, capabilities).await?);
     }
     let initialize = InitializeRequest::new(config);
     let result = ask(client, ClientRequest::InitializeRequest(initialize), None).await?;
-    Ok(client.begin(typed::<InitializeResult>(&result)?.into(), name, capabilities)?)
+    Ok(client.begin(typed::<InitializeResult>(&result)?.into(), name, capabilities).await?)
 }
 
 /// Asks for the newest protocol version. Returns `None` if the server supports only an older one.
 async fn discover(
-    client: &LineClient,
+    client: &Client,
     config: &ClientConfig,
     limit: Duration,
 ) -> Result<Option<ServerPeerInfo>, HandshakeError> {
@@ -200,16 +219,16 @@ async fn discover(
             }
             Ok(Some(ServerPeerInfo::from_discover_result(newest, result)))
         }
-        Err(ServiceError::McpError(error)) if !NEWEST.contains(&error.code) => Ok(None),
+        Err(AnswerError::Refused(error)) if !NEWEST.contains(&error.code) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
 async fn ask(
-    client: &LineClient,
+    client: &Client,
     request: ClientRequest,
     meta: Option<RequestMetaObject>,
-) -> Result<String, ServiceError> {
+) -> Result<String, AnswerError> {
     let mut pending = client.send(|id, meta| request_line(request, id, meta), meta, START_FAILED)?;
     pending.answer().await
 }
@@ -235,6 +254,7 @@ mod tests {
 
     use super::*;
     use crate::connection_failure::FailureSignal;
+    use crate::line_transport::LineTransport;
 
     /// Answers pings with an empty result, and all other requests with the error for an unknown method.
     struct Pings;
@@ -267,7 +287,8 @@ mod tests {
         let mut server = server.spawn().expect("sh");
         let (stdout, stdin) = (server.stdout.take().expect("a pipe"), server.stdin.take().expect("a pipe"));
         let transport = LineTransport::new(stdout, stdin, 1 << 20, FailureSignal::default());
-        converse(transport, Arc::new(Pings)).await;
+        let client = transport.client();
+        converse(transport, client, Arc::new(Pings)).await;
         server.wait().await.expect("ended");
         let read = std::fs::read_to_string(read).expect("lines");
         let mut answers: Vec<Value> =

@@ -3,10 +3,9 @@
 
 use lockhouse_base::json::{self, JsonFault};
 use rmcp::RoleClient;
-use rmcp::model::{CustomRequest, CustomResult, ErrorData, RequestId, ServerRequest, ServerResult};
+use rmcp::model::{CustomRequest, ErrorData, JsonRpcMessage, RequestId, ServerRequest};
 use rmcp::service::RxJsonRpcMessage;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::response_id_scan::find_id;
@@ -49,39 +48,38 @@ const LARGE_BYTES: usize = 256 * 1024;
 
 pub type RxMessage = RxJsonRpcMessage<RoleClient>;
 
+/// The answer to a request: the result as JSON text, or the server's error, or the error that replaces an unusable answer.
+pub type Answer = Result<String, ErrorData>;
+
 /// A message that was received from an upstream server, by its kind.
 pub enum InboundMessage {
-    /// The response of the server to Lockhouse's request with this ID, or the error that replaces an unusable response.
-    Answer(RequestId, RxMessage),
+    /// The answer of the server to Lockhouse's request with this ID.
+    Answer(RequestId, Answer),
     /// A request or notification of the server. `None` if the message is dropped, because it cannot be parsed or
     /// exceeds a limit.
-    Unsolicited(Option<RxMessage>),
+    Unsolicited(Option<Box<RxMessage>>),
     /// A message that violates the protocol or a limit, so the server is disconnected. Contains the reason.
     Violation(&'static str),
 }
 
 /// The members of a JSON-RPC message that determine its kind.
 #[derive(Deserialize)]
-pub struct Envelope<'a> {
+struct Envelope<'a> {
     #[serde(borrow)]
-    pub method: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub id: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub result: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
 }
 
 /// Parses a message of the server. Returns the number of bytes to charge to the server's traffic allowance, and the
-/// classified message. `convert` gets the ID and the result of a response, and converts the result for rmcp. If
-/// `convert` returns `None`, the result is parsed into rmcp's types.
-pub fn parse(
-    text: &[u8],
-    convert: impl FnOnce(&RequestId, &RawValue) -> Option<ServerResult>,
-) -> (usize, InboundMessage) {
+/// classified message.
+pub fn parse(text: &[u8]) -> (usize, InboundMessage) {
     let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(text) else {
         // If it names a request, fail that request so that its caller does not hang.
         let inbound = match find_id(text) {
-            Some(id) => InboundMessage::Answer(id.clone(), error_response(NOT_JSON, id)),
+            Some(id) => InboundMessage::Answer(id, failed(NOT_JSON)),
             None => InboundMessage::Unsolicited(None),
         };
         return (text.len(), inbound);
@@ -94,34 +92,46 @@ pub fn parse(
     match (envelope.method, id) {
         (Some(_), Some(id)) => {
             let (cost, request) = parse_typed(text, TYPED_BYTES_MAX, TYPED_NODES_MAX);
-            (cost, InboundMessage::Unsolicited(Some(request.unwrap_or_else(|_| refused_request(id)))))
+            (cost, InboundMessage::Unsolicited(Some(request.unwrap_or_else(|_| refused_request(id)).into())))
         }
         (_, None) => {
             let (cost, note) = parse_typed(text, NOTIFICATION_BYTES_MAX, NOTIFICATION_VALUES_MAX);
-            (cost, InboundMessage::Unsolicited(note.ok()))
+            (cost, InboundMessage::Unsolicited(note.ok().map(Box::new)))
         }
         (None, Some(id)) => {
-            let result = envelope.result.and_then(|result| convert(&id, result));
-            let (cost, message) = match result {
-                Some(result) => (text.len(), RxMessage::response(result, id.clone())),
-                None => {
-                    let (cost, message) = parse_typed(text, TYPED_BYTES_MAX, TYPED_NODES_MAX);
-                    (cost, message.unwrap_or_else(|why| error_response(why, id.clone())))
-                }
-            };
-            (cost, InboundMessage::Answer(id, message))
+            let (cost, answer) = answer_of(&envelope, text);
+            (cost, InboundMessage::Answer(id, answer))
         }
     }
+}
+
+/// Parses a text as the answer to a request, whatever ID it contains.
+pub fn parse_answer(text: &[u8]) -> Answer {
+    match serde_json::from_slice::<Envelope<'_>>(text) {
+        Ok(envelope) if envelope.method.is_none() => answer_of(&envelope, text).1,
+        _ => failed(NOT_JSON),
+    }
+}
+
+/// Returns the answer in a message without a method, and the number of bytes to charge for it. A result remains JSON text: if
+/// results were parsed completely, a hostile one would take a hundred times its size in memory.
+fn answer_of(envelope: &Envelope<'_>, text: &[u8]) -> (usize, Answer) {
+    if let Some(result) = envelope.result {
+        return (text.len(), Ok(result.get().to_owned()));
+    }
+    let (cost, message) = parse_typed(text, TYPED_BYTES_MAX, TYPED_NODES_MAX);
+    let answer = match message {
+        Ok(JsonRpcMessage::Error(error)) => Err(error.error),
+        Ok(_) => failed(NOT_JSON),
+        Err(why) => failed(why),
+    };
+    (cost, answer)
 }
 
 /// Parses a message completely if it is within the given limits. Returns the number of bytes to charge to the server's
 /// traffic allowance, and the message. In place of a message that is invalid or exceeds a limit, returns an error text.
 /// The values of a message are not charged if the message is not valid JSON or has more than `values_max` values.
-pub fn parse_typed(
-    text: &[u8],
-    bytes_max: usize,
-    values_max: usize,
-) -> (usize, Result<RxMessage, &'static str>) {
+fn parse_typed(text: &[u8], bytes_max: usize, values_max: usize) -> (usize, Result<RxMessage, &'static str>) {
     let counted = json::count(text, values_max);
     let of_values = match counted.fault {
         None => VALUE_BYTES * counted.values.saturating_sub(VALUES_FREE),
@@ -136,14 +146,9 @@ pub fn parse_typed(
     (text.len() + of_values, message)
 }
 
-/// Converts a result to rmcp's type for it, as unparsed JSON text. If results were parsed completely, a hostile result would take a
-/// hundred times its size in memory.
-pub fn raw_result(result: &RawValue) -> ServerResult {
-    ServerResult::CustomResult(CustomResult(Value::String(result.get().to_owned())))
-}
-
-pub fn error_response(message: &'static str, id: RequestId) -> RxMessage {
-    RxMessage::error(ErrorData::internal_error(message, None), Some(id))
+/// Returns the error that replaces an unusable answer.
+pub fn failed(message: &'static str) -> Answer {
+    Err(ErrorData::internal_error(message, None))
 }
 
 /// Creates the placeholder that replaces a server's request that is too large or invalid.
@@ -173,14 +178,11 @@ pub async fn offload_if_large<T: Send + 'static>(
 mod tests {
     use super::*;
 
-    fn as_text(_: &RequestId, result: &RawValue) -> Option<ServerResult> {
-        Some(raw_result(result))
-    }
-
     fn describe(text: &str) -> String {
-        match parse(text.as_bytes(), as_text).1 {
-            InboundMessage::Answer(id, message) => {
-                format!("answer {id}: {}", serde_json::to_string(&message).expect("JSON"))
+        match parse(text.as_bytes()).1 {
+            InboundMessage::Answer(id, Ok(result)) => format!("answer {id}: {result}"),
+            InboundMessage::Answer(id, Err(error)) => {
+                format!("answer {id}: {}", serde_json::to_string(&error).expect("JSON"))
             }
             InboundMessage::Unsolicited(message) => match message {
                 Some(message) => format!("unsolicited: {}", serde_json::to_string(&message).expect("JSON")),
@@ -213,7 +215,7 @@ mod tests {
             (many(4_000), 0),
             ("no message".into(), 0),
         ] {
-            let (cost, _) = parse(text.as_bytes(), as_text);
+            let (cost, _) = parse(text.as_bytes());
             let shown: String = text.chars().take(80).collect();
             assert_eq!(cost, text.len() + values * VALUE_BYTES, "{shown}");
         }
@@ -233,13 +235,10 @@ mod tests {
         let many = |count: usize| format!("[{}]", vec!["[]"; count].join(","));
         let long = |bytes: usize| format!("{:?}", "x".repeat(bytes));
         for (text, expected) in [
-            (
-                r#"{"jsonrpc":"2.0","id":7,"result":{"a": 1.0}}"#.to_owned(),
-                r#"answer 7: {"jsonrpc":"2.0","id":7,"result":"{\"a\": 1.0}"}"#,
-            ),
+            (r#"{"jsonrpc":"2.0","id":7,"result":{"a": 1.0}}"#.to_owned(), r#"answer 7: {"a": 1.0}"#),
             (
                 r#"{"jsonrpc":"2.0","id":7,"error":{"code":-5,"message":"no"}}"#.into(),
-                r#"answer 7: {"jsonrpc":"2.0","id":7,"error":{"code":-5"#,
+                r#"answer 7: {"code":-5,"message":"no"}"#,
             ),
             (r#"{"jsonrpc":"2.0","id":7,"result":{"#.into(), "answer 7"),
             (
@@ -247,7 +246,7 @@ mod tests {
                     r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":-5,"message":"no","data":{}}}}}"#,
                     many(5_000)
                 ),
-                "answer 7: {\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,\"message\":\"lockhouse: result too large\"",
+                "answer 7: {\"code\":-32603,\"message\":\"lockhouse: result too large\"",
             ),
             ("no message".into(), "dropped"),
             (log("1"), "unsolicited"),

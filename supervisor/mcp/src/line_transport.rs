@@ -1,24 +1,29 @@
 //! Reads the messages of an upstream server from the standard output of its process: one JSON message per line, within size
 //! limits. Results stay raw text: typed results would drop unknown fields.
 
+use std::sync::Arc;
+
 use lockhouse_base::line_buffer::{CompleteLine, LineBuffer};
+use rmcp::model::RequestId;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::task::{JoinHandle, coop, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
 
+use crate::answer_error::AnswerError;
+use crate::client::Client;
 use crate::connection_failure::FailureSignal;
-use crate::inbound_message::{self, InboundMessage, RxMessage, TOO_LARGE, TYPED_BYTES_MAX, error_response};
-use crate::line_client::LineClient;
+use crate::conversation::InboundMessages;
+use crate::inbound_message::{self, Answer, InboundMessage, RxMessage, TOO_LARGE, TYPED_BYTES_MAX};
 use crate::line_writer::LineWriter;
+use crate::pending_requests::PendingRequests;
 use crate::response_id_scan::find_ids_at_ends;
-use crate::traffic_limits::TrafficLimiter;
+use crate::traffic_limits::{Admitted, TrafficLimiter};
 
 /// Maximum number of bytes of a line or event over the size limit that are skipped. Up to this number, a result that is
 /// too large fails only its own call; above it, the server is disconnected.
-pub const SKIPPED_BYTES_MAX: usize = 256 * 1024 * 1024;
+pub(crate) const SKIPPED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-const UNREAD_ANSWERS: &str = "it sends requests and does not read the answers";
 const LONG_LINE: &str = "it sent an unsolicited line of more than 1 MiB";
 const ENDLESS_LINE: &str = "it sent a line of more than 256 MiB beyond the limit of one message";
 const UNKNOWN_LINE: &str = "it sent a line over the limit of one message that answers no request";
@@ -34,7 +39,7 @@ pub struct LineTransport {
     /// Meanwhile the full pipe blocks the server.
     pause: Option<Instant>,
     writer: LineWriter,
-    client: LineClient,
+    pending: PendingRequests,
     traffic: TrafficLimiter,
     /// Examines each line, whether it is a message or not.
     examine: Box<dyn Fn(&[u8]) + Send>,
@@ -56,7 +61,7 @@ impl LineTransport {
             line: LineBuffer::new(bytes_max),
             reading: None,
             pause: None,
-            client: LineClient::new(writer.clone(), traffic.clone()),
+            pending: PendingRequests::default(),
             writer,
             traffic,
             examine: Box::new(|_| {}),
@@ -68,14 +73,9 @@ impl LineTransport {
         self.examine = Box::new(examine);
     }
 
-    /// Returns the client whose answers this transport reads.
-    pub fn client(&self) -> LineClient {
-        self.client.clone()
-    }
-
-    /// Returns the writer of answers to the server's requests.
-    pub fn writer(&self) -> LineWriter {
-        self.writer.clone()
+    /// Creates the client whose answers this transport reads.
+    pub fn client(&self) -> Client {
+        Client::new(Arc::new(self.writer.clone()), self.traffic.clone(), self.pending.clone())
     }
 
     /// Reads the next chunk of the current line. Returns whether the line is now complete; `None` if the output has
@@ -115,37 +115,47 @@ impl LineTransport {
                     self.traffic.fail_unattributable(UNKNOWN_LINE);
                     return None;
                 };
-                Some(self.client.complete(error_response(TOO_LARGE, id)))
+                self.complete(&id, inbound_message::failed(TOO_LARGE));
+                Some(None)
             }
             CompleteLine::Within(line) if inbound_message::is_large(line.len()) => {
-                self.reading = Some(spawn_blocking(move || read(&line)));
+                self.reading = Some(spawn_blocking(move || inbound_message::parse(&line)));
                 Some(None)
             }
             CompleteLine::Within(line) => {
                 (self.examine)(&line);
-                self.admitted(read(&line))
+                self.admitted(inbound_message::parse(&line))
             }
         }
     }
 
-    /// Charges a parsed message to the server's traffic limits. Returns the server's request or notification, or
-    /// `Some(None)` if the message is dropped or an answer. Returns `None` if the connection must be closed.
+    /// Charges a parsed message to the server's traffic limits, and passes an answer to the request that waits for it. Returns
+    /// the server's request or notification, or `Some(None)` if the message is dropped or an answer. Returns `None` if the
+    /// connection must be closed.
     fn admitted(&mut self, read: (usize, InboundMessage)) -> Option<Option<RxMessage>> {
-        let (message, pause) = self.traffic.admit(read)?;
-        self.pause = pause;
-        Some(message.and_then(|message| self.client.complete(message)))
+        Some(match self.traffic.admit(read)? {
+            Admitted::Answer(id, answer) => {
+                self.complete(&id, answer);
+                None
+            }
+            Admitted::Unsolicited(message, pause) => {
+                self.pause = pause;
+                message.map(|message| *message)
+            }
+        })
     }
 
-    /// Passes answers to the requests that wait for them, and returns the server's next request or notification. Returns
-    /// `None` if the connection has ended. Cancel-safe.
-    pub async fn receive(&mut self) -> Option<RxMessage> {
+    fn complete(&self, id: &RequestId, answer: Answer) {
+        self.pending.complete(id, answer.map_err(AnswerError::Refused));
+    }
+}
+
+impl InboundMessages for LineTransport {
+    async fn receive(&mut self) -> Option<RxMessage> {
         loop {
             if let Some(until) = self.pause {
                 sleep_until(until).await;
                 self.pause = None;
-            }
-            if self.writer.is_overloaded() {
-                return self.violated(UNREAD_ANSWERS);
             }
             let message = if let Some(reading) = &mut self.reading {
                 let read = reading.await;
@@ -163,25 +173,14 @@ impl LineTransport {
     }
 }
 
-fn read(line: &[u8]) -> (usize, InboundMessage) {
-    inbound_message::parse(line, |_, result| Some(inbound_message::raw_result(result)))
-}
-
-impl Drop for LineTransport {
-    fn drop(&mut self) {
-        self.client.close();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::Stdio;
 
     use rmcp::model::{ClientRequest, PingRequest};
-    use rmcp::service::ServiceError;
 
     use super::*;
-    use crate::line_client::request_line;
+    use crate::client::request_line;
 
     #[tokio::test]
     async fn a_server_that_reads_nothing_for_a_while_has_not_failed() {
@@ -198,10 +197,6 @@ mod tests {
         }
         let small = (0..1_000).filter(|_| transport.writer.start_write(b"x\n".to_vec()).is_ok());
         assert_eq!(small.count(), 512 - 4);
-        assert!(
-            !transport.writer.is_overloaded(),
-            "lines of calls are no answers that the server does not read"
-        );
         for _ in 0..4 {
             while transport.piece().await == Some(false) {}
             let line = transport.line.take();
@@ -228,9 +223,9 @@ mod tests {
             let line = |id, meta| request_line(request, id, meta);
             let mut pending = transport.client().send(line, None, "").expect("sent");
             assert!(transport.receive().await.is_none());
-            drop(transport);
+            transport.pending.close();
             let answer = pending.answer().await;
-            let is_told = matches!(&answer, Err(ServiceError::McpError(error)) if error.message == TOO_LARGE);
+            let is_told = matches!(&answer, Err(AnswerError::Refused(error)) if error.message == TOO_LARGE);
             assert_eq!(is_told, expected, "{answer:?}");
             let reason = failure_signal.reason().map(|reason| (reason.message, reason.is_violation));
             assert_eq!(reason, (!expected).then(|| (UNKNOWN_LINE.to_owned(), false)));

@@ -5,38 +5,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// Maximum number of lines of one kind that may wait to be written to the server: answers to its requests, and Lockhouse's
-/// own messages. A server that sends requests and never reads would otherwise accumulate answers without limit. Calls that
-/// time out leave their lines.
+use crate::answer_error::AnswerError;
+use crate::message_sender::MessageSender;
+
+/// Maximum number of requests and cancellations that may wait to be written to the server. Calls that time out leave their
+/// lines.
 const UNWRITTEN_MAX: usize = 512;
 
 /// Writes lines to the standard input of one process. Clones write to the same process. A line is written completely
 /// before the next one begins, and waits as long as the server reads nothing: a server that is busy is not a server that
 /// has failed.
 #[derive(Clone, Debug)]
-pub struct LineWriter {
+pub(crate) struct LineWriter {
     stdin: Arc<Mutex<Option<ChildStdin>>>,
-    /// Number of answers that are not yet written completely.
+    /// Number of requests and cancellations that are not yet written completely.
     unwritten: Arc<AtomicUsize>,
-    /// Number of lines of Lockhouse's own messages that are not yet written completely.
-    unwritten_calls: Arc<AtomicUsize>,
 }
 
 impl LineWriter {
-    pub fn new(stdin: ChildStdin) -> Self {
+    pub(crate) fn new(stdin: ChildStdin) -> Self {
         let stdin = Arc::new(Mutex::new(Some(stdin)));
-        Self { stdin, unwritten: Arc::default(), unwritten_calls: Arc::default() }
-    }
-
-    /// Writes an answer to a request of the server, which must include its line feed. Waits while the pipe is full. The future must not be
-    /// dropped before it completes, since part of the line may have been written.
-    pub fn write(&self, line: Vec<u8>) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.write_counted(line, UnwrittenLine::new(&self.unwritten))
+        Self { stdin, unwritten: Arc::default() }
     }
 
     fn write_counted(
@@ -51,15 +46,15 @@ impl LineWriter {
         }
     }
 
-    /// Starts to write a message of Lockhouse, which must include its line feed, and does not wait. A task writes the bytes that
+    /// Starts to write a line, which must include its line feed, and does not wait. A task writes the bytes that
     /// the pipe cannot accept at once. So the line is written completely even if the caller stops waiting for the answer.
     ///
     /// # Errors
     /// Fails if the pipe is closed, or if too many of them wait to be written.
-    pub fn start_write(&self, line: Vec<u8>) -> io::Result<()> {
-        let unwritten = UnwrittenLine::new(&self.unwritten_calls);
+    pub(crate) fn start_write(&self, line: Vec<u8>) -> io::Result<()> {
+        let unwritten = UnwrittenLine::new(&self.unwritten);
         let Ok(mut stdin) = self.stdin.clone().try_lock_owned() else {
-            if self.unwritten_calls.load(Ordering::Relaxed) > UNWRITTEN_MAX {
+            if self.unwritten.load(Ordering::Relaxed) > UNWRITTEN_MAX {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
             return spawn(self.write_counted(line, unwritten));
@@ -77,15 +72,28 @@ impl LineWriter {
             write_rest(stdin, &line[written..]).await
         })
     }
+}
 
-    /// Whether too many answers wait to be written, because the server does not read the answers to its requests.
-    pub fn is_overloaded(&self) -> bool {
-        self.unwritten.load(Ordering::Relaxed) > UNWRITTEN_MAX
+impl MessageSender for LineWriter {
+    fn send_request(&self, _: i64, line: Vec<u8>) -> Result<(), AnswerError> {
+        self.start_write(line).map_err(|_| AnswerError::Closed)
+    }
+
+    fn cancel_request(&self, _: i64, notification: Vec<u8>) {
+        let _ = self.start_write(notification);
+    }
+
+    /// Waits while the pipe is full. The future must not be dropped before it completes, since part of the line may have been
+    /// written.
+    fn send(&self, line: Vec<u8>) -> BoxFuture<'_, Result<(), AnswerError>> {
+        let stdin = self.stdin.clone();
+        async move { write_rest(stdin.lock_owned().await, &line).await.map_err(|_| AnswerError::Closed) }
+            .boxed()
     }
 
     /// Closes the standard input of the process. If a line is being written, waits until the line is complete.
-    pub async fn close(&self) {
-        self.stdin.lock().await.take();
+    fn close(&self) -> BoxFuture<'_, ()> {
+        async move { drop(self.stdin.lock().await.take()) }.boxed()
     }
 }
 

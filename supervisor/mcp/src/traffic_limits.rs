@@ -12,13 +12,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lockhouse_base::token_bucket::TokenBucket;
-use rmcp::model::{
-    ClientRequest, GetMeta, JsonRpcMessage, JsonRpcRequest, ProgressToken, RequestId, ServerNotification,
-};
+use rmcp::model::{JsonRpcMessage, ProgressToken, RequestId, ServerNotification};
 use tokio::time::Instant;
 
 use crate::connection_failure::FailureSignal;
-use crate::inbound_message::{InboundMessage, RxMessage};
+use crate::inbound_message::{Answer, InboundMessage, RxMessage};
 
 /// Number of bytes of unsolicited messages that a server may send at once. After that it may send `BYTES_PER_SECOND`.
 const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
@@ -45,6 +43,15 @@ const TOO_MUCH: &str = "it exceeded the limit for unsolicited messages: 4 MiB at
 pub struct TrafficLimiter {
     state: Arc<Mutex<TrafficState>>,
     failure_signal: FailureSignal,
+}
+
+/// A message within the server's traffic allowance.
+pub enum Admitted {
+    /// The first answer to a request of Lockhouse.
+    Answer(RequestId, Answer),
+    /// A request or notification of the server (`None` if it is dropped), and the time until which reading must pause
+    /// (`None` if no pause is needed).
+    Unsolicited(Option<Box<RxMessage>>, Option<Instant>),
 }
 
 #[derive(Debug)]
@@ -77,13 +84,6 @@ impl TrafficLimiter {
         Self { state: Arc::new(Mutex::new(state)), failure_signal }
     }
 
-    /// Records that Lockhouse sent a request to the server, so that the answer is expected.
-    pub fn record_request(&self, request: &JsonRpcRequest<ClientRequest>) {
-        if let RequestId::Number(id) = request.id {
-            self.record_pending(id, request.request.get_meta().get_progress_token());
-        }
-    }
-
     /// Records that Lockhouse sent a request with this ID to the server. `token` is the token with which the server
     /// refers to the request in progress notifications.
     pub fn record_pending(&self, id: i64, token: Option<ProgressToken>) {
@@ -109,18 +109,17 @@ impl TrafficLimiter {
     }
 
     /// Charges a message to the server's traffic allowance. Returns `None` if the server must be disconnected.
-    /// Otherwise returns the message (`None` if the message is dropped), and the time until which reading must pause
-    /// (`None` if no pause is needed).
-    pub fn admit(
-        &self,
-        (cost, message): (usize, InboundMessage),
-    ) -> Option<(Option<RxMessage>, Option<Instant>)> {
+    pub fn admit(&self, (cost, message): (usize, InboundMessage)) -> Option<Admitted> {
         match message {
-            InboundMessage::Answer(id, message) if self.take_pending(&id) => Some((Some(message), None)),
-            InboundMessage::Answer(..) => self.charge_unsolicited(cost).then_some((None, None)),
+            InboundMessage::Answer(id, answer) if self.take_pending(&id) => {
+                Some(Admitted::Answer(id, answer))
+            }
+            InboundMessage::Answer(..) => {
+                self.charge_unsolicited(cost).then_some(Admitted::Unsolicited(None, None))
+            }
             InboundMessage::Unsolicited(message) => {
-                let pause = self.charge_unsolicited_message(cost, message.as_ref())?;
-                Some((message, pause))
+                let pause = self.charge_unsolicited_message(cost, message.as_deref())?;
+                Some(Admitted::Unsolicited(message, pause))
             }
             InboundMessage::Violation(message) => {
                 self.fail_for_violation(message);

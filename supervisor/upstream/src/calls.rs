@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_base::telemetry;
+use lockhouse_mcp::AnswerError;
 use lockhouse_policies::{CallTarget, Listing, PermittedCall};
 use lockhouse_protocol::{Failure, FailureCode};
-use rmcp::service::ServiceError;
 
 use self::input_rounds::InputRounds;
 use super::call_concurrency::CallSlot;
@@ -132,16 +132,16 @@ impl Connection {
 
     /// Records for metrics and for the connection task how a request to the server ended, and that it took the time
     /// `took`. `error` is `None` if the server answered with a result.
-    fn record_outcome(&self, error: Option<&ServiceError>, took: Duration) {
+    fn record_outcome(&self, error: Option<&AnswerError>, took: Duration) {
         telemetry::record_upstream_request(self.name.as_str(), took, error.is_some());
         match error {
             None => self.signals.record_answer(took),
-            Some(ServiceError::Timeout { .. }) => self.signals.call_timed_out.notify_one(),
+            Some(AnswerError::Timeout(_)) => self.signals.call_timed_out.notify_one(),
             Some(_) => {}
         }
     }
 
-    fn call_error(&self, error: &ServiceError, limit: Duration) -> CallError {
+    fn call_error(&self, error: &AnswerError, limit: Duration) -> CallError {
         errors::call_error(&self.name, &self.secrets, error, limit)
     }
 }

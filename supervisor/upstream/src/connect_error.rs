@@ -4,12 +4,9 @@
 use std::process::ExitStatus;
 
 use lockhouse_base::secrets::Secrets;
-use lockhouse_mcp::HandshakeError;
 use lockhouse_mcp::inbound_message::{NOT_JSON, TOO_LARGE};
+use lockhouse_mcp::{AnswerError, HandshakeError, HttpError, HttpErrorKind};
 use rmcp::model::ErrorData;
-use rmcp::service::{ClientInitializeError, ServiceError};
-
-use super::http_error::{HttpError, HttpErrorKind};
 
 /// Maximum number of characters of a server's error text that are logged.
 const SAID_CHARS_MAX: usize = 400;
@@ -27,16 +24,9 @@ pub(super) enum ConnectError {
     Http(HttpError),
 }
 
-impl From<ServiceError> for ConnectError {
-    fn from(error: ServiceError) -> Self {
-        if let Some(fault) = HttpError::in_service_error(&error) {
-            return Self::Http(fault.clone());
-        }
-        match error {
-            ServiceError::McpError(error) => Self::Refused(error),
-            ServiceError::TransportSend(_) | ServiceError::TransportClosed => Self::Closed,
-            error => Self::Strange(error.to_string()),
-        }
+impl From<AnswerError> for ConnectError {
+    fn from(error: AnswerError) -> Self {
+        HandshakeError::from(error).into()
     }
 }
 
@@ -45,27 +35,8 @@ impl From<HandshakeError> for ConnectError {
         match error {
             HandshakeError::Closed => Self::Closed,
             HandshakeError::Refused(error) => Self::Refused(error),
+            HandshakeError::Http(fault) => Self::Http(fault),
             HandshakeError::Invalid(why) => Self::Strange(why),
-        }
-    }
-}
-
-impl From<ClientInitializeError> for ConnectError {
-    fn from(error: ClientInitializeError) -> Self {
-        use ClientInitializeError as Error;
-        match error {
-            Error::TransportError { error, .. } => match HttpError::in_error_chain(&*error.error) {
-                Some(fault) => Self::Http(fault.clone()),
-                None => Self::Closed,
-            },
-            Error::ConnectionClosed(_) => Self::Closed,
-            Error::JsonRpcError(error) => Self::Refused(error),
-            Error::LegacyFallbackFailed { discover, fallback } => match Self::from(*discover) {
-                // The transport ended with this error, so the fallback's error says nothing.
-                http @ Self::Http(_) => http,
-                _ => Self::from(*fallback),
-            },
-            error => Self::Strange(error.to_string()),
         }
     }
 }

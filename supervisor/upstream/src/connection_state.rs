@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lockhouse_catalog::Catalogue;
 
 use super::in_flight_calls::InFlightCalls;
-use super::peer::Peer;
+use lockhouse_mcp::Client;
 
 /// The state of the connection to an upstream server.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub struct ServerInfo {
 #[derive(Debug)]
 pub struct ConnectedServer {
     pub catalogue: Arc<Catalogue>,
-    pub(super) peer: Peer,
+    pub(super) peer: Client,
     pub(super) callers: InFlightCalls,
 }
 

@@ -1,51 +1,27 @@
-//! HTTP transports to an upstream server.
-//!
-//! For streamable HTTP, the library rmcp implements the protocol: sessions, protocol versions, headers, and resuming of
-//! streams. [`client`] and [`exchange`] send rmcp's HTTP requests and limit how much of the responses is read.
-//! [`sse_transport`] is the deprecated HTTP+SSE, which rmcp does not implement.
+//! Connections over HTTP to an upstream server: the HTTP client, headers and proxies that its configuration asks for.
 
-mod backlog_limits;
-mod buffer_budget;
-mod client;
-mod event_stream;
-mod exchange;
-mod header_parameters;
-mod mcp_session;
+mod authorized_sender;
 mod redirects;
-mod response_decoder;
 mod runtime_thread;
-mod sse_parser;
-mod sse_transport;
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use http::header::ACCEPT;
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use lockhouse_mcp::http::{
+    DEPRECATED, EITHER, EVENTS, HttpConnection, HttpExchange, HttpLimits, PostAddress, SessionRenewals,
+    SseTransport, StreamableHttp,
+};
+use lockhouse_mcp::{FailureSignal, HttpError, HttpErrorKind};
 use rmcp::model::ProtocolVersion;
-use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::common::client_side_sse::ExponentialBackoff;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::json;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
-pub(super) use client::UpstreamHttpClient;
-pub(super) use header_parameters::raw as raw_list;
-pub(super) use mcp_session::SessionRenewals;
-pub(super) use sse_transport::{PostAddress, SseTransport};
-
-use self::exchange::{EVENTS, HttpExchange};
+use self::authorized_sender::AuthorizedSender;
 use super::auth::TokenProvider;
 use super::definition::{HttpEndpoint, HttpTransport, Proxy, ServerLimits};
-use super::http_error::{HttpError, HttpErrorKind};
 use super::http_proxy::with_proxy;
-use lockhouse_mcp::FailureSignal;
-
-/// Whether results of a server over HTTP+SSE are given to rmcp as raw text. False during the handshake, whose results rmcp
-/// must parse. Over streamable HTTP, the request determines it.
-pub(super) type RawResults = Arc<AtomicBool>;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an unused TCP connection to a server is kept open. Servers on Node.js close an unused connection after five
@@ -54,15 +30,9 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 /// Interval of TCP keepalive probes, which detect peers that vanished.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
-/// First delay before an event stream that the server closed is opened again. The delay grows up to `REOPEN_MAX`.
-const REOPEN_MIN: Duration = Duration::from_secs(1);
-const REOPEN_MAX: Duration = Duration::from_secs(30);
-/// The maximum number of concurrent HTTP requests to one server is the sum of two numbers: the configured maximum of
-/// its concurrent calls, and this number for all other requests.
-const OTHER_REQUESTS_MAX: usize = 16;
 const PROXY_VARIABLES: [&str; 6] =
     ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
-/// HTTP headers that Lockhouse or rmcp sets. Connecting to a server whose configuration sets one of them fails.
+/// HTTP headers that Lockhouse sets. Connecting to a server whose configuration sets one of them fails.
 const OWN_HEADERS: [&str; 11] = [
     "accept",
     "connection",
@@ -76,49 +46,40 @@ const OWN_HEADERS: [&str; 11] = [
     "mcp-session-id",
     "transfer-encoding",
 ];
-const DEPRECATED: &str = "it speaks HTTP+SSE, a transport that MCP has deprecated; configure its streamable HTTP endpoint, \
-                          usually the same URL with /mcp in place of /sse, or write transport = \"sse\" if it has none";
-
-/// Creates the streamable HTTP transport to an upstream server, and the signal that reports when the connection has
+/// Opens a connection over streamable HTTP to an upstream server. Also returns the signal that reports when the connection has
 /// failed. `renewals` limits how often a lost session is replaced; `changed` is notified when one is.
-pub(super) fn transport(
+pub(super) fn open_streamable(
     endpoint: &HttpEndpoint,
     limits: &ServerLimits,
     authority: TokenProvider,
     renewals: SessionRenewals,
     changed: Arc<Notify>,
-) -> Result<(StreamableHttpClientTransport<UpstreamHttpClient>, FailureSignal), HttpError> {
+) -> Result<(HttpConnection, FailureSignal), HttpError> {
     if endpoint.url.path().trim_end_matches('/').ends_with("/sse") {
         return Err(unusable(DEPRECATED));
     }
     let exchange = http_exchange(endpoint, authority)?;
     let failure_signal = exchange.failure_signal.clone();
-    let client = UpstreamHttpClient::new(exchange, limits.message_bytes_max, renewals, changed);
-    let mut config = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str())
-        .custom_headers(headers(endpoint)?)
-        .max_concurrent_requests(limits.calls_max + OTHER_REQUESTS_MAX);
-    let mut reopen = ExponentialBackoff::default();
-    (reopen.base_duration, reopen.max_delay) = (REOPEN_MIN, Some(REOPEN_MAX));
-    config.retry_config = Arc::new(reopen);
-    // The transport runs on the runtime in which it is created.
     let runtime = runtime()?;
-    let _entered = runtime.enter();
-    Ok((StreamableHttpClientTransport::with_client(client, config), failure_signal))
+    Ok((StreamableHttp::open(exchange, http_limits(limits), renewals, changed, runtime), failure_signal))
 }
 
-/// Creates the transport HTTP+SSE to an upstream server, and the signal that reports when the connection has failed.
-/// `raw` is whether results are given to rmcp as raw text; `renewals` limits how often a lost session is replaced.
+/// Opens a connection over HTTP+SSE to an upstream server. Also returns the signal that reports when the connection has failed,
+/// and the URL to which messages are posted. `renewals` limits how often a lost session is replaced.
 pub(super) fn open_sse(
     endpoint: &HttpEndpoint,
     limits: &ServerLimits,
     authority: TokenProvider,
     renewals: SessionRenewals,
-    raw: RawResults,
-) -> Result<(SseTransport, FailureSignal), HttpError> {
+) -> Result<(HttpConnection, FailureSignal, watch::Receiver<PostAddress>), HttpError> {
     let exchange = http_exchange(endpoint, authority)?;
     let failure_signal = exchange.failure_signal.clone();
-    let headers = headers(endpoint)?.into_iter().collect();
-    Ok((SseTransport::open(exchange, headers, limits, renewals, raw, runtime()?), failure_signal))
+    let (connection, address) = SseTransport::open(exchange, http_limits(limits), renewals, runtime()?);
+    Ok((connection, failure_signal, address))
+}
+
+fn http_limits(limits: &ServerLimits) -> HttpLimits {
+    HttpLimits { message_bytes_max: limits.message_bytes_max, calls_max: limits.calls_max }
 }
 
 fn unusable(reason: impl Into<String>) -> HttpError {
@@ -128,7 +89,8 @@ fn unusable(reason: impl Into<String>) -> HttpError {
 fn http_exchange(endpoint: &HttpEndpoint, authority: TokenProvider) -> Result<HttpExchange, HttpError> {
     let (http, failure_signal) = (http_client(endpoint)?, FailureSignal::default());
     let (url, host_and_port) = (endpoint.url.clone(), host_and_port(endpoint));
-    Ok(HttpExchange { http, url, host_and_port, authority, failure_signal })
+    let sender = Box::new(AuthorizedSender::new(authority, host_and_port.clone(), failure_signal.clone()));
+    Ok(HttpExchange { http, url, host_and_port, headers: headers(endpoint)?, sender, failure_signal })
 }
 
 fn runtime() -> Result<tokio::runtime::Handle, HttpError> {
@@ -143,7 +105,7 @@ pub(super) async fn probe(endpoint: &HttpEndpoint) -> Result<reqwest::Response, 
         HttpTransport::Streamable => discover_request(&http, endpoint),
         HttpTransport::Sse => http.get(endpoint.url.clone()).header(ACCEPT, EVENTS),
     };
-    let request = request.headers(headers(endpoint)?.into_iter().collect()).timeout(PROBE_TIMEOUT);
+    let request = request.headers(headers(endpoint)?).timeout(PROBE_TIMEOUT);
     request.send().await.map_err(|error| HttpError::from_reqwest(&error, &host_and_port(endpoint)))
 }
 
@@ -160,7 +122,7 @@ fn discover_request(http: &reqwest::Client, endpoint: &HttpEndpoint) -> reqwest:
     let request = http.post(endpoint.url.clone());
     let request =
         request.header("mcp-protocol-version", version.as_str()).header("mcp-method", "server/discover");
-    request.header(ACCEPT, client::EITHER).json(&body)
+    request.header(ACCEPT, EITHER).json(&body)
 }
 
 fn http_client(endpoint: &HttpEndpoint) -> Result<reqwest::Client, HttpError> {
@@ -204,7 +166,7 @@ impl From<HeaderError> for HttpError {
     }
 }
 
-fn headers(endpoint: &HttpEndpoint) -> Result<HashMap<HeaderName, HeaderValue>, HeaderError> {
+fn headers(endpoint: &HttpEndpoint) -> Result<HeaderMap, HeaderError> {
     let header = |(name, value): (&String, &String)| {
         if OWN_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name)) {
             return Err(HeaderError::Own(name.clone()));

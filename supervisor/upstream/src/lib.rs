@@ -8,7 +8,6 @@
 
 pub mod ai_client;
 mod auth;
-mod bounded_list;
 mod call_concurrency;
 mod call_result;
 mod call_types;
@@ -26,7 +25,6 @@ mod direct_request;
 mod elicitation_conversion;
 mod elicitation_validation;
 mod http;
-mod http_error;
 mod http_proxy;
 mod in_flight_calls;
 mod input_required;
@@ -37,7 +35,6 @@ mod login;
 mod mcp_client_handler;
 mod outgoing_request;
 mod package_runner;
-mod peer;
 mod process;
 pub mod process_guard;
 mod program_digest;

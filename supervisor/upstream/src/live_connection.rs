@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use lockhouse_base::child_stderr::LastLines;
 use rmcp::model::{ServerNotification, SubscriptionFilter};
-use rmcp::service::RunningServiceCancellationToken;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -14,9 +13,8 @@ use tokio::time::timeout;
 use super::change_notices::{ChangeNotice, ServerChangeNotices};
 use super::connection_status::ShutdownMethod;
 use super::in_flight_calls::InFlightCalls;
-use super::peer::Peer;
 use super::process::ServerProcess;
-use lockhouse_mcp::LineClient;
+use lockhouse_mcp::Client;
 use lockhouse_mcp::{ConnectionFailure, FailureSignal};
 
 /// How long an HTTP connection is kept after its failure, so that requests that wait for answers receive the reason.
@@ -29,7 +27,7 @@ const HTTP_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An established MCP connection to a server, with the process or HTTP transport below it.
 pub(super) struct LiveConnection {
-    peer: Peer,
+    peer: Client,
     callers: InFlightCalls,
     /// The task that exchanges MCP messages with the server. It completes when the connection ends.
     conversation: JoinHandle<()>,
@@ -47,9 +45,8 @@ pub(super) enum LiveTransport {
         /// Signals that the connection to the process has failed, for example because the server exceeded a limit.
         failure_signal: FailureSignal,
         last_lines: LastLines,
-        client: LineClient,
     },
-    Http(FailureSignal, RunningServiceCancellationToken),
+    Http(FailureSignal),
 }
 
 /// How a connection to an upstream server ended.
@@ -66,7 +63,7 @@ pub(super) struct ConnectionEnd {
 impl LiveConnection {
     /// Creates the connection after its handshake. `conversation` is the task that exchanges messages with the server.
     pub(super) fn new(
-        peer: Peer,
+        peer: Client,
         (callers, notices): (InFlightCalls, ServerChangeNotices),
         conversation: JoinHandle<()>,
         ground: LiveTransport,
@@ -76,7 +73,7 @@ impl LiveConnection {
         Self { peer, callers, conversation, ground, changed, subscription }
     }
 
-    pub(super) fn peer(&self) -> Peer {
+    pub(super) fn peer(&self) -> Client {
         self.peer.clone()
     }
 
@@ -91,7 +88,7 @@ impl LiveConnection {
     /// Returns the signal that the connection has failed, or that the server may not answer.
     pub(super) fn failure_signal(&self) -> FailureSignal {
         match &self.ground {
-            LiveTransport::Http(failure_signal, _) | LiveTransport::Process { failure_signal, .. } => {
+            LiveTransport::Http(failure_signal) | LiveTransport::Process { failure_signal, .. } => {
                 failure_signal.clone()
             }
         }
@@ -100,7 +97,7 @@ impl LiveConnection {
     /// Waits until the connection ends or fails. Returns the reason; `None` if it is not known.
     pub(super) async fn wait_ended(&mut self) -> Option<ConnectionFailure> {
         match &mut self.ground {
-            LiveTransport::Http(failure_signal, _) => tokio::select! {
+            LiveTransport::Http(failure_signal) => tokio::select! {
                 biased;
                 reason = failure_signal.failed() => {
                     // Let the request that noticed the failure receive its error first.
@@ -123,17 +120,16 @@ impl LiveConnection {
         if let Some(subscription) = self.subscription {
             subscription.abort();
         }
+        self.peer.end();
         match self.ground {
-            LiveTransport::Http(_, ending) => {
-                ending.cancel();
+            LiveTransport::Http(_) => {
                 // Let the server delete its session.
                 if !self.conversation.is_finished() {
                     let _ = timeout(HTTP_CLOSE_TIMEOUT, self.conversation).await;
                 }
                 ConnectionEnd { ending: None, status: None, server_output: String::new() }
             }
-            LiveTransport::Process { process, last_lines, client, .. } => {
-                client.end();
+            LiveTransport::Process { process, last_lines, .. } => {
                 let (ending, status) = process.end().await;
                 ConnectionEnd { ending: Some(ending), status, server_output: last_lines.error_clause().await }
             }
@@ -144,7 +140,7 @@ impl LiveConnection {
 /// Starts a task that subscribes to changes of the server's list of tools, and also of its lists of resources and
 /// prompts if AI clients use the server directly. Returns `None` if the server announces no such changes, or if its
 /// protocol version is older than 2026-07-28: then it sends its notifications without a subscription.
-fn subscribe(peer: &Peer, changed: &Arc<Notify>, notices: ServerChangeNotices) -> Option<JoinHandle<()>> {
+fn subscribe(peer: &Client, changed: &Arc<Notify>, notices: ServerChangeNotices) -> Option<JoinHandle<()>> {
     let info = peer.info()?;
     let mut filter = SubscriptionFilter::default();
     let capabilities = &info.capabilities;
@@ -165,7 +161,12 @@ fn subscribe(peer: &Peer, changed: &Arc<Notify>, notices: ServerChangeNotices) -
 /// Keeps the subscription to list changes open as long as the connection lasts. If the server ends the subscription,
 /// which an HTTP server may do at any time, opens a new one after a pause. Reports changes of the tools to `changed`,
 /// and changes of prompts and resources to `notices`.
-async fn follow(peer: Peer, filter: SubscriptionFilter, changed: Arc<Notify>, notices: ServerChangeNotices) {
+async fn follow(
+    peer: Client,
+    filter: SubscriptionFilter,
+    changed: Arc<Notify>,
+    notices: ServerChangeNotices,
+) {
     let mut is_first = true;
     while !peer.is_closed() {
         if let Ok(mut subscription) = peer.listen(filter.clone()).await {

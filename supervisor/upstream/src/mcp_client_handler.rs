@@ -12,7 +12,6 @@ use rmcp::model::{
     ClientConfig, ClientResult, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorCode, ErrorData,
     Implementation, ProtocolVersion, ServerNotification, ServerRequest,
 };
-use rmcp::service::{NotificationContext, RequestContext, RoleClient, Service};
 use serde::Serialize;
 use tokio::sync::{Notify, watch};
 
@@ -192,29 +191,5 @@ impl ServerMessages for McpClientHandler {
             // Nothing that Lockhouse does depends on the others.
             _ => {}
         }
-    }
-}
-
-/// For servers over HTTP, whose messages rmcp exchanges.
-impl Service<RoleClient> for McpClientHandler {
-    async fn handle_request(
-        &self,
-        request: ServerRequest,
-        _context: RequestContext<RoleClient>,
-    ) -> Result<ClientResult, ErrorData> {
-        ServerMessages::handle_request(self, request).await
-    }
-
-    async fn handle_notification(
-        &self,
-        notification: ServerNotification,
-        _context: NotificationContext<RoleClient>,
-    ) -> Result<(), ErrorData> {
-        ServerMessages::handle_notification(self, notification);
-        Ok(())
-    }
-
-    fn get_info(&self) -> ClientConfig {
-        self.config()
     }
 }

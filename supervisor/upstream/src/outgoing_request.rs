@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use lockhouse_policies::CallTarget;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequest, GetPromptRequest,
-    GetPromptRequestParams, ReadResourceRequest, ReadResourceRequestParams, RequestMetaObject,
+    ClientRequest, CompleteRequest, GetPromptRequest, GetPromptRequestParams, ReadResourceRequest,
+    ReadResourceRequestParams, RequestMetaObject,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -75,18 +75,6 @@ impl<'a> OutgoingRequest<'a> {
         Self::Other(Box::new(request))
     }
 
-    /// Converts the request to the type in which rmcp sends requests.
-    pub(super) fn into_client_request(self) -> ClientRequest {
-        let ToolCall { name, arguments, input } = match self {
-            Self::Tool(call) => call,
-            Self::Other(request) => return *request,
-        };
-        let parameters = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments.clone());
-        let mut request = CallToolRequest::new(parameters);
-        (request.params.input_responses, request.params.request_state) = (input.responses, input.state);
-        ClientRequest::CallToolRequest(request)
-    }
-
     /// Serializes the request as one line of JSON. `id` is the id of the request and its progress token, `meta` its
     /// other metadata.
     pub(super) fn into_line(self, id: i64, meta: Option<RequestMetaObject>) -> serde_json::Result<Vec<u8>> {
@@ -144,9 +132,22 @@ struct Metadata {
 #[cfg(test)]
 mod tests {
     use lockhouse_protocol::ToolName;
+    use rmcp::model::{CallToolRequest, CallToolRequestParams};
     use serde_json::json;
 
     use super::*;
+
+    /// Converts the request to rmcp's type for it.
+    fn typed(request: OutgoingRequest<'_>) -> ClientRequest {
+        let ToolCall { name, arguments, input } = match request {
+            OutgoingRequest::Tool(call) => call,
+            OutgoingRequest::Other(request) => return *request,
+        };
+        let parameters = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments.clone());
+        let mut request = CallToolRequest::new(parameters);
+        (request.params.input_responses, request.params.request_state) = (input.responses, input.state);
+        ClientRequest::CallToolRequest(request)
+    }
 
     #[test]
     fn a_tool_call_is_serialized_like_the_request_of_rmcp() {
@@ -161,7 +162,7 @@ mod tests {
         for (input, meta) in [(InputResponses::default(), None), (input, Some(meta))] {
             let request = || OutgoingRequest::new(&item, &arguments, input.clone());
             let own = request().into_line(7, meta.clone()).expect("JSON");
-            let typed = OutgoingRequest::other(request().into_client_request());
+            let typed = OutgoingRequest::other(typed(request()));
             let typed = typed.into_line(7, meta).expect("JSON");
             let parse = |line: &[u8]| serde_json::from_slice::<Value>(line).expect("JSON");
             assert_eq!(parse(&own), parse(&typed));

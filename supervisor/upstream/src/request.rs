@@ -7,17 +7,14 @@ use std::time::Duration;
 use lockhouse_base::telemetry::traces;
 use lockhouse_messages::TraceContext;
 use rmcp::model::{ClientCapabilities, ClientRequest, PingRequest, RequestMetaObject};
-use rmcp::service::ServiceError;
 use tracing::Span;
 
 use super::elicitation_conversion;
-use super::http_error::HttpError;
 use super::in_flight_calls::{CallRegistration, Caller};
 use crate::ai_client::{AiClient, PausableTimer};
 use crate::connection_state::ConnectedServer;
 use crate::outgoing_request::OutgoingRequest;
-use crate::peer::Peer;
-use lockhouse_mcp::ConnectionFailure;
+use lockhouse_mcp::{AnswerError, Client, ConnectionFailure};
 pub(super) use timeout_and_cancellation::CallTimeout;
 use timeout_and_cancellation::{WaitLimits, exchange};
 
@@ -26,13 +23,13 @@ const SILENT: &str = "it does not answer any more";
 /// Why an MCP request to a server has no result.
 #[derive(Debug)]
 pub(super) enum RequestError {
-    Failed(ServiceError),
+    Failed(AnswerError),
     /// The server asked for input that no user can give.
     Unanswerable,
 }
 
-impl From<ServiceError> for RequestError {
-    fn from(error: ServiceError) -> Self {
+impl From<AnswerError> for RequestError {
+    fn from(error: AnswerError) -> Self {
         Self::Failed(error)
     }
 }
@@ -40,16 +37,16 @@ impl From<ServiceError> for RequestError {
 /// Sends a request of Lockhouse itself, such as a ping or a list request, with the timeout `limit`. Returns the result
 /// as JSON text.
 pub(super) async fn send(
-    peer: Peer,
+    peer: Client,
     request: ClientRequest,
     limit: Duration,
-) -> Result<String, ServiceError> {
+) -> Result<String, AnswerError> {
     let clock = PausableTimer::unpausable(limit);
     let limits = WaitLimits { clock, restarts_on_progress: false, call: None };
     match exchange(&peer, OutgoingRequest::Other(Box::new(request)), None, limits).await {
         Ok(raw) => Ok(raw),
         Err(RequestError::Failed(error)) => Err(error),
-        Err(RequestError::Unanswerable) => Err(ServiceError::UnexpectedResponse),
+        Err(RequestError::Unanswerable) => Err(AnswerError::Invalid),
     }
 }
 
@@ -57,12 +54,15 @@ pub(super) async fn send(
 ///
 /// # Errors
 /// Fails if the server has not answered within `limit`, or if the ping cannot be sent.
-pub(super) async fn ping(peer: Peer, limit: Duration) -> Result<(), ConnectionFailure> {
+pub(super) async fn ping(peer: Client, limit: Duration) -> Result<(), ConnectionFailure> {
     let ping = ClientRequest::PingRequest(PingRequest::default());
     match send(peer, ping, limit).await {
-        Ok(_) | Err(ServiceError::McpError(_)) => Ok(()),
+        Ok(_) | Err(AnswerError::Refused(_)) => Ok(()),
         Err(error) => {
-            let reason = HttpError::in_service_error(&error).map_or(SILENT, |fault| fault.reason.as_str());
+            let reason = match error {
+                AnswerError::Http(fault) => fault.reason,
+                _ => SILENT.to_owned(),
+            };
             Err(ConnectionFailure::new(reason))
         }
     }

@@ -5,19 +5,19 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_mcp::AnswerError;
 use lockhouse_policies::Listing;
 use rmcp::model::{
     ClientRequest, ErrorCode, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
     PaginatedRequestParams,
 };
-use rmcp::service::ServiceError;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::bounded_list::BoundedList;
 use super::list_pages::{AfterPage, ListPages};
-use super::peer::Peer;
 use super::request::send;
+use lockhouse_mcp::Client;
+use lockhouse_mcp::bounded_list::BoundedList;
 use lockhouse_mcp::inbound_message::offload_if_large;
 
 const ENTRIES_MAX: usize = 10_000;
@@ -53,7 +53,7 @@ struct CollectedEntries {
 /// Returns the serialized JSON object with the server's resources or prompts, as `listing` selects, in `items`, the
 /// resource templates in `templates` (empty for prompts), and in `incomplete` whether entries are missing. `limit` is
 /// the timeout for all pages together.
-pub(super) async fn list(peer: &Peer, listing: Listing, limit: Duration) -> Result<Vec<u8>, ServiceError> {
+pub(super) async fn list(peer: &Client, listing: Listing, limit: Duration) -> Result<Vec<u8>, AnswerError> {
     let deadline = Instant::now() + limit;
     let (items, templates) = match listing {
         Listing::Prompts => {
@@ -63,7 +63,7 @@ pub(super) async fn list(peer: &Peer, listing: Listing, limit: Duration) -> Resu
             let items = list_all_pages(peer, ListKind::Resources, deadline).await?;
             let templates = match list_all_pages(peer, ListKind::Templates, deadline).await {
                 // Many servers have no templates and do not know the method.
-                Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+                Err(AnswerError::Refused(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
                     CollectedEntries::default()
                 }
                 templates => templates?,
@@ -81,10 +81,10 @@ pub(super) async fn list(peer: &Peer, listing: Listing, limit: Duration) -> Resu
 }
 
 async fn list_all_pages(
-    peer: &Peer,
+    peer: &Client,
     kind: ListKind,
     deadline: Instant,
-) -> Result<CollectedEntries, ServiceError> {
+) -> Result<CollectedEntries, AnswerError> {
     let mut collected = CollectedEntries::default();
     let mut pages = ListPages::default();
     loop {
@@ -97,7 +97,7 @@ async fn list_all_pages(
             Some((collected, page.next_cursor))
         });
         let next_cursor;
-        (collected, next_cursor) = added.await.flatten().ok_or(ServiceError::UnexpectedResponse)?;
+        (collected, next_cursor) = added.await.flatten().ok_or(AnswerError::Invalid)?;
         let after_page = pages.record(bytes, next_cursor);
         collected.incomplete |= after_page == AfterPage::LimitReached;
         if collected.incomplete || after_page == AfterPage::Complete {

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_mcp::AnswerError;
 use lockhouse_protocol::ServerName;
 use parking_lot::Mutex;
 use rmcp::model::SubscriptionFilter;
-use rmcp::service::ServiceError;
 
 use super::change_notices::{ChangeNotice, ServerChangeNotices};
-use super::peer::Peer;
+use lockhouse_mcp::Client;
 
 /// Maximum number of subscribed resources of one server. Further subscriptions fail.
 const RESOURCES_MAX: usize = 100;
@@ -30,7 +30,7 @@ pub(super) enum SubscribeError {
     #[error("{RESOURCES_MAX} resources of server {server} are followed already")]
     TooMany { server: ServerName },
     #[error(transparent)]
-    Request(#[from] ServiceError),
+    Request(#[from] AnswerError),
 }
 
 impl Subscriptions {
@@ -42,14 +42,14 @@ impl Subscriptions {
     /// already. `limit` is the timeout of the request to subscribe.
     pub(super) async fn subscribe(
         &self,
-        peer: &Peer,
+        peer: &Client,
         uri: &str,
         limit: Duration,
     ) -> Result<(), SubscribeError> {
         let Some(entry) = self.register(uri)? else { return Ok(()) };
         let filter = SubscriptionFilter::builder().resource_subscriptions([uri.to_owned()]).build();
         let subscription = tokio::time::timeout(limit, peer.listen(filter)).await;
-        let mut subscription = subscription.unwrap_or(Err(ServiceError::Timeout { timeout: limit }))?;
+        let mut subscription = subscription.unwrap_or(Err(AnswerError::Timeout(limit)))?;
         let (server, notices) = (self.server.clone(), self.notices.clone());
         tokio::spawn(async move {
             while subscription.next().await.is_some() {

@@ -19,8 +19,8 @@ use super::change_notices::ServerChangeNotices;
 use super::confine::{RefusalNotice, SandboxPlaces};
 use super::connection_status::ConnectionStatus;
 use super::definition::{Endpoint, ServerDefinition, ServerLimits};
-use super::http::SessionRenewals;
 use super::live_connection::LiveConnection;
+use lockhouse_mcp::http::SessionRenewals;
 use lockhouse_mcp::{ConnectionFailure, FailureSignal};
 
 /// How often the time limit of a start is doubled at most.

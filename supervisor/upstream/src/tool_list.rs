@@ -7,11 +7,11 @@ use lockhouse_protocol::ServerName;
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
 use serde::Deserialize;
 
-use super::bounded_list::BoundedList;
 use super::connect_error::ConnectError;
 use super::list_pages::{AfterPage, ListPages};
-use super::peer::Peer;
 use super::request::send;
+use lockhouse_mcp::Client;
+use lockhouse_mcp::bounded_list::BoundedList;
 use lockhouse_mcp::inbound_message::offload_if_large;
 
 /// One page of the result of `tools/list`.
@@ -27,7 +27,7 @@ struct Page<'a> {
 /// permit, the further tools are left out.
 pub(super) async fn list_tools(
     name: &ServerName,
-    peer: &Peer,
+    peer: &Client,
     limit: Duration,
 ) -> Result<Catalogue, ConnectError> {
     let mut listed = (Catalogue::default(), SkippedTools::default());

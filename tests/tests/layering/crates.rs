@@ -108,7 +108,7 @@ fn crates_depend_on_each_other_as_designed() {
                 TESTS,
             ],
         ),
-        ("reqwest", &["lockhouse-access", "lockhouse-upstream", TESTS]),
+        ("reqwest", &["lockhouse-access", "lockhouse-mcp", "lockhouse-upstream", TESTS]),
         ("jsonschema", &["lockhouse", "lockhouse-gate", "lockhouse-policies", TESTS]),
     ];
     for (dependency, owners) in owners {

@@ -337,7 +337,7 @@ async fn a_server_asks_the_user_during_a_call() {
                 // The id of the only call, which is the third request after `initialize` and `tools/list`.
                 let said = message["result"].to_string();
                 let result = json!({"content": [{"type": "text", "text": said}]});
-                stream.message(&json!({"jsonrpc": "2.0", "id": 2, "result": result}));
+                stream.message(&json!({"jsonrpc": "2.0", "id": 3, "result": result}));
                 accepted()
             }
             _ => stream.accept(request, "2025-11-25"),

@@ -6,41 +6,35 @@ use std::time::Duration;
 use lockhouse_base::secrets::Secrets;
 use lockhouse_protocol::{FailureCode, ServerName};
 use rmcp::model::{ErrorCode, ErrorData};
-use rmcp::service::ServiceError;
 
 use crate::call_types::CallError;
-use crate::http_error::HttpError;
+use lockhouse_mcp::AnswerError;
 use lockhouse_mcp::inbound_message::{CUT_OFF, NOT_JSON, TOO_LARGE};
 
 /// Maximum number of characters of a server's error text that submitted code receives.
 const ERROR_CHARS_MAX: usize = 4_000;
-
-/// The error with which rmcp answers requests that were in flight when it began a new MCP session.
-const SESSION_RENEWED: &str = "streamable HTTP session was re-initialized before the response arrived";
 
 /// Converts the error of a request to an upstream server into the error of its call. `limit` is the timeout of the
 /// request.
 pub(super) fn call_error(
     server: &ServerName,
     secrets: &Secrets,
-    error: &ServiceError,
+    error: &AnswerError,
     limit: Duration,
 ) -> CallError {
-    if let Some(fault) = HttpError::in_service_error(error) {
-        let message = format!("server {server} is not available: {}", fault.reason);
-        return CallError::new(FailureCode::UpstreamUnavailable, message);
-    }
-    if HttpError::is_session_lost(error) {
-        let message =
-            format!("server {server} does not know the MCP session any more, and no new one could be begun");
-        return CallError::new(FailureCode::UpstreamUnavailable, message);
-    }
+    let unavailable = |message| CallError::new(FailureCode::UpstreamUnavailable, message);
     match error {
-        ServiceError::McpError(error) if error.message == TOO_LARGE => CallError::new(
+        AnswerError::Http(fault) => {
+            unavailable(format!("server {server} is not available: {}", fault.reason))
+        }
+        AnswerError::SessionLost => unavailable(format!(
+            "server {server} does not know the MCP session any more, and no new one could be begun"
+        )),
+        AnswerError::Refused(error) if error.message == TOO_LARGE => CallError::new(
             FailureCode::ResultTooLarge,
             format!("the result of server {server} exceeds the limit of one message; ask for less at a time"),
         ),
-        ServiceError::McpError(error) if !is_lost(error) => {
+        AnswerError::Refused(error) if !is_lost(error) => {
             let code = match error.code {
                 ErrorCode::INVALID_PARAMS => FailureCode::InvalidArguments,
                 ErrorCode::RESOURCE_NOT_FOUND => FailureCode::UnknownTool,
@@ -49,14 +43,13 @@ pub(super) fn call_error(
             let message: String = secrets.redact(&error.message).chars().take(ERROR_CHARS_MAX).collect();
             CallError::new(code, message)
         }
-        ServiceError::Timeout { .. } => CallError::new(
+        AnswerError::Timeout(_) => CallError::new(
             FailureCode::Timeout,
             format!("server {server} did not answer within {} s", limit.as_secs_f32()),
         ),
-        _ => CallError::new(
-            FailureCode::UpstreamUnavailable,
-            format!("server {server} ended during the call; whether the call took effect is not known"),
-        ),
+        AnswerError::Refused(_) | AnswerError::Closed | AnswerError::Invalid => unavailable(format!(
+            "server {server} ended during the call; whether the call took effect is not known"
+        )),
     }
 }
 
@@ -74,15 +67,14 @@ pub(super) fn own_error(secrets: &Secrets, error: &ErrorData) -> Option<ErrorDat
 
 /// Whether the answer of the server was lost, and this error replaces it.
 fn is_lost(error: &ErrorData) -> bool {
-    matches!(&*error.message, CUT_OFF | SESSION_RENEWED)
+    error.message == CUT_OFF
 }
 
 /// Returns a fixed word for the kind of a request's error, for traces.
-pub(super) fn kind(error: &ServiceError) -> &'static str {
+pub(super) fn kind(error: &AnswerError) -> &'static str {
     match error {
-        ServiceError::McpError(_) => "mcp_error",
-        ServiceError::Timeout { .. } => "timeout",
-        ServiceError::Cancelled { .. } => "cancelled",
+        AnswerError::Refused(_) => "mcp_error",
+        AnswerError::Timeout(_) => "timeout",
         _ => "unavailable",
     }
 }

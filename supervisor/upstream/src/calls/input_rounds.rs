@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_base::telemetry::traces;
+use lockhouse_mcp::AnswerError;
 use lockhouse_policies::CallTarget;
-use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
 
 use super::errors;
@@ -96,7 +96,7 @@ impl InputRounds<'_> {
             Err(RequestError::Failed(error)) => {
                 traces::record_error(&span, errors::kind(&error));
                 connection.record_outcome(Some(&error), sent.elapsed());
-                if let (Some(direct), ServiceError::McpError(error)) = (self.direct(), &error) {
+                if let (Some(direct), AnswerError::Refused(error)) = (self.direct(), &error) {
                     errors::own_error(&connection.secrets, error)
                         .into_iter()
                         .for_each(|error| direct.fail(DirectFailure::Error(error)));

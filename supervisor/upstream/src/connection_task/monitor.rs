@@ -17,9 +17,9 @@ use crate::caller_signals::{CallStats, CallerSignals};
 use crate::connect_error::ConnectError;
 use crate::in_flight_calls::InFlightCalls;
 use crate::live_connection::LiveConnection;
-use crate::peer::Peer;
 use crate::request::ping;
 use crate::tool_list::list_tools;
+use lockhouse_mcp::Client;
 use lockhouse_mcp::{ConnectionFailure, FailureSignal};
 
 /// Interval at which the file of accepted tool definitions (pins) is checked for changes while tools wait for a user to
@@ -30,7 +30,7 @@ const ACCEPTANCE_EVERY: Duration = Duration::from_secs(1);
 /// server's tools may be in progress.
 pub(super) struct ConnectionMonitor {
     pub(super) link: LiveConnection,
-    pub(super) peer: Peer,
+    pub(super) peer: Client,
     pub(super) callers: InFlightCalls,
     /// Notified when the server announces that its tools have changed.
     changed: Arc<Notify>,

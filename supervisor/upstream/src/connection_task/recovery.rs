@@ -10,8 +10,8 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::call_concurrency::CallSlots;
 use crate::caller_signals::CallStats;
-use crate::peer::Peer;
 use crate::request::ping;
+use lockhouse_mcp::Client;
 use lockhouse_mcp::ConnectionFailure;
 
 /// Timeout of a ping.
@@ -25,7 +25,7 @@ const PING_INTERVAL: Duration = Duration::from_secs(1);
 /// Fails with the reason of the last ping once no call is in flight any more. If the server has answered one of them, it
 /// gets one more ping then: it was busy, and reads its input again.
 pub(super) async fn recovered(
-    peer: Peer,
+    peer: Client,
     slots: Arc<CallSlots>,
     answers: watch::Receiver<CallStats>,
     mut missed: ConnectionFailure,

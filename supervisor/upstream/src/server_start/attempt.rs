@@ -1,30 +1,27 @@
 //! One attempt to start an upstream server, with the newest or with an older MCP protocol version.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lockhouse_base::child_stderr::LastLines;
 use lockhouse_catalog::Catalogue;
-use lockhouse_mcp::{FailureSignal, Handshake, LineTransport, converse, shake_hands};
-use rmcp::RoleClient;
-use rmcp::model::ProtocolVersion;
-use rmcp::service::{ClientCacheConfig, ClientLifecycleMode, ClientServiceExt, RunningService};
-use rmcp::transport::Transport;
+use lockhouse_mcp::http::{HttpConnection, PostAddress};
+use lockhouse_mcp::{
+    Client, FailureSignal, Handshake, HttpError, InboundMessages, LineTransport, converse, shake_hands,
+};
 use tokio::process::ChildStderr;
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::{ServerStarter, StartFailure, StartedServer};
 use crate::auth::TokenProvider;
 use crate::connect_error::ConnectError;
 use crate::definition::{Endpoint, HttpEndpoint, HttpTransport, ServerCommand};
-use crate::http::{self, PostAddress, RawResults};
-use crate::http_error::HttpError;
+use crate::http;
 use crate::in_flight_calls::InFlightCalls;
 use crate::live_connection::{LiveConnection, LiveTransport};
 use crate::mcp_client_handler::McpClientHandler;
-use crate::peer::Peer;
 use crate::process::ServerProcess;
 use crate::program_digest::check_program;
 use crate::server_log::ServerLog;
@@ -38,8 +35,6 @@ const PROBE_MAX: Duration = Duration::from_secs(15);
 /// What is added to the failure of a server over HTTP+SSE that took too long and has not named the URL for messages.
 const NO_POST_ADDRESS: &str = "; it sent no event `endpoint`, with which a server over HTTP+SSE begins";
 
-type Service = RunningService<RoleClient, McpClientHandler>;
-
 /// One attempt to start an upstream server.
 pub(super) struct Attempt<'a> {
     pub(super) server: &'a ServerStarter,
@@ -48,16 +43,6 @@ pub(super) struct Attempt<'a> {
     pub(super) legacy_handshake: bool,
     /// Time limit from `begun` until the server has listed its tools.
     pub(super) limit: Duration,
-}
-
-/// Returns rmcp's handshake mode for servers over HTTP, in which rmcp itself finds out the server's protocol version.
-fn asking() -> ClientLifecycleMode {
-    let legacy_version = Some(ProtocolVersion::LATEST_WITH_INITIALIZE);
-    ClientLifecycleMode::Auto { preferred_versions: newest(), legacy_version }
-}
-
-fn newest() -> Vec<ProtocolVersion> {
-    vec![ProtocolVersion::V_2026_07_28]
 }
 
 impl Attempt<'_> {
@@ -90,27 +75,10 @@ impl Attempt<'_> {
         let examining = noise.clone();
         transport.examine_lines(move |line| examining.examine(line));
         let (client, changed) = (transport.client(), Arc::new(Notify::new()));
-        let handler = Arc::new(self.handler(&changed));
-        let conversation = tokio::spawn(converse(transport, handler.clone()));
-        let handshake = async {
-            shake_hands(&client, handler.config(), self.handshake()).await?;
-            Ok((Peer::Lines(client.clone()), ()))
-        };
-        let connected = self.connect(handshake).await;
-        if connected.is_err() {
-            client.end();
-        }
-        let failure = match connected {
-            Ok((peer, (), catalogue)) => {
-                let ground = LiveTransport::Process { process, failure_signal, last_lines, client };
-                let link = LiveConnection::new(
-                    peer,
-                    (handler.callers(), handler.notices()),
-                    conversation,
-                    ground,
-                    changed,
-                );
-                return Ok(StartedServer { link, catalogue, legacy_handshake: self.legacy_handshake });
+        let failure = match self.connect(transport, client, self.handshake(), &changed).await {
+            Ok(connected) => {
+                let ground = LiveTransport::Process { process, failure_signal, last_lines };
+                return Ok(self.started(connected, ground, changed));
             }
             Err(Some(fault)) => {
                 let server_output = fault.server_message(&self.server.secrets);
@@ -127,7 +95,7 @@ impl Attempt<'_> {
         Err(StartFailure { server_output, ..failure }.or_violation(&failure_signal))
     }
 
-    /// Returns the handshake with a server over standard input and output.
+    /// Returns the handshake with a server whose protocol version is not known.
     fn handshake(&self) -> Handshake {
         match self.legacy_handshake {
             true => Handshake::Initialize,
@@ -165,27 +133,21 @@ impl Attempt<'_> {
 
     async fn over_streamable_http(self, endpoint: &HttpEndpoint) -> Result<StartedServer, StartFailure> {
         let (changed, renewals) = (Arc::new(Notify::new()), self.server.session_renewals.clone());
-        let transport = self.authority(endpoint).and_then(|authority| {
-            http::transport(endpoint, &self.server.limits, authority, renewals, changed.clone())
+        let opened = self.authority(endpoint).and_then(|authority| {
+            http::open_streamable(endpoint, &self.server.limits, authority, renewals, changed.clone())
         });
-        let (transport, failure_signal) = transport.map_err(|fault| StartFailure::new(fault.reason))?;
-        // The request determines whether its result stays raw.
-        let mode = if self.legacy_handshake { ClientLifecycleMode::Initialize } else { asking() };
-        let connected = self.connect_with_rmcp(transport, mode, RawResults::default(), &changed).await;
-        self.started_over_http(connected, failure_signal, changed)
+        let (connection, failure_signal) = opened.map_err(|fault| StartFailure::new(fault.reason))?;
+        self.over_http(connection, self.handshake(), failure_signal, changed).await
     }
 
     async fn over_sse(self, endpoint: &HttpEndpoint) -> Result<StartedServer, StartFailure> {
         let (changed, renewals) = (Arc::new(Notify::new()), self.server.session_renewals.clone());
-        let raw = RawResults::default();
-        let transport = self.authority(endpoint).and_then(|authority| {
-            http::open_sse(endpoint, &self.server.limits, authority, renewals, raw.clone())
-        });
-        let (transport, failure_signal) = transport.map_err(|fault| StartFailure::new(fault.reason))?;
-        let address = transport.post_address();
-        let mode = ClientLifecycleMode::Initialize;
-        let connected = self.connect_with_rmcp(transport, mode, raw, &changed).await;
-        let started = self.started_over_http(connected, failure_signal, changed);
+        let opened = self
+            .authority(endpoint)
+            .and_then(|authority| http::open_sse(endpoint, &self.server.limits, authority, renewals));
+        let (connection, failure_signal, address) =
+            opened.map_err(|fault| StartFailure::new(fault.reason))?;
+        let started = self.over_http(connection, Handshake::Initialize, failure_signal, changed).await;
         started.map_err(|failure| {
             // Protocol 2026-07-28 was not tried.
             let mut failure = StartFailure { may_need_legacy_handshake: false, ..failure };
@@ -200,20 +162,18 @@ impl Attempt<'_> {
         TokenProvider::new(&self.server.name, endpoint, self.server.secrets.clone())
     }
 
-    /// Returns the started server after its handshake over HTTP, or why there is none.
-    fn started_over_http(
+    /// Starts the conversation with a server over HTTP.
+    async fn over_http(
         &self,
-        connected: Result<(Peer, Service, Catalogue), Option<ConnectError>>,
+        connection: HttpConnection,
+        handshake: Handshake,
         failure_signal: FailureSignal,
         changed: Arc<Notify>,
     ) -> Result<StartedServer, StartFailure> {
-        let failure = match connected {
-            Ok((peer, service, catalogue)) => {
-                let ground = LiveTransport::Http(failure_signal, service.cancellation_token());
-                let (callers, notices) = (service.service().callers(), service.service().notices());
-                let conversation = tokio::spawn(async move { drop(service.waiting().await) });
-                let link = LiveConnection::new(peer, (callers, notices), conversation, ground, changed);
-                return Ok(StartedServer { link, catalogue, legacy_handshake: self.legacy_handshake });
+        let HttpConnection { client, messages } = connection;
+        let failure = match self.connect(messages, client, handshake, &changed).await {
+            Ok(connected) => {
+                return Ok(self.started(connected, LiveTransport::Http(failure_signal), changed));
             }
             Err(Some(fault)) => {
                 let lost = failure_signal.reason().filter(|_| matches!(fault, ConnectError::Closed));
@@ -228,42 +188,49 @@ impl Attempt<'_> {
         Err(failure.or_violation(&failure_signal))
     }
 
-    /// Connects to a server over HTTP with rmcp's client. `raw` says from the end of the handshake on that results stay raw.
-    async fn connect_with_rmcp<T: Transport<RoleClient> + 'static>(
-        &self,
-        transport: T,
-        mode: ClientLifecycleMode,
-        raw: RawResults,
-        changed: &Arc<Notify>,
-    ) -> Result<(Peer, Service, Catalogue), Option<ConnectError>> {
-        let handshake = async {
-            let service = self.handler(changed).serve_with_lifecycle(transport, mode).await?;
-            service.set_response_cache_config(ClientCacheConfig::disabled()).await;
-            raw.store(true, Ordering::Release);
-            Ok((Peer::Http(service.peer().clone()), service))
-        };
-        self.connect(handshake).await
+    fn started(&self, connected: Connected, ground: LiveTransport, changed: Arc<Notify>) -> StartedServer {
+        let Connected { client, handler, conversation, catalogue } = connected;
+        let calls = (handler.callers(), handler.notices());
+        let link = LiveConnection::new(client, calls, conversation, ground, changed);
+        StartedServer { link, catalogue, legacy_handshake: self.legacy_handshake }
     }
 
-    /// Performs the MCP handshake and lists the server's tools. `handshake` returns the connection and what belongs to it.
-    /// `Err(None)` means that the start timeout has passed.
-    async fn connect<T>(
+    /// Starts the conversation, performs the MCP handshake and lists the server's tools. `Err(None)` means that the start
+    /// timeout has passed.
+    async fn connect(
         &self,
-        handshake: impl Future<Output = Result<(Peer, T), ConnectError>>,
-    ) -> Result<(Peer, T, Catalogue), Option<ConnectError>> {
+        messages: impl InboundMessages + 'static,
+        client: Client,
+        handshake: Handshake,
+        changed: &Arc<Notify>,
+    ) -> Result<Connected, Option<ConnectError>> {
+        let handler = Arc::new(self.handler(changed));
+        let conversation = tokio::spawn(converse(messages, client.clone(), handler.clone()));
         let connected = async {
-            let (peer, service) = handshake.await?;
-            let era = peer.info().map(|info| info.protocol_version.to_string());
+            shake_hands(&client, handler.config(), handshake).await?;
+            let era = client.info().map(|info| info.protocol_version.to_string());
             let took = self.begun.elapsed();
             self.server
                 .status
                 .send_modify(|status| (status.protocol_version, status.handshake_time) = (era, Some(took)));
-            let catalogue = list_tools(&self.server.name, &peer, self.limit).await?;
-            Ok::<_, ConnectError>((peer, service, catalogue))
+            list_tools(&self.server.name, &client, self.limit).await
         };
-        match timeout_at(self.begun + self.limit, connected).await {
-            Ok(done) => done.map_err(Some),
+        let connected = match timeout_at(self.begun + self.limit, connected).await {
+            Ok(listed) => listed.map_err(Some),
             Err(_) => Err(None),
+        };
+        if connected.is_err() {
+            client.end();
         }
+        connected.map(|catalogue| Connected { client, handler, conversation, catalogue })
     }
+}
+
+/// A server after its handshake.
+struct Connected {
+    client: Client,
+    handler: Arc<McpClientHandler>,
+    /// The task that handles the server's messages.
+    conversation: JoinHandle<()>,
+    catalogue: Catalogue,
 }

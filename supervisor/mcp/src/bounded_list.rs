@@ -13,10 +13,10 @@ const ENTRIES_MAX: usize = 10_000;
 
 /// The first items of a JSON list from an upstream server, each as its JSON text.
 #[derive(Default)]
-pub(super) struct BoundedList<'a> {
-    pub(super) items: Vec<&'a RawValue>,
+pub struct BoundedList<'a> {
+    pub items: Vec<&'a RawValue>,
     /// Whether the list from the server had more than 10,000 items. The further items were dropped.
-    pub(super) has_more: bool,
+    pub has_more: bool,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for BoundedList<'a> {

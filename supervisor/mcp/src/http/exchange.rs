@@ -1,19 +1,19 @@
-//! Sends HTTP requests with authorization to an upstream server and reads the responses, independent of MCP.
+//! Sends HTTP requests to an upstream server and reads the responses, independent of MCP.
 
 use std::time::Duration;
 
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use futures_util::future::BoxFuture;
+use http::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use http::{HeaderMap, StatusCode};
 use reqwest::{RequestBuilder, Response};
 use tokio::time::timeout;
 
 use super::sse_parser::{SseEvent, SseParser};
-use crate::auth::{Challenge, TokenProvider};
+use crate::connection_failure::FailureSignal;
 use crate::http_error::HttpError;
-use lockhouse_mcp::FailureSignal;
 
 pub(super) const JSON: &str = "application/json";
-pub(super) const EVENTS: &str = "text/event-stream";
+pub const EVENTS: &str = "text/event-stream";
 
 /// Maximum size in bytes of the body of an error response. A larger body is ignored.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
@@ -22,51 +22,30 @@ const OLD_TRANSPORT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum size in bytes of the first event of a server that may use the deprecated HTTP+SSE transport.
 const OLD_TRANSPORT_BYTES_MAX: usize = 4 * 1024;
 
-/// Sends HTTP requests to the endpoint of one upstream server.
-pub(super) struct HttpExchange {
-    pub(super) http: reqwest::Client,
-    pub(super) url: url::Url,
+/// Sends HTTP requests with what authorizes them.
+pub trait HttpSender: Send + Sync + 'static {
+    /// Sends a request, again with other credentials if the server asks for them.
+    fn send(&self, request: RequestBuilder) -> BoxFuture<'_, Result<Response, HttpError>>;
+
+    /// Returns a text of the server without secrets.
+    fn redact(&self, text: &str) -> String;
+}
+
+/// Exchanges HTTP messages with the endpoint of one upstream server.
+pub struct HttpExchange {
+    pub http: reqwest::Client,
+    pub url: url::Url,
     /// `HOST:PORT` for error messages.
-    pub(super) host_and_port: String,
-    pub(super) authority: TokenProvider,
-    pub(super) failure_signal: FailureSignal,
+    pub host_and_port: String,
+    /// Headers of every request, from the configuration.
+    pub headers: HeaderMap,
+    pub sender: Box<dyn HttpSender>,
+    pub failure_signal: FailureSignal,
 }
 
 impl HttpExchange {
-    /// Sends a request with the server's access token, if there is one. If the server refuses the token, sends the
-    /// request again with a renewed token.
     pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, HttpError> {
-        let again = request.try_clone();
-        let token = self.authority.token().await?;
-        let response = self.send_with(request, token.as_ref()).await?;
-        let Some(challenge) = Challenge::from_response(&response) else { return Ok(response) };
-        let renewed = self.authority.renewed(token, &challenge).await?;
-        let response = match again {
-            Some(request) => self.send_with(request, Some(&renewed)).await?,
-            None => response,
-        };
-        match Challenge::from_response(&response) {
-            Some(challenge) => Err(self.authority.refused(&challenge)),
-            None => Ok(response),
-        }
-    }
-
-    async fn send_with(
-        &self,
-        request: RequestBuilder,
-        token: Option<&HeaderValue>,
-    ) -> Result<Response, HttpError> {
-        let request = match token {
-            Some(token) => request.header(AUTHORIZATION, token),
-            None => request,
-        };
-        request.send().await.map_err(|error| {
-            let fault = HttpError::from_reqwest(&error, &self.host_and_port);
-            if error.is_connect() {
-                self.failure_signal.suspect();
-            }
-            fault
-        })
+        self.sender.send(request).await
     }
 
     /// Reads the body of a response. Before each chunk is added, `fits` is called with the new total size in bytes. If
@@ -100,14 +79,14 @@ impl HttpExchange {
         };
         let body = String::from_utf8_lossy(&body).into_owned();
         let said: Vec<&str> = noted.iter().flatten().map(String::as_str).chain([body.as_str()]).collect();
-        let fault = HttpError::from_status(status, &self.authority.redact(said.join(" ").trim()));
+        let fault = HttpError::from_status(status, &self.sender.redact(said.join(" ").trim()));
         (body, fault)
     }
 
     /// Whether the server uses the deprecated HTTP+SSE transport. Such a server answers a GET request with an event
     /// stream whose first event names another endpoint for messages.
     pub(super) async fn is_deprecated(&self) -> bool {
-        let request = self.http.get(self.url.clone()).header(ACCEPT, EVENTS);
+        let request = self.http.get(self.url.clone()).headers(self.headers.clone()).header(ACCEPT, EVENTS);
         let first_event = async {
             let mut response = self.send(request).await.ok()?;
             if !response.status().is_success()

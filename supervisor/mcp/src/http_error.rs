@@ -3,25 +3,23 @@
 use std::error::Error;
 
 use reqwest::StatusCode;
-use rmcp::service::ServiceError;
-use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 /// Maximum number of characters of a server's error text that are kept. The text is shown only to users.
 const SERVER_TEXT_CHARS_MAX: usize = 400;
 
 /// Why an HTTP request to an upstream server failed.
 #[derive(Clone)]
-pub(crate) struct HttpError {
-    pub(crate) kind: HttpErrorKind,
+pub struct HttpError {
+    pub kind: HttpErrorKind,
     /// Describes the error without any text of the server; submitted code and the model may read it.
-    pub(crate) reason: String,
+    pub reason: String,
     /// The error text of the server or of the HTTP library. Shown only to users; may contain secrets.
-    pub(crate) server_text: String,
+    pub server_text: String,
 }
 
 /// The kind of an HTTP error. Decides whether the server is started again with the older MCP handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HttpErrorKind {
+pub enum HttpErrorKind {
     /// No connection to the server could be established, or the connection broke.
     Unreachable,
     /// The server requires an access token that Lockhouse does not have, or refused the token that was sent.
@@ -34,7 +32,7 @@ pub(crate) enum HttpErrorKind {
 }
 
 impl HttpError {
-    pub(crate) fn new(kind: HttpErrorKind, reason: impl Into<String>, server_text: &str) -> Self {
+    pub fn new(kind: HttpErrorKind, reason: impl Into<String>, server_text: &str) -> Self {
         Self {
             kind,
             reason: reason.into(),
@@ -44,7 +42,7 @@ impl HttpError {
 
     /// Creates the error of a request that got no complete response. `host_and_port` is the configured server, which
     /// the message names.
-    pub(crate) fn from_reqwest(error: &reqwest::Error, host_and_port: &str) -> Self {
+    pub fn from_reqwest(error: &reqwest::Error, host_and_port: &str) -> Self {
         let chain = || causes(error);
         let server_text = chain().last().map(ToString::to_string).unwrap_or_default();
         let input = chain().filter_map(|error| error.downcast_ref::<std::io::Error>()).last();
@@ -78,7 +76,7 @@ impl HttpError {
     }
 
     /// Creates the error of a request that the server answered with an HTTP error status.
-    pub(crate) fn from_status(status: StatusCode, server_text: &str) -> Self {
+    pub fn from_status(status: StatusCode, server_text: &str) -> Self {
         let reason = match status.as_u16() {
             300..400 => format!(
                 "it redirects to another address, which is not followed (HTTP {status}); configure that address \
@@ -89,29 +87,6 @@ impl HttpError {
             code => format!("it answered with HTTP status {code}"),
         };
         Self::new(HttpErrorKind::Answered, reason, server_text)
-    }
-
-    /// Returns the HTTP error that caused an error of rmcp; `None` if the error has another cause.
-    pub(crate) fn in_service_error(error: &ServiceError) -> Option<&Self> {
-        match error {
-            ServiceError::TransportSend(error) => Self::in_error_chain(error.error.as_ref()),
-            _ => None,
-        }
-    }
-
-    /// Whether a request was not made because the server does not know the MCP session any more, and no new one could be
-    /// begun.
-    pub(crate) fn is_session_lost(error: &ServiceError) -> bool {
-        let ServiceError::TransportSend(error) = error else { return false };
-        let error = error.error.downcast_ref::<StreamableHttpError<Self>>();
-        matches!(error, Some(StreamableHttpError::SessionExpired))
-    }
-
-    pub(crate) fn in_error_chain<'a>(error: &'a (dyn Error + Send + Sync + 'static)) -> Option<&'a Self> {
-        match error.downcast_ref::<StreamableHttpError<Self>>()? {
-            StreamableHttpError::Client(fault) => Some(fault),
-            _ => None,
-        }
     }
 }
 

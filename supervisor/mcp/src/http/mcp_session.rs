@@ -4,20 +4,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use parking_lot::Mutex;
-use reqwest::RequestBuilder;
-use rmcp::model::RequestId;
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::time::timeout;
 
-use super::exchange::HttpExchange;
-
-/// The HTTP header with the ID of the MCP session.
-pub(super) const SESSION_ID: &str = "mcp-session-id";
-/// How long to wait for the server's response when a session is ended.
-const DELETE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The shortest time between two new sessions that replace lost ones.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
 /// The error of a request that did not run, because the server does not know its session.
@@ -45,14 +36,6 @@ const REFUSALS: [&str; 12] = [
 /// The codes of errors that servers use for lost sessions. Errors of other codes with the id of the request answer it.
 const SESSION_CODES: [i32; 3] = [-32_000, -32_001, -32_600];
 
-/// Adds the ID of the MCP session to a request, if there is a session.
-pub(super) fn with_session(request: RequestBuilder, session: Option<&str>) -> RequestBuilder {
-    match session {
-        Some(session) => request.header(SESSION_ID, session),
-        None => request,
-    }
-}
-
 /// What a refusal shows that means that the server does not know the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SessionLoss {
@@ -63,12 +46,12 @@ pub(super) enum SessionLoss {
 }
 
 /// Returns whether the refusal of `request` means that the server does not know the session any more; `None` if it does
-/// not. `body` is the text of the response; `has_session` is whether the request named a session. MCP has the status 404
+/// not. `body` is the text of the response; `request` is `None` if it has no id; `has_session` is whether the request named a session. MCP has the status 404
 /// for this. Many servers use the status 400 and a JSON-RPC error that names the session, or that has no id.
 pub(super) fn session_loss(
     status: StatusCode,
     body: &str,
-    request: &RequestId,
+    request: Option<i64>,
     has_session: bool,
 ) -> Option<SessionLoss> {
     let is_expired = matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) && has_session;
@@ -96,9 +79,9 @@ pub(super) fn session_loss(
 }
 
 /// Whether an id is that of a request, also if the server has changed a number to text.
-fn is_same_id(id: &Value, request: &RequestId) -> bool {
+fn is_same_id(id: &Value, request: Option<i64>) -> bool {
     let text = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
-    text == request.to_string()
+    request.is_some_and(|request| text == request.to_string())
 }
 
 /// A response that is a JSON-RPC error.
@@ -129,7 +112,7 @@ fn names_session(text: &str) -> bool {
 
 /// Limits how often a lost session of one server is replaced by a new one. Clones share the limit.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SessionRenewals(Arc<Mutex<Option<Instant>>>);
+pub struct SessionRenewals(Arc<Mutex<Option<Instant>>>);
 
 impl SessionRenewals {
     /// Returns whether a new session may be begun at the time `now`, and counts it if so.
@@ -141,13 +124,6 @@ impl SessionRenewals {
         }
         is_due
     }
-}
-
-/// Ends the session at the server. If the request fails or is not answered, the server ends the session by itself when
-/// it expires.
-pub(super) async fn end_session(exchange: &HttpExchange, session: &str, headers: HeaderMap) {
-    let request = exchange.http.delete(exchange.url.clone()).headers(headers);
-    let _ = timeout(DELETE_TIMEOUT, exchange.send(with_session(request, Some(session)))).await;
 }
 
 #[cfg(test)]
@@ -203,7 +179,7 @@ mod tests {
             (401, "your session has expired".to_owned(), None, None),
         ] {
             let status = StatusCode::from_u16(status).expect("a status");
-            let loss = |has_session| session_loss(status, &body, &RequestId::Number(7), has_session);
+            let loss = |has_session| session_loss(status, &body, Some(7), has_session);
             assert_eq!([loss(true), loss(false)], [in_session, without], "{status} {body}");
         }
     }

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 
-use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::Sse;
 
 /// Number of bytes that are kept of the data of an event over the size limit. These bytes suffice to find the ID of the
@@ -20,8 +19,6 @@ const LINE_BYTES: usize = 16;
 const RETRY_MILLISECONDS_MIN: u64 = 1_000;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
-
-pub(super) type SseItem = Result<Sse, SseError>;
 
 /// An event of an upstream server's event stream.
 #[derive(Debug, PartialEq)]

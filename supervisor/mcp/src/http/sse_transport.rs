@@ -5,33 +5,35 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use http::StatusCode;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, StatusCode};
-use lockhouse_mcp::inbound_message::RxMessage;
+use parking_lot::Mutex;
 use reqwest::Response;
-use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage};
-use rmcp::transport::Transport;
-use rmcp::transport::streamable_http_client::StreamableHttpError;
+use rmcp::model::RequestId;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use url::Url;
 
-use super::backlog_limits::BacklogLimiter;
 use super::buffer_budget::BufferBudget;
-use super::event_stream::EventReader;
+use super::event_stream::{EventReader, StreamEnd, StreamItem};
 use super::exchange::{EVENTS, HttpExchange, JSON, ResponseContent};
 use super::mcp_session::{LOST, LOST_IN_CALL, SessionLoss, SessionRenewals, session_loss};
-use super::response_decoder::PendingRequest;
-use super::{OTHER_REQUESTS_MAX, RawResults};
-use crate::definition::ServerLimits;
+use super::request_head::RequestHead;
+use super::request_tasks::RequestTasks;
+use super::{HttpConnection, HttpLimits, OTHER_REQUESTS_MAX, channel};
+use crate::answer_error::AnswerError;
+use crate::client::Client;
 use crate::http_error::{HttpError, HttpErrorKind};
+use crate::inbound_message::{NOT_JSON, RxMessage, parse_answer};
+use crate::message_sender::MessageSender;
+use crate::pending_requests::PendingRequests;
+use crate::traffic_limits::TrafficLimiter;
 
 /// Maximum length in bytes of what the event `endpoint` names.
 const ENDPOINT_BYTES_MAX: usize = 4 * 1024;
-/// Number of received messages that may wait for rmcp. Each may have the maximum size, so there is only one.
-const WAITING_MESSAGES_MAX: usize = 1;
 
 const NO_STREAM: &str =
     "what it answers is no stream of events: its URL is not that of a server over HTTP+SSE";
@@ -42,21 +44,13 @@ const SECOND_ENDPOINT: &str = "it named a second endpoint for messages";
 const ENDED: &str = "its event stream ended";
 const BROKE_OFF: &str = "its event stream broke off";
 
-type Error = StreamableHttpError<HttpError>;
-
-/// The MCP transport HTTP+SSE to an upstream server. Dropping it closes the event stream.
-pub(crate) struct SseTransport {
-    session: Arc<SseSession>,
-    /// The messages of the server. Ends when the event stream has ended.
-    messages: mpsc::Receiver<RxMessage>,
-    /// The task that reads the event stream.
-    reader: JoinSet<()>,
-    runtime: Handle,
-}
+/// Sends messages to a server over HTTP+SSE. Clones share the connection.
+#[derive(Clone)]
+pub struct SseTransport(Arc<SseSession>);
 
 /// The URL to which messages are posted, as far as it is known.
 #[derive(Clone)]
-pub(crate) enum PostAddress {
+pub enum PostAddress {
     Awaited,
     Known(Url),
     /// The server named no usable URL, or no stream could be opened.
@@ -66,77 +60,72 @@ pub(crate) enum PostAddress {
 /// What the reader of the event stream and the senders of messages share.
 struct SseSession {
     exchange: HttpExchange,
-    headers: HeaderMap,
     held: BufferBudget,
-    load: BacklogLimiter,
-    raw: RawResults,
+    traffic: TrafficLimiter,
+    pending: PendingRequests,
     renewals: SessionRenewals,
     address: watch::Sender<PostAddress>,
     /// Limits the number of concurrent POST requests.
     posts: Semaphore,
-    /// Messages for rmcp that are no events of the stream.
-    other_messages: mpsc::WeakSender<RxMessage>,
+    requests: RequestTasks,
+    /// The task that reads the event stream.
+    reader: Mutex<JoinSet<()>>,
 }
 
 impl SseTransport {
-    /// Opens the event stream in a task of `runtime`, on which all requests are sent too. `headers` are sent with every
-    /// request; `renewals` limits how often a lost session is replaced; `raw` is whether results are given to rmcp as raw
-    /// text.
-    pub(super) fn open(
+    /// Opens the event stream in a task of `runtime`, on which all requests are sent too. `renewals` limits how often a lost
+    /// session is replaced. Also returns the URL to which messages are posted. It changes once, from
+    /// [`PostAddress::Awaited`].
+    pub fn open(
         exchange: HttpExchange,
-        headers: HeaderMap,
-        limits: &ServerLimits,
+        limits: HttpLimits,
         renewals: SessionRenewals,
-        raw: RawResults,
         runtime: Handle,
-    ) -> Self {
-        let (sender, messages) = mpsc::channel(WAITING_MESSAGES_MAX);
+    ) -> (HttpConnection, watch::Receiver<PostAddress>) {
+        let (sender, messages) = channel();
+        let traffic = TrafficLimiter::new(exchange.failure_signal.clone());
+        let (pending, address) = (PendingRequests::default(), watch::Sender::new(PostAddress::Awaited));
+        let posted_to = address.subscribe();
         let session = Arc::new(SseSession {
-            load: BacklogLimiter::new(exchange.failure_signal.clone()),
             exchange,
-            headers,
             held: BufferBudget::new(limits.message_bytes_max),
-            raw,
+            traffic: traffic.clone(),
+            pending: pending.clone(),
             renewals,
-            address: watch::Sender::new(PostAddress::Awaited),
+            address,
             posts: Semaphore::new(limits.calls_max + OTHER_REQUESTS_MAX),
-            other_messages: sender.downgrade(),
+            requests: RequestTasks::new(runtime.clone()),
+            reader: Mutex::default(),
         });
-        let (mut reader, reading) = (JoinSet::new(), session.clone());
-        reader.spawn_on(async move { reading.read(sender).await }, &runtime);
-        Self { session, messages, reader, runtime }
-    }
-
-    /// Returns the URL to which messages are posted. It changes once, from [`PostAddress::Awaited`].
-    pub(crate) fn post_address(&self) -> watch::Receiver<PostAddress> {
-        self.session.address.subscribe()
+        let reading = session.clone();
+        session.reader.lock().spawn_on(async move { reading.read(sender).await }, &runtime);
+        let client = Client::new(Arc::new(Self(session)), traffic, pending);
+        (HttpConnection { client, messages }, posted_to)
     }
 }
 
-impl Transport<RoleClient> for SseTransport {
-    type Error = Error;
-
-    fn send(
-        &mut self,
-        message: ClientJsonRpcMessage,
-    ) -> impl Future<Output = Result<(), Error>> + Send + 'static {
-        if let JsonRpcMessage::Request(request) = &message {
-            self.session.load.traffic.record_request(request);
-        }
-        let session = self.session.clone();
-        // Dropping the future aborts the request.
-        let mut posting = JoinSet::new();
-        posting.spawn_on(async move { session.send(message).await }, &self.runtime);
-        async move { posting.join_next().await.ok_or(Error::TransportChannelClosed)?? }
-    }
-
-    async fn receive(&mut self) -> Option<RxMessage> {
-        self.messages.recv().await
-    }
-
-    async fn close(&mut self) -> Result<(), Error> {
-        self.reader.abort_all();
+impl MessageSender for SseTransport {
+    fn send_request(&self, id: i64, line: Vec<u8>) -> Result<(), AnswerError> {
+        let session = self.0.clone();
+        self.0.requests.start(id, async move { session.request(id, line).await });
         Ok(())
+    }
+
+    fn cancel_request(&self, id: i64, notification: Vec<u8>) {
+        self.0.requests.abort(id);
+        let session = self.0.clone();
+        self.0.requests.send_cancellation(async move { session.send(notification).await });
+    }
+
+    fn send(&self, line: Vec<u8>) -> BoxFuture<'_, Result<(), AnswerError>> {
+        let session = self.0.clone();
+        self.0.requests.send(async move { session.send(line).await })
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.0.requests.abort_all();
+        self.0.reader.lock().abort_all();
+        std::future::ready(()).boxed()
     }
 }
 
@@ -161,7 +150,7 @@ impl SseSession {
 
     async fn open_stream(&self) -> Result<EventReader, HttpError> {
         let request = self.exchange.http.get(self.exchange.url.clone());
-        let request = request.headers(self.headers.clone()).header(ACCEPT, EVENTS);
+        let request = request.headers(self.exchange.headers.clone()).header(ACCEPT, EVENTS);
         let response = self.exchange.send(request).await?;
         let status = response.status();
         if !status.is_success() {
@@ -170,25 +159,27 @@ impl SseSession {
         if ResponseContent::from_response(&response) != ResponseContent::Events {
             return Err(HttpError::new(HttpErrorKind::Unusable, NO_STREAM, ""));
         }
-        let (share, load) = (self.held.share(), self.load.clone());
-        Ok(EventReader::of_all_messages(response, share, load, self.raw.clone()))
+        Ok(EventReader::new(response, self.held.share(), self.traffic.clone(), None))
     }
 
     /// Reads the event stream until it ends, and returns why it ended.
     async fn read_events(&self, mut events: EventReader, messages: &mpsc::Sender<RxMessage>) -> &'static str {
         loop {
-            let event = match events.next().await {
-                Some(Ok(event)) => event,
-                Some(Err(_)) => return BROKE_OFF,
-                None => return ENDED,
-            };
-            if event.fields.event.as_deref() == Some("endpoint") {
-                self.accept_endpoint(event.fields.data.as_deref().unwrap_or_default());
-            }
-            if let Some(message) = event.message
-                && messages.send(message).await.is_err()
-            {
-                return ENDED;
+            match events.next().await {
+                Ok(StreamItem::Answer(id, answer)) => {
+                    self.pending.complete(&id, answer.map_err(AnswerError::Refused));
+                }
+                Ok(StreamItem::Message(message)) => {
+                    if messages.send(*message).await.is_err() {
+                        return ENDED;
+                    }
+                }
+                Ok(StreamItem::Other(event)) if event.event.as_deref() == Some("endpoint") => {
+                    self.accept_endpoint(event.data.as_deref().unwrap_or_default());
+                }
+                Ok(StreamItem::Other(_)) => {}
+                Err(StreamEnd::Ended) => return ENDED,
+                Err(StreamEnd::BrokeOff) => return BROKE_OFF,
             }
         }
     }
@@ -205,7 +196,7 @@ impl SseSession {
             }
             Err(reason) => {
                 failure_signal.fail_for_violation(reason);
-                let named = self.exchange.authority.redact(named);
+                let named = self.exchange.sender.redact(named);
                 let fault = HttpError::new(HttpErrorKind::Unusable, reason, &named);
                 self.settle_address(PostAddress::Failed(fault));
             }
@@ -223,58 +214,63 @@ impl SseSession {
         })
     }
 
-    /// Waits until the server has named the URL for messages, and posts a message to it.
-    async fn send(&self, message: ClientJsonRpcMessage) -> Result<(), Error> {
-        let request = PendingRequest::from_message(&message);
-        let sent = self.post(&message, request.as_ref()).await;
-        if let (Err(_), Some(request)) = (&sent, &request) {
-            self.load.traffic.take_pending(&request.id);
+    /// Sends a request. Its answer is an event of the stream.
+    async fn request(&self, id: i64, line: Vec<u8>) {
+        if let Err(error) = self.post_request(id, line).await {
+            self.traffic.take_pending(&RequestId::Number(id));
+            self.pending.complete(&RequestId::Number(id), Err(error));
         }
-        if matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) {
-            self.load.record_answer();
-        }
-        sent
     }
 
-    async fn post(
-        &self,
-        message: &ClientJsonRpcMessage,
-        request: Option<&PendingRequest>,
-    ) -> Result<(), Error> {
-        let url = self.post_url().await?;
-        let _permit = self.posts.acquire().await.map_err(|_| Error::TransportChannelClosed)?;
-        let post = self.exchange.http.post(url).headers(self.headers.clone());
-        let post = post.header(CONTENT_TYPE, JSON).body(serde_json::to_vec(message)?);
-        let response = self.exchange.send(post).await.map_err(Error::Client)?;
+    async fn post_request(&self, id: i64, line: Vec<u8>) -> Result<(), AnswerError> {
+        let is_handshake = RequestHead::parse(&line).is_handshake();
+        let response = self.post(line).await?;
         match response.status() {
-            // The answer is an event of the stream.
             status if status.is_success() => Ok(()),
-            status => self.handle_refusal(response, status, request).await,
+            status => Err(self.refusal(response, status, id, is_handshake).await),
         }
     }
 
-    async fn post_url(&self) -> Result<Url, Error> {
+    /// Sends a notification, or an answer to a request of the server.
+    async fn send(&self, line: Vec<u8>) -> Result<(), AnswerError> {
+        let response = self.post(line).await?;
+        match response.status() {
+            status if status.is_success() => Ok(()),
+            status => Err(self.exchange.read_refusal(response, status).await.1.into()),
+        }
+    }
+
+    /// Waits until the server has named the URL for messages, and posts a message to it.
+    async fn post(&self, line: Vec<u8>) -> Result<Response, AnswerError> {
+        let url = self.post_url().await?;
+        let _permit = self.posts.acquire().await.map_err(|_| AnswerError::Closed)?;
+        let post = self.exchange.http.post(url).headers(self.exchange.headers.clone());
+        Ok(self.exchange.send(post.header(CONTENT_TYPE, JSON).body(line)).await?)
+    }
+
+    async fn post_url(&self) -> Result<Url, AnswerError> {
         let mut address = self.address.subscribe();
         let is_settled = |address: &PostAddress| !matches!(address, PostAddress::Awaited);
         let address = address.wait_for(is_settled).await.map(|address| address.clone());
         match address {
             Ok(PostAddress::Known(url)) => Ok(url),
-            Ok(PostAddress::Failed(fault)) => Err(Error::Client(fault)),
-            Ok(PostAddress::Awaited) | Err(_) => Err(Error::TransportChannelClosed),
+            Ok(PostAddress::Failed(fault)) => Err(fault.into()),
+            Ok(PostAddress::Awaited) | Err(_) => Err(AnswerError::Closed),
         }
     }
 
-    /// Handles the refusal of a message with an HTTP error status. If the body is a JSON-RPC error, it answers the request.
-    /// If the server does not know the session any more, the connection has failed, although its stream is open.
-    async fn handle_refusal(
+    /// Returns the answer to a request that the server refused with an HTTP error status: a JSON-RPC error in the body, or that
+    /// the status failed it. If the server does not know the session any more, the connection has failed, although its stream
+    /// is open.
+    async fn refusal(
         &self,
         response: Response,
         status: StatusCode,
-        request: Option<&PendingRequest>,
-    ) -> Result<(), Error> {
+        id: i64,
+        is_handshake: bool,
+    ) -> AnswerError {
         let (body, fault) = self.exchange.read_refusal(response, status).await;
-        let Some(request) = request else { return Err(Error::Client(fault)) };
-        let loss = session_loss(status, &body, &request.id, true).filter(|_| !request.method.is_handshake());
+        let loss = session_loss(status, &body, Some(id), true).filter(|_| !is_handshake);
         if let Some(loss) = loss {
             let reason = match loss {
                 SessionLoss::NotRun => LOST,
@@ -283,14 +279,11 @@ impl SseSession {
             if self.renewals.admit(Instant::now()) {
                 self.exchange.failure_signal.fail(reason);
             }
-            return Err(Error::Client(HttpError { reason: reason.to_owned(), ..fault }));
+            return HttpError { reason: reason.to_owned(), ..fault }.into();
         }
-        match (request.decode_error_body(&body, &self.load), self.other_messages.upgrade()) {
-            (Some(answer), Some(messages)) => {
-                self.load.traffic.take_pending(&request.id);
-                messages.send(answer).await.map_err(|_| Error::TransportChannelClosed)
-            }
-            _ => Err(Error::Client(fault)),
+        match parse_answer(body.as_bytes()) {
+            Err(error) if error.message != NOT_JSON => AnswerError::Refused(error),
+            _ => fault.into(),
         }
     }
 }

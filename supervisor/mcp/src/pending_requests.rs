@@ -1,0 +1,99 @@
+//! The requests to an upstream server that are not answered yet, with those who wait for the answers.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rmcp::model::{GetMeta, RequestId, ServerNotification};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::answer_error::AnswerError;
+
+/// The ids of requests. They fit into a signed 32-bit integer, since some servers store ids in that type; and 0 is none, since
+/// some take it for no id.
+const FIRST_ID: i64 = 1;
+const LAST_ID: i64 = i32::MAX as i64;
+
+/// The unanswered requests of one connection. Clones share them.
+#[derive(Clone, Debug)]
+pub struct PendingRequests(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    next_id: i64,
+    /// For each unanswered request, by its id, who waits for the answer. `None` after the connection has ended.
+    requests: Option<HashMap<i64, Waiting>>,
+}
+
+/// Who waits for the answer to a request.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) answer: oneshot::Sender<Result<String, AnswerError>>,
+    /// For a subscription: gets its notifications.
+    pub(crate) notifications: Option<mpsc::Sender<ServerNotification>>,
+}
+
+impl Default for PendingRequests {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(State { next_id: FIRST_ID, requests: Some(HashMap::new()) })))
+    }
+}
+
+impl PendingRequests {
+    /// Returns the id of a new request, whose answer goes to `waiting`; `None` if the connection has ended.
+    pub(crate) fn register(&self, waiting: Waiting) -> Option<i64> {
+        let State { next_id, requests } = &mut *self.0.lock();
+        let requests = requests.as_mut()?;
+        loop {
+            let id = *next_id;
+            *next_id = if id == LAST_ID { FIRST_ID } else { id + 1 };
+            // A subscription may have had the id since the ids began again.
+            if let Entry::Vacant(entry) = requests.entry(id) {
+                entry.insert(waiting);
+                return Some(id);
+            }
+        }
+    }
+
+    /// Removes a request. Returns whether it was unanswered.
+    pub(crate) fn remove(&self, id: i64) -> bool {
+        self.0.lock().requests.as_mut().and_then(|requests| requests.remove(&id)).is_some()
+    }
+
+    /// Passes an answer to the request with this id. Drops it if that request was cancelled.
+    pub fn complete(&self, id: &RequestId, answer: Result<String, AnswerError>) {
+        let RequestId::Number(id) = id else { return };
+        let waiting = self.0.lock().requests.as_mut().and_then(|requests| requests.remove(id));
+        if let Some(waiting) = waiting {
+            let _ = waiting.answer.send(answer);
+        }
+    }
+
+    /// Passes a notification to the subscription that it belongs to. Returns it if it belongs to none. A subscription whose
+    /// notifications are not read ends.
+    pub(crate) fn deliver(&self, notification: ServerNotification) -> Option<ServerNotification> {
+        let Some(RequestId::Number(id)) = notification.get_meta().subscription_id() else {
+            return Some(notification);
+        };
+        let mut state = self.0.lock();
+        let waiting = state.requests.as_mut().and_then(|requests| requests.get_mut(&id));
+        if let Some(waiting) = waiting
+            && let Some(sender) = &waiting.notifications
+            && sender.try_send(notification).is_err()
+        {
+            waiting.notifications = None;
+        }
+        None
+    }
+
+    /// Whether the connection has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.lock().requests.is_none()
+    }
+
+    /// Fails all requests without an answer, because the connection has ended. Later requests fail, too.
+    pub fn close(&self) {
+        drop(self.0.lock().requests.take());
+    }
+}
