@@ -54,7 +54,8 @@ pub trait Engine {
     fn after_fork(&mut self);
 
     /// Gives the language engine its connection to the supervisor, and the memory limit of the submitted code in bytes.
-    /// The worker calls this method after it has entered its sandbox.
+    /// The worker calls this method after it has entered its sandbox; and before that with a host that answers by itself, for a
+    /// warm-up.
     fn attach(&mut self, sandboxed: &Sandboxed, host: &'static dyn ToolHost, memory_bytes: u64);
 
     /// Runs a trivial program, so that later runs find its memory pages mapped. The sandboxed worker calls this method

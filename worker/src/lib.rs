@@ -13,4 +13,5 @@ pub mod sandbox;
 pub mod signals;
 mod stack_overflow;
 pub mod tool_host;
+mod warm_up_host;
 pub mod zygote;

@@ -20,6 +20,7 @@ use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 use crate::channel::Channel;
 use crate::engine::{Engine, EngineError, PreparedEngine};
 use crate::sandbox::{self, Layers, PreparedSandbox, SandboxError};
+use crate::warm_up_host::WarmUpHost;
 use crate::{code_pages, signals, stack_overflow};
 
 /// Why a zygote ended before its supervisor closed the socket.
@@ -229,10 +230,12 @@ fn run_worker(
     let Ok(channel) = Channel::new(channel, profile.limits) else { std::process::exit(71) };
     // The channel lives as long as the process.
     let channel: &'static Channel = Box::leak(Box::new(channel));
-    engine.attach(&sandboxed, channel, profile.memory_bytes);
     if warm {
+        // An idle worker has time.
+        engine.attach(&sandboxed, Box::leak(Box::new(WarmUpHost(channel))), profile.memory_bytes);
         engine.warm(&sandboxed);
     }
+    engine.attach(&sandboxed, channel, profile.memory_bytes);
     let mut job = channel.receive_job();
     loop {
         let outcome = engine.run(&sandboxed, &job);

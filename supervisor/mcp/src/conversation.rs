@@ -47,10 +47,20 @@ pub trait ServerMessages: Send + Sync + 'static {
     fn handle_notification(&self, notification: ServerNotification);
 }
 
-/// The requests and notifications that a server sends.
+/// What comes from a server besides answers.
+#[derive(Debug)]
+pub enum Inbound {
+    /// A request or a notification.
+    Message(Box<RxMessage>),
+    /// A new MCP session is begun. An answer to a request of the session before must not reach it, since a request there may
+    /// have the same id.
+    SessionReplaced,
+}
+
+/// Receives what comes from a server besides answers.
 pub trait InboundMessages: Send {
     /// Returns the next one; `None` if the connection has ended. Cancel-safe.
-    fn receive(&mut self) -> impl Future<Output = Option<RxMessage>> + Send;
+    fn receive(&mut self) -> impl Future<Output = Option<Inbound>> + Send;
 }
 
 /// Handles the server's messages until the connection ends or its client ends it.
@@ -71,7 +81,7 @@ pub async fn converse<M: ServerMessages>(
             client.fail_for_violation(UNREAD_ANSWERS);
             break;
         }
-        let message = tokio::select! {
+        let inbound = tokio::select! {
             biased;
             () = closing.cancelled() => break,
             Some(answered) = requests.tasks.join_next() => {
@@ -80,18 +90,25 @@ pub async fn converse<M: ServerMessages>(
                 }
                 continue;
             }
-            message = messages.receive() => message,
+            inbound = messages.receive() => inbound,
+        };
+        let message = match inbound {
+            Some(Inbound::Message(message)) => *message,
+            Some(Inbound::SessionReplaced) => {
+                requests.abandon();
+                continue;
+            }
+            None => break,
         };
         match message {
-            Some(JsonRpcMessage::Request(request)) => requests.begin(request.id, request.request),
-            Some(JsonRpcMessage::Notification(notification)) => {
+            JsonRpcMessage::Request(request) => requests.begin(request.id, request.request),
+            JsonRpcMessage::Notification(notification) => {
                 if let Some(notification) = client.pending().deliver(notification.notification) {
                     requests.handle_notification(notification);
                 }
             }
             // The reader has taken all answers.
-            Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) => {}
-            None => break,
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
     }
     client.pending().close();
@@ -129,6 +146,12 @@ impl<M: ServerMessages> ServerRequests<M> {
             }
             id
         });
+    }
+
+    /// Abandons all requests without an answer.
+    fn abandon(&mut self) {
+        self.tasks.abort_all();
+        self.cancellations.clear();
     }
 
     fn handle_notification(&mut self, notification: ServerNotification) {
@@ -204,8 +227,17 @@ async fn discover(
     let newest = ProtocolVersion::V_2026_07_28;
     let (name, capabilities) = (config.client_info.clone(), config.capabilities.clone());
     let meta = RequestMetaObject::with_client_context(newest.clone(), name, capabilities);
-    let request = ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}));
-    let Ok(answer) = timeout(limit, ask(client, request, Some(meta))).await else {
+    let ask = || {
+        let request = ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}));
+        ask(client, request, Some(meta.clone()))
+    };
+    let asked = async {
+        match ask().await {
+            Err(AnswerError::Refused(error)) if lists(&error, &newest) => ask().await,
+            answer => answer,
+        }
+    };
+    let Ok(answer) = timeout(limit, asked).await else {
         return Err(HandshakeError::Invalid("it did not answer server/discover".into()));
     };
     match answer {
@@ -222,6 +254,13 @@ async fn discover(
         Err(AnswerError::Refused(error)) if !NEWEST.contains(&error.code) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Whether a server that refused a protocol version lists `version` among those that it supports.
+fn lists(error: &ErrorData, version: &ProtocolVersion) -> bool {
+    let supported = error.data.as_ref().and_then(|data| data.get("supported")?.as_array());
+    error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+        && supported.is_some_and(|all| all.iter().any(|one| one == version.as_str()))
 }
 
 async fn ask(
@@ -250,11 +289,17 @@ fn typed<T: DeserializeOwned>(result: &str) -> Result<T, HandshakeError> {
 mod tests {
     use std::process::Stdio;
 
+    use futures_util::FutureExt;
+    use futures_util::future::BoxFuture;
+    use parking_lot::Mutex;
     use serde_json::{Value, json};
+    use tokio::sync::{Notify, mpsc};
 
     use super::*;
     use crate::connection_failure::FailureSignal;
     use crate::line_transport::LineTransport;
+    use crate::pending_requests::PendingRequests;
+    use crate::traffic_limits::TrafficLimiter;
 
     /// Answers pings with an empty result, and all other requests with the error for an unknown method.
     struct Pings;
@@ -313,5 +358,73 @@ mod tests {
             json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "nowhere"}}),
         ];
         assert_eq!(answers_to(&requests, expected.len()).await, expected);
+    }
+
+    /// Records the answers to the server.
+    #[derive(Clone, Default)]
+    struct Answers(Arc<Mutex<Vec<Value>>>);
+
+    impl MessageSender for Answers {
+        fn send_request(&self, _: i64, _: Vec<u8>) -> Result<(), AnswerError> {
+            Ok(())
+        }
+
+        fn cancel_request(&self, _: i64, _: Vec<u8>) {}
+
+        fn send(&self, line: Vec<u8>) -> BoxFuture<'_, Result<(), AnswerError>> {
+            self.0.lock().push(serde_json::from_slice(&line).expect("JSON"));
+            std::future::ready(Ok(())).boxed()
+        }
+
+        fn close(&self) -> BoxFuture<'_, ()> {
+            std::future::ready(()).boxed()
+        }
+    }
+
+    impl InboundMessages for mpsc::Receiver<Inbound> {
+        async fn receive(&mut self) -> Option<Inbound> {
+            self.recv().await
+        }
+    }
+
+    /// Answers each request when it is told to.
+    struct OnCue(Notify);
+
+    impl ServerMessages for OnCue {
+        async fn handle_request(&self, _: ServerRequest) -> Result<ClientResult, ErrorData> {
+            self.0.notified().await;
+            Ok(ClientResult::empty(()))
+        }
+
+        fn handle_notification(&self, _: ServerNotification) {}
+    }
+
+    #[tokio::test]
+    async fn a_request_of_a_session_that_was_replaced_is_not_answered() {
+        let request = || {
+            let request = json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"});
+            Inbound::Message(serde_json::from_value(request).expect("a request"))
+        };
+        for (is_replaced, expected) in [(true, 1), (false, 2)] {
+            let (sender, messages) = mpsc::channel(1);
+            let (answers, handler) = (Answers::default(), Arc::new(OnCue(Notify::new())));
+            let traffic = TrafficLimiter::new(FailureSignal::default());
+            let client = Client::new(Arc::new(answers.clone()), traffic, PendingRequests::default());
+            let conversation = tokio::spawn(converse(messages, client, handler.clone()));
+            let send = async |inbound| sender.send(inbound).await.expect("received");
+            send(request()).await;
+            if is_replaced {
+                send(Inbound::SessionReplaced).await;
+            }
+            send(request()).await;
+            while answers.0.lock().len() < expected {
+                handler.0.notify_one();
+                tokio::task::yield_now().await;
+            }
+            drop(sender);
+            conversation.await.expect("ended");
+            let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+            assert_eq!(*answers.0.lock(), vec![answer; expected], "{is_replaced}");
+        }
     }
 }

@@ -8,12 +8,12 @@
 mod buffer_budget;
 mod event_stream;
 mod exchange;
-mod header_parameters;
+pub mod header_parameters;
 mod mcp_session;
 mod request_head;
 mod request_tasks;
 mod session_state;
-mod sse_parser;
+pub mod sse_parser;
 mod sse_transport;
 mod streamable_http;
 
@@ -22,8 +22,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::client::Client;
-use crate::conversation::InboundMessages;
-use crate::inbound_message::RxMessage;
+use crate::conversation::{Inbound, InboundMessages};
 
 pub use exchange::{EVENTS, HttpExchange, HttpSender};
 pub use mcp_session::SessionRenewals;
@@ -60,15 +59,15 @@ pub struct HttpConnection {
 }
 
 /// The requests and notifications of a server over HTTP.
-pub struct HttpMessages(mpsc::Receiver<RxMessage>);
+pub struct HttpMessages(mpsc::Receiver<Inbound>);
 
 impl InboundMessages for HttpMessages {
-    async fn receive(&mut self) -> Option<RxMessage> {
+    async fn receive(&mut self) -> Option<Inbound> {
         self.0.recv().await
     }
 }
 
-fn channel() -> (mpsc::Sender<RxMessage>, HttpMessages) {
+fn channel() -> (mpsc::Sender<Inbound>, HttpMessages) {
     let (sender, receiver) = mpsc::channel(WAITING_MESSAGES_MAX);
     (sender, HttpMessages(receiver))
 }

@@ -25,6 +25,8 @@ mod traffic_limits;
 pub use answer_error::AnswerError;
 pub use client::{Client, PendingRequest, Subscription, request_line};
 pub use connection_failure::{ConnectionFailure, FailureSignal};
-pub use conversation::{Handshake, HandshakeError, InboundMessages, ServerMessages, converse, shake_hands};
+pub use conversation::{
+    Handshake, HandshakeError, Inbound, InboundMessages, ServerMessages, converse, shake_hands,
+};
 pub use http_error::{HttpError, HttpErrorKind};
 pub use line_transport::LineTransport;

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::answer_error::AnswerError;
 use crate::client::Client;
 use crate::connection_failure::FailureSignal;
-use crate::conversation::InboundMessages;
+use crate::conversation::{Inbound, InboundMessages};
 use crate::inbound_message::{self, Answer, InboundMessage, RxMessage, TOO_LARGE, TYPED_BYTES_MAX};
 use crate::line_writer::LineWriter;
 use crate::pending_requests::PendingRequests;
@@ -108,7 +108,7 @@ impl LineTransport {
 
     /// Parses the complete line. Returns the server's request or notification. Returns `Some(None)` if the line is none, or
     /// if a large line is still being parsed on another thread. Returns `None` if the connection must be closed.
-    fn message(&mut self) -> Option<Option<RxMessage>> {
+    fn message(&mut self) -> Option<Option<Box<RxMessage>>> {
         match self.line.take() {
             CompleteLine::TooLong(head, tail) => {
                 let Some(id) = find_ids_at_ends(&head, &tail).find(|id| self.traffic.take_pending(id)) else {
@@ -132,7 +132,7 @@ impl LineTransport {
     /// Charges a parsed message to the server's traffic limits, and passes an answer to the request that waits for it. Returns
     /// the server's request or notification, or `Some(None)` if the message is dropped or an answer. Returns `None` if the
     /// connection must be closed.
-    fn admitted(&mut self, read: (usize, InboundMessage)) -> Option<Option<RxMessage>> {
+    fn admitted(&mut self, read: (usize, InboundMessage)) -> Option<Option<Box<RxMessage>>> {
         Some(match self.traffic.admit(read)? {
             Admitted::Answer(id, answer) => {
                 self.complete(&id, answer);
@@ -140,7 +140,7 @@ impl LineTransport {
             }
             Admitted::Unsolicited(message, pause) => {
                 self.pause = pause;
-                message.map(|message| *message)
+                message
             }
         })
     }
@@ -151,7 +151,7 @@ impl LineTransport {
 }
 
 impl InboundMessages for LineTransport {
-    async fn receive(&mut self) -> Option<RxMessage> {
+    async fn receive(&mut self) -> Option<Inbound> {
         loop {
             if let Some(until) = self.pause {
                 sleep_until(until).await;
@@ -166,8 +166,8 @@ impl InboundMessages for LineTransport {
             } else {
                 None
             };
-            if message.is_some() {
-                return message;
+            if let Some(message) = message {
+                return Some(Inbound::Message(message));
             }
         }
     }

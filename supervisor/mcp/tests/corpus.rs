@@ -1,5 +1,5 @@
-//! Replays the fuzzing corpus through the function that the fuzzer calls, and checks that the corpus still covers all kinds of
-//! results.
+//! Replays the fuzzing corpora through the functions that the fuzzer calls, and checks that each corpus still covers all kinds
+//! of results.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[allow(unreachable_pub)] // There it is a library.
@@ -10,12 +10,17 @@ use std::path::Path;
 
 use fuzz::Coverage;
 
+/// Replays the corpus of a target, and checks that it reaches these kinds of results.
+fn replay(target: &str, run: fn(&[u8]) -> Coverage, expected: &[&str]) {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    let inputs = std::fs::read_dir(directory).unwrap().map(|input| input.unwrap().path());
+    let reached: Coverage = inputs.flat_map(|input| run(&std::fs::read(input).unwrap())).collect();
+    let missing: Vec<_> = expected.iter().filter(|kind| !reached.contains(**kind)).collect();
+    assert!(missing.is_empty(), "not reached any more: {missing:?} in {reached:?}");
+}
+
 #[test]
 fn lines_of_servers() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/server_lines");
-    let inputs = std::fs::read_dir(directory).unwrap().map(|input| input.unwrap().path());
-    let reached: Coverage =
-        inputs.flat_map(|input| fuzz::server_lines(&std::fs::read(input).unwrap())).collect();
     let expected = [
         "result",
         "error",
@@ -26,6 +31,17 @@ fn lines_of_servers() {
         "too long without an id",
         "too long with an id",
     ];
-    let missing: Vec<_> = expected.iter().filter(|kind| !reached.contains(**kind)).collect();
-    assert!(missing.is_empty(), "not reached any more: {missing:?} in {reached:?}");
+    replay("server_lines", fuzz::server_lines, &expected);
+}
+
+#[test]
+fn events_of_servers() {
+    let expected = ["too large", "named", "only an id or a delay", "result", "dropped"];
+    replay("server_events", fuzz::server_events, &expected);
+}
+
+#[test]
+fn lists_of_tools() {
+    let expected = ["without annotations", "accepted with annotations", "with invalid annotations"];
+    replay("tool_list", fuzz::tool_list, &expected);
 }

@@ -39,13 +39,17 @@ rows = [{"n": n, "text": f"{n}", "even": n % 2 == 0} for n in range(10)]
 print("", end="")
 json.loads(json.dumps(rows)), total(rows), 1.5, None
 """
+# The worker answers the call itself, see worker/src/warm_up_host.rs.
+_WARM_UP_TOOLS = '[["warm_up", "add", {"name": "add", "identifier": "add", "parameters": ["a", "b"]}]]'
 _WARM_UP = """
 import json, asyncio
 from mcp_tools import ToolError
+from mcp_tools.warm_up import add
 def total(rows): return sum(row["n"] for row in rows)
 rows = [{"n": n, "text": f"{n}", "even": n % 2 == 0} for n in range(10)]
 print("", end="")
 await asyncio.sleep(0)
+add(a=1, b=2)["n"]
 json.loads(json.dumps(rows)), total(rows), 1.5, None
 """
 
@@ -114,7 +118,7 @@ def _interrupt(number, frame):
 def warm():
     """Called in the sealed worker while it is idle: runs trivial programs, so that their memory pages are mapped."""
     _event_loop()
-    run(_WARM_UP, [])
+    run(_WARM_UP, ["warm_up"], tools=_WARM_UP_TOOLS)
     run("1 / 0", [])
 
 

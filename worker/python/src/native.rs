@@ -4,7 +4,7 @@
 //! (code, message, server, tool, retryable))`.
 
 use std::os::fd::AsRawFd;
-use std::sync::OnceLock;
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 use lockhouse_protocol::{
     DecodedArgument, Failure, FailureCode, FileSource, FileTarget, InvalidName, PlannedCall, PromptName,
@@ -17,20 +17,21 @@ use pyo3::types::{PyBytes, PyString};
 
 /// The worker's connection to the supervisor. Not set in the zygote (the process from which workers are
 /// forked).
-static HOST: OnceLock<&'static dyn ToolHost> = OnceLock::new();
+static HOST: RwLock<Option<&'static dyn ToolHost>> = RwLock::new(None);
 
 /// The memory limit of the worker's programs, in bytes. Not set in the zygote.
 static MEMORY_BYTES: OnceLock<u64> = OnceLock::new();
 
-/// Sets the connection that the functions of this module use for requests to the supervisor, and the memory limit of
-/// programs in bytes.
+/// Sets the connection that the functions of this module use for requests to the supervisor, in place of that of the warm-up,
+/// and the memory limit of programs in bytes.
 pub(crate) fn connect(host: &'static dyn ToolHost, memory_bytes: u64) {
-    let _ = HOST.set(host);
+    *HOST.write().unwrap_or_else(PoisonError::into_inner) = Some(host);
     let _ = MEMORY_BYTES.set(memory_bytes);
 }
 
 fn host() -> PyResult<&'static dyn ToolHost> {
-    HOST.get().copied().ok_or_else(|| PyRuntimeError::new_err("only a worker can reach the supervisor"))
+    let host = *HOST.read().unwrap_or_else(PoisonError::into_inner);
+    host.ok_or_else(|| PyRuntimeError::new_err("only a worker can reach the supervisor"))
 }
 
 type Pair<'py> = (bool, Bound<'py, PyAny>);

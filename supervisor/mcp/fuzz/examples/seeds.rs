@@ -1,4 +1,4 @@
-//! Writes seeds for the fuzzer into the corpus: an example of each kind of line. Run this program after a change of what is
+//! Writes seeds for the fuzzer into the corpus: an example of each kind of line, event and list. Run this program after a change of what is
 //! read: `cargo run --example seeds`.
 #![allow(clippy::unwrap_used)]
 
@@ -23,10 +23,38 @@ fn main() {
         format!(r#"{{"result":"{long}","jsonrpc":"2.0","id":8}}"#),
         format!(r#"{{"jsonrpc":"2.0","method":"x","params":"{long}"}}"#),
     ];
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/server_lines");
+    write("server_lines", "line", &lines);
+    let message = r#"data: {"jsonrpc":"2.0","id":1,"#;
+    let events = [
+        format!(
+            "\u{feff}: hi\r\n\r\nid: 1\rretry: 5\r\rdata: a\ndata: b\n\n{message}\ndata: \"result\":{{}}}}\n\n"
+        ),
+        "event: endpoint\ndata: /messages\n\nid: 2\n\n".to_owned(),
+        format!("{message}\"result\":\"{long}\"}}\n\ndata: {{\"method\":\"notifications/message\"}}\n\n"),
+        format!("{}{message}\n\n", "data\n".repeat(70)),
+    ];
+    write("server_events", "event", &events);
+    let tool =
+        |schema: &str| format!(r#"{{"tools":[{{"name":"t","inputSchema":{{{schema}}}}}],"nextCursor":"n"}}"#);
+    let lists = [
+        tool(""),
+        tool(r#""properties":{"a":{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}}"#),
+        tool(r#""anyOf":[{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}]"#),
+        tool(r#""$defs":{"d":{"default":{"x-mcp-header":1}}},"x-mcp-header":"B""#),
+        tool(
+            r#""properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"integer","x-mcp-header":"a"}}"#,
+        ),
+    ];
+    write("tool_list", "list", &lists);
+}
+
+/// Writes the seeds of one target. The first byte of an input is a size of pieces, unless the target reads lists.
+fn write(target: &str, name: &str, inputs: &[String]) {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
     std::fs::create_dir_all(&directory).unwrap();
-    for (index, line) in lines.iter().enumerate() {
-        let bytes = [&[(index * 7) as u8][..], line.as_bytes()].concat();
-        std::fs::write(directory.join(format!("line-{index:02}")), bytes).unwrap();
+    for (index, input) in inputs.iter().enumerate() {
+        let size = if target == "tool_list" { vec![] } else { vec![(index * 7) as u8] };
+        std::fs::write(directory.join(format!("{name}-{index:02}")), [&size, input.as_bytes()].concat())
+            .unwrap();
     }
 }

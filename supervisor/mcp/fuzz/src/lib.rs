@@ -1,10 +1,12 @@
-//! Invariants of reading the lines of an upstream server that must hold for every input. The function takes bytes, panics when
-//! an invariant is violated, and returns the kinds of results that the input produced. An ordinary test replays the corpus
+//! Invariants of reading what an upstream server sends that must hold for every input. Each function takes bytes, panics when
+//! an invariant is violated, and returns the kinds of results that the input produced. An ordinary test replays each corpus
 //! through the same function and checks that the corpus still covers all kinds of results.
 
 use std::collections::BTreeSet;
 
 use lockhouse_base::line_buffer::{CompleteLine, LineBuffer};
+use lockhouse_mcp::http::header_parameters::HeaderTools;
+use lockhouse_mcp::http::sse_parser::{SseEvent, SseParser};
 use lockhouse_mcp::inbound_message::{InboundMessage, RxMessage, TYPED_BYTES_MAX, parse};
 use lockhouse_mcp::response_id_scan::find_ids_at_ends;
 use rmcp::model::RequestId;
@@ -76,4 +78,58 @@ fn read_ends(line: &[u8], head: &[u8], tail: &[u8]) -> &'static str {
         kind = "too long with an id";
     }
     kind
+}
+
+/// Reads an event stream. The first byte of the input is the size of the pieces in which the rest arrives.
+pub fn server_events(bytes: &[u8]) -> Coverage {
+    let [size, text @ ..] = bytes else { return Coverage::new() };
+    let (whole, pieces) = (events(text, text.len().max(1)), events(text, usize::from(*size) + 1));
+    assert_eq!(whole, pieces, "events are the same however they arrive");
+    whole.into_iter().map(|event| event_kind(event).to_owned()).collect()
+}
+
+fn events(text: &[u8], size: usize) -> Vec<SseEvent> {
+    let (mut parser, mut events) = (SseParser::default(), Vec::new());
+    for piece in text.chunks(size) {
+        parser.feed(piece, LINE_BYTES_MAX);
+        // A line counts for more than its bytes, which is added at its end.
+        assert!(parser.held() <= LINE_BYTES_MAX + 32, "no more than one event is held");
+        events.extend(std::iter::from_fn(|| parser.next_event()).map(without_head));
+    }
+    events
+}
+
+/// Leaves out the beginning of an event over the limit, which depends on the pieces.
+fn without_head(event: SseEvent) -> SseEvent {
+    match event {
+        SseEvent::TooLarge(head) => {
+            assert!(head.len() <= 256, "only the beginning is kept");
+            SseEvent::TooLarge(Vec::new())
+        }
+        event => event,
+    }
+}
+
+fn event_kind(event: SseEvent) -> &'static str {
+    match event {
+        SseEvent::TooLarge(_) => "too large",
+        SseEvent::CompleteLine(event) => match (event.event, event.data) {
+            (None, Some(data)) => read(data.as_bytes()),
+            (Some(_), _) => "named",
+            (None, None) => "only an id or a delay",
+        },
+    }
+}
+
+/// Reads a list of tools, some of which may have parameters that are sent as headers.
+pub fn tool_list(bytes: &[u8]) -> Coverage {
+    let Ok(list) = std::str::from_utf8(bytes) else { return Coverage::new() };
+    let accepted = HeaderTools::default().accept(list.to_owned());
+    assert_eq!(HeaderTools::default().accept(accepted.clone()), accepted, "what was accepted is valid");
+    let kind = match (accepted == list, list.contains("x-mcp-header")) {
+        (true, true) => "accepted with annotations",
+        (true, false) => "without annotations",
+        (false, _) => "with invalid annotations",
+    };
+    Coverage::from([kind.to_owned()])
 }

@@ -60,13 +60,13 @@ impl EventReader {
         traffic: TrafficLimiter,
         request: Option<i64>,
     ) -> Self {
-        let (response, events) = (Some(response), SseParser::new());
+        let (response, events) = (Some(response), SseParser::default());
         Self { response, events, share, request, traffic, last_event: None, retry: None }
     }
 
     /// Continues with another response, in which the server resumes the stream.
     pub(super) fn resume(&mut self, response: Response) {
-        (self.response, self.events) = (Some(response), SseParser::new());
+        (self.response, self.events) = (Some(response), SseParser::default());
     }
 
     pub(super) fn last_event(&self) -> Option<&str> {
@@ -82,7 +82,7 @@ impl EventReader {
     pub(super) async fn next(&mut self) -> Result<StreamItem, StreamEnd> {
         loop {
             while !self.traffic.has_failed()
-                && let Some(event) = self.events.next()
+                && let Some(event) = self.events.next_event()
             {
                 // One chunk can contain many events. Yield, so that other tasks can run between them.
                 coop::consume_budget().await;

@@ -94,9 +94,9 @@ impl HttpExchange {
             {
                 return None;
             }
-            let mut events = SseParser::new();
+            let mut events = SseParser::default();
             loop {
-                if let Some(event) = events.next() {
+                if let Some(event) = events.next_event() {
                     return Some(event);
                 }
                 events.feed(&response.chunk().await.ok()??, OLD_TRANSPORT_BYTES_MAX);

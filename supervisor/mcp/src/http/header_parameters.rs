@@ -19,7 +19,7 @@ const NAMES_BYTES_MAX: usize = 1024 * 1024;
 
 /// The tools of one connection that have header parameters, by their names.
 #[derive(Default)]
-pub(super) struct HeaderTools(Mutex<HashMap<String, Vec<HeaderParameter>>>);
+pub struct HeaderTools(Mutex<HashMap<String, Vec<HeaderParameter>>>);
 
 /// A parameter that is sent as a header.
 #[derive(Debug, PartialEq)]
@@ -53,7 +53,7 @@ struct Page<'a> {
 impl HeaderTools {
     /// Takes note of the header parameters in a result of `tools/list`. Returns the list without the tools whose annotations
     /// are invalid.
-    pub(super) fn accept(&self, list: String) -> String {
+    pub fn accept(&self, list: String) -> String {
         // Most servers have none.
         if !list.contains(ANNOTATION) {
             return list;

@@ -22,14 +22,14 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// An event of an upstream server's event stream.
 #[derive(Debug, PartialEq)]
-pub(super) enum SseEvent {
+pub enum SseEvent {
     CompleteLine(Sse),
     /// An event over the size limit. Contains the beginning of its data; all further data of the event is skipped.
     TooLarge(Vec<u8>),
 }
 
 /// Receives the chunks of an event stream and returns its events.
-pub(super) struct SseParser {
+pub struct SseParser {
     ready: VecDeque<SseEvent>,
     line: Vec<u8>,
     is_first_line: bool,
@@ -47,8 +47,8 @@ pub(super) struct SseParser {
     ignored: usize,
 }
 
-impl SseParser {
-    pub(super) fn new() -> Self {
+impl Default for SseParser {
+    fn default() -> Self {
         Self {
             ready: VecDeque::new(),
             line: Vec::new(),
@@ -61,27 +61,30 @@ impl SseParser {
             ignored: 0,
         }
     }
+}
 
-    pub(super) fn next(&mut self) -> Option<SseEvent> {
+impl SseParser {
+    /// Returns the next event that is complete; `None` if there is none yet.
+    pub fn next_event(&mut self) -> Option<SseEvent> {
         self.ready.pop_front()
     }
 
     /// Returns the number of bytes to charge for lines that are no data of an event and were received since the last
     /// call of this function. Such lines are comments, empty lines, and fields other than `data`. Each counts its
     /// length plus [`LINE_BYTES`].
-    pub(super) fn take_ignored(&mut self) -> usize {
+    pub fn take_ignored(&mut self) -> usize {
         std::mem::take(&mut self.ignored)
     }
 
     /// Returns the number of bytes that count towards the size limit of the current event: the buffered bytes, plus
     /// [`LINE_BYTES`] for each line of data after the first.
-    pub(super) fn held(&self) -> usize {
+    pub fn held(&self) -> usize {
         self.data.as_ref().map_or(0, Vec::len) + self.lines_bytes + self.line.len()
     }
 
     /// Returns the number of bytes that are buffered for the current event and for complete events that the caller has
     /// not taken yet.
-    pub(super) fn kept(&self) -> usize {
+    pub fn kept(&self) -> usize {
         let data = |event: &SseEvent| match event {
             SseEvent::CompleteLine(event) => event.data.as_ref().map_or(0, String::len),
             SseEvent::TooLarge(head) => head.len(),
@@ -91,13 +94,13 @@ impl SseParser {
 
     /// Returns the number of bytes counted for the current event since it was reported as too large; 0 if the event is
     /// not too large.
-    pub(super) fn skipped(&self) -> usize {
+    pub fn skipped(&self) -> usize {
         self.skipped.unwrap_or(0)
     }
 
     /// Parses the next chunk of the stream. An event for which [`Self::held`] would exceed `bytes_max` is reported as
     /// too large.
-    pub(super) fn feed(&mut self, mut chunk: &[u8], bytes_max: usize) {
+    pub fn feed(&mut self, mut chunk: &[u8], bytes_max: usize) {
         while let Some(first) = chunk.first() {
             if std::mem::take(&mut self.follows_carriage_return) && *first == b'\n' {
                 chunk = &chunk[1..];
@@ -198,9 +201,9 @@ mod tests {
     use super::*;
 
     fn read(stream: &str, bytes_max: usize, piece: usize) -> Vec<SseEvent> {
-        let mut events = SseParser::new();
+        let mut events = SseParser::default();
         stream.as_bytes().chunks(piece).for_each(|chunk| events.feed(chunk, bytes_max));
-        std::iter::from_fn(|| events.next()).collect()
+        std::iter::from_fn(|| events.next_event()).collect()
     }
 
     #[test]
@@ -233,20 +236,20 @@ mod tests {
     #[test]
     fn an_event_over_the_limit_is_told_as_soon_as_it_is_and_no_more_of_it_is_kept() {
         for piece in [1, 7, 5_000] {
-            let mut events = SseParser::new();
+            let mut events = SseParser::default();
             let begin = format!("id: 1\ndata: {{\"jsonrpc\":\"2.0\",\ndata: \"id\":7,{}", "x".repeat(1_000));
             begin.as_bytes().chunks(piece).for_each(|chunk| events.feed(chunk, 300));
-            let event = events.next();
+            let event = events.next_event();
             let Some(SseEvent::TooLarge(head)) = &event else { panic!("{event:?}") };
             assert!(head.starts_with(b"{\"jsonrpc\":\"2.0\",\"id\":7,x"), "{event:?}");
             assert!(events.skipped() >= 700 && events.kept() <= 1 && events.take_ignored() < 30);
             let skipped = events.skipped();
             (0..100).for_each(|_| events.feed(b"more\ndata\n", 300));
             assert!(events.skipped() >= skipped + 100 * (8 + 2 * LINE_BYTES));
-            assert!(events.next().is_none() && events.kept() <= 1 && events.take_ignored() == 0);
+            assert!(events.next_event().is_none() && events.kept() <= 1 && events.take_ignored() == 0);
             events.feed(b"\ndata: next\n\n", 300);
             let next = SseEvent::CompleteLine(Sse { data: Some("next".into()), ..Sse::default() });
-            assert_eq!((events.skipped(), events.kept(), events.next()), (0, 4, Some(next)));
+            assert_eq!((events.skipped(), events.kept(), events.next_event()), (0, 4, Some(next)));
         }
     }
 

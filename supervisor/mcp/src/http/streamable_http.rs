@@ -26,8 +26,8 @@ use super::session_state::{Session, SessionState};
 use super::{HttpConnection, HttpLimits, OTHER_REQUESTS_MAX, channel};
 use crate::answer_error::AnswerError;
 use crate::client::Client;
+use crate::conversation::Inbound;
 use crate::http_error::HttpError;
-use crate::inbound_message::RxMessage;
 use crate::message_sender::MessageSender;
 use crate::pending_requests::PendingRequests;
 use crate::traffic_limits::TrafficLimiter;
@@ -45,7 +45,7 @@ struct Connection {
     traffic: TrafficLimiter,
     pending: PendingRequests,
     /// The requests and notifications of the server.
-    messages: mpsc::Sender<RxMessage>,
+    messages: mpsc::Sender<Inbound>,
     tools: HeaderTools,
     session: SessionState,
     /// Locked while a session is replaced, so that concurrent requests wait for the same new one.

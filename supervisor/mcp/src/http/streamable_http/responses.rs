@@ -17,6 +17,7 @@ use super::super::request_head::RequestHead;
 use super::super::session_state::{SESSION_ID, Session};
 use super::Connection;
 use crate::answer_error::AnswerError;
+use crate::conversation::Inbound;
 use crate::http_error::{HttpError, HttpErrorKind};
 use crate::inbound_message::{Answer, CUT_OFF, NOT_JSON, TOO_LARGE, failed, offload_if_large, parse_answer};
 
@@ -140,7 +141,7 @@ impl Connection {
                     self.requests.abort(id);
                 }
             }
-            StreamItem::Message(message) => _ = self.messages.send(*message).await,
+            StreamItem::Message(message) => _ = self.messages.send(Inbound::Message(message)).await,
             StreamItem::Other(_) => {}
         }
     }
@@ -161,10 +162,10 @@ impl Connection {
         }
         let response = self.exchange.send(request).await?;
         let status = response.status();
+        let has_streamed = self.has_streamed.load(Ordering::Relaxed);
         if status.is_client_error() {
             let (body, _) = self.exchange.read_refusal(response, status).await;
             let is_lost = session_loss(status, &body, None, session.is_named()).is_some();
-            let has_streamed = self.has_streamed.load(Ordering::Relaxed);
             if is_lost
                 && has_streamed
                 && self.session.is_current(session)
@@ -174,10 +175,10 @@ impl Connection {
             }
             return Ok(None);
         }
-        if !status.is_success() {
+        if !status.is_success() && (has_streamed || last_event.is_some()) {
             return Err(HttpError::from_status(status, ""));
         }
-        if ResponseContent::from_response(&response) != ResponseContent::Events {
+        if !status.is_success() || ResponseContent::from_response(&response) != ResponseContent::Events {
             return Ok(None);
         }
         self.has_streamed.store(true, Ordering::Relaxed);

@@ -14,6 +14,7 @@ use super::Connection;
 use super::responses::{Answered, Rest, named_session};
 use crate::answer_error::AnswerError;
 use crate::client::to_line;
+use crate::conversation::Inbound;
 use crate::http_error::{HttpError, HttpErrorKind};
 use crate::inbound_message::{Answer, CUT_OFF, failed};
 
@@ -138,6 +139,7 @@ impl Connection {
             return Err(session_error(RENEWED_RECENTLY));
         }
         self.changed.notify_one();
+        let _ = self.messages.send(Inbound::SessionReplaced).await;
         let begun = timeout(RENEWAL_TIMEOUT, self.begin_session(id, &line)).await;
         begun.unwrap_or(Err(AnswerError::SessionLost))
     }
@@ -164,11 +166,14 @@ impl Connection {
     /// Reads the stream of the server's own messages in a session, instead of that of the session before; none if `session`
     /// is `None`, or if the server has not named it.
     pub(super) fn follow_stream(self: &Arc<Self>, session: Option<Session>) {
+        let mut stream = self.stream.lock();
+        // A session may be begun while the connection is closed.
+        let session = session.filter(|session| session.is_named() && !self.pending.is_closed());
         let connection = self.clone();
         let follow =
             |session| self.requests.runtime().spawn(async move { connection.read_stream(session).await });
-        let task = session.filter(Session::is_named).map(follow).map(|task| task.abort_handle());
-        if let Some(previous) = std::mem::replace(&mut *self.stream.lock(), task) {
+        let task = session.map(follow).map(|task| task.abort_handle());
+        if let Some(previous) = std::mem::replace(&mut *stream, task) {
             previous.abort();
         }
     }
