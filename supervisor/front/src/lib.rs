@@ -184,9 +184,9 @@ impl ServerHandler for McpHandler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(invalid_requests::error_for(&request))
+        Err(invalid_requests::error_for(&request, &context.meta))
     }
 
     async fn call_tool(

@@ -54,6 +54,16 @@ async fn every_invalid_line_is_answered_with_its_id_if_one_can_be_read() {
             r#"{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":1}}"#.into(),
             json!([7, -32_602, "the parameters of resources/read do not have the form that MCP defines"]),
         ),
+        (
+            "no parameters",
+            r#"{"jsonrpc":"2.0","id":7,"method":"logging/setLevel","params":{}}"#.into(),
+            json!([7, -32_602, "the parameters of logging/setLevel do not have the form that MCP defines"]),
+        ),
+        (
+            "a method that the protocol version of the request does not have any more",
+            r#"{"jsonrpc":"2.0","id":7,"method":"logging/setLevel","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}}}"#.into(),
+            json!([7, -32_601, "logging/setLevel"]),
+        ),
         ("no version", r#"{"id":7,"method":"ping"}"#.into(), json!([7, -32_600, NO_MESSAGE])),
         (
             "a batch",

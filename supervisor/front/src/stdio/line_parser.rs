@@ -5,7 +5,7 @@ use lockhouse_base::json::{MessageEnds, member_value};
 use lockhouse_base::line_buffer::CompleteLine;
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolRequestParams, ClientRequest, ErrorData, JsonRpcMessage, JsonRpcVersion2_0, RequestId,
+    CallToolRequestParams, ClientRequest, ErrorData, GetMeta, JsonRpcMessage, JsonRpcVersion2_0, RequestId,
 };
 use rmcp::service::RxJsonRpcMessage;
 use serde::Deserialize;
@@ -72,7 +72,7 @@ fn parse_text(line: &[u8]) -> ParsedLine {
 fn refused_request(message: &RxJsonRpcMessage<RoleServer>) -> Option<(RequestId, ErrorData)> {
     let JsonRpcMessage::Request(request) = message else { return None };
     let ClientRequest::CustomRequest(custom) = &request.request else { return None };
-    Some((request.id.clone(), invalid_requests::invalid_params(custom)?))
+    Some((request.id.clone(), invalid_requests::invalid_params(custom, custom.get_meta())?))
 }
 
 /// Refuses an invalid message with an error. If it is a response, fails the request of Lockhouse that it answers.
