@@ -58,7 +58,7 @@ try:
     answer = {expression}
     outcome = "answers"
 except ToolError as error:
-    outcome = "refuses" if error.code == "tool_failed" else error.code
+    outcome = "refuses" if error.code in ("tool_failed", "invalid_arguments") else error.code
     answer = error.message
 [tools, outcome, answer]
 """

@@ -77,7 +77,7 @@ OTHERS = [
         "github",
         Npm(f"{MCP}github"),
         26,
-        Call("github.get_issue(owner='lock', repo='lock', issue_number='x')", words="Expected number", fails=True),
+        Call("github.get_issue(owner='lock', repo='lock', issue_number='x')", words="must be number", fails=True),
         era=FIRST,
     ),
     Server(
@@ -92,7 +92,7 @@ OTHERS = [
         "brave",
         Npm(f"{MCP}brave-search"),
         2,
-        Call("brave.brave_web_search(query=1)", words="Invalid arguments", fails=True),
+        Call("brave.brave_web_search(query=1)", words="must be string", fails=True),
         environment={"BRAVE_API_KEY": "none"},
         era=FIRST,
     ),
