@@ -16,7 +16,7 @@ use crate::answer_error::AnswerError;
 use crate::client::to_line;
 use crate::conversation::Inbound;
 use crate::http_error::{HttpError, HttpErrorKind};
-use crate::inbound_message::{Answer, CUT_OFF, failed};
+use crate::inbound_message::{Answer, CUT_OFF, NOT_JSON, failed, offload_if_large};
 
 /// How long to wait for the server's response when a session is ended.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -55,7 +55,7 @@ impl Connection {
         match attempt {
             Attempt::Answered(answer, rest) => {
                 let answer = match (answer, head.method()) {
-                    (Ok(list), "tools/list") if head.is_modern() => Ok(self.tools.accept(list)),
+                    (Ok(list), "tools/list") if head.is_modern() => self.accepted(list).await,
                     (answer, _) => answer,
                 };
                 Ok(Some((answer.map_err(AnswerError::Refused), rest)))
@@ -63,6 +63,13 @@ impl Connection {
             Attempt::Accepted => Ok(None),
             Attempt::SessionLost => Err(AnswerError::SessionLost),
         }
+    }
+
+    /// Takes note of the tools with header parameters in a list of tools. Returns the list without invalid ones.
+    async fn accepted(self: &Arc<Self>, list: String) -> Answer {
+        let connection = self.clone();
+        let accepted = offload_if_large(list.len(), move || connection.tools.accept(list)).await;
+        accepted.map_or_else(|| failed(NOT_JSON), Ok)
     }
 
     async fn attempt(
