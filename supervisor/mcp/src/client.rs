@@ -18,7 +18,7 @@ use rmcp::model::{
 use rmcp::service::TxJsonRpcMessage;
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::answer_error::AnswerError;
 use crate::message_sender::MessageSender;
@@ -86,10 +86,7 @@ impl Client {
         let _ =
             self.0.established.set(Established { server: Arc::new(server), client: (name, capabilities) });
         if has_initialize {
-            let initialized = InitializedNotification::default();
-            let notification = ClientNotification::InitializedNotification(initialized);
-            let line = to_line(&JsonRpcMessage::notification(notification));
-            self.0.sender.send(line.map_err(|_| AnswerError::Invalid)?).await?;
+            self.0.sender.send(initialized_line()?).await?;
         }
         Ok(())
     }
@@ -97,6 +94,11 @@ impl Client {
     /// Ends the connection.
     pub fn end(&self) {
         self.0.closing.cancel();
+    }
+
+    /// Returns a guard that ends the connection when it is dropped.
+    pub fn end_on_drop(&self) -> DropGuard {
+        self.closing().drop_guard()
     }
 
     pub(crate) fn closing(&self) -> CancellationToken {
@@ -262,6 +264,12 @@ pub fn request_line(
     all.extend(meta.unwrap_or_default());
     all.set_progress_token(ProgressToken(NumberOrString::Number(id)));
     to_line(&JsonRpcMessage::request(request, RequestId::Number(id)))
+}
+
+/// Returns the notification that the handshake with `initialize` is complete, as one line.
+pub(crate) fn initialized_line() -> Result<Vec<u8>, AnswerError> {
+    let notification = ClientNotification::InitializedNotification(InitializedNotification::default());
+    to_line(&JsonRpcMessage::notification(notification)).map_err(|_| AnswerError::Invalid)
 }
 
 /// Serializes a message as one line.

@@ -227,13 +227,13 @@ async fn discover(
     let newest = ProtocolVersion::V_2026_07_28;
     let (name, capabilities) = (config.client_info.clone(), config.capabilities.clone());
     let meta = RequestMetaObject::with_client_context(newest.clone(), name, capabilities);
-    let ask = || {
+    let probe = || {
         let request = ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}));
         ask(client, request, Some(meta.clone()))
     };
     let asked = async {
-        match ask().await {
-            Err(AnswerError::Refused(error)) if lists(&error, &newest) => ask().await,
+        match probe().await {
+            Err(AnswerError::Refused(error)) if lists(&error, &newest) => probe().await,
             answer => answer,
         }
     };

@@ -8,7 +8,8 @@ use reqwest::StatusCode;
 const SERVER_TEXT_CHARS_MAX: usize = 400;
 
 /// Why an HTTP request to an upstream server failed.
-#[derive(Clone)]
+#[derive(Clone, thiserror::Error)]
+#[error("{reason}")]
 pub struct HttpError {
     pub kind: HttpErrorKind,
     /// Describes the error without any text of the server; submitted code and the model may read it.
@@ -108,17 +109,9 @@ fn certificate_fault(server_text: &str) -> &'static str {
     }
 }
 
-impl std::fmt::Display for HttpError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.reason)
-    }
-}
-
 /// Prints the reason without the server's text, which may contain secrets.
 impl std::fmt::Debug for HttpError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.reason)
     }
 }
-
-impl Error for HttpError {}

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_mcp::AnswerError;
+use lockhouse_mcp::{AnswerError, Client};
 use lockhouse_policies::Listing;
 use rmcp::model::{
     ClientRequest, ErrorCode, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
@@ -16,7 +16,6 @@ use tokio::time::Instant;
 
 use super::list_pages::{AfterPage, ListPages};
 use super::request::send;
-use lockhouse_mcp::Client;
 use lockhouse_mcp::bounded_list::BoundedList;
 use lockhouse_mcp::inbound_message::offload_if_large;
 

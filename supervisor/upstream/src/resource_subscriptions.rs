@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_mcp::AnswerError;
+use lockhouse_mcp::{AnswerError, Client};
 use lockhouse_protocol::ServerName;
 use parking_lot::Mutex;
 use rmcp::model::SubscriptionFilter;
 
 use super::change_notices::{ChangeNotice, ServerChangeNotices};
-use lockhouse_mcp::Client;
 
 /// Maximum number of subscribed resources of one server. Further subscriptions fail.
 const RESOURCES_MAX: usize = 100;

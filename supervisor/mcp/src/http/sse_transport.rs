@@ -45,8 +45,7 @@ const SECOND_ENDPOINT: &str = "it named a second endpoint for messages";
 const ENDED: &str = "its event stream ended";
 const BROKE_OFF: &str = "its event stream broke off";
 
-/// Sends messages to a server over HTTP+SSE. Clones share the connection.
-#[derive(Clone)]
+/// Sends messages to a server over HTTP+SSE.
 pub struct SseTransport(Arc<SseSession>);
 
 /// The URL to which messages are posted, as far as it is known.

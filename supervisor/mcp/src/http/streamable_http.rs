@@ -35,8 +35,7 @@ use crate::traffic_limits::TrafficLimiter;
 /// What a request accepts as its response.
 pub const EITHER: &str = "application/json, text/event-stream";
 
-/// Sends messages to a server over streamable HTTP. Clones share the connection.
-#[derive(Clone)]
+/// Sends messages to a server over streamable HTTP.
 pub struct StreamableHttp(Arc<Connection>);
 
 struct Connection {
@@ -121,13 +120,10 @@ impl MessageSender for StreamableHttp {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
+        self.0.requests.abort_all();
+        self.0.follow_stream(None);
         let connection = self.0.clone();
-        connection.requests.abort_all();
-        connection.follow_stream(None);
-        let ending = connection.requests.runtime().spawn({
-            let connection = connection.clone();
-            async move { connection.end_session().await }
-        });
+        let ending = self.0.requests.runtime().spawn(async move { connection.end_session().await });
         async move { drop(ending.await) }.boxed()
     }
 }
@@ -141,17 +137,13 @@ impl Connection {
             Err(error) => Some((Err(error), None)),
         };
         if let Some((answer, rest)) = answered {
-            self.complete(&RequestId::Number(id), answer);
+            let id = RequestId::Number(id);
+            self.traffic.take_pending(&id);
+            self.pending.complete(&id, answer);
             if let Some(rest) = rest {
                 rest.drain().await;
             }
         }
-    }
-
-    /// Passes an answer to the request with this id.
-    fn complete(&self, id: &RequestId, answer: Result<String, AnswerError>) {
-        self.traffic.take_pending(id);
-        self.pending.complete(id, answer);
     }
 
     /// Sends a notification, or an answer to a request of the server.

@@ -206,6 +206,8 @@ impl Attempt<'_> {
     ) -> Result<Connected, Option<ConnectError>> {
         let handler = Arc::new(self.handler(changed));
         let conversation = tokio::spawn(converse(messages, client.clone(), handler.clone()));
+        // Also if this future is dropped: over HTTP, no process ends with it.
+        let ending = client.end_on_drop();
         let connected = async {
             shake_hands(&client, handler.config(), handshake).await?;
             let era = client.info().map(|info| info.protocol_version.to_string());
@@ -215,14 +217,10 @@ impl Attempt<'_> {
                 .send_modify(|status| (status.protocol_version, status.handshake_time) = (era, Some(took)));
             list_tools(&self.server.name, &client, self.limit).await
         };
-        let connected = match timeout_at(self.begun + self.limit, connected).await {
-            Ok(listed) => listed.map_err(Some),
-            Err(_) => Err(None),
-        };
-        if connected.is_err() {
-            client.end();
-        }
-        connected.map(|catalogue| Connected { client, handler, conversation, catalogue })
+        let listed = timeout_at(self.begun + self.limit, connected).await;
+        let catalogue = listed.map_err(|_| None)?.map_err(Some)?;
+        ending.disarm();
+        Ok(Connected { client, handler, conversation, catalogue })
     }
 }
 

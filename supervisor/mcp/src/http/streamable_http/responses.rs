@@ -22,7 +22,7 @@ use crate::http_error::{HttpError, HttpErrorKind};
 use crate::inbound_message::{Answer, CUT_OFF, NOT_JSON, TOO_LARGE, failed, offload_if_large, parse_answer};
 
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
-/// First delay before an event stream that the server closed is opened again. The delay grows up to `REOPEN_MAX`.
+/// First pause before an event stream that the server closed is opened again.
 const REOPEN_MIN: Duration = Duration::from_secs(1);
 const REOPEN_MAX: Duration = Duration::from_secs(30);
 /// How long to wait for the end of a response after the answer in it, so that its connection can be used again.
@@ -30,6 +30,23 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
 const NO_ENDPOINT: &str =
     "what it answers is neither JSON nor a stream of events: its URL is not that of an MCP endpoint";
 const PROBE_REFUSED: &str = "the probe was refused";
+
+/// The pause before an event stream is opened again. It doubles with each wait, up to `REOPEN_MAX`.
+struct ReopenPause(Duration);
+
+impl Default for ReopenPause {
+    fn default() -> Self {
+        Self(REOPEN_MIN)
+    }
+}
+
+impl ReopenPause {
+    /// Waits as long as the server wants, or for the pause if it named no time.
+    async fn wait(&mut self, wanted: Option<Duration>) {
+        sleep(wanted.unwrap_or(self.0).min(REOPEN_MAX)).await;
+        self.0 = REOPEN_MAX.min(self.0 * 2);
+    }
+}
 
 /// An answer, and the rest of the event stream in which it came.
 pub(super) type Answered = (Result<String, AnswerError>, Option<Rest>);
@@ -81,7 +98,7 @@ impl Connection {
         session: &Session,
     ) -> (Answer, Option<Rest>) {
         let mut reader = EventReader::new(response, self.held.share(), self.traffic.clone(), Some(id));
-        let mut delay = REOPEN_MIN;
+        let mut pause = ReopenPause::default();
         loop {
             while let Ok(item) = reader.next().await {
                 match item {
@@ -93,8 +110,7 @@ impl Connection {
             }
             let last_event = reader.last_event().filter(|_| !self.traffic.has_failed()).map(str::to_owned);
             let Some(last_event) = last_event else { return (failed(CUT_OFF), None) };
-            sleep(reader.retry().unwrap_or(delay).min(REOPEN_MAX)).await;
-            delay *= 2;
+            pause.wait(reader.retry()).await;
             match self.open_stream(session, Some(&last_event)).await {
                 Ok(Some(response)) => reader.resume(response),
                 Ok(None) => return (failed(CUT_OFF), None),
@@ -106,7 +122,7 @@ impl Connection {
 
     /// Reads the stream of the server's own messages, and opens it again when it ends, as long as the server has one.
     pub(super) async fn read_stream(&self, session: Session) {
-        let (mut last_event, mut delay) = (None::<String>, REOPEN_MIN);
+        let (mut last_event, mut pause) = (None::<String>, ReopenPause::default());
         loop {
             let mut wanted = None;
             match self.open_stream(&session, last_event.as_deref()).await {
@@ -114,7 +130,7 @@ impl Connection {
                     let mut reader =
                         EventReader::new(response, self.held.share(), self.traffic.clone(), None);
                     while let Ok(item) = reader.next().await {
-                        delay = REOPEN_MIN;
+                        pause = ReopenPause::default();
                         self.dispatch(item).await;
                     }
                     last_event = reader.last_event().map(str::to_owned).or(last_event);
@@ -126,8 +142,7 @@ impl Connection {
             if self.traffic.has_failed() {
                 return;
             }
-            sleep(wanted.unwrap_or(delay).min(REOPEN_MAX)).await;
-            delay = REOPEN_MAX.min(delay * 2);
+            pause.wait(wanted).await;
         }
     }
 
@@ -135,7 +150,7 @@ impl Connection {
     async fn dispatch(&self, item: StreamItem) {
         match item {
             StreamItem::Answer(id, answer) => {
-                self.complete(&id, answer.map_err(AnswerError::Refused));
+                self.pending.complete(&id, answer.map_err(AnswerError::Refused));
                 // The response of that request says no more.
                 if let RequestId::Number(id) = id {
                     self.requests.abort(id);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rmcp::model::{ClientNotification, InitializedNotification, JsonRpcMessage, RequestId};
+use rmcp::model::RequestId;
 use tokio::time::timeout;
 
 use super::super::mcp_session::{LOST, LOST_IN_CALL, SessionLoss, session_loss};
@@ -13,7 +13,7 @@ use super::super::session_state::Session;
 use super::Connection;
 use super::responses::{Answered, Rest, named_session};
 use crate::answer_error::AnswerError;
-use crate::client::to_line;
+use crate::client::initialized_line;
 use crate::conversation::Inbound;
 use crate::http_error::{HttpError, HttpErrorKind};
 use crate::inbound_message::{Answer, CUT_OFF, NOT_JSON, failed, offload_if_large};
@@ -164,9 +164,7 @@ impl Connection {
         if let Some(rest) = rest {
             rest.drain().await;
         }
-        let initialized = ClientNotification::InitializedNotification(InitializedNotification::default());
-        let line = to_line(&JsonRpcMessage::notification(initialized)).map_err(|_| AnswerError::Invalid)?;
-        self.send(&line).await?;
+        self.send(&initialized_line()?).await?;
         Ok(self.session.current())
     }
 
