@@ -15,7 +15,8 @@ mod shared_parameters;
 
 use std::sync::Arc;
 
-use lockhouse_messages::{CutValue, FinishedRun, RequestFailure, RunAnswer, RunStatus};
+use lockhouse_mcp::server::RequestContext;
+use lockhouse_messages::{CutValue, FinishedRun, RequestFailure, RunAnswer, RunStatus, SpanOutcome};
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::{
     CallToolResponse, CallToolResult, ContentBlock, CreateTaskResult, InputRequiredResult, MetaObject,
@@ -155,16 +156,29 @@ impl Answer {
 /// or a response that is the same in every form.
 pub(crate) enum ToolResponse {
     Answer(Answer),
+    /// The result of a server that is exposed directly, as JSON text.
+    Text(String),
     Other(CallToolResponse),
 }
 
 impl ToolResponse {
-    /// Converts the response to an MCP response. An answer is converted as in [`Answer::into_result`].
-    pub(crate) fn into_mcp(self, form: AnswerForm, reader: &str) -> CallToolResponse {
-        match self {
+    /// Converts the response to JSON text, and returns how the call ended. An answer is converted as in
+    /// [`Answer::into_result`].
+    pub(crate) fn into_mcp(
+        self,
+        form: AnswerForm,
+        reader: &str,
+        context: &RequestContext,
+    ) -> (String, SpanOutcome) {
+        let response = match self {
             Self::Answer(answer) => answer.into_result(form, reader).into(),
             Self::Other(response) => response,
-        }
+            Self::Text(text) => return (text, SpanOutcome::Ok),
+        };
+        let is_error =
+            matches!(&response, CallToolResponse::Complete(result) if result.is_error == Some(true));
+        let outcome = if is_error { SpanOutcome::ToolError } else { SpanOutcome::Ok };
+        (context.to_text(response), outcome)
     }
 }
 

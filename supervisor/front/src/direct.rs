@@ -5,21 +5,19 @@ mod call;
 mod change_notifications;
 mod errors;
 mod lists;
-pub(super) mod raw_results;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use lockhouse_link::{Exchange, GrantedAccess};
+use lockhouse_mcp::server::RequestContext;
 use lockhouse_messages::{DirectAction, DirectCall, DirectReply, DirectTarget, Request, RequestId, Response};
 use lockhouse_protocol::ServerName;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
-    ContentBlock, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputRequiredResult,
-    InputResponses, JsonObject, MetaObject, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, Reference, ServerCapabilities,
+    ContentBlock, ErrorData, GetPromptRequestParams, InputRequiredResult, InputResponses, JsonObject,
+    ReadResourceRequestParams, Reference, ServerCapabilities,
 };
-use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Value, json};
 
 use call::{CallAnswer, SEVERITIES, SuspendedCalls, follow_call, is_suspended_call};
@@ -28,7 +26,8 @@ pub(crate) use errors::request_error;
 use errors::{failure_text, invalid_params, mcp_error, protocol_error};
 use lists::prepend_members;
 
-use super::{McpHandler, client_name, elicitation, supports_input_required};
+use super::{McpHandler, client_name, elicitation};
+use crate::answer::ToolResponse;
 
 /// Cache lifetime, in milliseconds, that Lockhouse declares for a resource if its upstream server
 /// declares none.
@@ -87,10 +86,17 @@ impl McpHandler {
         self.engine.settings().has_direct
     }
 
-    /// Sets the minimum severity of log messages that are forwarded to the AI client.
-    pub(super) fn set_log_level(&self, level: &str) {
-        let number = SEVERITIES.iter().position(|severity| *severity == level).unwrap_or_default();
+    /// Serves `logging/setLevel`: sets the minimum severity of log messages that are forwarded to the AI client.
+    #[expect(deprecated)]
+    pub(super) fn set_log_level(
+        &self,
+        request: &rmcp::model::SetLevelRequestParams,
+    ) -> Result<String, ErrorData> {
+        self.require_direct_servers("logging/setLevel")?;
+        let level = serde_json::to_value(request.level).unwrap_or_default();
+        let number = SEVERITIES.iter().position(|severity| level == *severity).unwrap_or_default();
         self.direct.log_level.store(u8::try_from(number).unwrap_or_default(), Ordering::Relaxed);
+        Ok("{}".to_owned())
     }
 
     /// Calls a tool of a directly exposed upstream server. The request names the tool as the AI client knows
@@ -98,8 +104,8 @@ impl McpHandler {
     pub(super) async fn call_direct_tool(
         &self,
         request: CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Option<CallToolResponse>, ErrorData> {
+        context: &RequestContext,
+    ) -> Result<Option<ToolResponse>, ErrorData> {
         let call = Call {
             target: DirectTarget::Tool(request.name.into_owned()),
             action: DirectAction::Use,
@@ -116,14 +122,11 @@ impl McpHandler {
             CallAnswer::Response(other) => return Err(failed_call(other)),
         };
         Ok(Some(match outcome {
-            DirectReply::Result(text) => {
-                let mut result = CallToolResult::success(Vec::new());
-                result.meta = Some(add_result_fields(text, context, false)?);
-                result.into()
-            }
+            DirectReply::Result(text) => ToolResponse::Text(add_result_fields(text, context, false)),
             DirectReply::Error(error) => return Err(mcp_error(error)),
             DirectReply::Failure(failure) => {
-                CallToolResult::error(vec![ContentBlock::text(failure_text(&failure))]).into()
+                let result = CallToolResult::error(vec![ContentBlock::text(failure_text(&failure))]);
+                ToolResponse::Other(CallToolResponse::from(result))
             }
         }))
     }
@@ -131,8 +134,9 @@ impl McpHandler {
     pub(super) async fn read_direct_resource(
         &self,
         request: ReadResourceRequestParams,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
+        context: &RequestContext,
+    ) -> Result<String, ErrorData> {
+        self.require_direct_servers("resources/read")?;
         let call = Call {
             target: DirectTarget::Resource(request.uri),
             action: DirectAction::Use,
@@ -141,20 +145,17 @@ impl McpHandler {
             state: request.request_state,
         };
         Ok(match self.call_direct(call, context, true).await? {
-            Ok((_, meta)) => {
-                let mut result = ReadResourceResult::new(Vec::new());
-                result.meta = Some(meta);
-                result.into()
-            }
-            Err(required) => required.into(),
+            Ok((_, result)) => result,
+            Err(required) => context.to_text(required),
         })
     }
 
     pub(super) async fn get_direct_prompt(
         &self,
         request: GetPromptRequestParams,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
+        context: &RequestContext,
+    ) -> Result<String, ErrorData> {
+        self.require_direct_servers("prompts/get")?;
         let call = Call {
             target: DirectTarget::Prompt(request.name),
             action: DirectAction::Use,
@@ -163,20 +164,17 @@ impl McpHandler {
             state: request.request_state,
         };
         Ok(match self.call_direct(call, context, false).await? {
-            Ok((_, meta)) => {
-                let mut result = GetPromptResult::new(Vec::new());
-                result.meta = Some(meta);
-                result.into()
-            }
-            Err(required) => required.into(),
+            Ok((_, result)) => result,
+            Err(required) => context.to_text(required),
         })
     }
 
     pub(super) async fn complete_direct(
         &self,
         mut request: CompleteRequestParams,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
+        context: &RequestContext,
+    ) -> Result<String, ErrorData> {
+        self.require_direct_servers("completion/complete")?;
         request.meta = None;
         let target = match &request.r#ref {
             Reference::Prompt(reference) => DirectTarget::Prompt(reference.name.clone()),
@@ -185,26 +183,25 @@ impl McpHandler {
         };
         let action = DirectAction::Complete(serde_json::to_value(request).unwrap_or_default());
         let call = Call { target, action, arguments: JsonObject::new(), responses: None, state: None };
-        let mut result = CompleteResult::default();
-        result.meta = self.call_direct(call, context, false).await?.ok().map(|(_, meta)| meta);
-        Ok(result)
+        let completed = self.call_direct(call, context, false).await?.ok();
+        Ok(completed.map_or_else(|| context.to_text(CompleteResult::default()), |(_, result)| result))
     }
 
-    /// Sends a resource, prompt or completion request to an upstream server. Returns the server and its result, packed
-    /// into the metadata of an MCP result (see [`raw_results`]), or as the inner `Err` the question that the AI client
-    /// must answer first. `is_cached` says whether AI clients may cache this kind of result.
+    /// Sends a resource, prompt or completion request to an upstream server. Returns the server and its result as JSON text, or
+    /// as the inner `Err` the question that the AI client must answer first. `is_cached` says whether AI clients may cache this
+    /// kind of result.
     async fn call_direct(
         &self,
         call: Call,
-        context: &RequestContext<RoleServer>,
+        context: &RequestContext,
         is_cached: bool,
-    ) -> Result<Result<(ServerName, MetaObject), InputRequiredResult>, ErrorData> {
+    ) -> Result<Result<(ServerName, String), InputRequiredResult>, ErrorData> {
         match self.begin_or_resume_call(call, context).await? {
             CallAnswer::InputRequired(required) => Ok(Err(required)),
             CallAnswer::Error(error) => Err(error),
             CallAnswer::Response(Response::Error(error)) => Err(mcp_error(error)),
             CallAnswer::Response(Response::Call(server, outcome)) => match outcome {
-                DirectReply::Result(text) => Ok(Ok((server, add_result_fields(text, context, is_cached)?))),
+                DirectReply::Result(text) => Ok(Ok((server, add_result_fields(text, context, is_cached)))),
                 DirectReply::Error(error) => Err(mcp_error(error)),
                 DirectReply::Failure(failure) => Err(protocol_error(&failure)),
             },
@@ -217,7 +214,7 @@ impl McpHandler {
     async fn begin_or_resume_call(
         &self,
         call: Call,
-        context: &RequestContext<RoleServer>,
+        context: &RequestContext,
     ) -> Result<CallAnswer, ErrorData> {
         let access = self.access(context)?;
         let Call { target, action, arguments, responses, state } = call;
@@ -228,8 +225,7 @@ impl McpHandler {
                 self.direct.suspended.resume(&access, &state, &request, responses).map_err(invalid_params)?
             }
             state => {
-                let (arguments, calls_again) =
-                    (Value::Object(arguments).to_string(), supports_input_required(context));
+                let (arguments, calls_again) = (Value::Object(arguments).to_string(), context.is_modern());
                 let call = DirectCall {
                     target,
                     action,
@@ -256,7 +252,7 @@ impl McpHandler {
     async fn open_direct(
         &self,
         access: &GrantedAccess,
-        context: &RequestContext<RoleServer>,
+        context: &RequestContext,
         chosen: Option<RequestId>,
         request: Request,
     ) -> Exchange {
@@ -266,15 +262,15 @@ impl McpHandler {
         };
         let (sampling, roots) = (has(|can| can.sampling.is_some()), has(|can| can.roots.is_some()));
         let mut abilities = elicitation::client_abilities(capabilities);
-        (abilities.sampling, abilities.roots) = (sampling, roots && supports_input_required(context));
+        (abilities.sampling, abilities.roots) = (sampling, roots && context.is_modern());
         let client = client_name(access, context);
         self.engine.open_with_id(chosen, access, client, abilities, request).await
     }
 
     /// Returns the minimum severity of log messages that are forwarded to the AI client. Returns `None` for a client of
     /// protocol 2026-07-28 or newer: this protocol deprecates log messages, so none are forwarded.
-    fn log_threshold(&self, context: &RequestContext<RoleServer>) -> Option<u8> {
-        (!supports_input_required(context)).then(|| self.direct.log_level.load(Ordering::Relaxed))
+    fn log_threshold(&self, context: &RequestContext) -> Option<u8> {
+        (!context.is_modern()).then(|| self.direct.log_level.load(Ordering::Relaxed))
     }
 }
 
@@ -284,13 +280,8 @@ fn failed_call(response: Response) -> ErrorData {
 }
 
 /// Adds the fields that the AI client's protocol version requires to the JSON result of an upstream server, among them
-/// the fields about caching if `is_cached` is true. Returns the result packed into the metadata of an MCP result (see
-/// [`raw_results`]).
-fn add_result_fields(
-    text: String,
-    context: &RequestContext<RoleServer>,
-    is_cached: bool,
-) -> Result<MetaObject, ErrorData> {
+/// the fields about caching if `is_cached` is true. Returns it on one line.
+fn add_result_fields(text: String, context: &RequestContext, is_cached: bool) -> String {
     #[derive(Default, serde::Deserialize)]
     #[serde(rename_all = "camelCase", default)]
     struct Outline {
@@ -298,8 +289,9 @@ fn add_result_fields(
         ttl_ms: Option<Value>,
         cache_scope: Option<Value>,
     }
-    if !supports_input_required(context) {
-        return raw_results::deliver(text, context);
+    let text = on_one_line(text);
+    if !context.is_modern() {
+        return text;
     }
     let outline: Outline = serde_json::from_str(&text).unwrap_or_default();
     let mut members = JsonObject::new();
@@ -315,5 +307,12 @@ fn add_result_fields(
             members.insert("cacheScope".into(), "private".into());
         }
     }
-    raw_results::deliver(prepend_members(&text, &members), context)
+    prepend_members(text, &members)
+}
+
+/// Replaces line breaks, because each message is one line. In valid JSON, they occur only between tokens, where a space means
+/// the same.
+fn on_one_line(json: String) -> String {
+    let has_breaks = json.contains(['\n', '\r']);
+    if has_breaks { json.replace(['\n', '\r'], " ") } else { json }
 }

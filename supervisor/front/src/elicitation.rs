@@ -6,11 +6,14 @@
 
 use std::time::Duration;
 
+use lockhouse_mcp::server::{self, ClientChannel};
 use lockhouse_messages::{Answer, AskError, InputSupport, Question};
+#[expect(deprecated)]
+use rmcp::model::CreateMessageResult;
 use rmcp::model::{
     ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest,
+    ServerRequest,
 };
-use rmcp::service::{Peer, RoleServer, ServiceError};
 use serde_json::Value;
 
 /// Maximum size of a user's answer, in bytes. A larger answer counts as malformed.
@@ -27,37 +30,28 @@ pub(super) fn client_abilities(capabilities: Option<ClientCapabilities>) -> Inpu
 
 /// Sends an elicitation or sampling request to the AI client and waits for the answer. Returns `Answer::TimedOut` if
 /// there is none within `timeout`, and an error if the client does not support the question.
+#[expect(deprecated)]
 pub(super) async fn elicit(
-    peer: &Peer<RoleServer>,
+    channel: &ClientChannel,
     question: Question,
     timeout: Duration,
 ) -> Result<Answer, AskError> {
-    if let Question::Sampling(parameters) = question {
-        return request_sampling(peer, parameters, timeout).await;
-    }
-    let parameters = elicitation_params(question)?;
-    match peer.create_elicitation_with_timeout(parameters, Some(timeout)).await {
-        Ok(result) => Ok(to_answer(result)),
-        Err(ServiceError::Timeout { .. }) => Ok(Answer::TimedOut),
-        Err(_) => Err(AskError::Unsupported),
-    }
-}
-
-#[expect(deprecated)]
-async fn request_sampling(
-    peer: &Peer<RoleServer>,
-    parameters: Value,
-    timeout: Duration,
-) -> Result<Answer, AskError> {
-    let parameters: rmcp::model::CreateMessageRequestParams =
-        serde_json::from_value(parameters).map_err(|_| AskError::Unsupported)?;
-    match tokio::time::timeout(timeout, peer.create_message(parameters)).await {
-        Ok(Ok(message)) => serde_json::to_value(message)
-            .map(|message| Answer::Accept(Some(message)))
-            .map_err(|_| AskError::Unsupported),
-        Ok(Err(ServiceError::McpError(_))) => Ok(Answer::Decline),
-        Ok(Err(_)) => Err(AskError::Unsupported),
-        Err(_) => Ok(Answer::TimedOut),
+    let is_sampling = matches!(question, Question::Sampling(_));
+    let request = match to_input_request(question)? {
+        InputRequest::CreateMessage(request) => ServerRequest::CreateMessageRequest(request),
+        InputRequest::Elicitation(request) => ServerRequest::ElicitRequest(request),
+        _ => return Err(AskError::Unsupported),
+    };
+    match channel.ask(request, timeout).await {
+        Ok(result) if is_sampling => {
+            let message: CreateMessageResult =
+                serde_json::from_str(&result).map_err(|_| AskError::Unsupported)?;
+            Ok(Answer::Accept(Some(serde_json::to_value(message).map_err(|_| AskError::Unsupported)?)))
+        }
+        Ok(result) => serde_json::from_str(&result).map(to_answer).map_err(|_| AskError::Unsupported),
+        Err(server::AskError::Timeout) => Ok(Answer::TimedOut),
+        Err(server::AskError::Refused(_)) if is_sampling => Ok(Answer::Decline),
+        Err(server::AskError::Refused(_) | server::AskError::Closed) => Err(AskError::Unsupported),
     }
 }
 

@@ -3,15 +3,15 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 
+use lockhouse_mcp::server::ClientChannel;
 use lockhouse_messages::{Answer, AskError, OpenQuestion};
-use rmcp::service::{Peer, RoleServer};
 use tokio::time::{Duration, Instant};
 
 use crate::elicitation;
 
 /// The questions to the user that arose during one MCP request and are not answered yet.
 pub(crate) struct ElicitationQueue {
-    peer: Peer<RoleServer>,
+    channel: ClientChannel,
     /// Questions that are not sent yet, each with its deadline.
     waiting: VecDeque<(OpenQuestion, Instant)>,
     current: Option<ActiveQuestion>,
@@ -32,8 +32,8 @@ pub(crate) struct ElicitationAnswer {
 }
 
 impl ElicitationQueue {
-    pub(crate) fn new(peer: &Peer<RoleServer>) -> Self {
-        Self { peer: peer.clone(), waiting: VecDeque::new(), current: None }
+    pub(crate) fn new(channel: &ClientChannel) -> Self {
+        Self { channel: channel.clone(), waiting: VecDeque::new(), current: None }
     }
 
     /// Returns whether a question has been sent and has no answer yet.
@@ -55,8 +55,8 @@ impl ElicitationQueue {
         }
         self.current = self.waiting.pop_front().map(|(OpenQuestion { key, question, .. }, until)| {
             let since = Instant::now();
-            let (peer, patience) = (self.peer.clone(), until.saturating_duration_since(since));
-            let answer = Box::pin(async move { elicitation::elicit(&peer, question, patience).await });
+            let (channel, patience) = (self.channel.clone(), until.saturating_duration_since(since));
+            let answer = Box::pin(async move { elicitation::elicit(&channel, question, patience).await });
             ActiveQuestion { key, since, answer }
         });
     }

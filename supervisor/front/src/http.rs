@@ -15,18 +15,19 @@ mod connection_source;
 mod connection_timeouts;
 mod counters;
 mod drain;
+mod endpoint;
 mod exposure_check;
 mod health_endpoints;
 mod host_check;
-mod jsonrpc_message;
 mod limit_key;
 mod limits;
 mod listen_address;
 mod listener;
 mod mcp_sessions;
+mod message_cost;
 mod rate_limiter;
 mod refused_connections;
-mod request_ids;
+mod reply;
 mod tls;
 mod trusted_proxies;
 mod unix_sockets;
@@ -43,16 +44,12 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use lockhouse_base::http_checks::host_check::{HostCheck, HostName, PageOrigin};
-use lockhouse_link::{EngineClient, GrantedAccess, PassedConnections};
+use lockhouse_link::{EngineClient, PassedConnections};
+use lockhouse_mcp::server::RequestContext;
 use lockhouse_messages::{HttpRefusal, RequestClaims, RequestId};
 use lockhouse_policies::Rate;
-use rmcp::RoleServer;
-use rmcp::model::{Extensions, JsonObject};
-use rmcp::service::RequestContext;
-use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
-use super::direct::raw_results::unpack_response;
 use super::{AnswerSettings, ClientTransport, McpHandler};
 use crate::access::{Peer, Rejection, RequestAuthenticator, metadata_routes};
 use crate::request_claims::request_claims;
@@ -61,8 +58,8 @@ use body::BodyReader;
 use connection::{Authenticated, ConnectionServer};
 use connection_source::ConnectionSource;
 use connection_timeouts::ConnectionTracker;
+use endpoint::McpEndpoint;
 use exposure_check::ExposureError;
-use jsonrpc_message::CallArguments;
 use listener::BindError;
 pub use listener::SocketActivationError;
 use mcp_sessions::McpSessions;
@@ -248,7 +245,7 @@ async fn end_idle(sessions: &McpSessions) {
     let mut looking = tokio::time::interval(IDLE_SESSION_CHECK_INTERVAL);
     loop {
         looking.tick().await;
-        sessions.end_idle().await;
+        sessions.end_idle();
     }
 }
 
@@ -315,26 +312,13 @@ fn router(
 ) -> Router {
     let handler =
         McpHandler::new(engine.clone(), ClientTransport::Http, settings.answers.clone(), closing.clone());
-    let config = StreamableHttpServerConfig::default()
-        .with_cancellation_token(closing)
-        .with_json_response(true)
-        .with_legacy_session_mode(true)
-        // `McpSessions` sends priming events to the clients that know them.
-        .with_sse_retry(None)
-        .with_max_request_body_bytes(settings.limits.body_bytes)
-        // `host_check` has checked the host already, on every path.
-        .disable_allowed_hosts();
-    let mcp = StreamableHttpService::new(move || Ok(handler.for_new_connection()), sessions.clone(), config);
     let host_check = HostCheck { hosts: settings.hosts.clone(), origins: settings.origins.clone() };
     let authenticator = RequestAuthenticator::new(engine.clone(), settings.requests);
-    let body_reader = Arc::new(BodyReader::new(settings.limits, authenticator.clone()));
+    let bodies = BodyReader::new(settings.limits, authenticator.clone());
+    let endpoint = McpEndpoint { engine: engine.clone(), handler, sessions, bodies, closing };
     let admitted = Router::new()
-        .route_service("/mcp", mcp)
-        // The innermost layer, since it needs each body chunk to be a whole message.
-        .layer(middleware::map_response(unpack_response))
-        .layer(middleware::from_fn_with_state(sessions, mcp_sessions::bind_session))
-        .layer(middleware::from_fn_with_state(engine.clone(), drain::refuse_while_draining))
-        .layer(middleware::from_fn_with_state(body_reader, body::read_body))
+        .route("/mcp", axum::routing::any(endpoint::serve))
+        .with_state(Arc::new(endpoint))
         .merge(health_endpoints::authenticated_routes(&engine))
         .layer(middleware::from_fn_with_state(authenticator, authenticate));
     // Public routes are merged after the authentication layer, which does not apply to them.
@@ -346,15 +330,9 @@ fn router(
     checked.layer(middleware::from_fn(health_endpoints::count_response))
 }
 
-/// Returns the access of the HTTP request that carried a message. `None` if the request was not authenticated.
-pub(super) fn request_access(extensions: &Extensions) -> Option<GrantedAccess> {
-    extensions.get::<http::request::Parts>()?.extensions.get::<GrantedAccess>().cloned()
-}
-
 /// Returns the ids that the AI client gave a request: in headers, if it came over HTTP, and in `_meta`.
-pub(super) fn claims(context: &RequestContext<RoleServer>) -> RequestClaims {
-    let parts = context.extensions.get::<http::request::Parts>();
-    request_claims(parts.map(|parts| &parts.headers), context.meta.get_traceparent())
+pub(super) fn claims(context: &RequestContext) -> RequestClaims {
+    request_claims(context.http.as_ref().map(|head| &head.headers), context.meta.get_traceparent())
 }
 
 /// The HTTP header in which an AI client gives a request an id, so that it can send the request again.
@@ -365,11 +343,9 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 ///
 /// # Errors
 /// The header is not valid. The text says why.
-pub(super) fn idempotency_key(
-    context: &RequestContext<RoleServer>,
-) -> Result<Option<RequestId>, &'static str> {
-    let Some(parts) = context.extensions.get::<http::request::Parts>() else { return Ok(None) };
-    let mut values = parts.headers.get_all(IDEMPOTENCY_KEY).iter();
+pub(super) fn idempotency_key(context: &RequestContext) -> Result<Option<RequestId>, &'static str> {
+    let Some(head) = &context.http else { return Ok(None) };
+    let mut values = head.headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
         return Err("there is more than one header Idempotency-Key");
@@ -377,10 +353,4 @@ pub(super) fn idempotency_key(
     let key = value.to_str().ok().and_then(|text| RequestId::parse(text.trim_matches('"')));
     key.map(Some)
         .ok_or("the header Idempotency-Key is no UUID, such as \"0199c1f2-6c57-7e31-9d3e-2f8a7b6c5d4e\"")
-}
-
-/// Removes the arguments of a `tools/call` from the extensions of the HTTP request and returns them. They were split
-/// off the message before rmcp parsed it. `None` if the request has no such arguments.
-pub(super) fn tool_call_arguments(extensions: &Extensions) -> Option<JsonObject> {
-    extensions.get::<http::request::Parts>()?.extensions.get::<CallArguments>()?.take()
 }

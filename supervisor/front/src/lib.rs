@@ -4,13 +4,11 @@
 
 mod access;
 mod answer;
-mod cancel_on_eof;
 mod content_blocks;
 mod direct;
 mod elicitation;
 mod elicitation_queue;
 pub mod http;
-mod invalid_requests;
 mod progress_notifications;
 mod request_claims;
 mod runs;
@@ -21,23 +19,20 @@ mod tool_definitions;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::request::Parts;
 use lockhouse_link::{EngineClient, GrantedAccess};
+use lockhouse_mcp::server::client_message::Parameters;
+use lockhouse_mcp::server::{ClientConnection, RequestContext, RequestHandler, method_not_found};
 use lockhouse_messages::{
     FrontSettings, ListKind, RESULT_URI_PREFIX, Request, Response, SpanOutcome, ToolCallSpan, TraceContext,
 };
 use lockhouse_protocol::ResultHandle;
-use rmcp::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestMethod,
-    CompleteRequestParams, CompleteResult, ConstString, CustomRequest, CustomResult, ErrorData, Extensions,
-    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
-    Implementation, JsonObject, ListPromptsRequestMethod, ListPromptsResult,
-    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestMethod,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestMetaObject,
-    ResourcesCapability, ServerCapabilities, ServerConfig, SubscriptionFilter, UpdateTaskParams,
+    CacheScope, CallToolRequestParams, ClientCapabilities, ErrorData, Implementation, JsonObject,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResult, RequestMetaObject, ResourcesCapability,
+    ServerCapabilities, ServerConfig, ServerResult,
 };
-use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use tokio_util::sync::CancellationToken;
 
 use answer::{Answer, ToolResponse};
@@ -94,11 +89,11 @@ enum ClientTransport {
 }
 
 impl ClientTransport {
-    /// Returns the access of a message with these extensions. `None` if its HTTP request was not authenticated.
-    fn access(&self, extensions: &Extensions) -> Option<GrantedAccess> {
+    /// Returns the access of a message, which came with an HTTP request with this head. `None` if that was not authenticated.
+    fn access(&self, http: Option<&Arc<Parts>>) -> Option<GrantedAccess> {
         match self {
             Self::Stdio(access) => Some(access.clone()),
-            Self::Http => http::request_access(extensions),
+            Self::Http => http?.extensions.get::<GrantedAccess>().cloned(),
         }
     }
 }
@@ -129,7 +124,7 @@ impl McpHandler {
     /// Returns the form of the answer to a request. A program that the AI client runs gets the form `value` instead of the
     /// one for models. Codex shows this in the id of its call. The client could forge the id, but has no advantage: the
     /// result only permits longer values in the answer.
-    fn answer_form(&self, access: &GrantedAccess, context: &RequestContext<RoleServer>) -> AnswerForm {
+    fn answer_form(&self, access: &GrantedAccess, context: &RequestContext) -> AnswerForm {
         match self.answers.form_for(access) {
             AnswerForm::Text if is_program_call(context) => AnswerForm::Value,
             form => form,
@@ -137,21 +132,19 @@ impl McpHandler {
     }
 
     /// Whether a program that the AI client runs makes this request, rather than the model, and gets the form `value`.
-    fn is_from_program(&self, access: &GrantedAccess, context: &RequestContext<RoleServer>) -> bool {
+    fn is_from_program(&self, access: &GrantedAccess, context: &RequestContext) -> bool {
         self.answer_form(access, context) == AnswerForm::Value && is_program_call(context)
     }
 
     /// Returns the access of a request, or an error if the request was not authenticated.
-    fn access(&self, context: &RequestContext<RoleServer>) -> Result<GrantedAccess, ErrorData> {
-        let admitted = self.transport.access(&context.extensions);
+    fn access(&self, context: &RequestContext) -> Result<GrantedAccess, ErrorData> {
+        let admitted = self.transport.access(context.http.as_ref());
         admitted.ok_or_else(|| ErrorData::internal_error("the request was not authenticated", None))
     }
 }
 
-// Each method puts its future on the heap: rmcp keeps the futures of all methods in one task, which copies them several
-// times, so that each request would pay for the largest one.
-impl ServerHandler for McpHandler {
-    fn get_info(&self) -> ServerConfig {
+impl RequestHandler for McpHandler {
+    fn info(&self) -> ServerConfig {
         let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_tasks().build();
         if self.has_direct() {
@@ -165,193 +158,122 @@ impl ServerHandler for McpHandler {
             .with_instructions(self.instructions())
     }
 
-    async fn list_tools(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        if self.has_direct() {
-            let meta = Some(Box::pin(self.list(ListKind::Tools, request, &context)).await?);
-            return Ok(ListToolsResult { meta, ..ListToolsResult::default() });
+    async fn serve(&self, parameters: Parameters, context: &RequestContext) -> Result<String, ErrorData> {
+        match parameters {
+            Parameters::CallTool(call) => self.call_tool(call, context).await,
+            Parameters::ListTools(page) => self.list_tools(page, context).await,
+            Parameters::GetTask(task) => {
+                let task = self.get_task_state(&self.task_access(context)?, &task.task_id).await?;
+                Ok(context.to_text(ServerResult::GetTaskResult(task)))
+            }
+            Parameters::UpdateTask(task) => {
+                let access = self.task_access(context)?;
+                self.send_task_input(&access, &task.task_id, task.input_responses).await?;
+                Ok(context.to_text(ServerResult::task_ack(())))
+            }
+            Parameters::CancelTask(task) => {
+                self.cancel_run(&self.task_access(context)?, &task.task_id).await?;
+                Ok(context.to_text(ServerResult::task_ack(())))
+            }
+            Parameters::ListResources(page) => match self.has_only_files() {
+                true => Ok(context.to_text(ListResourcesResult::default())),
+                false => self.list(ListKind::Resources, page, context).await,
+            },
+            Parameters::ListResourceTemplates(page) => match self.has_only_files() {
+                true => Ok(context.to_text(ListResourceTemplatesResult::default())),
+                false => self.list(ListKind::ResourceTemplates, page, context).await,
+            },
+            Parameters::ReadResource(resource) => self.read_resource(resource, context).await,
+            Parameters::Subscribe(resource) => self.set_subscription(&resource.uri, context, true).await,
+            Parameters::Unsubscribe(resource) => self.set_subscription(&resource.uri, context, false).await,
+            Parameters::ListPrompts(page) => self.list(ListKind::Prompts, page, context).await,
+            Parameters::GetPrompt(prompt) => self.get_direct_prompt(prompt, context).await,
+            Parameters::Complete(completion) => self.complete_direct(completion, context).await,
+            Parameters::SetLevel(level) => self.set_log_level(&level),
+            Parameters::Listen(subscription) => self.send_changes(&subscription.notifications, context).await,
+            // The server answers these itself.
+            Parameters::Initialize(_) | Parameters::Discover | Parameters::Ping => Ok("{}".to_owned()),
         }
-        let access = self.access(&context)?;
-        let tools = Box::pin(self.builtin_tools(&access, client_name(&access, &context))).await;
-        // The description of `run_code` lists the tools that this AI client may use.
-        let list = ListToolsResult::with_all_items(tools).with_ttl_ms(TOOLS_TTL_MS);
-        Ok(list.with_cache_scope(CacheScope::Private))
     }
 
-    async fn on_custom_request(
+    fn begin(&self, connection: &ClientConnection, http: Option<&Arc<Parts>>) {
+        self.follow_changes(connection, http);
+    }
+}
+
+impl McpHandler {
+    async fn list_tools(
         &self,
-        request: CustomRequest,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
-        Err(invalid_requests::error_for(&request, &context.meta))
+        page: Option<PaginatedRequestParams>,
+        context: &RequestContext,
+    ) -> Result<String, ErrorData> {
+        if self.has_direct() {
+            return self.list(ListKind::Tools, page, context).await;
+        }
+        let access = self.access(context)?;
+        let tools = self.builtin_tools(&access, client_name(&access, context)).await;
+        // The description of `run_code` lists the tools that this AI client may use.
+        let list = ListToolsResult::with_all_items(tools).with_ttl_ms(TOOLS_TTL_MS);
+        Ok(context.to_text(list.with_cache_scope(CacheScope::Private)))
     }
 
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+        context: &RequestContext,
+    ) -> Result<String, ErrorData> {
         let call = || ToolCallSpan {
             tool: request.name.clone().into_owned(),
             context: trace_context(&context.meta),
         };
         let span = self.engine.begin_span(call);
-        let form = self.answer_form(&self.access(&context)?, &context);
+        let form = self.answer_form(&self.access(context)?, context);
         let answer = match &span {
-            None => Box::pin(self.dispatch_tool(request, context)).await,
+            None => self.dispatch_tool(request, context).await,
             Some(span) => {
                 let handler = Self { engine: span.engine(), ..self.clone() };
-                Box::pin(handler.dispatch_tool(request, context)).await
+                handler.dispatch_tool(request, context).await
             }
         };
-        let answer = answer.map(|response| response.into_mcp(form, &self.reader_name()));
+        let answer = answer.map(|response| response.into_mcp(form, &self.reader_name(), context));
         if let Some(span) = span {
-            span.end(outcome(&answer));
+            span.end(match &answer {
+                Ok((_, outcome)) => *outcome,
+                Err(error) => SpanOutcome::RpcError(error.code.0),
+            });
         }
-        // The AI client has closed the pipe: some clients fail if an answer still arrives. The process ends now.
-        if matches!(self.transport, ClientTransport::Stdio(_)) && self.closing.is_cancelled() {
-            std::future::pending::<()>().await;
-        }
-        answer
-    }
-
-    async fn get_task(
-        &self,
-        request: GetTaskParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<GetTaskResult, ErrorData> {
-        Box::pin(self.get_task_state(&self.access(&context)?, &request.task_id)).await
-    }
-
-    async fn update_task(
-        &self,
-        request: UpdateTaskParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        let access = self.access(&context)?;
-        Box::pin(self.send_task_input(&access, &request.task_id, request.input_responses)).await
-    }
-
-    async fn cancel_task(
-        &self,
-        request: CancelTaskParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        Box::pin(self.cancel_run(&self.access(&context)?, &request.task_id)).await
-    }
-
-    async fn list_resources(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        if !self.has_direct() && self.engine.settings().has_files {
-            return Ok(ListResourcesResult::default());
-        }
-        self.require_direct_servers::<ListResourcesRequestMethod>()?;
-        let meta = Some(Box::pin(self.list(ListKind::Resources, request, &context)).await?);
-        Ok(ListResourcesResult { meta, ..Default::default() })
-    }
-
-    async fn list_resource_templates(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        if !self.has_direct() && self.engine.settings().has_files {
-            return Ok(ListResourceTemplatesResult::default());
-        }
-        self.require_direct_servers::<ListResourceTemplatesRequestMethod>()?;
-        let meta = Some(Box::pin(self.list(ListKind::ResourceTemplates, request, &context)).await?);
-        Ok(ListResourceTemplatesResult { meta, ..Default::default() })
-    }
-
-    async fn list_prompts(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
-        self.require_direct_servers::<ListPromptsRequestMethod>()?;
-        let meta = Some(Box::pin(self.list(ListKind::Prompts, request, &context)).await?);
-        Ok(ListPromptsResult { meta, ..Default::default() })
+        answer.map(|(text, _)| text)
     }
 
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
-        if let Some(handle) = request.uri.strip_prefix(RESULT_URI_PREFIX) {
-            return Box::pin(self.read_result_file(&self.access(&context)?, handle)).await;
+        context: &RequestContext,
+    ) -> Result<String, ErrorData> {
+        match request.uri.strip_prefix(RESULT_URI_PREFIX) {
+            Some(handle) => {
+                let file = self.read_result_file(&self.access(context)?, handle).await?;
+                Ok(context.to_text(file))
+            }
+            None => self.read_direct_resource(request, context).await,
         }
-        self.require_direct_servers::<ReadResourceRequestMethod>()?;
-        Box::pin(self.read_direct_resource(request, &context)).await
     }
 
-    async fn get_prompt(
-        &self,
-        request: GetPromptRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
-        self.require_direct_servers::<GetPromptRequestMethod>()?;
-        Box::pin(self.get_direct_prompt(request, &context)).await
-    }
-
-    async fn complete(
-        &self,
-        request: CompleteRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
-        self.require_direct_servers::<CompleteRequestMethod>()?;
-        Box::pin(self.complete_direct(request, &context)).await
-    }
-
-    #[expect(deprecated)]
-    async fn set_level(
-        &self,
-        request: rmcp::model::SetLevelRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        if supports_input_required(&context) {
-            return Err(ErrorData::method_not_found::<rmcp::model::SetLevelRequestMethod>());
+    /// Returns the access of a request about a task.
+    ///
+    /// # Errors
+    /// The request was not authenticated, or its client does not know tasks.
+    fn task_access(&self, context: &RequestContext) -> Result<GrantedAccess, ErrorData> {
+        if !context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks()) {
+            let tasks = ClientCapabilities::builder().enable_tasks().build();
+            return Err(ErrorData::missing_required_client_capability(tasks));
         }
-        self.require_direct_servers::<rmcp::model::SetLevelRequestMethod>()?;
-        let level = serde_json::to_value(request.level).unwrap_or_default();
-        self.set_log_level(level.as_str().unwrap_or_default());
-        Ok(())
+        self.access(context)
     }
 
-    async fn subscribe(
-        &self,
-        request: rmcp::model::SubscribeRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        self.require_direct_servers::<rmcp::model::SubscribeRequestMethod>()?;
-        Box::pin(self.set_subscription(&request.uri, &context, true)).await
-    }
-
-    async fn unsubscribe(
-        &self,
-        request: rmcp::model::UnsubscribeRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        self.require_direct_servers::<rmcp::model::UnsubscribeRequestMethod>()?;
-        Box::pin(self.set_subscription(&request.uri, &context, false)).await
-    }
-
-    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.follow_changes(&context);
-    }
-
-    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        Some(self.accepted_filter(requested))
-    }
-
-    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        Box::pin(self.send_changes(context)).await
+    /// Returns whether files that runs returned are the only resources.
+    fn has_only_files(&self) -> bool {
+        !self.has_direct() && self.engine.settings().has_files
     }
 }
 
@@ -359,18 +281,16 @@ impl McpHandler {
     async fn dispatch_tool(
         &self,
         mut request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        context: &RequestContext,
     ) -> Result<ToolResponse, ErrorData> {
-        let access = self.access(&context)?;
-        let message_arguments = request.arguments.take();
-        let arguments =
-            http::tool_call_arguments(&context.extensions).or(message_arguments).unwrap_or_default();
+        let access = self.access(context)?;
+        let arguments = request.arguments.take().unwrap_or_default();
         let builtin_tools = self.engine.settings().tools;
         let tool = match builtin_tools.original_name(&request.name).unwrap_or_default() {
             "run_code" => RunTool::RunCode,
             "get_result" => RunTool::GetResult,
             "search_tools" => {
-                let client = client_name(&access, &context);
+                let client = client_name(&access, context);
                 return Ok(self.search_tools(&access, &arguments, client).await.into());
             }
             "health" => return Ok(self.health(&access).await.into()),
@@ -379,17 +299,16 @@ impl McpHandler {
                 let message = tool_definitions::unknown_tool_message(&other, &builtin_tools);
                 let unknown = || ErrorData::invalid_params(message, None);
                 request.arguments = Some(arguments);
-                let response = self.call_direct_tool(request, &context).await?;
-                return response.map(ToolResponse::Other).ok_or_else(unknown);
+                return self.call_direct_tool(request, context).await?.ok_or_else(unknown);
             }
         };
         if let Some(state) = request.request_state {
             let input = (state.as_str(), request.input_responses.unwrap_or_default());
-            return Ok(self.resume_request(&access, tool, &arguments, input, &context).await);
+            return Ok(self.resume_request(&access, tool, &arguments, input, context).await);
         }
         Ok(match tool {
-            RunTool::RunCode => self.run_code(&access, &arguments, &context).await,
-            RunTool::GetResult => match self.get_run_result(&access, &arguments, &context).await {
+            RunTool::RunCode => self.run_code(&access, &arguments, context).await,
+            RunTool::GetResult => match self.get_run_result(&access, &arguments, context).await {
                 Some(response) => response,
                 None => self.get_result(&access, &arguments).await.into(),
             },
@@ -432,8 +351,8 @@ impl McpHandler {
 
     /// Returns the error "method not found" unless the configuration exposes an upstream server to AI clients
     /// directly.
-    fn require_direct_servers<M: ConstString>(&self) -> Result<(), ErrorData> {
-        if self.has_direct() { Ok(()) } else { Err(ErrorData::method_not_found::<M>()) }
+    fn require_direct_servers(&self, method: &str) -> Result<(), ErrorData> {
+        if self.has_direct() { Ok(()) } else { Err(method_not_found(method)) }
     }
 
     /// Returns a handler for another connection. It shares the requests that wait for a user's answer, and
@@ -462,13 +381,13 @@ impl McpHandler {
         &self,
         access: &GrantedAccess,
         handle: &str,
-    ) -> Result<ReadResourceResponse, ErrorData> {
+    ) -> Result<ReadResourceResult, ErrorData> {
         let not_found = |message: String| ErrorData::resource_not_found(message, None);
         let handle = ResultHandle::new(handle).map_err(|error| not_found(error.to_string()))?;
         match self.engine.ask(access, None, Request::ReadFile { handle }).await {
             Response::File(file) => {
                 let result = ReadResourceResult::new(vec![content_blocks::stored_file(file)]).with_ttl_ms(0);
-                Ok(result.with_cache_scope(CacheScope::Private).into())
+                Ok(result.with_cache_scope(CacheScope::Private))
             }
             Response::Invalid(message) => Err(not_found(message)),
             other => Err(direct::request_error(other.into_failure(), "the request")),
@@ -497,20 +416,14 @@ fn json_answer(with_json: impl FnOnce(serde_json::Value) -> Answer, response: Re
 }
 
 /// Returns the name under which the policy and the audit log know the AI client. `None` if the client has no name.
-fn client_name(access: &GrantedAccess, context: &RequestContext<RoleServer>) -> Option<String> {
+fn client_name(access: &GrantedAccess, context: &RequestContext) -> Option<String> {
     access.client(context.client_info().map(|info| info.name).as_deref())
 }
 
 /// Returns whether the AI client says that one of its programs makes this request, and not its model.
-fn is_program_call(context: &RequestContext<RoleServer>) -> bool {
+fn is_program_call(context: &RequestContext) -> bool {
     let id = context.meta.get(PROGRAM_CALL_KEY).and_then(serde_json::Value::as_str);
     id.is_some_and(|id| id.starts_with(PROGRAM_CALL_PREFIX))
-}
-
-/// Returns whether the AI client speaks protocol 2026-07-28 or newer, in which a server asks the user by answering a
-/// request with `input_required`.
-fn supports_input_required(context: &RequestContext<RoleServer>) -> bool {
-    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
 /// Reads the W3C trace context (`traceparent`, `tracestate`) from a request's `_meta`.
@@ -519,13 +432,4 @@ fn trace_context(meta: &RequestMetaObject) -> Option<TraceContext> {
         traceparent: meta.get_traceparent()?.to_owned(),
         tracestate: meta.get_tracestate().map(str::to_owned),
     })
-}
-
-/// Returns how a call ended, for its span.
-fn outcome(answer: &Result<CallToolResponse, ErrorData>) -> SpanOutcome {
-    match answer {
-        Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => SpanOutcome::ToolError,
-        Ok(_) => SpanOutcome::Ok,
-        Err(error) => SpanOutcome::RpcError(error.code.0),
-    }
 }

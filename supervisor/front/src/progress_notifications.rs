@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use lockhouse_mcp::server::{ClientChannel, RequestContext};
 use lockhouse_messages::{Progress, RunState, RunView, UserWait};
 use lockhouse_policies::printable;
-use rmcp::model::{ProgressNotificationParam, ProgressToken};
-use rmcp::service::{Peer, RequestContext, RoleServer};
+use rmcp::model::{ProgressNotification, ProgressNotificationParam, ProgressToken, ServerNotification};
 
 /// Minimum time between two progress notifications of a tool call.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
@@ -18,15 +18,15 @@ const LINE_CHARS_MAX: usize = 120;
 /// Sends progress notifications for one tool call, if its request has a progress token.
 pub(super) struct ProgressReporter {
     token: Option<ProgressToken>,
-    peer: Peer<RoleServer>,
+    channel: ClientChannel,
     sent: f64,
     last: Option<Instant>,
 }
 
 impl ProgressReporter {
-    pub(super) fn new(context: &RequestContext<RoleServer>) -> Self {
+    pub(super) fn new(context: &RequestContext) -> Self {
         let token = context.meta.get_progress_token();
-        Self { token, peer: context.peer.clone(), sent: 0.0, last: None }
+        Self { token, channel: context.channel.clone(), sent: 0.0, last: None }
     }
 
     /// Returns whether the AI client asked for progress notifications.
@@ -46,7 +46,8 @@ impl ProgressReporter {
         self.sent += 1.0;
         let words: String = words.chars().take(PROGRESS_CHARS_MAX).collect();
         let progress = ProgressNotificationParam::new(token.clone(), self.sent).with_message(words);
-        let _ = self.peer.notify_progress(progress).await;
+        let notification = ServerNotification::ProgressNotification(ProgressNotification::new(progress));
+        let _ = self.channel.notify(notification).await;
     }
 }
 

@@ -1,26 +1,12 @@
 //! The MCP server over standard input and output, for one AI client.
 
-mod line_parser;
-mod line_transport;
-mod line_writer;
-#[cfg(test)]
-mod tests;
-mod tool_calls;
-
-use std::sync::Arc;
-
 use lockhouse_link::EngineClient;
+use lockhouse_mcp::server::serve_lines;
 use lockhouse_messages::{AccessRefusal, Credential};
-use rmcp::ServiceExt;
-use rmcp::service::ServerInitializeError;
 use thiserror::Error;
-use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-use super::cancel_on_eof::CancelOnEof;
 use super::{AnswerSettings, ClientTransport, McpHandler};
-use line_transport::LineTransport;
-use tool_calls::ToolCalls;
 
 /// Maximum size of a message from the AI client, in bytes. It is larger than the size limit for code, so that code that
 /// is too long is answered with an error.
@@ -30,9 +16,7 @@ const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
 #[derive(Debug, Error)]
 pub enum StdioError {
     #[error("the connection to the AI client failed: {0}")]
-    NotBegun(#[from] Box<ServerInitializeError>),
-    #[error("the connection to the AI client failed: {0}")]
-    Broken(#[from] JoinError),
+    Broken(#[from] std::io::Error),
     #[error("the engine refused the connection: {}", .0.description())]
     Refused(AccessRefusal),
 }
@@ -43,33 +27,18 @@ impl From<AccessRefusal> for StdioError {
     }
 }
 
-/// Serves one AI client over standard input and output, until the client closes the pipe or `closing` is
-/// cancelled.
+/// Serves one AI client over standard input and output, until the client closes the pipe, which cancels `closing`, or
+/// `closing` is cancelled.
+///
+/// # Errors
+/// [`StdioError`]
 pub async fn serve_stdio(
     engine: EngineClient,
     answers: AnswerSettings,
     closing: CancellationToken,
 ) -> Result<(), StdioError> {
     let (input, output) = rmcp::transport::stdio_pipes();
-    let input = CancelOnEof::new(input, closing.clone());
     let client = ClientTransport::Stdio(engine.authenticate(Credential::Connection).await?);
     let handler = McpHandler::new(engine, client, answers, closing.clone());
-    let tool_calls = Arc::new(ToolCalls::new(handler.clone(), closing.clone()));
-    let transport = LineTransport::new(input, output, LINE_BYTES_MAX, tool_calls.clone());
-    let running = tokio::select! {
-        running = handler.serve(transport) => running,
-        () = closing.cancelled() => return Ok(()),
-    };
-    match running {
-        Ok(running) => {
-            tool_calls.begin(running.peer().clone());
-            tokio::select! {
-                ended = running.waiting() => Ok(ended.map(drop)?),
-                () = closing.cancelled() => Ok(()),
-            }
-        }
-        // The AI client closed the pipe before `initialize`.
-        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(Box::new(error).into()),
-    }
+    Ok(serve_lines(input, output, LINE_BYTES_MAX, handler, closing).await?)
 }

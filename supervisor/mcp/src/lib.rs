@@ -20,6 +20,7 @@ mod line_writer;
 mod message_sender;
 mod pending_requests;
 pub mod response_id_scan;
+pub mod server;
 mod traffic_limits;
 
 pub use answer_error::AnswerError;

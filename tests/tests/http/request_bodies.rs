@@ -149,13 +149,7 @@ async fn expensive_bodies_are_refused_before_they_are_parsed() {
     }
     for (name, body, status, words) in [
         ("empty objects, 60 KB", echo(&http_client, &list("{}", 60_000), "0"), 413, "10000 JSON values"),
-        ("metadata of 600 members", echo(&http_client, "0", &members(600)), 413, "500 JSON values"),
-        (
-            "metadata of 300 KB",
-            echo(&http_client, "0", &format!("{:?}", "x".repeat(300_000))),
-            413,
-            "256 KiB",
-        ),
+        ("metadata of 10,000 members", echo(&http_client, "0", &members(10_000)), 413, "10000 JSON values"),
         ("many levels", echo(&http_client, &nested(110), "0"), 400, "more than 100 levels"),
         ("a text that would be read as JSON", echo(&http_client, &read_as_json, "0"), 400, "RawValue"),
         ("the same in metadata", echo(&http_client, "0", &read_as_json), 400, "RawValue"),
@@ -358,5 +352,5 @@ async fn the_body_timeout_begins_after_the_wait_for_memory() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     end.send(()).unwrap();
     // The daemon read the whole body, which is not a valid message.
-    assert_eq!(waiting.await.unwrap().unwrap().status().as_u16(), 415);
+    assert_eq!(waiting.await.unwrap().unwrap().status().as_u16(), 400);
 }

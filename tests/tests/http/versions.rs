@@ -71,7 +71,7 @@ async fn requests_valid_in_no_version_are_refused_with_a_reason() {
             "each message separately",
         ),
         ("no JSON", vec![json_type, earlier], "{".into(), 400, "-32700"),
-        ("no JSON-RPC", vec![json_type, earlier], json!({"a": 1}).to_string(), 415, ""),
+        ("no JSON-RPC", vec![json_type, earlier], json!({"a": 1}).to_string(), 400, "-32600"),
         (
             "another content",
             vec![("content-type", "text/plain"), earlier],

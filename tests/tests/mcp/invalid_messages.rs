@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::direct_tools::raw_client::Pipe;
 
 const NOT_JSON: &str = "the message is not valid JSON: ";
+const PARAMETERS: &str = "the parameters are not valid JSON: ";
 const NO_MESSAGE: &str = "the message is not a valid JSON-RPC 2.0 message";
 
 /// Returns a `tools/call` of `run_code` with the id 7 as text. `arguments` is JSON text, or something else in its place.
@@ -28,12 +29,14 @@ async fn every_invalid_line_is_answered_with_its_id_if_one_can_be_read() {
         (
             "half of a surrogate pair",
             call(surrogate),
-            json!([7, -32_700, format!("{NOT_JSON}unexpected end of hex escape at line 1 column 123")]),
+            json!([7, -32_700, format!("{PARAMETERS}unexpected end of hex escape at line 1 column 68")]),
         ),
         (
             "the same before the id",
-            format!(r#"{{"params":{surrogate},"method":"tools/call","id":"seven","jsonrpc":"2.0"}}"#),
-            json!(["seven", -32_700, format!("{NOT_JSON}unexpected end of hex escape at line 1 column 47")]),
+            format!(
+                r#"{{"params":{{"arguments":{surrogate}}},"method":"tools/call","id":"seven","jsonrpc":"2.0"}}"#
+            ),
+            json!(["seven", -32_700, format!("{PARAMETERS}unexpected end of hex escape at line 1 column 50")]),
         ),
         (
             "no JSON",

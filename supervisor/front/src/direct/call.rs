@@ -5,20 +5,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lockhouse_link::{Exchange, ExchangeStep, GrantedAccess};
+use lockhouse_mcp::server::RequestContext;
 use lockhouse_messages::{
     Answer, AskError, Event, ForwardedNotification, Input, OpenQuestion, Owner, Question, Response,
 };
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{
-    CustomNotification, ErrorData, InputRequiredResult, InputResponses, ProgressNotificationParam,
-    ServerNotification,
+    CustomNotification, ErrorData, InputRequiredResult, InputResponses, ProgressNotification,
+    ProgressNotificationParam, ServerNotification,
 };
-use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 
+use crate::elicitation;
 use crate::elicitation_queue::ElicitationQueue;
 use crate::runs::new_handle;
-use crate::{elicitation, supports_input_required};
 
 /// Maximum number of suspended calls (calls that wait for the user's answer to a question), of all clients together
 /// (`SUSPENDED_MAX`) and per client (`SUSPENDED_PER_CLIENT_MAX`).
@@ -63,10 +63,10 @@ pub(super) async fn follow_call(
     access: &GrantedAccess,
     suspended: &SuspendedCalls,
     request: &Value,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
     log_threshold: Option<u8>,
 ) -> CallAnswer {
-    let mut questions = ElicitationQueue::new(&context.peer);
+    let mut questions = ElicitationQueue::new(&context.channel);
     loop {
         let event = tokio::select! {
             biased;
@@ -78,10 +78,10 @@ pub(super) async fn follow_call(
                 ExchangeStep::Finished(response) => return CallAnswer::Response(response),
                 ExchangeStep::Event(event) => event,
             },
-            () = context.ct.cancelled() => return cancelled_answer(),
+            () = context.cancelled.cancelled() => return cancelled_answer(),
         };
         match event {
-            Event::Question(question) if supports_input_required(context) => {
+            Event::Question(question) if context.is_modern() => {
                 match suspended.suspend(access, request, call, question) {
                     Ok(input_request) => return CallAnswer::InputRequired(input_request),
                     Err(back) => call = back,
@@ -93,7 +93,7 @@ pub(super) async fn follow_call(
     }
 }
 
-/// Returns the error for a cancelled request. It is a placeholder: rmcp sends no answer to a cancelled request.
+/// Returns the error for a cancelled request. It is a placeholder: a cancelled request has no answer.
 fn cancelled_answer() -> CallAnswer {
     CallAnswer::Error(ErrorData::internal_error("cancelled", None))
 }
@@ -101,20 +101,20 @@ fn cancelled_answer() -> CallAnswer {
 /// Forwards progress notifications and log messages of an upstream server to the AI client. Progress notifications get
 /// the progress token of the AI client's request. Log messages below the severity `log_threshold` are dropped, and all
 /// of them if it is `None`.
-async fn forward(event: Event, context: &RequestContext<RoleServer>, log_threshold: Option<u8>) {
+async fn forward(event: Event, context: &RequestContext, log_threshold: Option<u8>) {
     match event {
         Event::Notification(ForwardedNotification::Progress(progress)) => {
             let progress = serde_json::from_value::<ProgressNotificationParam>(progress);
             if let (Ok(mut progress), Some(token)) = (progress, context.meta.get_progress_token()) {
                 progress.progress_token = token;
-                let _ = context.peer.notify_progress(progress).await;
+                let notification = ProgressNotification::new(progress);
+                context.notify(ServerNotification::ProgressNotification(notification)).await;
             }
         }
         Event::Notification(ForwardedNotification::Log(line)) => {
             if log_threshold.is_some_and(|threshold| severity(&line) >= threshold) {
                 let notification = CustomNotification::new("notifications/message", Some(line));
-                let notification = ServerNotification::CustomNotification(notification);
-                let _ = context.peer.send_notification(notification).await;
+                context.notify(ServerNotification::CustomNotification(notification)).await;
             }
         }
         // The others are not about direct calls, and `follow_call` handles questions.

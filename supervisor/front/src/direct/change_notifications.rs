@@ -5,13 +5,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use axum::http::request::Parts;
 use lockhouse_link::{Exchange, ExchangeStep};
+use lockhouse_mcp::server::{ClientConnection, RequestContext, RequestHandler};
 use lockhouse_messages::{DirectAction, DirectTarget, Event, Input, InputSupport, ListChanges, Request};
 use lockhouse_protocol::ServerName;
 use parking_lot::{Mutex, MutexGuard};
-use rmcp::model::{ErrorData, JsonObject, ResourceUpdatedNotificationParam, SubscriptionFilter};
-use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use rmcp::model::{
+    ErrorData, GetMeta, JsonObject, PromptListChangedNotification, ResourceListChangedNotification,
+    ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerNotification, ServerResult,
+    SubscriptionFilter, SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenResult, ToolListChangedNotification,
+};
 
 use super::Call;
 use crate::{McpHandler, client_name};
@@ -19,28 +24,13 @@ use crate::{McpHandler, client_name};
 /// Maximum number of resource subscriptions of one connection, or of one `subscriptions/listen` request.
 const SUBSCRIPTIONS_MAX: usize = 100;
 
-/// The resource subscriptions of one connection. When the last clone is dropped, changes are no longer forwarded.
-#[derive(Clone)]
-pub(crate) struct ConnectionSubscriptions(Arc<SubscriptionState>);
-
-struct SubscriptionState {
-    closed: CancellationToken,
-    _guard: DropGuard,
-    /// URIs of the subscribed resources, each with its upstream server.
-    resources: Mutex<BTreeMap<String, ServerName>>,
-}
-
-impl Default for ConnectionSubscriptions {
-    fn default() -> Self {
-        let closed = CancellationToken::new();
-        let guard = closed.clone().drop_guard();
-        Self(Arc::new(SubscriptionState { closed, _guard: guard, resources: Mutex::default() }))
-    }
-}
+/// The URIs of the resources to which a connection has subscribed, each with its upstream server. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct ConnectionSubscriptions(Arc<Mutex<BTreeMap<String, ServerName>>>);
 
 impl ConnectionSubscriptions {
     fn resources(&self) -> MutexGuard<'_, BTreeMap<String, ServerName>> {
-        self.0.resources.lock()
+        self.0.lock()
     }
 }
 
@@ -56,47 +46,68 @@ async fn next_change(changes: &mut Exchange) -> Option<ListChanges> {
     }
 }
 
+/// Returns the notifications of a change that a subscription includes. `resources` are the resources of the subscription.
+fn notifications(
+    changed: ListChanges,
+    filter: &SubscriptionFilter,
+    resources: &BTreeMap<String, ServerName>,
+) -> Vec<ServerNotification> {
+    let mut all = Vec::new();
+    if changed.tools && filter.tools_list_changed == Some(true) {
+        all.push(ServerNotification::ToolListChangedNotification(ToolListChangedNotification::default()));
+    }
+    if changed.resources && filter.resources_list_changed == Some(true) {
+        let notification = ResourceListChangedNotification::default();
+        all.push(ServerNotification::ResourceListChangedNotification(notification));
+    }
+    if changed.prompts && filter.prompts_list_changed == Some(true) {
+        all.push(ServerNotification::PromptListChangedNotification(PromptListChangedNotification::default()));
+    }
+    let updated = changed.updated.into_iter().filter(|(server, uri)| resources.get(uri) == Some(server));
+    all.extend(updated.map(|(_, uri)| {
+        let parameters = ResourceUpdatedNotificationParam::new(uri);
+        ServerNotification::ResourceUpdatedNotification(ResourceUpdatedNotification::new(parameters))
+    }));
+    all
+}
+
 impl McpHandler {
     /// Starts to notify an AI client of an older protocol version of all list changes and of updates of subscribed
-    /// resources, until its connection closes.
-    pub(crate) fn follow_changes(&self, context: &NotificationContext<RoleServer>) {
-        let Some(access) = self.transport.access(&context.extensions) else { return };
-        let (peer, closed) = (context.peer.clone(), self.direct.subscriptions.0.closed.clone());
-        // A strong reference would keep the subscriptions alive after the connection has closed.
-        let subscriptions = Arc::downgrade(&self.direct.subscriptions.0);
-        let closing = self.closing.clone();
-        let name = access.client(peer.peer_info().map(|info| info.client_info.name.clone()).as_deref());
-        let engine = self.engine.clone();
-        tokio::spawn(async move {
-            let abilities = InputSupport::default();
-            let mut changes = engine.open(&access, name, abilities, Request::FollowChanges).await;
-            loop {
-                let changed = tokio::select! {
-                    changed = next_change(&mut changes) => changed,
-                    () = closed.cancelled() => return,
-                    () = closing.cancelled() => return,
-                };
-                let Some(changed) = changed else { return };
-                let Some(subscriptions) = subscriptions.upgrade().map(ConnectionSubscriptions) else {
-                    return;
-                };
-                let resources = |(server, uri): &(ServerName, String)| {
-                    subscriptions.resources().get(uri).is_some_and(|of| of == server)
-                };
-                let updated: Vec<String> =
-                    changed.updated.iter().filter(|of| resources(of)).map(|(_, uri)| uri.clone()).collect();
-                drop(subscriptions);
-                if notify(&peer, &changed, updated).await.is_err() {
-                    return;
+    /// resources, until its connection closes. `http` is the head of the HTTP request that ended its handshake.
+    pub(crate) fn follow_changes(&self, connection: &ClientConnection, http: Option<&Arc<Parts>>) {
+        let Some(access) = self.transport.access(http) else { return };
+        let name = connection.client().map(|client| client.client_info.name.clone());
+        let name = access.client(name.as_deref());
+        let (channel, closing) = (connection.channel(), connection.closing().clone());
+        let (engine, subscriptions) = (self.engine.clone(), self.direct.subscriptions.clone());
+        let mut all = SubscriptionFilter::new();
+        all.tools_list_changed = Some(true);
+        all.resources_list_changed = Some(true);
+        all.prompts_list_changed = Some(true);
+        let following = async move {
+            let mut changes =
+                engine.open(&access, name, InputSupport::default(), Request::FollowChanges).await;
+            while let Some(changed) = next_change(&mut changes).await {
+                let notifications = notifications(changed, &all, &subscriptions.resources());
+                for notification in notifications {
+                    if channel.notify(notification).await.is_err() {
+                        return;
+                    }
                 }
                 changes.send(Input::ChangesDelivered);
+            }
+        };
+        tokio::spawn(async move {
+            tokio::select! {
+                () = following => {}
+                () = closing.cancelled() => {}
             }
         });
     }
 
     /// Returns the part of a subscription filter that Lockhouse accepts. If no server is exposed directly,
     /// this is only the subscription to changes of the list of tools.
-    pub(crate) fn accepted_filter(&self, requested: &SubscriptionFilter) -> SubscriptionFilter {
+    fn accepted_filter(&self, requested: &SubscriptionFilter) -> SubscriptionFilter {
         let mut accepted = requested.clone();
         if !self.has_direct() {
             accepted = SubscriptionFilter::new();
@@ -105,48 +116,49 @@ impl McpHandler {
         if let Some(resources) = &mut accepted.resource_subscriptions {
             resources.truncate(SUBSCRIPTIONS_MAX);
         }
-        accepted
+        accepted.supported_by(&self.info().capabilities)
     }
 
     /// Serves `subscriptions/listen` (protocol 2026-07-28): notifies the AI client of changes until the client cancels
     /// the subscription or this process stops serving clients.
-    pub(crate) async fn send_changes(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let request = context.request_context();
-        let access = self.access(request)?;
-        let name = client_name(&access, request);
+    pub(crate) async fn send_changes(
+        &self,
+        requested: &SubscriptionFilter,
+        context: &RequestContext,
+    ) -> Result<String, ErrorData> {
+        let access = self.access(context)?;
+        let accepted = self.accepted_filter(requested);
+        let notify = async |mut notification: ServerNotification| {
+            notification.get_meta_mut().set_subscription_id(context.id.clone());
+            context.notify(notification).await;
+        };
+        let parameters = SubscriptionsAcknowledgedNotificationParams::new(accepted.clone());
+        let acknowledgment = SubscriptionsAcknowledgedNotification::new(parameters);
+        notify(ServerNotification::SubscriptionsAcknowledgedNotification(acknowledgment)).await;
+        let name = client_name(&access, context);
         let abilities = InputSupport::default();
         let mut changes = self.engine.open(&access, name, abilities, Request::FollowChanges).await;
         let mut resources = BTreeMap::new();
-        for uri in context.accepted().resource_subscriptions.iter().flatten() {
-            if let Ok(server) = self.subscribe_upstream(uri, request).await {
+        for uri in accepted.resource_subscriptions.iter().flatten() {
+            if let Ok(server) = self.subscribe_upstream(uri, context).await {
                 resources.insert(uri.clone(), server);
             }
         }
-        let sink = context.sink();
         loop {
             let changed = tokio::select! {
                 changed = next_change(&mut changes) => changed,
-                () = context.cancelled() => None,
+                () = context.cancelled.cancelled() => None,
                 () = self.closing.cancelled() => None,
             };
-            let Some(changed) = changed else { return Ok(()) };
-            // The sink drops notifications that the filter does not include.
-            if changed.tools {
-                let _ = sink.notify_tool_list_changed().await;
-            }
-            if changed.resources {
-                let _ = sink.notify_resource_list_changed().await;
-            }
-            if changed.prompts {
-                let _ = sink.notify_prompt_list_changed().await;
-            }
-            for (server, uri) in changed.updated {
-                if resources.get(&uri) == Some(&server) {
-                    let _ = sink.notify_resource_updated(uri).await;
-                }
+            let Some(changed) = changed else { break };
+            for notification in notifications(changed, &accepted, &resources) {
+                notify(notification).await;
             }
             changes.send(Input::ChangesDelivered);
         }
+        let mut result = SubscriptionsListenResult::complete(context.id.clone());
+        result.meta.set_server_info(self.info().server_info);
+        Ok(context.to_text(ServerResult::SubscriptionsListenResult(result)))
     }
 
     /// Subscribes to a resource, or unsubscribes if `is_subscribed` is false, for an AI client of an older protocol
@@ -154,13 +166,18 @@ impl McpHandler {
     pub(crate) async fn set_subscription(
         &self,
         uri: &str,
-        context: &RequestContext<RoleServer>,
+        context: &RequestContext,
         is_subscribed: bool,
-    ) -> Result<(), ErrorData> {
+    ) -> Result<String, ErrorData> {
+        self.require_direct_servers(if is_subscribed {
+            "resources/subscribe"
+        } else {
+            "resources/unsubscribe"
+        })?;
         let subscriptions = &self.direct.subscriptions;
         if !is_subscribed {
             subscriptions.resources().remove(uri);
-            return Ok(());
+            return Ok("{}".to_owned());
         }
         if subscriptions.resources().len() >= SUBSCRIPTIONS_MAX {
             let message = format!("this client has {SUBSCRIPTIONS_MAX} resource subscriptions already");
@@ -168,16 +185,12 @@ impl McpHandler {
         }
         let server = self.subscribe_upstream(uri, context).await?;
         subscriptions.resources().insert(uri.to_owned(), server);
-        Ok(())
+        Ok("{}".to_owned())
     }
 
     /// Subscribes to a resource at its upstream server, if the policy permits this AI client to read the
     /// resource. Returns the server.
-    async fn subscribe_upstream(
-        &self,
-        uri: &str,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<ServerName, ErrorData> {
+    async fn subscribe_upstream(&self, uri: &str, context: &RequestContext) -> Result<ServerName, ErrorData> {
         let call = Call {
             target: DirectTarget::Resource(uri.to_owned()),
             action: DirectAction::Subscribe,
@@ -193,24 +206,4 @@ impl McpHandler {
             )),
         }
     }
-}
-
-async fn notify(
-    peer: &Peer<RoleServer>,
-    changed: &ListChanges,
-    updated: Vec<String>,
-) -> Result<(), rmcp::ServiceError> {
-    if changed.tools {
-        peer.notify_tool_list_changed().await?;
-    }
-    if changed.resources {
-        peer.notify_resource_list_changed().await?;
-    }
-    if changed.prompts {
-        peer.notify_prompt_list_changed().await?;
-    }
-    for uri in updated {
-        peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await?;
-    }
-    Ok(())
 }

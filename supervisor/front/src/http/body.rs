@@ -9,23 +9,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream, Bytes};
-use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt, StreamExt};
-use lockhouse_link::GrantedAccess;
+use lockhouse_mcp::server::HttpReply;
+use lockhouse_mcp::server::client_message::{ClientMessage, InvalidMessage};
+use lockhouse_mcp::server::http_head::has_json;
 use lockhouse_messages::{HttpRefusal, Owner};
-use serde_json::{Value, json};
+use rmcp::model::ErrorData;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::body_permits::{BodyPermit, BodyPermits};
 use super::connection_timeouts::ConnectionTracker;
 use super::counters;
-use super::jsonrpc_message::{self, INVALID_REQUEST, JsonRpcMessage, MessageFault, cost_of_bytes};
 use super::limits::HttpLimits;
+use super::message_cost::{MessageFault, cost_of_bytes, parse_message};
 use super::reject;
+use super::reply::to_response;
 use crate::access::{Rejection, RequestAuthenticator};
 
 /// Maximum size in bytes of a small body. A small body is received without a permit and parsed on the event loop.
@@ -152,11 +154,36 @@ impl BodyReader {
         refusal.into_response(version).await
     }
 
-    async fn parse(&self, owner: Owner, received: ReceivedBody) -> Result<JsonRpcMessage, Refusal> {
+    /// Receives the body of a request, and parses it if it is a message. Returns `None` if it is none.
+    ///
+    /// # Errors
+    /// The response that refuses the request.
+    pub(super) async fn read(
+        &self,
+        owner: Owner,
+        head: &Parts,
+        body: Body,
+    ) -> Result<Option<ClientMessage>, Response> {
+        let mut body = body.into_data_stream();
+        let tracker = head.extensions.get::<ConnectionTracker>();
+        let received = match self.receive(owner, tracker, &head.headers, &mut body).await {
+            Ok(received) => received,
+            Err(refusal) => return Err(self.refuse(owner, refusal, body, head.version).await),
+        };
+        if head.method != Method::POST || !has_json(&head.headers) {
+            return Ok(None);
+        }
+        match self.parse(owner, received).await {
+            Ok(message) => Ok(Some(message)),
+            Err(refusal) => Err(refusal.into_response(head.version).await),
+        }
+    }
+
+    async fn parse(&self, owner: Owner, received: ReceivedBody) -> Result<ClientMessage, Refusal> {
         let ReceivedBody { body, permit } = received;
         let (authenticator, values_max) = (self.authenticator.clone(), self.limits.body_values);
         let parse = move || {
-            let (cost, message) = jsonrpc_message::parse(body, values_max);
+            let (cost, message) = parse_message(&body, values_max);
             authenticator.charge(owner, cost);
             message
         };
@@ -209,7 +236,8 @@ impl Refusal {
             Self::TooLarge(max) => {
                 let message =
                     format!("the body is too large: at most {} KiB, body_kib of [http.limits]", max / 1024);
-                refuse_body(StatusCode::PAYLOAD_TOO_LARGE, INVALID_REQUEST, &message)
+                let error = Box::new(ErrorData::invalid_request(message, None));
+                refuse_body(StatusCode::PAYLOAD_TOO_LARGE, InvalidMessage { id: None, error })
             }
             Self::Timeout => {
                 counters::count_refusal(HttpRefusal::Timeout);
@@ -228,7 +256,7 @@ impl Refusal {
             Self::Message(fault) => {
                 let status =
                     if fault.is_size() { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
-                refuse_body(status, fault.code(), &fault.to_string())
+                refuse_body(status, fault.into())
             }
         };
         // On HTTP/1.1, the unread rest would be taken for the next request. HTTP/2 has a stream per request.
@@ -239,23 +267,9 @@ impl Refusal {
     }
 }
 
-fn refuse_body(status: StatusCode, code: i32, message: &str) -> Response {
+fn refuse_body(status: StatusCode, InvalidMessage { id, error }: InvalidMessage) -> Response {
     counters::count_refusal(HttpRefusal::Body);
-    jsonrpc_error(status, code, message, Value::Null)
-}
-
-/// Returns an HTTP response with a JSON-RPC error. `id` is the id of the refused JSON-RPC request, or null if it is
-/// unknown.
-pub(super) fn jsonrpc_error(status: StatusCode, code: i32, message: &str, id: Value) -> Response {
-    let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
-    (status, axum::Json(error)).into_response()
-}
-
-/// Returns whether rmcp would parse the body of this request as JSON-RPC.
-fn is_jsonrpc(method: &Method, headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
-    let essence = kind.split(|byte| *byte == b';').next().unwrap_or_default();
-    method == Method::POST && essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
+    to_response(HttpReply::error(status, id, *error))
 }
 
 /// Reads and discards the rest of an HTTP/1.1 request body, within a limit on bytes and time. A client that sends its
@@ -298,37 +312,4 @@ pub(super) async fn discard_body(body: Body, version: Version, mut response: Res
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
-}
-
-/// Middleware that receives a request's body. It replaces a JSON-RPC message by an outline without the arguments of
-/// `tools/call`, and attaches these to the request.
-pub(super) async fn read_body(
-    State(body_reader): State<Arc<BodyReader>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let (mut parts, body) = request.into_parts();
-    let version = parts.version;
-    let Some(owner) = parts.extensions.get::<GrantedAccess>().map(GrantedAccess::owner) else {
-        return StatusCode::UNAUTHORIZED.into_response();
-    };
-    let tracker = parts.extensions.get::<ConnectionTracker>();
-    let mut body = body.into_data_stream();
-    let received = match body_reader.receive(owner, tracker, &parts.headers, &mut body).await {
-        Ok(received) => received,
-        Err(refusal) => return body_reader.refuse(owner, refusal, body, version).await,
-    };
-    if !is_jsonrpc(&parts.method, &parts.headers) {
-        return next.run(Request::from_parts(parts, received.body.into())).await;
-    }
-    match body_reader.parse(owner, received).await {
-        Ok(message) => {
-            parts.headers.remove(header::CONTENT_LENGTH);
-            if let Some(arguments) = message.arguments {
-                parts.extensions.insert(arguments);
-            }
-            next.run(Request::from_parts(parts, message.outline.into())).await
-        }
-        Err(refusal) => refusal.into_response(version).await,
-    }
 }

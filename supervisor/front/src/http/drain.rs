@@ -1,87 +1,77 @@
 //! Refuses requests that start new work while the service drains before a restart. Requests that belong to work in
 //! progress are passed on.
 
-use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::body::Body;
 use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
-use lockhouse_base::json;
 use lockhouse_link::{EngineClient, RequestInFlight};
+use lockhouse_mcp::server::client_message::{ClientMessage, Parameters};
 use lockhouse_messages::{BuiltinTool, BuiltinTools, HttpRefusal};
 use serde_json::json;
 
 use super::counters;
 
-/// Maximum size in bytes of a request body that is read while the service drains (finishes its work before a restart).
-const REQUEST_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Maximum number of JSON values in a message that is parsed while the service drains. A message with more counts as
-/// new work.
-const VALUES_MAX: usize = 10_000;
 /// JSON-RPC error code "restarting", in the range that servers define themselves.
 const RESTARTING_CODE: i32 = -32_050;
 const RESTART_MESSAGE: &str =
     "Lockhouse is restarting and takes no new requests; nothing was run. Send the request again";
 
-/// Middleware that counts requests in flight. While the service drains (finishes its work before a restart), it answers
-/// requests that start new work with 503, and passes on requests that belong to work in progress.
-pub(super) async fn refuse_while_draining(
-    State(engine): State<EngineClient>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let in_flight = (request.method() == Method::POST && !is_open_ended(&request))
-        .then(|| engine.lifecycle().begin_request());
-    if !engine.lifecycle().is_draining() {
-        return hold_until_sent(in_flight, next.run(request).await);
-    }
-    let (head, body) = request.into_parts();
-    let Ok(bytes) = axum::body::to_bytes(body, REQUEST_BYTES_MAX).await else {
-        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
+/// Counts a request as in flight, if it is one that ends by itself. While the service drains (finishes its work before a
+/// restart), refuses requests that start new work with 503, and permits requests that belong to work in progress.
+///
+/// # Errors
+/// The response that refuses the request.
+pub(super) fn admit(
+    engine: &EngineClient,
+    head: &Parts,
+    message: Option<&ClientMessage>,
+) -> Result<Option<RequestInFlight>, Box<Response>> {
+    let in_flight =
+        (head.method == Method::POST && !is_open_ended(head)).then(|| engine.lifecycle().begin_request());
+    let is_started = || match message {
+        Some(message) => belongs_to_started_work(message, &engine.settings().tools),
+        None => head.method == Method::DELETE,
     };
-    if head.method == Method::POST && belongs_to_started_work(&bytes, &engine.settings().tools) {
-        let request = Request::from_parts(head, Body::from(bytes));
-        return hold_until_sent(in_flight, next.run(request).await);
-    }
-    if head.method == Method::DELETE {
-        return next.run(Request::from_parts(head, Body::empty())).await;
+    if !engine.lifecycle().is_draining() || is_started() {
+        return Ok(in_flight);
     }
     counters::count_refusal(HttpRefusal::Draining);
     let seconds = engine.lifecycle().retry_after().as_secs();
-    let message = json::parse_bounded(&bytes, VALUES_MAX).unwrap_or_default();
+    let id = match message {
+        Some(ClientMessage::Request(request)) => Some(&request.id),
+        _ => None,
+    };
     let error = json!({"code": RESTARTING_CODE, "message": format!("{RESTART_MESSAGE} in {seconds} s."), "data": {"retry_after_s": seconds}});
-    let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
+    let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
     // On a new connection, the next process receives the request.
     let head = [(RETRY_AFTER, seconds.to_string()), (CONNECTION, "close".to_owned())];
-    (StatusCode::SERVICE_UNAVAILABLE, head, axum::Json(answer)).into_response()
+    Err(Box::new((StatusCode::SERVICE_UNAVAILABLE, head, axum::Json(answer)).into_response()))
 }
 
 /// Returns whether a request opens an event stream that only its client ends. Draining does not wait for such requests.
-fn is_open_ended(request: &Request) -> bool {
-    request.headers().get("mcp-method").is_some_and(|method| method == "subscriptions/listen")
+fn is_open_ended(head: &Parts) -> bool {
+    head.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen")
 }
 
 /// Returns whether a JSON-RPC message belongs to work in progress: a response, a notification, `ping`, `get_result` under
 /// the name that it has in `tools`, a repeated `tools/call`, or a request about an MCP task.
-fn belongs_to_started_work(message: &Bytes, tools: &BuiltinTools) -> bool {
-    let Ok(message) = json::parse_bounded(message, VALUES_MAX) else { return false };
-    let Some(method) = message["method"].as_str() else { return message.is_object() };
-    let (is_notification, parameters) = (message.get("id").is_none(), &message["params"]);
-    match method {
-        "ping" => true,
-        "tools/call" => {
-            let name = parameters["name"].as_str().and_then(|name| tools.original_name(name));
-            name == Some(BuiltinTool::GetResult.as_str()) || parameters["requestState"].is_string()
+fn belongs_to_started_work(message: &ClientMessage, tools: &BuiltinTools) -> bool {
+    let ClientMessage::Request(request) = message else { return true };
+    match &request.parameters {
+        Ok(Parameters::CallTool(call)) => {
+            call.request_state.is_some()
+                || tools.original_name(&call.name) == Some(BuiltinTool::GetResult.as_str())
         }
-        _ => is_notification || method.starts_with("tasks/"),
+        _ => request.method == "ping" || request.method.starts_with("tasks/"),
     }
 }
 
 /// If the response is an event stream, counts its request as in flight until the last byte of the response is sent. Any
 /// other response is complete already, so its request no longer counts as in flight.
-fn hold_until_sent(in_flight: Option<RequestInFlight>, response: Response) -> Response {
+pub(super) fn hold_until_sent(in_flight: Option<RequestInFlight>, response: Response) -> Response {
     let Some(in_flight) = in_flight else { return response };
     let (head, body) = response.into_parts();
     if !is_event_stream(&head.headers) {
@@ -118,21 +108,23 @@ mod tests {
             r#"{"id":1,"method":"tools/call","params":{"name":"search_tools","requestState":null}}"#,
             r#"{"id":1,"method":"initialize"}"#,
             r#"{"id":1,"method":"server/discover"}"#,
-            r#"[{"id":1,"method":"ping"}]"#,
-            "no JSON",
-            "",
         ];
         let own = BuiltinTools::default();
+        let belongs = |text: &str, tools: &BuiltinTools| {
+            let text =
+                text.replacen('{', r#"{"jsonrpc":"2.0","#, 1).replace(r#""2.0","jsonrpc":"2.0""#, r#""2.0""#);
+            belongs_to_started_work(&ClientMessage::parse(text.as_bytes()).expect("a message"), tools)
+        };
         for message in heard {
-            assert!(belongs_to_started_work(&Bytes::from_static(message.as_bytes()), &own), "{message}");
+            assert!(belongs(message, &own), "{message}");
         }
         for message in turned_away {
-            assert!(!belongs_to_started_work(&Bytes::from_static(message.as_bytes()), &own), "{message}");
+            assert!(!belongs(message, &own), "{message}");
         }
         let prefixed = BuiltinTools { prefix: "lh_".into(), ..BuiltinTools::default() };
         for (name, expected) in [("lh_get_result", true), ("get_result", false)] {
             let call = format!(r#"{{"id":1,"method":"tools/call","params":{{"name":"{name}"}}}}"#);
-            assert_eq!(belongs_to_started_work(&call.into(), &prefixed), expected, "{name}");
+            assert_eq!(belongs(&call, &prefixed), expected, "{name}");
         }
     }
 }

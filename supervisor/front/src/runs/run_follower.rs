@@ -5,16 +5,16 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use lockhouse_link::{Exchange, ExchangeStep, GrantedAccess};
+use lockhouse_mcp::server::RequestContext;
 use lockhouse_messages::{
     AskError, Event, Input, OpenQuestion, Request, RequestId, Response, RunReference, RunView,
 };
 use lockhouse_protocol::ResultHandle;
 use rmcp::model::{InputResponses, JsonObject};
-use rmcp::service::{RequestContext, RoleServer};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::super::progress_notifications::{ProgressReporter, VIEW_INTERVAL};
-use super::super::{McpHandler, client_name, elicitation, supports_input_required};
+use super::super::{McpHandler, client_name, elicitation};
 use super::response_to_answer;
 use crate::answer::{Answer, RunningAnswer, ToolResponse};
 use crate::elicitation_queue::ElicitationQueue;
@@ -71,7 +71,7 @@ impl McpHandler {
         &self,
         access: &GrantedAccess,
         arguments: &JsonObject,
-        context: &RequestContext<RoleServer>,
+        context: &RequestContext,
     ) -> ToolResponse {
         let program = match run_code_request(arguments) {
             Ok(program) => lockhouse_messages::RunCode {
@@ -102,7 +102,7 @@ impl McpHandler {
         tool: RunTool,
         arguments: &JsonObject,
         (follower, responses): (&str, InputResponses),
-        context: &RequestContext<RoleServer>,
+        context: &RequestContext,
     ) -> ToolResponse {
         let (exchange, answered) = match self.suspended.resume(access, follower, arguments, responses) {
             Ok(resumed) => resumed,
@@ -131,7 +131,7 @@ impl McpHandler {
         &self,
         access: &GrantedAccess,
         arguments: &JsonObject,
-        context: &RequestContext<RoleServer>,
+        context: &RequestContext,
     ) -> Option<ToolResponse> {
         let handle = tool_arguments::parse_handle(arguments).ok()?;
         let request = Request::FollowRun(RunReference::Handle(handle.clone()));
@@ -159,7 +159,7 @@ impl McpHandler {
     pub(crate) async fn open(
         &self,
         access: &GrantedAccess,
-        context: &RequestContext<RoleServer>,
+        context: &RequestContext,
         chosen: Option<RequestId>,
         request: Request,
     ) -> Exchange {
@@ -168,9 +168,9 @@ impl McpHandler {
         self.engine.open_with_id(chosen, access, client, abilities, request).await
     }
 
-    async fn follow(&self, request: RunRequest<'_>, context: &RequestContext<RoleServer>) -> ToolResponse {
+    async fn follow(&self, request: RunRequest<'_>, context: &RequestContext) -> ToolResponse {
         // Questions that were asked while no request followed the run, or that the last request left unanswered.
-        if request.is_resumed && supports_input_required(context) {
+        if request.is_resumed && context.is_modern() {
             request.exchange.send(Input::Questions);
         }
         let mut follower = RunFollower {
@@ -178,7 +178,7 @@ impl McpHandler {
             context,
             until: Instant::now() + request.wait,
             progress: ProgressReporter::new(context),
-            questions: ElicitationQueue::new(&context.peer),
+            questions: ElicitationQueue::new(&context.channel),
             detach: Detach::Attached,
             arrived: Vec::new(),
             request,
@@ -191,8 +191,8 @@ impl McpHandler {
                 biased;
                 // A client that cancels `run_code` cancels the run. `get_result` may be cancelled by the client's timeout,
                 // so that the run only ends if nobody asks for it again; the same holds for a request that the client can
-                // send again. rmcp does not send the answer to a cancelled request.
-                () = context.ct.cancelled() => {
+                // send again. A cancelled request has no answer.
+                () = context.cancelled.cancelled() => {
                     let RunRequest { tool, is_repeatable, .. } = follower.request;
                     let is_cancelled = tool == RunTool::RunCode && !is_repeatable;
                     follower.request.exchange.send(if is_cancelled { Input::Cancel } else { Input::Abandon });
@@ -238,7 +238,7 @@ enum Detach {
 /// The state of an MCP request that follows a run.
 struct RunFollower<'a> {
     handler: &'a McpHandler,
-    context: &'a RequestContext<RoleServer>,
+    context: &'a RequestContext,
     request: RunRequest<'a>,
     /// When the request stops waiting for its run. The time that users take to answer questions is added to it.
     until: Instant,
@@ -273,7 +273,7 @@ impl<'a> RunFollower<'a> {
                 }
                 _ => self.progress.report_view(&view).await,
             },
-            Event::Question(question) if supports_input_required(self.context) => {
+            Event::Question(question) if self.context.is_modern() => {
                 let has_capacity = self.handler.suspended.has_capacity(self.request.access.owner());
                 self.request.exchange.send(match has_capacity {
                     true => {

@@ -1,0 +1,180 @@
+//! The MCP endpoint, `/mcp`: passes the message of each request to the session that it belongs to, or serves it by itself.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::RETRY_AFTER;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
+use futures_util::stream;
+use lockhouse_link::{EngineClient, GrantedAccess};
+use lockhouse_mcp::server::client_message::{ClientMessage, ClientRequest};
+use lockhouse_mcp::server::http_head::{self, HttpLifecycle, LAST_EVENT_ID, SESSION_ID};
+use lockhouse_mcp::server::{HttpReply, HttpSession, ID_IN_USE, IdInUse, serve_request};
+use lockhouse_messages::{HttpRefusal, Owner};
+use rmcp::model::ErrorData;
+use tokio_util::sync::CancellationToken;
+
+use super::body::BodyReader;
+use super::mcp_sessions::{Full, McpSessions};
+use super::reply::to_response;
+use super::{counters, drain};
+use crate::McpHandler;
+
+const TOO_MANY_SESSIONS: &str = "too many MCP sessions are in use: end some with DELETE, or retry later";
+const SESSIONS_RETRY_AFTER_S: &str = "30";
+const NO_SESSION_ID: &str = "Bad Request: Session ID is required";
+const UNKNOWN_SESSION: &str = "Not Found: Session not found";
+const UNEXPECTED_ANSWER: &str = "a JSON-RPC response answers no request here";
+
+/// What serves `/mcp`.
+pub(super) struct McpEndpoint {
+    pub(super) engine: EngineClient,
+    pub(super) handler: McpHandler,
+    pub(super) sessions: Arc<McpSessions>,
+    pub(super) bodies: BodyReader,
+    /// Ends all sessions and event streams.
+    pub(super) closing: CancellationToken,
+}
+
+/// Serves a request for `/mcp`, which was authenticated.
+pub(super) async fn serve(State(endpoint): State<Arc<McpEndpoint>>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let Some(owner) = head.extensions.get::<GrantedAccess>().map(GrantedAccess::owner) else {
+        return StatusCode::UNAUTHORIZED.into_response();
+    };
+    let message = match endpoint.bodies.read(owner, &head, body).await {
+        Ok(message) => message,
+        Err(refused) => return refused,
+    };
+    let in_flight = match drain::admit(&endpoint.engine, &head, message.as_ref()) {
+        Ok(in_flight) => in_flight,
+        Err(refused) => return *refused,
+    };
+    let head = Arc::new(head);
+    let response = match (&head.method, message) {
+        (&Method::POST, message) => endpoint.post(owner, message, &head).await,
+        (&Method::GET, _) => {
+            to_response(endpoint.get(owner, &head.headers).unwrap_or_else(|refused| refused))
+        }
+        (&Method::DELETE, _) => {
+            to_response(endpoint.delete(owner, &head.headers).unwrap_or_else(|refused| refused))
+        }
+        _ => to_response(HttpReply::NotAllowed("GET, POST, DELETE")),
+    };
+    drain::hold_until_sent(in_flight, response)
+}
+
+impl McpEndpoint {
+    async fn post(&self, owner: Owner, message: Option<ClientMessage>, head: &Arc<Parts>) -> Response {
+        if let Err(refused) = http_head::check_post(&head.headers) {
+            return to_response(refused);
+        }
+        let Some(message) = message else { return StatusCode::BAD_REQUEST.into_response() };
+        let lifecycle = match http_head::check_message(&head.headers, &message) {
+            Ok(lifecycle) => lifecycle,
+            Err(refused) => return to_response(refused),
+        };
+        match (lifecycle, message) {
+            (HttpLifecycle::SelfContained, ClientMessage::Request(request)) => {
+                let handler = self.handler.for_new_connection();
+                to_response(serve_request(*request, handler, head.clone(), &self.closing).await)
+            }
+            (HttpLifecycle::SelfContained, ClientMessage::Notification(_)) => {
+                to_response(HttpReply::Accepted)
+            }
+            (HttpLifecycle::SelfContained, ClientMessage::Answer(..)) => {
+                let error = ErrorData::invalid_request(UNEXPECTED_ANSWER, None);
+                to_response(HttpReply::error(StatusCode::BAD_REQUEST, None, error))
+            }
+            (HttpLifecycle::Session, message) => self.post_to_session(owner, message, head).await,
+        }
+    }
+
+    async fn post_to_session(&self, owner: Owner, message: ClientMessage, head: &Arc<Parts>) -> Response {
+        let Some(id) = header(&head.headers, SESSION_ID) else {
+            return match message {
+                ClientMessage::Request(request) if request.method == "initialize" => {
+                    self.begin_session(owner, *request, head).await
+                }
+                _ => to_response(HttpReply::Text(StatusCode::BAD_REQUEST, NO_SESSION_ID.into())),
+            };
+        };
+        let Some(session) = self.sessions.find(owner, id) else {
+            return to_response(unknown_session());
+        };
+        match message {
+            ClientMessage::Request(request) => match session.begin(*request, head.clone()).await {
+                Ok(events) => to_response(HttpReply::Events(events)),
+                Err(IdInUse(id)) => {
+                    counters::count_refusal(HttpRefusal::Body);
+                    let error = ErrorData::invalid_request(ID_IN_USE, None);
+                    to_response(HttpReply::error(StatusCode::BAD_REQUEST, Some(id), error))
+                }
+            },
+            message => {
+                session.receive(message, head.clone());
+                to_response(HttpReply::Accepted)
+            }
+        }
+    }
+
+    /// Begins a session with its first request, `initialize`.
+    async fn begin_session(&self, owner: Owner, request: ClientRequest, head: &Arc<Parts>) -> Response {
+        let session = Arc::new(HttpSession::new(self.handler.for_new_connection(), &self.closing));
+        let Ok(events) = session.begin(request, head.clone()).await else {
+            return StatusCode::BAD_REQUEST.into_response();
+        };
+        if !session.is_begun() {
+            return to_response(HttpReply::Events(events));
+        }
+        match self.sessions.add(owner, session) {
+            Ok(id) => {
+                let id = [(HeaderName::from_static(SESSION_ID), id)];
+                (id, to_response(HttpReply::Events(events))).into_response()
+            }
+            Err(Full) => {
+                counters::count_refusal(HttpRefusal::Quota);
+                let retry = [(RETRY_AFTER, SESSIONS_RETRY_AFTER_S)];
+                (StatusCode::TOO_MANY_REQUESTS, retry, TOO_MANY_SESSIONS).into_response()
+            }
+        }
+    }
+
+    /// Opens the stream of the events that belong to no request, or continues a stream.
+    fn get(&self, owner: Owner, headers: &HeaderMap) -> Result<HttpReply, HttpReply> {
+        http_head::check_get(headers)?;
+        let session = self.sessions.find(owner, session_id(headers)?).ok_or_else(unknown_session)?;
+        Ok(HttpReply::Events(match header(headers, LAST_EVENT_ID) {
+            // An error would make some clients try the same again for ever.
+            Some(last) => session.resume(last).unwrap_or_else(|| stream::empty().boxed()),
+            None => session.listen(),
+        }))
+    }
+
+    fn delete(&self, owner: Owner, headers: &HeaderMap) -> Result<HttpReply, HttpReply> {
+        match self.sessions.end(owner, session_id(headers)?) {
+            true => Ok(HttpReply::Accepted),
+            false => Err(unknown_session()),
+        }
+    }
+}
+
+fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// Returns the session id of a request without a message.
+fn session_id(headers: &HeaderMap) -> Result<&str, HttpReply> {
+    match http_head::check_version(headers)? {
+        HttpLifecycle::SelfContained => Err(HttpReply::NotAllowed("POST")),
+        HttpLifecycle::Session => header(headers, SESSION_ID)
+            .ok_or_else(|| HttpReply::Text(StatusCode::BAD_REQUEST, NO_SESSION_ID.into())),
+    }
+}
+
+fn unknown_session() -> HttpReply {
+    HttpReply::Text(StatusCode::NOT_FOUND, UNKNOWN_SESSION.into())
+}
