@@ -316,3 +316,19 @@ fn on_one_line(json: String) -> String {
     let has_breaks = json.contains(['\n', '\r']);
     if has_breaks { json.replace(['\n', '\r'], " ") } else { json }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_written_on_one_line() {
+        for (text, expected) in [
+            ("{\n \"a\":\r\n1}", r#"{  "a":  1}"#),
+            (r#"{"a":"\n\r"}"#, r#"{"a":"\n\r"}"#),
+            (r#"{"é": 1e400, "a":[ ]}"#, r#"{"é": 1e400, "a":[ ]}"#),
+        ] {
+            assert_eq!(on_one_line(text.to_owned()), expected);
+        }
+    }
+}

@@ -1,9 +1,9 @@
-//! MCP connections to upstream servers: reads JSON-RPC messages within limits, and sends requests and waits for their
-//! answers, over the standard streams of a process or over HTTP. A result stays the JSON text that the server sent, and is
-//! parsed once, where it is used.
+//! MCP connections, for both roles: the client of upstream servers, over the standard streams of a process or over HTTP, and
+//! the server for AI clients ([`server`]). Messages are read within limits. A result stays the JSON text that its sender
+//! wrote, and is parsed once, where it is used.
 //!
-//! rmcp's types describe the handshake, the requests and the notifications. Why its client is not used is said in `client` and
-//! `http`.
+//! rmcp's types describe the handshake, the requests and the notifications. Why its client and its server are not used is said
+//! in `client`, `http` and `server`.
 #![cfg_attr(test, allow(clippy::expect_used, clippy::panic))]
 #![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
 

@@ -41,11 +41,7 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 18] = [
             "upstream", "gate",
         ],
     ),
-    (
-        "lockhouse-front",
-        "supervisor/front/src",
-        &["protocol", "policies", "base", "messages", "link", "mcp"],
-    ),
+    ("lockhouse-front", "supervisor/front/src", &["protocol", "policies", "base", "messages", "link", "mcp"]),
     ("lockhouse-page", "supervisor/page/src", &["base", "audit"]),
     (
         "lockhouse",

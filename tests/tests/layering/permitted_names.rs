@@ -10,8 +10,8 @@ use crate::layering::source::{Source, sources};
 const PERMITTED_FILES: [(&str, &[&str]); 5] = [
     ("bincode", &["protocol/src/frame.rs"]),
     ("RoleClient", &["supervisor/mcp/src/", "supervisor/upstream/src/"]),
-    ("RoleServer", &["supervisor/front/src/", "supervisor/src/cli/demo/server.rs"]),
-    ("ServerHandler", &["supervisor/front/src/", "supervisor/src/cli/demo/server.rs"]),
+    ("RoleServer", &["supervisor/src/cli/demo/server.rs"]),
+    ("ServerHandler", &["supervisor/src/cli/demo/server.rs"]),
     ("decide", &["supervisor/gate/src/", "policies/src/"]),
 ];
 const CRATES_WITHOUT_IO: [&str; 2] = ["protocol/src", "policies/src"];

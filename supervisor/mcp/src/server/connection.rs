@@ -140,7 +140,12 @@ impl ClientChannel {
     }
 
     /// Sends the answer to the request of this channel, unless it was cancelled.
-    pub(super) async fn answer(self, id: RequestId, cancelled: &CancellationToken, answer: Result<String, ErrorData>) {
+    pub(super) async fn answer(
+        self,
+        id: RequestId,
+        cancelled: &CancellationToken,
+        answer: Result<String, ErrorData>,
+    ) {
         if !self.connection.end_request(&id, cancelled) {
             self.output.abandon();
         } else if self.output.answer(id, answer).await.is_err() {
