@@ -218,6 +218,7 @@ fuzz:
 	cd supervisor/mcp && $(call fuzz,server_lines,-malloc_limit_mb=65)
 	cd supervisor/mcp && $(call fuzz,server_events,-malloc_limit_mb=65)
 	cd supervisor/mcp && $(call fuzz,tool_list,-malloc_limit_mb=65)
+	cd supervisor/mcp && $(call fuzz,client_requests,-malloc_limit_mb=65)
 
 # Searches for invalid memory accesses in the tests of files with `unsafe` blocks. Requires valgrind, and a nightly compiler for Miri.
 memory-checks:

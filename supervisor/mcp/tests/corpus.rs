@@ -45,3 +45,21 @@ fn lists_of_tools() {
     let expected = ["without annotations", "accepted with annotations", "with invalid annotations"];
     replay("tool_list", fuzz::tool_list, &expected);
 }
+
+#[test]
+fn requests_of_ai_clients() {
+    let expected = [
+        "post accepted",
+        "post refused",
+        "get accepted",
+        "get refused",
+        "invalid",
+        "notification",
+        "answer",
+        "known request of a session",
+        "known request by itself",
+        "known request refused",
+        "unknown request of a session",
+    ];
+    replay("client_requests", fuzz::client_requests, &expected);
+}

@@ -1,4 +1,4 @@
-//! Writes seeds for the fuzzer into the corpus: an example of each kind of line, event and list. Run this program after a change of what is
+//! Writes seeds for the fuzzer into the corpus: an example of each kind of line, event, list and request. Run this program after a change of what is
 //! read: `cargo run --example seeds`.
 #![allow(clippy::unwrap_used)]
 
@@ -46,14 +46,44 @@ fn main() {
         ),
     ];
     write("tool_list", "list", &lists);
+    let accept = "accept: application/json, text/event-stream\ncontent-type: application/json\n";
+    let version = |version: &str| format!("{accept}mcp-protocol-version: {version}\n");
+    let newest = |method: &str, name: &str| {
+        format!("{}mcp-method: {method}\nmcp-name: {name}\n\n", version("2026-07-28"))
+    };
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let call = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"é","arguments":{{"a":1}},{meta}}}}}"#
+    );
+    let requests = [
+        format!("{}{call}", newest("tools/call", "=?base64?w6k=?=")),
+        format!("{}{call}", newest("tools/call", "a")),
+        format!("{}\n{call}", version("2025-11-25")),
+        format!(
+            "{accept}\n{}",
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#
+        ),
+        format!("{accept}\n{}", r#"{"jsonrpc":"2.0","id":"x","method":"nowhere","params":[]}"#),
+        format!(
+            "{accept}\n{}",
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#
+        ),
+        format!(
+            "accept: text/event-stream;q=0.0\n\n{}",
+            r#"{"jsonrpc":"2.0","id":1,"result":{"action":"accept"}}"#
+        ),
+        "accept: */*\n\n{".to_owned(),
+    ];
+    write("client_requests", "request", &requests);
 }
 
-/// Writes the seeds of one target. The first byte of an input is a size of pieces, unless the target reads lists.
+/// Writes the seeds of one target. The first byte of what a server sends is a size of pieces.
 fn write(target: &str, name: &str, inputs: &[String]) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
     std::fs::create_dir_all(&directory).unwrap();
     for (index, input) in inputs.iter().enumerate() {
-        let size = if target == "tool_list" { vec![] } else { vec![(index * 7) as u8] };
+        let has_pieces = target.starts_with("server_");
+        let size = if has_pieces { vec![(index * 7) as u8] } else { vec![] };
         std::fs::write(directory.join(format!("{name}-{index:02}")), [&size, input.as_bytes()].concat())
             .unwrap();
     }

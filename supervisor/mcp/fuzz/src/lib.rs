@@ -1,14 +1,17 @@
-//! Invariants of reading what an upstream server sends that must hold for every input. Each function takes bytes, panics when
+//! Invariants of reading what an upstream server or an AI client sends that must hold for every input. Each function takes bytes, panics when
 //! an invariant is violated, and returns the kinds of results that the input produced. An ordinary test replays each corpus
 //! through the same function and checks that the corpus still covers all kinds of results.
 
 use std::collections::BTreeSet;
 
+use http::{HeaderMap, HeaderName, HeaderValue};
 use lockhouse_base::line_buffer::{CompleteLine, LineBuffer};
 use lockhouse_mcp::http::header_parameters::HeaderTools;
 use lockhouse_mcp::http::sse_parser::{SseEvent, SseParser};
 use lockhouse_mcp::inbound_message::{InboundMessage, RxMessage, TYPED_BYTES_MAX, parse};
 use lockhouse_mcp::response_id_scan::find_ids_at_ends;
+use lockhouse_mcp::server::client_message::{ClientMessage, InvalidMessage};
+use lockhouse_mcp::server::http_head::{self, HttpLifecycle};
 use rmcp::model::RequestId;
 use serde_json::Value;
 
@@ -132,4 +135,60 @@ pub fn tool_list(bytes: &[u8]) -> Coverage {
         (false, _) => "with invalid annotations",
     };
     Coverage::from([kind.to_owned()])
+}
+
+/// Reads an HTTP request of an AI client: lines with headers, an empty line, and a message.
+pub fn client_requests(bytes: &[u8]) -> Coverage {
+    let end = bytes.windows(2).position(|window| window == b"\n\n");
+    let (head, message) = end.map_or((&b""[..], bytes), |end| (&bytes[..end], &bytes[end + 2..]));
+    let headers = read_headers(head);
+    let mut reached = Coverage::new();
+    for (kind, checked) in
+        [("post", http_head::check_post(&headers)), ("get", http_head::check_get(&headers))]
+    {
+        reached.insert(format!("{kind} {}", if checked.is_ok() { "accepted" } else { "refused" }));
+    }
+    let message = match ClientMessage::parse(message) {
+        Ok(message) => message,
+        Err(InvalidMessage { error, .. }) => {
+            assert!([-32_700, -32_600].contains(&error.code.0));
+            reached.insert("invalid".to_owned());
+            return reached;
+        }
+    };
+    let lifecycle = http_head::check_message(&headers, &message).ok();
+    reached.insert(match (&message, lifecycle) {
+        (ClientMessage::Notification(_), _) => "notification".to_owned(),
+        (ClientMessage::Answer(..), _) => "answer".to_owned(),
+        (ClientMessage::Request(request), lifecycle) => {
+            // The header by which proxies route says what the message says.
+            if let (Some(named), Some(_)) = (request.meta.protocol_version(), lifecycle) {
+                let header = headers.get("mcp-protocol-version").and_then(|value| value.to_str().ok());
+                assert_eq!(header, Some(named.as_str()));
+            }
+            let is_known = if request.parameters.is_ok() { "known" } else { "unknown" };
+            format!("{is_known} request {}", lifecycle.map_or("refused", lifecycle_name))
+        }
+    });
+    reached
+}
+
+fn lifecycle_name(lifecycle: HttpLifecycle) -> &'static str {
+    match lifecycle {
+        HttpLifecycle::Session => "of a session",
+        HttpLifecycle::SelfContained => "by itself",
+    }
+}
+
+fn read_headers(head: &[u8]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for line in head.split(|byte| *byte == b'\n') {
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+        let name = HeaderName::from_bytes(&line[..colon]);
+        let value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii());
+        if let (Ok(name), Ok(value)) = (name, value) {
+            headers.append(name, value);
+        }
+    }
+    headers
 }

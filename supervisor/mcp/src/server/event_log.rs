@@ -199,3 +199,70 @@ impl Drop for EventReader {
         self.log.changed.notify_waiters();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::poll;
+
+    use super::*;
+
+    fn text(read: Option<(usize, Bytes)>) -> Option<(usize, String)> {
+        read.map(|(number, message)| (number, String::from_utf8(message.to_vec()).expect("UTF-8")))
+    }
+
+    #[tokio::test]
+    async fn a_reader_continues_where_another_has_ended() {
+        let log = Arc::new(EventLog::default());
+        log.send("a".into()).await.expect("sent");
+        log.send("b".into()).await.expect("sent");
+        let mut first = log.read(None);
+        assert_eq!(text(first.next().await), Some((0, "a".into())));
+        let mut second = log.read(Some(1));
+        assert_eq!(first.next().await, None, "another has taken its place");
+        assert_eq!(text(second.next().await), Some((1, "b".into())));
+        drop(second);
+        assert!(!log.has_reader() && !log.is_read());
+        log.answer(RequestId::Number(1), Ok("{}".into())).await.expect("sent");
+        assert_eq!(log.send("after the answer".into()).await, Err(Closed));
+        let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#.to_owned();
+        let mut third = log.read(None);
+        assert_eq!(text(third.next().await), Some((2, answer.clone())), "what nobody has read");
+        assert_eq!(third.next().await, None, "the log is complete");
+        assert!(log.is_read());
+        let mut again = log.read(Some(2));
+        assert_eq!(text(again.next().await), Some((2, answer)), "it can be read again");
+    }
+
+    #[tokio::test]
+    async fn the_sender_waits_for_a_slow_reader_and_for_none_drops_the_oldest() {
+        let log = Arc::new(EventLog::default());
+        let mut reader = log.read(None);
+        for number in 0..MESSAGES_MAX {
+            log.send(number.to_string()).await.expect("sent");
+        }
+        let mut waiting = log.send("one more".into());
+        assert!(poll!(&mut waiting).is_pending());
+        assert_eq!(text(reader.next().await), Some((0, "0".into())));
+        assert_eq!(waiting.await, Ok(()));
+        drop(reader);
+        for number in 0..MESSAGES_MAX {
+            log.send(format!("unread {number}")).await.expect("nobody reads, so nobody waits");
+        }
+        assert_eq!(text(log.read(Some(0)).next().await), Some((MESSAGES_MAX + 1, "unread 0".into())));
+    }
+
+    #[tokio::test]
+    async fn only_an_answer_without_messages_before_it_is_one() {
+        let log = EventLog::default();
+        let error = ErrorData::new(ErrorCode(-5), "no", None);
+        log.answer(RequestId::Number(1), Err(error)).await.expect("sent");
+        assert_eq!(log.only_answer().await.map(|(_, error)| error), Some(Some(ErrorCode(-5))));
+        let log = EventLog::default();
+        log.send("a".into()).await.expect("sent");
+        log.answer(RequestId::Number(1), Ok("{}".into())).await.expect("sent");
+        assert_eq!(log.only_answer().await, None);
+        let log = EventLog::default();
+        log.abandon();
+        assert_eq!(log.only_answer().await, None, "a cancelled request has no answer");
+    }
+}
