@@ -1,6 +1,8 @@
 //! Classifies one message of an upstream server and converts it to rmcp's types. The size of a message is checked
 //! before the message is parsed into a tree of values.
 
+use std::ops::Range;
+
 use lockhouse_base::json::{self, JsonFault};
 use rmcp::RoleClient;
 use rmcp::model::{CustomRequest, ErrorData, JsonRpcMessage, RequestId, ServerRequest};
@@ -75,51 +77,66 @@ struct Envelope<'a> {
 
 /// Parses a message of the server. Returns the number of bytes to charge to the server's traffic allowance, and the
 /// classified message.
-pub fn parse(text: &[u8]) -> (usize, InboundMessage) {
-    let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(text) else {
+pub fn parse(text: Vec<u8>) -> (usize, InboundMessage) {
+    let bytes = text.len();
+    let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(&text) else {
         // If it names a request, fail that request so that its caller does not hang.
-        let inbound = match find_id(text) {
+        let inbound = match find_id(&text) {
             Some(id) => InboundMessage::Answer(id, failed(NOT_JSON)),
             None => InboundMessage::Unsolicited(None),
         };
-        return (text.len(), inbound);
+        return (bytes, inbound);
     };
     let is_long = |name: &RawValue| name.get().len() > NAME_BYTES_MAX;
     if envelope.id.is_some_and(is_long) || envelope.method.is_some_and(is_long) {
-        return (text.len(), InboundMessage::Violation(LONG_NAME));
+        return (bytes, InboundMessage::Violation(LONG_NAME));
     }
     let id = envelope.id.and_then(|id| serde_json::from_str::<RequestId>(id.get()).ok());
     match (envelope.method, id) {
         (Some(_), Some(id)) => {
-            let (cost, request) = parse_typed(text, TYPED_BYTES_MAX, TYPED_NODES_MAX);
+            let (cost, request) = parse_typed(&text, TYPED_BYTES_MAX, TYPED_NODES_MAX);
             (cost, InboundMessage::Unsolicited(Some(request.unwrap_or_else(|_| refused_request(id)).into())))
         }
         (_, None) => {
-            let (cost, note) = parse_typed(text, NOTIFICATION_BYTES_MAX, NOTIFICATION_VALUES_MAX);
+            let (cost, note) = parse_typed(&text, NOTIFICATION_BYTES_MAX, NOTIFICATION_VALUES_MAX);
             (cost, InboundMessage::Unsolicited(note.ok().map(Box::new)))
         }
         (None, Some(id)) => {
-            let (cost, answer) = answer_of(&envelope, text);
+            let result = envelope.result.map(RawValue::get);
+            let (cost, answer) = answer_of(result.map(|result| place_in(&text, result)), text);
             (cost, InboundMessage::Answer(id, answer))
         }
     }
 }
 
 /// Parses a text as the answer to a request, whatever ID it contains.
-pub fn parse_answer(text: &[u8]) -> Answer {
-    match serde_json::from_slice::<Envelope<'_>>(text) {
-        Ok(envelope) if envelope.method.is_none() => answer_of(&envelope, text).1,
+pub fn parse_answer(text: Vec<u8>) -> Answer {
+    match serde_json::from_slice::<Envelope<'_>>(&text) {
+        Ok(envelope) if envelope.method.is_none() => {
+            let result = envelope.result.map(RawValue::get);
+            answer_of(result.map(|result| place_in(&text, result)), text).1
+        }
         _ => failed(NOT_JSON),
     }
 }
 
-/// Returns the answer in a message without a method, and the number of bytes to charge for it. A result remains JSON text: if
-/// results were parsed completely, a hostile one would take a hundred times its size in memory.
-fn answer_of(envelope: &Envelope<'_>, text: &[u8]) -> (usize, Answer) {
-    if let Some(result) = envelope.result {
-        return (text.len(), Ok(result.get().to_owned()));
+/// Returns where a part of a text is in it.
+fn place_in(text: &[u8], part: &str) -> Range<usize> {
+    let start = part.as_ptr() as usize - text.as_ptr() as usize;
+    start..start + part.len()
+}
+
+/// Returns the answer in a message without a method, whose result is at this place, and the number of bytes to charge for it. A
+/// result remains JSON text, and where it is in memory: if results were parsed completely, a hostile one would take a hundred
+/// times its size.
+fn answer_of(result: Option<Range<usize>>, mut text: Vec<u8>) -> (usize, Answer) {
+    if let Some(Range { start, end }) = result {
+        let bytes = text.len();
+        text.truncate(end);
+        text.drain(..start);
+        return (bytes, String::from_utf8(text).or_else(|_| failed(NOT_JSON)));
     }
-    let (cost, message) = parse_typed(text, TYPED_BYTES_MAX, TYPED_NODES_MAX);
+    let (cost, message) = parse_typed(&text, TYPED_BYTES_MAX, TYPED_NODES_MAX);
     let answer = match message {
         Ok(JsonRpcMessage::Error(error)) => Err(error.error),
         Ok(_) => failed(NOT_JSON),
@@ -179,7 +196,7 @@ mod tests {
     use super::*;
 
     fn describe(text: &str) -> String {
-        match parse(text.as_bytes()).1 {
+        match parse(text.into()).1 {
             InboundMessage::Answer(id, Ok(result)) => format!("answer {id}: {result}"),
             InboundMessage::Answer(id, Err(error)) => {
                 format!("answer {id}: {}", serde_json::to_string(&error).expect("JSON"))
@@ -215,7 +232,7 @@ mod tests {
             (many(4_000), 0),
             ("no message".into(), 0),
         ] {
-            let (cost, _) = parse(text.as_bytes());
+            let (cost, _) = parse(text.clone().into());
             let shown: String = text.chars().take(80).collect();
             assert_eq!(cost, text.len() + values * VALUE_BYTES, "{shown}");
         }

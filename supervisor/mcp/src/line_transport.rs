@@ -119,12 +119,12 @@ impl LineTransport {
                 Some(None)
             }
             CompleteLine::Within(line) if inbound_message::is_large(line.len()) => {
-                self.reading = Some(spawn_blocking(move || inbound_message::parse(&line)));
+                self.reading = Some(spawn_blocking(move || inbound_message::parse(line)));
                 Some(None)
             }
             CompleteLine::Within(line) => {
                 (self.examine)(&line);
-                self.admitted(inbound_message::parse(&line))
+                self.admitted(inbound_message::parse(line))
             }
         }
     }

@@ -4,6 +4,8 @@
 mod content;
 mod failed_result;
 
+use std::ops::Range;
+
 use lockhouse_policies::CallTarget;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -15,6 +17,8 @@ use content::Content;
 
 /// The end of the envelope of a result with content that its value does not have.
 const ASIDE: &str = r#","aside":true}"#;
+/// The start of the envelope of a text.
+const TEXT: &str = r#"{"text":"#;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -79,11 +83,11 @@ pub(super) fn read_answer(item: &CallTarget, raw: String, form: ResultForm) -> R
         return Ok(CallAnswer::Asks(raw));
     }
     let result = outline.ok_or_else(unknown).and_then(success).and_then(|outline| match form {
-        ResultForm::Envelope(options) => envelope(item, &outline, options).map(Some),
+        ResultForm::Envelope(options) => envelope(item, &outline, options).map(|of| Some(of.place_in(&raw))),
         ResultForm::Unchanged => check(item, &outline).map(|()| None),
     });
     Ok(match result {
-        Ok(Some(envelope)) => CallAnswer::Result(envelope),
+        Ok(Some(envelope)) => CallAnswer::Result(envelope.into_bytes(raw)),
         Ok(None) => CallAnswer::Result(raw.into_bytes()),
         Err(error) => CallAnswer::Failed(raw, error),
     })
@@ -145,18 +149,59 @@ pub fn leaves_content_aside(envelope: &[u8]) -> bool {
     envelope.ends_with(ASIDE.as_bytes())
 }
 
+/// A part of a result, with what stands before and after it in its envelope.
+struct Envelope<P> {
+    head: String,
+    part: P,
+    tail: String,
+}
+
+impl Envelope<&str> {
+    /// Returns the envelope with the place of its part in `raw`, the whole result.
+    fn place_in(self, raw: &str) -> Envelope<Range<usize>> {
+        let Self { mut head, part, tail } = self;
+        let start = (part.as_ptr() as usize).checked_sub(raw.as_ptr() as usize);
+        let part = match start.filter(|start| start + part.len() <= raw.len()) {
+            Some(start) => start..start + part.len(),
+            // What stands for a member that the result does not have.
+            None => {
+                head += part;
+                0..0
+            }
+        };
+        Envelope { head, part, tail }
+    }
+}
+
+impl Envelope<Range<usize>> {
+    /// Returns the JSON text of the envelope, for a part of `raw`. A large part stays in its memory.
+    fn into_bytes(self, raw: String) -> Vec<u8> {
+        let Self { head, part, tail } = self;
+        let mut bytes = raw.into_bytes();
+        bytes.truncate(part.end);
+        bytes.splice(..part.start, head.into_bytes());
+        bytes.extend_from_slice(tail.as_bytes());
+        bytes
+    }
+}
+
 /// Builds the JSON envelope in which the worker gets a result. For a resource, the envelope is `{"contents"}`; for a
 /// prompt, `{"messages", "description"}`. For a tool, it is that of [`tool_envelope`].
-fn envelope(item: &CallTarget, outline: &Outline<'_>, options: ResultOptions) -> Result<Vec<u8>, CallError> {
+fn envelope<'a>(
+    item: &CallTarget,
+    outline: &Outline<'a>,
+    options: ResultOptions,
+) -> Result<Envelope<&'a str>, CallError> {
     match item {
         CallTarget::Resource(_) => {
-            let contents = objects(outline.contents, "contents")?;
-            Ok(format!(r#"{{"contents":{contents}}}"#).into_bytes())
+            let part = objects(outline.contents, "contents")?;
+            Ok(Envelope { head: r#"{"contents":"#.to_owned(), part, tail: "}".to_owned() })
         }
         CallTarget::Prompt(_) => {
-            let messages = objects(outline.messages, "messages")?;
+            let part = objects(outline.messages, "messages")?;
             let description = outline.description.map_or("null", RawValue::get);
-            Ok(format!(r#"{{"messages":{messages},"description":{description}}}"#).into_bytes())
+            let tail = format!(r#","description":{description}}}"#);
+            Ok(Envelope { head: r#"{"messages":"#.to_owned(), part, tail })
         }
         CallTarget::Tool(_) | CallTarget::List(_) => tool_envelope(outline, options),
     }
@@ -178,12 +223,12 @@ fn check(item: &CallTarget, outline: &Outline<'_>) -> Result<(), CallError> {
 /// the worker parses text that is JSON; with `"list": true`, it converts a single text to a list. `content` stands beside
 /// `structured` or `text` if it has more than they have (with `"aside": true` beside structured content), and `meta` is
 /// the `_meta` of the result: programs can read both, but they are not in the value.
-fn tool_envelope(outline: &Outline<'_>, options: ResultOptions) -> Result<Vec<u8>, CallError> {
+fn tool_envelope<'a>(outline: &Outline<'a>, options: ResultOptions) -> Result<Envelope<&'a str>, CallError> {
     let content = Content::parse(outline.content).map_err(malformed)?;
     // Some servers send an empty object beside their text.
     let structured = outline.structured().filter(|value| value.get() != "{}" || content.is_empty());
     let mut is_aside = false;
-    let mut envelope = match (structured, content.only_text()) {
+    let (head, part, mut tail) = match (structured, content.only_text()) {
         (Some(structured), _) => {
             let value = match serde_json::from_str::<WrappedResult<'_>>(structured.get()) {
                 Ok(inner) if options.wrapped => inner.result,
@@ -191,26 +236,24 @@ fn tool_envelope(outline: &Outline<'_>, options: ResultOptions) -> Result<Vec<u8
             };
             is_aside = !content.repeats(structured, value);
             match value.get() {
-                json if json.starts_with('"') && options.decodes => {
-                    format!(r#"{{"text":{json}{}"#, options.flags())
-                }
-                json => format!(r#"{{"structured":{json}"#),
+                json if json.starts_with('"') && options.decodes => (TEXT, json, options.flags()),
+                json => (r#"{"structured":"#, json, String::new()),
             }
         }
-        (None, Some(text)) => format!(r#"{{"text":{text}{}"#, options.flags()),
-        (None, None) => format!(r#"{{"content":{}{}"#, content.json(), options.flags()),
+        (None, Some(text)) => (TEXT, text, options.flags()),
+        (None, None) => (r#"{"content":"#, content.json(), options.flags()),
     };
     let has_more = structured.is_none() && content.only_text().is_some() && !content.is_plain();
     if is_aside || has_more {
-        envelope += r#","content":"#;
-        envelope += content.json();
+        tail += r#","content":"#;
+        tail += content.json();
     }
     if let Some(meta) = outline.meta() {
-        envelope += r#","meta":"#;
-        envelope += meta.get();
+        tail += r#","meta":"#;
+        tail += meta.get();
     }
-    envelope += if is_aside { ASIDE } else { "}" };
-    Ok(envelope.into_bytes())
+    tail += if is_aside { ASIDE } else { "}" };
+    Ok(Envelope { head: head.to_owned(), part, tail })
 }
 
 fn malformed(what: impl std::fmt::Display) -> CallError {

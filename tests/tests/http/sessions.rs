@@ -1,7 +1,7 @@
 //! Tests of MCP sessions over HTTP, in the protocol versions that have them: each session can be used only by the AI
 //! client that created it.
 
-use lockhouse_tests::{HttpClient, Lockhouse, Table, ensure, equal, wait_until};
+use lockhouse_tests::{HttpClient, Lockhouse, Reply, Table, ensure, equal, wait_until};
 use reqwest::Method;
 use serde_json::json;
 
@@ -191,5 +191,35 @@ async fn priming_events_go_to_clients_that_know_them() {
         let body = stream.whole().await.body;
         table.row(format!("{version}: priming event"), ensure(body.contains("retry:") == expected, &body));
     }
+    table.finish();
+}
+
+/// Returns the end of the ids of an answer's events: the part after the slash, which names the stream.
+fn stream_of(reply: &Reply) -> u64 {
+    let id = reply.body.lines().find_map(|line| line.strip_prefix("id: 0/")).expect("a priming event");
+    id.trim().parse().expect("a number")
+}
+
+#[tokio::test]
+async fn an_answer_can_be_read_after_the_connection_was_lost() {
+    let lockhouse = Lockhouse::new().config(OPEN);
+    let daemon = lockhouse.daemon().await;
+    let client = daemon.session(None, "2025-11-25").await;
+    let run = |code: &str| client.calling("run_code", json!({"language": "python", "code": code}));
+    let first = client.post(&run("'the first'")).await;
+    let answer = first.answer();
+    let number = stream_of(&first);
+    let resumed = async |id: String| client.clone().with("last-event-id", &id).listen().await.whole().await;
+    let mut table = Table::new("answers that are read again");
+    let value = |answer: &serde_json::Value| answer["result"]["structuredContent"]["value"].clone();
+    table.row("control: the first answer", equal(value(&answer), json!("the first")));
+    table.row("from the start", equal(resumed(format!("0/{number}")).await.messages(), vec![answer.clone()]));
+    table.row("after the answer", equal(resumed(format!("1/{number}")).await.messages(), vec![]));
+    table.row("of no stream", equal(resumed("0/77".to_owned()).await.messages(), vec![]));
+    table.row("with an id of nothing", equal(resumed("x/y".to_owned()).await.messages(), vec![]));
+    // The client loses its connection before the answer.
+    drop(client.open(&run("'the second'")).await);
+    let second = resumed(format!("0/{}", number + 1)).await.answer();
+    table.row("of a request whose connection was lost", equal(value(&second), json!("the second")));
     table.finish();
 }

@@ -173,7 +173,7 @@ impl EventReader {
     /// request, and waits if the server has sent too much. Returns `None` if the message is dropped or the server must
     /// be disconnected.
     async fn message(&self, data: String) -> Option<StreamItem> {
-        let read = offload_if_large(data.len(), move || inbound_message::parse(data.as_bytes())).await?;
+        let read = offload_if_large(data.len(), move || inbound_message::parse(data.into_bytes())).await?;
         match self.traffic.admit(read)? {
             Admitted::Answer(id, answer) => Some(StreamItem::Answer(id, answer)),
             Admitted::Unsolicited(message, pause) => {

@@ -281,7 +281,7 @@ impl SseSession {
             }
             return HttpError { reason: reason.to_owned(), ..fault }.into();
         }
-        match parse_answer(body.as_bytes()) {
+        match parse_answer(body.into_bytes()) {
             Err(error) if error.message != NOT_JSON => AnswerError::Refused(error),
             _ => fault.into(),
         }

@@ -172,26 +172,20 @@ impl Streams {
         number
     }
 
+    /// Forgets answers that are too old, too many or too large. The newest are counted first.
     fn forget(&mut self) {
-        let (mut answers, mut read_bytes) = (0, 0);
-        let keeps = |stream: &mut RequestStream| {
-            if !stream.log.is_complete() {
-                return true;
-            }
+        let (mut answers, mut read_bytes, mut forgotten) = (0, 0, Vec::new());
+        for (number, stream) in self.logs.iter_mut().rev().filter(|(_, stream)| stream.log.is_complete()) {
             answers += 1;
             read_bytes += if stream.log.is_read() { stream.log.bytes() } else { 0 };
             let age = stream.completed.get_or_insert_with(Instant::now).elapsed();
-            age < ANSWER_LIFETIME && answers <= ANSWERS_MAX && read_bytes <= READ_BYTES_MAX
-        };
-        let mut keeps = keeps;
-        // The newest are counted first.
-        let kept: Vec<u64> = self
-            .logs
-            .iter_mut()
-            .rev()
-            .filter_map(|(number, stream)| keeps(stream).then_some(*number))
-            .collect();
-        self.logs.retain(|number, _| kept.contains(number));
+            if age >= ANSWER_LIFETIME || answers > ANSWERS_MAX || read_bytes > READ_BYTES_MAX {
+                forgotten.push(*number);
+            }
+        }
+        for number in forgotten {
+            self.logs.remove(&number);
+        }
     }
 }
 

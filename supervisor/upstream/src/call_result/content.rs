@@ -43,6 +43,15 @@ fn is_object(value: Option<&RawValue>) -> bool {
     value.is_some_and(|value| value.get().starts_with('{'))
 }
 
+/// Says which part of a content is not what it must be.
+fn what_is_no_block(json: &str) -> String {
+    let Ok(rows) = serde_json::from_str::<Vec<&RawValue>>(json) else {
+        return "its content is no list".to_owned();
+    };
+    let index = rows.iter().position(|row| serde_json::from_str::<Block<'_>>(row.get()).is_err());
+    format!("block {} of its content is no object", index.unwrap_or_default() + 1)
+}
+
 impl<'a> Content<'a> {
     /// Parses the content of a result. `None` stands for a result without content.
     ///
@@ -50,26 +59,18 @@ impl<'a> Content<'a> {
     /// Says what is wrong with the content, in words that complete "the server's result is malformed: ".
     pub(super) fn parse(content: Option<&'a RawValue>) -> Result<Self, String> {
         let json = content.map_or("[]", RawValue::get);
-        let rows: Vec<&RawValue> =
-            serde_json::from_str(json).map_err(|_| "its content is no list".to_owned())?;
-        let blocks = rows.iter().enumerate().map(|(index, row)| {
-            let block: Block<'_> = serde_json::from_str(row.get())
-                .map_err(|_| format!("block {} of its content is no object", index + 1))?;
-            let lacking = match &block {
-                block if string(block.kind).is_none() => Some("type"),
-                block if block.is("text") && string(block.text).is_none() => Some("text"),
-                block if (block.is("image") || block.is("audio")) && string(block.data).is_none() => {
-                    Some("data")
-                }
-                block if block.is("resource") && !is_object(block.resource) => Some("resource"),
-                _ => None,
+        let blocks: Vec<Block<'_>> = serde_json::from_str(json).map_err(|_| what_is_no_block(json))?;
+        for (index, block) in blocks.iter().enumerate() {
+            let lacking = match block {
+                block if string(block.kind).is_none() => "type",
+                block if block.is("text") && string(block.text).is_none() => "text",
+                block if (block.is("image") || block.is("audio")) && string(block.data).is_none() => "data",
+                block if block.is("resource") && !is_object(block.resource) => "resource",
+                _ => continue,
             };
-            match lacking {
-                Some(member) => Err(format!("block {} of its content has no valid {member}", index + 1)),
-                None => Ok(block),
-            }
-        });
-        Ok(Self { json, blocks: blocks.collect::<Result<_, _>>()? })
+            return Err(format!("block {} of its content has no valid {lacking}", index + 1));
+        }
+        Ok(Self { json, blocks })
     }
 
     /// Returns the JSON of all blocks.

@@ -79,7 +79,7 @@ impl Connection {
                 let mut share = self.held.share();
                 let body = self.exchange.body(response, |bytes| share.try_hold(bytes)).await?;
                 let Some(body) = body else { return Ok(Some((failed(TOO_LARGE), None))) };
-                let answer = offload_if_large(body.len(), move || parse_answer(&body)).await;
+                let answer = offload_if_large(body.len(), move || parse_answer(body)).await;
                 Ok(Some((answer.unwrap_or_else(|| failed(TOO_LARGE)), None)))
             }
             ResponseContent::Other => {
@@ -211,7 +211,7 @@ impl Connection {
         fault: HttpError,
     ) -> AnswerError {
         let is_absent = matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED);
-        match (parse_answer(body.as_bytes()), head.method()) {
+        match (parse_answer(body.as_bytes().to_vec()), head.method()) {
             (Err(error), _) if error.message != NOT_JSON => AnswerError::Refused(error),
             (_, "server/discover") if status.is_client_error() => {
                 AnswerError::Refused(ErrorData::new(ErrorCode::INVALID_REQUEST, PROBE_REFUSED, None))
