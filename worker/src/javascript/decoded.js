@@ -78,7 +78,8 @@
 
   // Decodes text that is, whole, a JSON object, array or null. Other text stays text.
   const decode = (text) => {
-    if (!/^[ \t\r\n]*(?:[[{]|null[ \t\r\n]*$)/.test(text)) return text;
+    // Sticky: without it, an expression that begins with `^` is tried at each place of a long text.
+    if (!/[ \t\r\n]*(?:[[{]|null[ \t\r\n]*$)/y.test(text)) return text;
     let value;
     try {
       value = parseExact(text);

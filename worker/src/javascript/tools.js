@@ -39,7 +39,7 @@
       }
       return server === undefined ? [...splitName(tool), values, second] : [server, tool, values, second];
     }
-    const isTool = typeof second === "string" && !/^\s*\{/.test(second);
+    const isTool = typeof second === "string" && !/\s*\{/y.test(second);
     return isTool ? [first, second, third, fourth] : [...splitName(first), second, third];
   };
   // `callTool(server, tool, values, options)`, `callTool({ name: "server.tool", arguments: values }, options)` or `callTool("server.tool", values, options)`; `options.timeout` is in
