@@ -21,9 +21,9 @@ pub(crate) struct Build {
 
 impl Build {
     /// Prepares measurements of the build with the binary `lockhouse`: writes a configuration for it to a temporary
-    /// directory. `servers` is the directory with the programs of the upstream servers. Fails if the binary or a file
-    /// that must be in its directory is missing.
-    pub(crate) fn at(lockhouse: &Path, servers: &Path) -> Fallible<Self> {
+    /// directory, which begins with `limits`. `servers` is the directory with the programs of the upstream servers. Fails if
+    /// the binary or a file that must be in its directory is missing.
+    pub(crate) fn at(lockhouse: &Path, servers: &Path, limits: &str) -> Fallible<Self> {
         let lockhouse =
             lockhouse.canonicalize().map_err(|error| format!("{}: {error}", lockhouse.display()))?;
         if !lockhouse.is_file() {
@@ -36,7 +36,8 @@ impl Build {
         }
         let scratch = tempfile::tempdir()?;
         let echo = servers.join("bench-echo");
-        let mut servers = format!("[servers.fixture]\ncommand = {:?}\n", servers.join("fixture-server"));
+        let mut servers =
+            format!("{limits}[servers.fixture]\ncommand = {:?}\n", servers.join("fixture-server"));
         let mut policy = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n".to_owned();
         for tools in ECHO_TOOLS {
             let expose = if tools == ECHO_TOOLS[0] { "both" } else { "code" };

@@ -47,6 +47,13 @@ impl Client {
         CpuTime::of(self.child.id())
     }
 
+    /// Returns the most memory that the supervisor has used, in MB.
+    pub(crate) fn peak_memory_mb(&self) -> Fallible<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.strip_suffix("kB"));
+        Ok(kib.ok_or("no VmHWM")?.trim().parse::<u64>()? * 1024 / 1_000_000)
+    }
+
     fn send(&mut self, method: &str, parameters: &Value) -> Fallible<u64> {
         self.last_id += 1;
         let line = json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": parameters});

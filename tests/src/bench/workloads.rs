@@ -48,6 +48,11 @@ const LARGE_RESULT: [(&str, &str); 2] = [
     ("typescript", "(await echo3.text({bytes: 1000000})).length"),
 ];
 const LARGE_BYTES: usize = 1_000_000;
+/// The same with the largest result that a configuration permits.
+const LARGEST_RESULT: [(&str, &str); 2] = [
+    ("python", "from mcp_tools.echo3 import text\nlen(text(bytes=59000000))"),
+    ("typescript", "(await echo3.text({bytes: 59000000})).length"),
+];
 /// Programs with 100 sequential calls of a bare echo server (`bench-echo`).
 const ECHO_SEQUENCE: [(&str, &str); 2] = [
     ("python", "from mcp_tools.echo3 import add\nsum(add(a=i, b=1)['sum'] for i in range(100))"),
@@ -111,6 +116,11 @@ pub(crate) fn trivial(name: &str) -> [Row; 2] {
 pub(crate) fn first_calls() -> Vec<Row> {
     let calls = [ONE_CALL].into_iter().chain(ECHO_CALLS);
     calls.flat_map(|programs| in_both_languages("first call", programs, 3, 1)).collect()
+}
+
+/// Returns the rows with the largest results.
+pub(crate) fn largest_results() -> [Row; 2] {
+    in_both_languages("one call with a result of 59 MB", LARGEST_RESULT, 59_000_000, 1)
 }
 
 fn at_both_paces(row: Row) -> [Row; 2] {

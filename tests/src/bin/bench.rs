@@ -1,6 +1,6 @@
 //! `make bench`: measures times at the MCP boundary, as an AI client sees them, with the built `lockhouse serve`.
 //!
-//! `bench [--beside BINARY] [--only TEXT]`. The client writes and reads JSON lines without a library, so that its own cost stays
+//! `bench [--beside BINARY] [--only TEXT | --large]`. The client writes and reads JSON lines without a library, so that its own cost stays
 //! small. All figures of a table come from one run on one machine; compare them with each other, and compare
 //! machines only by ratios. The rows that `bench-gateway` can serve, a gateway without any checks, are measured with it in
 //! turns, and have the ratio of both times. With `--beside`, an older build is measured in turns, too.
@@ -17,6 +17,8 @@ mod client;
 mod cpu_time;
 #[path = "../bench/gateway.rs"]
 mod gateway;
+#[path = "../bench/large_results.rs"]
+mod large_results;
 #[path = "../bench/percentiles.rs"]
 mod percentiles;
 #[path = "../bench/single_build.rs"]
@@ -44,6 +46,9 @@ struct Arguments {
     /// Measures only the rows whose name has this text
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
+    /// Measures calls with results of 59 MB instead
+    #[arg(long, conflicts_with = "only")]
+    large: bool,
 }
 
 fn main() -> ExitCode {
@@ -60,10 +65,17 @@ fn measure(arguments: &Arguments) -> Fallible<()> {
     let directory = std::env::current_exe()?.parent().map(Path::to_owned).ok_or("no directory")?;
     let lockhouse =
         std::env::var_os("LOCKHOUSE_BIN").map_or_else(|| directory.join("lockhouse"), PathBuf::from);
-    let new = Build::at(&lockhouse, &directory)?;
+    if arguments.large {
+        let old = arguments.beside.iter().map(|old| Build::at(old, &directory, large_results::LIMITS));
+        let new = std::iter::once_with(|| Build::at(&lockhouse, &directory, large_results::LIMITS));
+        return large_results::measure(&old.chain(new).collect::<Fallible<Vec<_>>>()?);
+    }
+    let new = Build::at(&lockhouse, &directory, "")?;
     let gateway = Gateway::with_engines_of(&new, &directory)?;
     match &arguments.beside {
         None => single_build::measure(&new, &gateway, &arguments.only),
-        Some(old) => build_comparison::measure(&Build::at(old, &directory)?, &new, &gateway, &arguments.only),
+        Some(old) => {
+            build_comparison::measure(&Build::at(old, &directory, "")?, &new, &gateway, &arguments.only)
+        }
     }
 }
