@@ -49,7 +49,7 @@ pub trait ServerMessages: Send + Sync + 'static {
 
 /// What comes from a server besides answers.
 #[derive(Debug)]
-pub enum Inbound {
+pub enum ServerInput {
     /// A request or a notification.
     Message(Box<RxMessage>),
     /// A new MCP session is begun. An answer to a request of the session before must not reach it, since a request there may
@@ -58,14 +58,14 @@ pub enum Inbound {
 }
 
 /// Receives what comes from a server besides answers.
-pub trait InboundMessages: Send {
+pub trait MessageReader: Send {
     /// Returns the next one; `None` if the connection has ended. Cancel-safe.
-    fn receive(&mut self) -> impl Future<Output = Option<Inbound>> + Send;
+    fn receive(&mut self) -> impl Future<Output = Option<ServerInput>> + Send;
 }
 
 /// Handles the server's messages until the connection ends or its client ends it.
 pub async fn converse<M: ServerMessages>(
-    mut messages: impl InboundMessages,
+    mut messages: impl MessageReader,
     client: Client,
     handler: Arc<M>,
 ) {
@@ -93,8 +93,8 @@ pub async fn converse<M: ServerMessages>(
             inbound = messages.receive() => inbound,
         };
         let message = match inbound {
-            Some(Inbound::Message(message)) => *message,
-            Some(Inbound::SessionReplaced) => {
+            Some(ServerInput::Message(message)) => *message,
+            Some(ServerInput::SessionReplaced) => {
                 requests.abandon();
                 continue;
             }
@@ -381,8 +381,8 @@ mod tests {
         }
     }
 
-    impl InboundMessages for mpsc::Receiver<Inbound> {
-        async fn receive(&mut self) -> Option<Inbound> {
+    impl MessageReader for mpsc::Receiver<ServerInput> {
+        async fn receive(&mut self) -> Option<ServerInput> {
             self.recv().await
         }
     }
@@ -403,7 +403,7 @@ mod tests {
     async fn a_request_of_a_session_that_was_replaced_is_not_answered() {
         let request = || {
             let request = json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"});
-            Inbound::Message(serde_json::from_value(request).expect("a request"))
+            ServerInput::Message(serde_json::from_value(request).expect("a request"))
         };
         for (is_replaced, expected) in [(true, 1), (false, 2)] {
             let (sender, messages) = mpsc::channel(1);
@@ -414,7 +414,7 @@ mod tests {
             let send = async |inbound| sender.send(inbound).await.expect("received");
             send(request()).await;
             if is_replaced {
-                send(Inbound::SessionReplaced).await;
+                send(ServerInput::SessionReplaced).await;
             }
             send(request()).await;
             while answers.0.lock().len() < expected {

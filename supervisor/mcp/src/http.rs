@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::client::Client;
-use crate::conversation::{Inbound, InboundMessages};
+use crate::conversation::{ServerInput, MessageReader};
 
 pub use exchange::{EVENTS, HttpExchange, HttpSender};
 pub use mcp_session::SessionRenewals;
@@ -59,15 +59,15 @@ pub struct HttpConnection {
 }
 
 /// The requests and notifications of a server over HTTP.
-pub struct HttpMessages(mpsc::Receiver<Inbound>);
+pub struct HttpMessages(mpsc::Receiver<ServerInput>);
 
-impl InboundMessages for HttpMessages {
-    async fn receive(&mut self) -> Option<Inbound> {
+impl MessageReader for HttpMessages {
+    async fn receive(&mut self) -> Option<ServerInput> {
         self.0.recv().await
     }
 }
 
-fn channel() -> (mpsc::Sender<Inbound>, HttpMessages) {
+fn channel() -> (mpsc::Sender<ServerInput>, HttpMessages) {
     let (sender, receiver) = mpsc::channel(WAITING_MESSAGES_MAX);
     (sender, HttpMessages(receiver))
 }

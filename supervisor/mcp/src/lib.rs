@@ -27,7 +27,7 @@ pub use answer_error::AnswerError;
 pub use client::{Client, PendingRequest, Subscription, request_line};
 pub use connection_failure::{ConnectionFailure, FailureSignal};
 pub use conversation::{
-    Handshake, HandshakeError, Inbound, InboundMessages, ServerMessages, converse, shake_hands,
+    Handshake, HandshakeError, ServerInput, MessageReader, ServerMessages, converse, shake_hands,
 };
 pub use http_error::{HttpError, HttpErrorKind};
 pub use line_transport::LineTransport;

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::answer_error::AnswerError;
 use crate::client::Client;
 use crate::connection_failure::FailureSignal;
-use crate::conversation::{Inbound, InboundMessages};
+use crate::conversation::{ServerInput, MessageReader};
 use crate::inbound_message::{self, Answer, InboundMessage, RxMessage, TOO_LARGE, TYPED_BYTES_MAX};
 use crate::line_writer::LineWriter;
 use crate::pending_requests::PendingRequests;
@@ -150,8 +150,8 @@ impl LineTransport {
     }
 }
 
-impl InboundMessages for LineTransport {
-    async fn receive(&mut self) -> Option<Inbound> {
+impl MessageReader for LineTransport {
+    async fn receive(&mut self) -> Option<ServerInput> {
         loop {
             if let Some(until) = self.pause {
                 sleep_until(until).await;
@@ -167,7 +167,7 @@ impl InboundMessages for LineTransport {
                 None
             };
             if let Some(message) = message {
-                return Some(Inbound::Message(message));
+                return Some(ServerInput::Message(message));
             }
         }
     }

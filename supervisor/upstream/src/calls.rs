@@ -34,7 +34,7 @@ impl Connection {
     /// capability `resources`, or if `item` is a prompt or the list of prompts and the server does not announce the
     /// capability `prompts`.
     pub fn check_offered(&self, offer: &ConnectedServer, item: &CallTarget) -> Result<(), Failure> {
-        let capabilities = offer.peer.info().map(|info| info.capabilities.clone()).unwrap_or_default();
+        let capabilities = offer.client.info().map(|info| info.capabilities.clone()).unwrap_or_default();
         let lacking = match item {
             CallTarget::Tool(_) => None,
             CallTarget::Resource(_) | CallTarget::List(Listing::Resources) => {
@@ -68,7 +68,7 @@ impl Connection {
         );
         let outcome = match item {
             CallTarget::List(listing) => self.list(offer, *listing, timeout.limit).await,
-            item if is_subscribing && offer.peer.is_modern() => {
+            item if is_subscribing && offer.client.is_modern() => {
                 self.subscribe(offer, item, timeout.limit).await
             }
             item => {
@@ -112,7 +112,7 @@ impl Connection {
         limit: Duration,
     ) -> Result<Vec<u8>, CallError> {
         let sent = Instant::now();
-        let list = resource_and_prompt_lists::list(&offer.peer, listing, limit).await;
+        let list = resource_and_prompt_lists::list(&offer.client, listing, limit).await;
         self.record_outcome(list.as_ref().err(), sent.elapsed());
         list.map_err(|error| self.call_error(&error, limit))
     }
@@ -123,7 +123,7 @@ impl Connection {
         item: &CallTarget,
         limit: Duration,
     ) -> Result<Vec<u8>, CallError> {
-        match self.subscriptions.subscribe(&offer.peer, item.as_str(), limit).await {
+        match self.subscriptions.subscribe(&offer.client, item.as_str(), limit).await {
             Ok(()) => Ok(EMPTY.to_vec()),
             Err(SubscribeError::Request(error)) => Err(self.call_error(&error, limit)),
             Err(error @ SubscribeError::TooMany { .. }) => Err(CallError::tool_failed(error.to_string())),

@@ -219,7 +219,7 @@ impl Connection {
 
     /// Pings the server and returns whether it answered within the call timeout.
     pub async fn answers(&self, connected_server: &ConnectedServer) -> bool {
-        ping(connected_server.peer.clone(), self.limits.call_timeout).await.is_ok()
+        ping(connected_server.client.clone(), self.limits.call_timeout).await.is_ok()
     }
 
     /// Acquires one of the server's slots for concurrent calls. Waits in the queue if all slots are in use, or if the server

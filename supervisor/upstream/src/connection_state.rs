@@ -35,14 +35,14 @@ pub struct ServerInfo {
 #[derive(Debug)]
 pub struct ConnectedServer {
     pub catalogue: Arc<Catalogue>,
-    pub(super) peer: Client,
+    pub(super) client: Client,
     pub(super) callers: InFlightCalls,
 }
 
 impl ConnectedServer {
     /// Returns what the server says about itself; `None` if it has said nothing.
     pub fn info(&self) -> Option<ServerInfo> {
-        let info = self.peer.info()?;
+        let info = self.client.info()?;
         let instructions = info.instructions.clone().filter(|text| !text.trim().is_empty());
         let program =
             info.server_info.as_ref().map(|program| (program.name.clone(), program.version.clone()));

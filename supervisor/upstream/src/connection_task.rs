@@ -253,7 +253,7 @@ impl ConnectionTask {
     fn publish_connected(&self, connected: &ConnectionMonitor, catalogue: Arc<Catalogue>) {
         self.state.send_replace(ConnectionState::Connected(Arc::new(ConnectedServer {
             catalogue,
-            peer: connected.peer.clone(),
+            client: connected.client.clone(),
             callers: connected.callers.clone(),
         })));
     }

@@ -26,7 +26,7 @@ const HTTP_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An established MCP connection to a server, with the process or HTTP transport below it.
 pub(super) struct LiveConnection {
-    peer: Client,
+    client: Client,
     callers: InFlightCalls,
     /// The task that exchanges MCP messages with the server. It completes when the connection ends.
     conversation: JoinHandle<()>,
@@ -62,18 +62,18 @@ pub(super) struct ConnectionEnd {
 impl LiveConnection {
     /// Creates the connection after its handshake. `conversation` is the task that exchanges messages with the server.
     pub(super) fn new(
-        peer: Client,
+        client: Client,
         (callers, notices): (InFlightCalls, ServerChangeNotices),
         conversation: JoinHandle<()>,
         ground: LiveTransport,
         changed: Arc<Notify>,
     ) -> Self {
-        let subscription = subscribe(&peer, &changed, notices);
-        Self { peer, callers, conversation, ground, changed, subscription }
+        let subscription = subscribe(&client, &changed, notices);
+        Self { client, callers, conversation, ground, changed, subscription }
     }
 
-    pub(super) fn peer(&self) -> Client {
-        self.peer.clone()
+    pub(super) fn client(&self) -> Client {
+        self.client.clone()
     }
 
     pub(super) fn callers(&self) -> InFlightCalls {
@@ -119,7 +119,7 @@ impl LiveConnection {
         if let Some(subscription) = self.subscription {
             subscription.abort();
         }
-        self.peer.end();
+        self.client.end();
         match self.ground {
             LiveTransport::Http(_) => {
                 // Let the server delete its session.
@@ -139,8 +139,8 @@ impl LiveConnection {
 /// Starts a task that subscribes to changes of the server's list of tools, and also of its lists of resources and
 /// prompts if AI clients use the server directly. Returns `None` if the server announces no such changes, or if its
 /// protocol version is older than 2026-07-28: then it sends its notifications without a subscription.
-fn subscribe(peer: &Client, changed: &Arc<Notify>, notices: ServerChangeNotices) -> Option<JoinHandle<()>> {
-    let info = peer.info()?;
+fn subscribe(client: &Client, changed: &Arc<Notify>, notices: ServerChangeNotices) -> Option<JoinHandle<()>> {
+    let info = client.info()?;
     let mut filter = SubscriptionFilter::default();
     let capabilities = &info.capabilities;
     let announced = |announces: Option<bool>| announces.filter(|announces| *announces);
@@ -151,24 +151,24 @@ fn subscribe(peer: &Client, changed: &Arc<Notify>, notices: ServerChangeNotices)
         filter.resources_list_changed =
             capabilities.resources.as_ref().and_then(|resources| announced(resources.list_changed));
     }
-    if filter == SubscriptionFilter::default() || !peer.is_modern() {
+    if filter == SubscriptionFilter::default() || !client.is_modern() {
         return None;
     }
-    Some(tokio::spawn(follow(peer.clone(), filter, changed.clone(), notices)))
+    Some(tokio::spawn(follow(client.clone(), filter, changed.clone(), notices)))
 }
 
 /// Keeps the subscription to list changes open as long as the connection lasts. If the server ends the subscription,
 /// which an HTTP server may do at any time, opens a new one after a pause. Reports changes of the tools to `changed`,
 /// and changes of prompts and resources to `notices`.
 async fn follow(
-    peer: Client,
+    client: Client,
     filter: SubscriptionFilter,
     changed: Arc<Notify>,
     notices: ServerChangeNotices,
 ) {
     let mut is_first = true;
-    while !peer.is_closed() {
-        if let Ok(mut subscription) = peer.listen(filter.clone()).await {
+    while !client.is_closed() {
+        if let Ok(mut subscription) = client.listen(filter.clone()).await {
             // Treat changes during the gap between two subscriptions as announced.
             if !std::mem::take(&mut is_first) {
                 changed.notify_one();

@@ -37,13 +37,13 @@ impl From<AnswerError> for RequestError {
 /// Sends a request of Lockhouse itself, such as a ping or a list request, with the timeout `limit`. Returns the result
 /// as JSON text.
 pub(super) async fn send(
-    peer: Client,
+    client: Client,
     request: ClientRequest,
     limit: Duration,
 ) -> Result<String, AnswerError> {
     let clock = PausableTimer::unpausable(limit);
     let limits = WaitLimits { clock, restarts_on_progress: false, call: None };
-    match exchange(&peer, OutgoingRequest::Other(Box::new(request)), None, limits).await {
+    match exchange(&client, OutgoingRequest::Other(Box::new(request)), None, limits).await {
         Ok(raw) => Ok(raw),
         Err(RequestError::Failed(error)) => Err(error),
         Err(RequestError::Unanswerable) => Err(AnswerError::Invalid),
@@ -54,9 +54,9 @@ pub(super) async fn send(
 ///
 /// # Errors
 /// Fails if the server has not answered within `limit`, or if the ping cannot be sent.
-pub(super) async fn ping(peer: Client, limit: Duration) -> Result<(), ConnectionFailure> {
+pub(super) async fn ping(client: Client, limit: Duration) -> Result<(), ConnectionFailure> {
     let ping = ClientRequest::PingRequest(PingRequest::default());
-    match send(peer, ping, limit).await {
+    match send(client, ping, limit).await {
         Ok(_) | Err(AnswerError::Refused(_)) => Ok(()),
         Err(error) => {
             let reason = match error {
@@ -80,9 +80,9 @@ pub(super) async fn send_for(
 ) -> Result<String, RequestError> {
     let clock = caller.questions.timer(timeout.limit);
     let limits = WaitLimits { clock, restarts_on_progress: timeout.restarts_on_progress, call: Some(call) };
-    let mut meta = server.peer.is_modern().then(|| capabilities_of(caller));
+    let mut meta = server.client.is_modern().then(|| capabilities_of(caller));
     set_trace_context(span, &mut meta);
-    exchange(&server.peer, request, meta, limits).await
+    exchange(&server.client, request, meta, limits).await
 }
 
 /// Returns the metadata of a request to an upstream server of protocol version 2026-07-28: the capabilities of the caller's

@@ -52,15 +52,15 @@ struct CollectedEntries {
 /// Returns the serialized JSON object with the server's resources or prompts, as `listing` selects, in `items`, the
 /// resource templates in `templates` (empty for prompts), and in `incomplete` whether entries are missing. `limit` is
 /// the timeout for all pages together.
-pub(super) async fn list(peer: &Client, listing: Listing, limit: Duration) -> Result<Vec<u8>, AnswerError> {
+pub(super) async fn list(client: &Client, listing: Listing, limit: Duration) -> Result<Vec<u8>, AnswerError> {
     let deadline = Instant::now() + limit;
     let (items, templates) = match listing {
         Listing::Prompts => {
-            (list_all_pages(peer, ListKind::Prompts, deadline).await?, CollectedEntries::default())
+            (list_all_pages(client, ListKind::Prompts, deadline).await?, CollectedEntries::default())
         }
         Listing::Resources => {
-            let items = list_all_pages(peer, ListKind::Resources, deadline).await?;
-            let templates = match list_all_pages(peer, ListKind::Templates, deadline).await {
+            let items = list_all_pages(client, ListKind::Resources, deadline).await?;
+            let templates = match list_all_pages(client, ListKind::Templates, deadline).await {
                 // Many servers have no templates and do not know the method.
                 Err(AnswerError::Refused(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
                     CollectedEntries::default()
@@ -80,7 +80,7 @@ pub(super) async fn list(peer: &Client, listing: Listing, limit: Duration) -> Re
 }
 
 async fn list_all_pages(
-    peer: &Client,
+    client: &Client,
     kind: ListKind,
     deadline: Instant,
 ) -> Result<CollectedEntries, AnswerError> {
@@ -88,7 +88,7 @@ async fn list_all_pages(
     let mut pages = ListPages::default();
     loop {
         let limit = deadline.saturating_duration_since(Instant::now());
-        let page = send(peer.clone(), request(kind, pages.cursor()), limit).await?;
+        let page = send(client.clone(), request(kind, pages.cursor()), limit).await?;
         let bytes = page.len();
         let added = offload_if_large(bytes, move || {
             let page: Page<'_> = serde_json::from_str(&page).ok()?;

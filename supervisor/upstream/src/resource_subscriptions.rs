@@ -41,13 +41,13 @@ impl Subscriptions {
     /// already. `limit` is the timeout of the request to subscribe.
     pub(super) async fn subscribe(
         &self,
-        peer: &Client,
+        client: &Client,
         uri: &str,
         limit: Duration,
     ) -> Result<(), SubscribeError> {
         let Some(entry) = self.register(uri)? else { return Ok(()) };
         let filter = SubscriptionFilter::builder().resource_subscriptions([uri.to_owned()]).build();
-        let subscription = tokio::time::timeout(limit, peer.listen(filter)).await;
+        let subscription = tokio::time::timeout(limit, client.listen(filter)).await;
         let mut subscription = subscription.unwrap_or(Err(AnswerError::Timeout(limit)))?;
         let (server, notices) = (self.server.clone(), self.notices.clone());
         tokio::spawn(async move {

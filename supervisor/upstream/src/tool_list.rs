@@ -27,7 +27,7 @@ struct Page<'a> {
 /// permit, the further tools are left out.
 pub(super) async fn list_tools(
     name: &ServerName,
-    peer: &Client,
+    client: &Client,
     limit: Duration,
 ) -> Result<Catalogue, ConnectError> {
     let mut listed = (Catalogue::default(), SkippedTools::default());
@@ -40,7 +40,7 @@ pub(super) async fn list_tools(
             method: Default::default(),
             extensions: Default::default(),
         };
-        let page = send(peer.clone(), ClientRequest::ListToolsRequest(request), limit).await?;
+        let page = send(client.clone(), ClientRequest::ListToolsRequest(request), limit).await?;
         let bytes = page.len();
         let (mut catalogue, mut left_out) = listed;
         let added = offload_if_large(bytes, move || {

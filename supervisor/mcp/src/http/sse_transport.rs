@@ -26,7 +26,7 @@ use super::request_tasks::RequestTasks;
 use super::{HttpConnection, HttpLimits, OTHER_REQUESTS_MAX, channel};
 use crate::answer_error::AnswerError;
 use crate::client::Client;
-use crate::conversation::Inbound;
+use crate::conversation::ServerInput;
 use crate::http_error::{HttpError, HttpErrorKind};
 use crate::inbound_message::{NOT_JSON, parse_answer};
 use crate::message_sender::MessageSender;
@@ -131,7 +131,7 @@ impl MessageSender for SseTransport {
 
 impl SseSession {
     /// Opens the event stream and reads it until it ends. Then the connection has failed.
-    async fn read(&self, messages: mpsc::Sender<Inbound>) {
+    async fn read(&self, messages: mpsc::Sender<ServerInput>) {
         let failure = match self.open_stream().await {
             Ok(events) => {
                 self.exchange.failure_signal.fail(self.read_events(events, &messages).await);
@@ -163,14 +163,14 @@ impl SseSession {
     }
 
     /// Reads the event stream until it ends, and returns why it ended.
-    async fn read_events(&self, mut events: EventReader, messages: &mpsc::Sender<Inbound>) -> &'static str {
+    async fn read_events(&self, mut events: EventReader, messages: &mpsc::Sender<ServerInput>) -> &'static str {
         loop {
             match events.next().await {
                 Ok(StreamItem::Answer(id, answer)) => {
                     self.pending.complete(&id, answer.map_err(AnswerError::Refused));
                 }
                 Ok(StreamItem::Message(message)) => {
-                    if messages.send(Inbound::Message(message)).await.is_err() {
+                    if messages.send(ServerInput::Message(message)).await.is_err() {
                         return ENDED;
                     }
                 }

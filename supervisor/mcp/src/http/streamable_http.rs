@@ -26,7 +26,7 @@ use super::session_state::{Session, SessionState};
 use super::{HttpConnection, HttpLimits, OTHER_REQUESTS_MAX, channel};
 use crate::answer_error::AnswerError;
 use crate::client::Client;
-use crate::conversation::Inbound;
+use crate::conversation::ServerInput;
 use crate::http_error::HttpError;
 use crate::message_sender::MessageSender;
 use crate::pending_requests::PendingRequests;
@@ -44,7 +44,7 @@ struct Connection {
     traffic: TrafficLimiter,
     pending: PendingRequests,
     /// The requests and notifications of the server.
-    messages: mpsc::Sender<Inbound>,
+    messages: mpsc::Sender<ServerInput>,
     tools: HeaderTools,
     session: SessionState,
     /// Locked while a session is replaced, so that concurrent requests wait for the same new one.

@@ -29,7 +29,7 @@ const ACCEPTANCE_EVERY: Duration = Duration::from_secs(1);
 /// server's tools may be in progress.
 pub(super) struct ConnectionMonitor {
     pub(super) link: LiveConnection,
-    pub(super) peer: Client,
+    pub(super) client: Client,
     pub(super) callers: InFlightCalls,
     /// Notified when the server announces that its tools have changed.
     changed: Arc<Notify>,
@@ -58,26 +58,26 @@ pub(super) enum MonitorEvent {
 
 impl ConnectionMonitor {
     pub(super) fn new(link: LiveConnection, idle: BoxFuture<'static, ()>) -> Self {
-        let (peer, callers, changed) = (link.peer(), link.callers(), link.changed());
+        let (client, callers, changed) = (link.client(), link.callers(), link.changed());
         let (listing, ping, recovery) = (Fuse::terminated(), Fuse::terminated(), Fuse::terminated());
         let (failure_signal, answers) = (link.failure_signal(), None);
-        Self { link, peer, callers, changed, idle, listing, failure_signal, ping, answers, recovery }
+        Self { link, client, callers, changed, idle, listing, failure_signal, ping, answers, recovery }
     }
 
     /// Begins to list the server's tools again after the delay `after`. `limit` is the timeout for each page of the
     /// list. The result is an event of [`Self::next`].
     pub(super) fn list_tools(&mut self, name: ServerName, after: Duration, limit: Duration) {
-        let peer = self.peer.clone();
+        let client = self.client.clone();
         let listing = async move {
             tokio::time::sleep(after).await;
-            list_tools(&name, &peer, limit).await
+            list_tools(&name, &client, limit).await
         };
         self.listing = listing.boxed().fuse();
     }
 
     /// Pings the server. `answers` are those to calls from now on.
     pub(super) fn ping(&mut self, answers: watch::Receiver<CallStats>) {
-        self.ping = ping(self.peer.clone(), PING_TIMEOUT).boxed().fuse();
+        self.ping = ping(self.client.clone(), PING_TIMEOUT).boxed().fuse();
         self.answers = Some(answers);
     }
 
@@ -112,7 +112,7 @@ impl ConnectionMonitor {
                     Err(_) if self.has_answered_since_ping() => continue,
                     Err(missed) => {
                         let (slots, answers) = (signals.slots.clone(), signals.answers());
-                        let recovery = recovered(self.peer.clone(), slots, answers, missed);
+                        let recovery = recovered(self.client.clone(), slots, answers, missed);
                         self.recovery = recovery.boxed().fuse();
                         Event::PingMissed
                     }

@@ -24,7 +24,7 @@ const PING_INTERVAL: Duration = Duration::from_secs(1);
 /// Fails with the reason of the last ping once no call is in flight any more. If the server has answered one of them, it
 /// gets one more ping then: it was busy, and reads its input again.
 pub(super) async fn recovered(
-    peer: Client,
+    client: Client,
     slots: Arc<CallSlots>,
     answers: watch::Receiver<CallStats>,
     mut missed: ConnectionFailure,
@@ -33,7 +33,7 @@ pub(super) async fn recovered(
     loop {
         let next = Instant::now() + PING_INTERVAL;
         let answered = async {
-            let answered = ping(peer.clone(), PING_TIMEOUT).await;
+            let answered = ping(client.clone(), PING_TIMEOUT).await;
             if answered.is_err() {
                 sleep_until(next).await;
             }
@@ -51,7 +51,7 @@ pub(super) async fn recovered(
         }
     }
     match answers.has_changed() {
-        Ok(true) => ping(peer, PING_TIMEOUT).await,
+        Ok(true) => ping(client, PING_TIMEOUT).await,
         _ => Err(missed),
     }
 }

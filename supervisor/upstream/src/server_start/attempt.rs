@@ -7,7 +7,7 @@ use lockhouse_base::child_stderr::LastLines;
 use lockhouse_catalog::Catalogue;
 use lockhouse_mcp::http::{HttpConnection, PostAddress};
 use lockhouse_mcp::{
-    Client, FailureSignal, Handshake, HttpError, InboundMessages, LineTransport, converse, shake_hands,
+    Client, FailureSignal, Handshake, HttpError, MessageReader, LineTransport, converse, shake_hands,
 };
 use tokio::process::ChildStderr;
 use tokio::sync::Notify;
@@ -199,7 +199,7 @@ impl Attempt<'_> {
     /// timeout has passed.
     async fn connect(
         &self,
-        messages: impl InboundMessages + 'static,
+        messages: impl MessageReader + 'static,
         client: Client,
         handshake: Handshake,
         changed: &Arc<Notify>,

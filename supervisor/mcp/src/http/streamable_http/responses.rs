@@ -17,7 +17,7 @@ use super::super::request_head::RequestHead;
 use super::super::session_state::{SESSION_ID, Session};
 use super::Connection;
 use crate::answer_error::AnswerError;
-use crate::conversation::Inbound;
+use crate::conversation::ServerInput;
 use crate::http_error::{HttpError, HttpErrorKind};
 use crate::inbound_message::{Answer, CUT_OFF, NOT_JSON, TOO_LARGE, failed, offload_if_large, parse_answer};
 
@@ -156,7 +156,7 @@ impl Connection {
                     self.requests.abort(id);
                 }
             }
-            StreamItem::Message(message) => _ = self.messages.send(Inbound::Message(message)).await,
+            StreamItem::Message(message) => _ = self.messages.send(ServerInput::Message(message)).await,
             StreamItem::Other(_) => {}
         }
     }

@@ -14,7 +14,7 @@ use super::Connection;
 use super::responses::{Answered, Rest, named_session};
 use crate::answer_error::AnswerError;
 use crate::client::initialized_line;
-use crate::conversation::Inbound;
+use crate::conversation::ServerInput;
 use crate::http_error::{HttpError, HttpErrorKind};
 use crate::inbound_message::{Answer, CUT_OFF, NOT_JSON, failed, offload_if_large};
 
@@ -146,7 +146,7 @@ impl Connection {
             return Err(session_error(RENEWED_RECENTLY));
         }
         self.changed.notify_one();
-        let _ = self.messages.send(Inbound::SessionReplaced).await;
+        let _ = self.messages.send(ServerInput::SessionReplaced).await;
         let begun = timeout(RENEWAL_TIMEOUT, self.begin_session(id, &line)).await;
         begun.unwrap_or(Err(AnswerError::SessionLost))
     }
