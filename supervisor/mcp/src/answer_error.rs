@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rmcp::model::ErrorData;
 
-use crate::http_error::HttpError;
+use crate::client::HttpError;
 
 /// Why a request has no result.
 #[derive(Clone, Debug, thiserror::Error)]

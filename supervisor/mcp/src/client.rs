@@ -5,6 +5,18 @@
 //! else that Lockhouse does for a call; and its typed results drop unknown fields. Results stay JSON text. An API of rmcp that
 //! returns results as text, on the caller's task, would make this module unnecessary.
 
+pub mod bounded_list;
+mod connection_failure;
+mod conversation;
+pub mod http;
+mod http_error;
+pub mod inbound_message;
+mod line_transport;
+mod line_writer;
+mod message_sender;
+pub mod response_id_scan;
+mod traffic_limits;
+
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -20,10 +32,17 @@ use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+pub use connection_failure::{ConnectionFailure, FailureSignal};
+pub use conversation::{
+    Handshake, HandshakeError, MessageReader, ServerInput, ServerMessages, converse, shake_hands,
+};
+pub use http_error::{HttpError, HttpErrorKind};
+pub use line_transport::LineTransport;
+
 use crate::answer_error::AnswerError;
-use crate::message_sender::MessageSender;
 use crate::pending_requests::{PendingRequests, Waiting};
-use crate::traffic_limits::TrafficLimiter;
+use message_sender::MessageSender;
+use traffic_limits::TrafficLimiter;
 
 /// Maximum number of notifications of a subscription that wait to be read. One more ends the subscription.
 const UNREAD_NOTIFICATIONS_MAX: usize = 64;

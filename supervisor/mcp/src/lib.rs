@@ -8,26 +8,8 @@
 #![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
 
 mod answer_error;
-pub mod bounded_list;
-mod client;
-mod connection_failure;
-mod conversation;
-pub mod http;
-mod http_error;
-pub mod inbound_message;
-mod line_transport;
-mod line_writer;
-mod message_sender;
+pub mod client;
 mod pending_requests;
-pub mod response_id_scan;
 pub mod server;
-mod traffic_limits;
 
 pub use answer_error::AnswerError;
-pub use client::{Client, PendingRequest, Subscription, request_line};
-pub use connection_failure::{ConnectionFailure, FailureSignal};
-pub use conversation::{
-    Handshake, HandshakeError, ServerInput, MessageReader, ServerMessages, converse, shake_hands,
-};
-pub use http_error::{HttpError, HttpErrorKind};
-pub use line_transport::LineTransport;

@@ -219,8 +219,10 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
     let control = ControlSocket::open(&supervisor);
     let _control = control.map_err(|error| tracing::warn!("{error}"));
     let served = tokio::select! {
-        served = serve_clients(&supervisor, front, authenticator, &settings.metrics) => served,
+        // An AI client may disconnect because of the answer that tells it of the failure.
+        biased;
         error = supervisor.wait_for_failed_protection() => Err(error.into()),
+        served = serve_clients(&supervisor, front, authenticator, &settings.metrics) => served,
         never = reloader.run() => match never {},
     };
     supervisor.lifecycle().close();

@@ -19,7 +19,7 @@ use lockhouse_protocol::ServerName;
 pub(super) use challenge::Challenge;
 
 use super::definition::{Authorization, HttpEndpoint, OAuthClient};
-use lockhouse_mcp::{HttpError, HttpErrorKind};
+use lockhouse_mcp::client::{HttpError, HttpErrorKind};
 use token_file::{AccessToken, StoredLogin, TokenFile, TokenFileError};
 use token_refresh::is_recent;
 

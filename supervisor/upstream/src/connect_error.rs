@@ -4,8 +4,9 @@
 use std::process::ExitStatus;
 
 use lockhouse_base::secrets::Secrets;
-use lockhouse_mcp::inbound_message::{NOT_JSON, TOO_LARGE};
-use lockhouse_mcp::{AnswerError, HandshakeError, HttpError, HttpErrorKind};
+use lockhouse_mcp::AnswerError;
+use lockhouse_mcp::client::inbound_message::{NOT_JSON, TOO_LARGE};
+use lockhouse_mcp::client::{HandshakeError, HttpError, HttpErrorKind};
 use rmcp::model::ErrorData;
 
 /// Maximum number of characters of a server's error text that are logged.

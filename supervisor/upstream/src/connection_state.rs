@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lockhouse_catalog::Catalogue;
 
 use super::in_flight_calls::InFlightCalls;
-use lockhouse_mcp::Client;
+use lockhouse_mcp::client::Client;
 
 /// The state of the connection to an upstream server.
 #[derive(Clone, Debug)]

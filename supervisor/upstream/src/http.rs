@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use lockhouse_mcp::http::{
+use lockhouse_mcp::client::http::{
     DEPRECATED, EITHER, EVENTS, HttpConnection, HttpExchange, HttpLimits, PostAddress, SessionRenewals,
     SseTransport, StreamableHttp,
 };
-use lockhouse_mcp::{FailureSignal, HttpError, HttpErrorKind};
+use lockhouse_mcp::client::{FailureSignal, HttpError, HttpErrorKind};
 use rmcp::model::ProtocolVersion;
 use serde_json::json;
 use tokio::sync::{Notify, watch};

@@ -14,7 +14,7 @@ use super::change_notices::{ChangeNotice, ServerChangeNotices};
 use super::connection_status::ShutdownMethod;
 use super::in_flight_calls::InFlightCalls;
 use super::process::ServerProcess;
-use lockhouse_mcp::{Client, ConnectionFailure, FailureSignal};
+use lockhouse_mcp::client::{Client, ConnectionFailure, FailureSignal};
 
 /// How long an HTTP connection is kept after its failure, so that requests that wait for answers receive the reason.
 const HTTP_FAILURE_GRACE: Duration = Duration::from_millis(100);

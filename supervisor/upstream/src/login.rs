@@ -15,7 +15,7 @@ use super::auth::oauth::{self, OAuthDiscovery};
 use super::auth::token_file::{StoredLogin, TokenFile, TokenFileError};
 use super::definition::{Authorization, HttpEndpoint, OAuthClient, is_loopback};
 use super::http;
-use lockhouse_mcp::HttpError;
+use lockhouse_mcp::client::HttpError;
 
 const CLIENT_NAME: &str = "Lockhouse";
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lockhouse_mcp::ServerMessages;
-use lockhouse_mcp::inbound_message::REFUSED_METHOD;
+use lockhouse_mcp::client::ServerMessages;
+use lockhouse_mcp::client::inbound_message::REFUSED_METHOD;
 use lockhouse_policies::printable;
 use lockhouse_protocol::ServerName;
 use rmcp::model::{

@@ -84,7 +84,7 @@ impl<'a> OutgoingRequest<'a> {
                 line.push(b'\n');
                 Ok(line)
             }
-            Self::Other(request) => lockhouse_mcp::request_line(*request, id, meta),
+            Self::Other(request) => lockhouse_mcp::client::request_line(*request, id, meta),
         }
     }
 }

@@ -14,7 +14,8 @@ use super::in_flight_calls::{CallRegistration, Caller};
 use crate::ai_client::{AiClient, PausableTimer};
 use crate::connection_state::ConnectedServer;
 use crate::outgoing_request::OutgoingRequest;
-use lockhouse_mcp::{AnswerError, Client, ConnectionFailure};
+use lockhouse_mcp::AnswerError;
+use lockhouse_mcp::client::{Client, ConnectionFailure};
 pub(super) use timeout_and_cancellation::CallTimeout;
 use timeout_and_cancellation::{WaitLimits, exchange};
 

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_mcp::{AnswerError, Client};
+use lockhouse_mcp::AnswerError;
+use lockhouse_mcp::client::Client;
 use lockhouse_policies::Listing;
 use rmcp::model::{
     ClientRequest, ErrorCode, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
@@ -16,8 +17,8 @@ use tokio::time::Instant;
 
 use super::list_pages::{AfterPage, ListPages};
 use super::request::send;
-use lockhouse_mcp::bounded_list::BoundedList;
-use lockhouse_mcp::inbound_message::offload_if_large;
+use lockhouse_mcp::client::bounded_list::BoundedList;
+use lockhouse_mcp::client::inbound_message::offload_if_large;
 
 const ENTRIES_MAX: usize = 10_000;
 const BYTES_MAX: usize = 4 * 1024 * 1024;

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_mcp::{AnswerError, Client};
+use lockhouse_mcp::AnswerError;
+use lockhouse_mcp::client::Client;
 use lockhouse_protocol::ServerName;
 use parking_lot::Mutex;
 use rmcp::model::SubscriptionFilter;

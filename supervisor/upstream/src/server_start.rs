@@ -20,8 +20,8 @@ use super::confine::{RefusalNotice, SandboxPlaces};
 use super::connection_status::ConnectionStatus;
 use super::definition::{Endpoint, ServerDefinition, ServerLimits};
 use super::live_connection::LiveConnection;
-use lockhouse_mcp::http::SessionRenewals;
-use lockhouse_mcp::{ConnectionFailure, FailureSignal};
+use lockhouse_mcp::client::http::SessionRenewals;
+use lockhouse_mcp::client::{ConnectionFailure, FailureSignal};
 
 /// How often the time limit of a start is doubled at most.
 const DOUBLINGS_MAX: u32 = 3;

@@ -10,9 +10,9 @@ use serde::Deserialize;
 use super::connect_error::ConnectError;
 use super::list_pages::{AfterPage, ListPages};
 use super::request::send;
-use lockhouse_mcp::Client;
-use lockhouse_mcp::bounded_list::BoundedList;
-use lockhouse_mcp::inbound_message::offload_if_large;
+use lockhouse_mcp::client::Client;
+use lockhouse_mcp::client::bounded_list::BoundedList;
+use lockhouse_mcp::client::inbound_message::offload_if_large;
 
 /// One page of the result of `tools/list`.
 #[derive(Deserialize)]

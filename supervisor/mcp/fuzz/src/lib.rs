@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use lockhouse_base::line_buffer::{CompleteLine, LineBuffer};
-use lockhouse_mcp::http::header_parameters::HeaderTools;
-use lockhouse_mcp::http::sse_parser::{SseEvent, SseParser};
-use lockhouse_mcp::inbound_message::{InboundMessage, RxMessage, TYPED_BYTES_MAX, parse};
-use lockhouse_mcp::response_id_scan::find_ids_at_ends;
+use lockhouse_mcp::client::http::header_parameters::HeaderTools;
+use lockhouse_mcp::client::http::sse_parser::{SseEvent, SseParser};
+use lockhouse_mcp::client::inbound_message::{InboundMessage, RxMessage, TYPED_BYTES_MAX, parse};
+use lockhouse_mcp::client::response_id_scan::find_ids_at_ends;
 use lockhouse_mcp::server::client_message::{ClientMessage, InvalidMessage};
 use lockhouse_mcp::server::http_head::{self, HttpLifecycle};
 use rmcp::model::RequestId;

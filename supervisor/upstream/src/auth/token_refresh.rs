@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::token_file::{AccessToken, TokenFile, TokenFileError};
 use super::{TokenProvider, oauth};
 use crate::definition::OAuthClient;
-use lockhouse_mcp::{HttpError, HttpErrorKind};
+use lockhouse_mcp::client::{HttpError, HttpErrorKind};
 
 /// Minimum time between two requests to the authorization server for a token. A new token that the upstream server
 /// refuses within this time is not renewed again.

@@ -9,7 +9,7 @@ use rmcp::model::{ErrorCode, ErrorData};
 
 use crate::call_types::CallError;
 use lockhouse_mcp::AnswerError;
-use lockhouse_mcp::inbound_message::{CUT_OFF, NOT_JSON, TOO_LARGE};
+use lockhouse_mcp::client::inbound_message::{CUT_OFF, NOT_JSON, TOO_LARGE};
 
 /// Maximum number of characters of a server's error text that submitted code receives.
 const ERROR_CHARS_MAX: usize = 4_000;

@@ -20,7 +20,7 @@ use crate::in_flight_calls::Caller;
 use crate::input_required;
 use crate::outgoing_request::OutgoingRequest;
 use crate::request::{CallTimeout, RequestError, send_for};
-use lockhouse_mcp::inbound_message::offload_if_large;
+use lockhouse_mcp::client::inbound_message::offload_if_large;
 
 /// Delay before a call is repeated if the server asked for the repetition and required no input. The delay doubles with
 /// each round, up to 32 times this value.

@@ -19,7 +19,7 @@ use crate::in_flight_calls::InFlightCalls;
 use crate::live_connection::LiveConnection;
 use crate::request::ping;
 use crate::tool_list::list_tools;
-use lockhouse_mcp::{Client, ConnectionFailure, FailureSignal};
+use lockhouse_mcp::client::{Client, ConnectionFailure, FailureSignal};
 
 /// Interval at which the file of accepted tool definitions (pins) is checked for changes while tools wait for a user to
 /// accept them.

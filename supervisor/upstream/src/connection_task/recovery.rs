@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::call_concurrency::CallSlots;
 use crate::caller_signals::CallStats;
 use crate::request::ping;
-use lockhouse_mcp::{Client, ConnectionFailure};
+use lockhouse_mcp::client::{Client, ConnectionFailure};
 
 /// Timeout of a ping.
 pub(super) const PING_TIMEOUT: Duration = Duration::from_secs(10);

@@ -8,7 +8,7 @@ mod tests;
 use std::time::{Duration, Instant};
 
 use super::restart_backoff::{DoublingDelay, RestartBackoff, RestartDelay};
-use lockhouse_mcp::ConnectionFailure;
+use lockhouse_mcp::client::ConnectionFailure;
 
 /// The shortest and the longest delay before a server's tools are listed again after the server announced a change of
 /// its tools. The delay doubles with each listing. It is reset if the previous listing was more than twice the longest

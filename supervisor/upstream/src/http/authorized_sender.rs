@@ -4,8 +4,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::HeaderValue;
 use http::header::AUTHORIZATION;
-use lockhouse_mcp::http::HttpSender;
-use lockhouse_mcp::{FailureSignal, HttpError};
+use lockhouse_mcp::client::http::HttpSender;
+use lockhouse_mcp::client::{FailureSignal, HttpError};
 use reqwest::{RequestBuilder, Response};
 
 use crate::auth::{Challenge, TokenProvider};

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use lockhouse_mcp::{AnswerError, Client};
+use lockhouse_mcp::AnswerError;
+use lockhouse_mcp::client::Client;
 use rmcp::model::RequestMetaObject;
 
 use super::RequestError;

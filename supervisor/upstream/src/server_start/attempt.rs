@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use lockhouse_base::child_stderr::LastLines;
 use lockhouse_catalog::Catalogue;
-use lockhouse_mcp::http::{HttpConnection, PostAddress};
-use lockhouse_mcp::{
-    Client, FailureSignal, Handshake, HttpError, MessageReader, LineTransport, converse, shake_hands,
+use lockhouse_mcp::client::http::{HttpConnection, PostAddress};
+use lockhouse_mcp::client::{
+    Client, FailureSignal, Handshake, HttpError, LineTransport, MessageReader, converse, shake_hands,
 };
 use tokio::process::ChildStderr;
 use tokio::sync::Notify;

@@ -26,12 +26,12 @@ use super::request_tasks::RequestTasks;
 use super::{HttpConnection, HttpLimits, OTHER_REQUESTS_MAX, channel};
 use crate::answer_error::AnswerError;
 use crate::client::Client;
-use crate::conversation::ServerInput;
-use crate::http_error::{HttpError, HttpErrorKind};
-use crate::inbound_message::{NOT_JSON, parse_answer};
-use crate::message_sender::MessageSender;
+use crate::client::conversation::ServerInput;
+use crate::client::http_error::{HttpError, HttpErrorKind};
+use crate::client::inbound_message::{NOT_JSON, parse_answer};
+use crate::client::message_sender::MessageSender;
+use crate::client::traffic_limits::TrafficLimiter;
 use crate::pending_requests::PendingRequests;
-use crate::traffic_limits::TrafficLimiter;
 
 /// Maximum length in bytes of what the event `endpoint` names.
 const ENDPOINT_BYTES_MAX: usize = 4 * 1024;
@@ -163,7 +163,11 @@ impl SseSession {
     }
 
     /// Reads the event stream until it ends, and returns why it ended.
-    async fn read_events(&self, mut events: EventReader, messages: &mpsc::Sender<ServerInput>) -> &'static str {
+    async fn read_events(
+        &self,
+        mut events: EventReader,
+        messages: &mpsc::Sender<ServerInput>,
+    ) -> &'static str {
         loop {
             match events.next().await {
                 Ok(StreamItem::Answer(id, answer)) => {

@@ -10,10 +10,12 @@ use tokio::time::sleep_until;
 
 use super::buffer_budget::BufferShare;
 use super::sse_parser::{SseEvent, SseParser};
-use crate::inbound_message::{self, Answer, RxMessage, TOO_LARGE, TYPED_BYTES_MAX, failed, offload_if_large};
-use crate::line_transport::SKIPPED_BYTES_MAX;
-use crate::response_id_scan::find_id_at_start;
-use crate::traffic_limits::{Admitted, TrafficLimiter};
+use crate::client::inbound_message::{
+    self, Answer, RxMessage, TOO_LARGE, TYPED_BYTES_MAX, failed, offload_if_large,
+};
+use crate::client::line_transport::SKIPPED_BYTES_MAX;
+use crate::client::response_id_scan::find_id_at_start;
+use crate::client::traffic_limits::{Admitted, TrafficLimiter};
 
 const LONG_EVENT: &str = "it sent an unsolicited event of more than 1 MiB";
 const ENDLESS_EVENT: &str = "it sent an event of more than 256 MiB beyond the limit of one message";
@@ -197,7 +199,7 @@ mod tests {
 
     use super::super::buffer_budget::BufferBudget;
     use super::*;
-    use crate::connection_failure::FailureSignal;
+    use crate::client::connection_failure::FailureSignal;
 
     /// Maximum size of one message in these tests, in bytes.
     const BYTES_MAX: usize = 1024 * 1024;

@@ -16,10 +16,10 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer_error::AnswerError;
+use crate::client::http_error::HttpError;
+use crate::client::inbound_message::{NOT_JSON, RxMessage, TOO_LARGE, TYPED_BYTES_MAX, TYPED_NODES_MAX};
+use crate::client::message_sender::MessageSender;
 use crate::client::{Client, request_line, to_line};
-use crate::http_error::HttpError;
-use crate::inbound_message::{NOT_JSON, RxMessage, TOO_LARGE, TYPED_BYTES_MAX, TYPED_NODES_MAX};
-use crate::message_sender::MessageSender;
 
 /// Maximum number of requests of the server that are not answered yet, such as questions to a person. Further ones are
 /// refused.
@@ -64,11 +64,7 @@ pub trait MessageReader: Send {
 }
 
 /// Handles the server's messages until the connection ends or its client ends it.
-pub async fn converse<M: ServerMessages>(
-    mut messages: impl MessageReader,
-    client: Client,
-    handler: Arc<M>,
-) {
+pub async fn converse<M: ServerMessages>(mut messages: impl MessageReader, client: Client, handler: Arc<M>) {
     let (sender, closing) = (client.sender(), client.closing());
     let mut requests = ServerRequests {
         handler,
@@ -296,10 +292,10 @@ mod tests {
     use tokio::sync::{Notify, mpsc};
 
     use super::*;
-    use crate::connection_failure::FailureSignal;
-    use crate::line_transport::LineTransport;
+    use crate::client::connection_failure::FailureSignal;
+    use crate::client::line_transport::LineTransport;
+    use crate::client::traffic_limits::TrafficLimiter;
     use crate::pending_requests::PendingRequests;
-    use crate::traffic_limits::TrafficLimiter;
 
     /// Answers pings with an empty result, and all other requests with the error for an unknown method.
     struct Pings;

@@ -9,8 +9,8 @@ use reqwest::{RequestBuilder, Response};
 use tokio::time::timeout;
 
 use super::sse_parser::{SseEvent, SseParser};
-use crate::connection_failure::FailureSignal;
-use crate::http_error::HttpError;
+use crate::client::connection_failure::FailureSignal;
+use crate::client::http_error::HttpError;
 
 pub(super) const JSON: &str = "application/json";
 pub const EVENTS: &str = "text/event-stream";

@@ -15,8 +15,8 @@ use lockhouse_base::token_bucket::TokenBucket;
 use rmcp::model::{JsonRpcMessage, ProgressToken, RequestId, ServerNotification};
 use tokio::time::Instant;
 
-use crate::connection_failure::FailureSignal;
-use crate::inbound_message::{Answer, InboundMessage, RxMessage};
+use crate::client::connection_failure::FailureSignal;
+use crate::client::inbound_message::{Answer, InboundMessage, RxMessage};
 
 /// Number of bytes of unsolicited messages that a server may send at once. After that it may send `BYTES_PER_SECOND`.
 const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;

@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::answer_error::AnswerError;
-use crate::message_sender::MessageSender;
+use crate::client::message_sender::MessageSender;
 
 /// Maximum number of requests and cancellations that may wait to be written to the server. Calls that time out leave their
 /// lines.

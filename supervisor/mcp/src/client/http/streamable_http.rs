@@ -26,11 +26,11 @@ use super::session_state::{Session, SessionState};
 use super::{HttpConnection, HttpLimits, OTHER_REQUESTS_MAX, channel};
 use crate::answer_error::AnswerError;
 use crate::client::Client;
-use crate::conversation::ServerInput;
-use crate::http_error::HttpError;
-use crate::message_sender::MessageSender;
+use crate::client::conversation::ServerInput;
+use crate::client::http_error::HttpError;
+use crate::client::message_sender::MessageSender;
+use crate::client::traffic_limits::TrafficLimiter;
 use crate::pending_requests::PendingRequests;
-use crate::traffic_limits::TrafficLimiter;
 
 /// What a request accepts as its response.
 pub const EITHER: &str = "application/json, text/event-stream";

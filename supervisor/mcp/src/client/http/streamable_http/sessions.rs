@@ -13,10 +13,10 @@ use super::super::session_state::Session;
 use super::Connection;
 use super::responses::{Answered, Rest, named_session};
 use crate::answer_error::AnswerError;
+use crate::client::conversation::ServerInput;
+use crate::client::http_error::{HttpError, HttpErrorKind};
+use crate::client::inbound_message::{Answer, CUT_OFF, NOT_JSON, failed, offload_if_large};
 use crate::client::initialized_line;
-use crate::conversation::ServerInput;
-use crate::http_error::{HttpError, HttpErrorKind};
-use crate::inbound_message::{Answer, CUT_OFF, NOT_JSON, failed, offload_if_large};
 
 /// How long to wait for the server's response when a session is ended.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(1);

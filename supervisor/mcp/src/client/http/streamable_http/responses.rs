@@ -17,9 +17,11 @@ use super::super::request_head::RequestHead;
 use super::super::session_state::{SESSION_ID, Session};
 use super::Connection;
 use crate::answer_error::AnswerError;
-use crate::conversation::ServerInput;
-use crate::http_error::{HttpError, HttpErrorKind};
-use crate::inbound_message::{Answer, CUT_OFF, NOT_JSON, TOO_LARGE, failed, offload_if_large, parse_answer};
+use crate::client::conversation::ServerInput;
+use crate::client::http_error::{HttpError, HttpErrorKind};
+use crate::client::inbound_message::{
+    Answer, CUT_OFF, NOT_JSON, TOO_LARGE, failed, offload_if_large, parse_answer,
+};
 
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 /// First pause before an event stream that the server closed is opened again.

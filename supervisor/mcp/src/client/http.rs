@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::client::Client;
-use crate::conversation::{ServerInput, MessageReader};
+use crate::client::conversation::{MessageReader, ServerInput};
 
 pub use exchange::{EVENTS, HttpExchange, HttpSender};
 pub use mcp_session::SessionRenewals;

@@ -10,7 +10,7 @@ use rmcp::service::RxJsonRpcMessage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::response_id_scan::find_id;
+use crate::client::response_id_scan::find_id;
 
 /// Error message that Lockhouse returns in place of a result that exceeds the size limit.
 pub const TOO_LARGE: &str = "lockhouse: result too large";

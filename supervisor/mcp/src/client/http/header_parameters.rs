@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use crate::bounded_list::BoundedList;
+use crate::client::bounded_list::BoundedList;
 
 const ANNOTATION: &str = "x-mcp-header";
 /// How the name of a header with an argument begins.

@@ -12,13 +12,13 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::answer_error::AnswerError;
 use crate::client::Client;
-use crate::connection_failure::FailureSignal;
-use crate::conversation::{ServerInput, MessageReader};
-use crate::inbound_message::{self, Answer, InboundMessage, RxMessage, TOO_LARGE, TYPED_BYTES_MAX};
-use crate::line_writer::LineWriter;
+use crate::client::connection_failure::FailureSignal;
+use crate::client::conversation::{MessageReader, ServerInput};
+use crate::client::inbound_message::{self, Answer, InboundMessage, RxMessage, TOO_LARGE, TYPED_BYTES_MAX};
+use crate::client::line_writer::LineWriter;
+use crate::client::response_id_scan::find_ids_at_ends;
+use crate::client::traffic_limits::{Admitted, TrafficLimiter};
 use crate::pending_requests::PendingRequests;
-use crate::response_id_scan::find_ids_at_ends;
-use crate::traffic_limits::{Admitted, TrafficLimiter};
 
 /// Maximum number of bytes of a line or event over the size limit that are skipped. Up to this number, a result that is
 /// too large fails only its own call; above it, the server is disconnected.
