@@ -313,7 +313,7 @@ fn add_result_fields(text: String, context: &RequestContext, is_cached: bool) ->
 /// Replaces line breaks, because each message is one line. In valid JSON, they occur only between tokens, where a space means
 /// the same.
 fn on_one_line(json: String) -> String {
-    let has_breaks = json.contains(['\n', '\r']);
+    let has_breaks = memchr::memchr2(b'\n', b'\r', json.as_bytes()).is_some();
     if has_breaks { json.replace(['\n', '\r'], " ") } else { json }
 }
 

@@ -28,7 +28,6 @@ use rmcp::model::{
     SubscriptionsListenRequestParams,
 };
 use rmcp::service::TxJsonRpcMessage;
-use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -40,7 +39,7 @@ pub use http_error::{HttpError, HttpErrorKind};
 pub use line_transport::LineTransport;
 
 use crate::answer_error::AnswerError;
-use crate::pending_requests::{PendingRequests, Waiting};
+use crate::pending_requests::{PendingRequests, Waiting, cancellation};
 use message_sender::MessageSender;
 use traffic_limits::TrafficLimiter;
 
@@ -244,9 +243,7 @@ impl Drop for PendingRequest {
     fn drop(&mut self) {
         let shared = &self.client.0;
         if let (true, Some(reason)) = (shared.pending.remove(self.id), self.cancel_reason) {
-            let parameters = json!({"requestId": self.id, "reason": reason});
-            let notification =
-                json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": parameters});
+            let notification = cancellation(self.id, reason);
             shared.sender.cancel_request(self.id, format!("{notification}\n").into_bytes());
         }
     }

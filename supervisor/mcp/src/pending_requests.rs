@@ -1,4 +1,4 @@
-//! The requests to an upstream server that are not answered yet, with those who wait for the answers.
+//! The requests to the other side of a connection that are not answered yet, with those who wait for the answers.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rmcp::model::{GetMeta, RequestId, ServerNotification};
+use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::answer_error::AnswerError;
@@ -14,6 +15,12 @@ use crate::answer_error::AnswerError;
 /// some take it for no id.
 const FIRST_ID: i64 = 1;
 const LAST_ID: i64 = i32::MAX as i64;
+
+/// Returns the notification that the sender of a request does not need its answer any more, as JSON text.
+pub(crate) fn cancellation(id: i64, reason: &str) -> String {
+    let parameters = json!({"requestId": id, "reason": reason});
+    json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": parameters}).to_string()
+}
 
 /// The unanswered requests of one connection. Clones share them.
 #[derive(Clone, Debug)]

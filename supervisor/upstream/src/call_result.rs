@@ -163,7 +163,7 @@ impl Envelope<&str> {
         let start = (part.as_ptr() as usize).checked_sub(raw.as_ptr() as usize);
         let part = match start.filter(|start| start + part.len() <= raw.len()) {
             Some(start) => start..start + part.len(),
-            // What stands for a member that the result does not have.
+            // A constant, in place of a member that the result lacks.
             None => {
                 head += part;
                 0..0

@@ -29,7 +29,7 @@ const NO_SESSION_ID: &str = "Bad Request: Session ID is required";
 const UNKNOWN_SESSION: &str = "Not Found: Session not found";
 const UNEXPECTED_ANSWER: &str = "a JSON-RPC response answers no request here";
 
-/// What serves `/mcp`.
+/// The state of the endpoint `/mcp`.
 pub(super) struct McpEndpoint {
     pub(super) engine: EngineClient,
     pub(super) handler: McpHandler,

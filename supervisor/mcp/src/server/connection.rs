@@ -1,4 +1,4 @@
-//! The connection of one AI client: what the client said of itself, its requests in flight, and the server's requests to it.
+//! The connection of one AI client: the client's name and capabilities, its requests in flight, and the server's requests to it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -8,20 +8,19 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rmcp::model::{ErrorData, InitializeRequestParams, RequestId, ServerNotification, ServerRequest};
-use serde_json::json;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::output::{Closed, Output, notification_text, request_text};
 use crate::answer_error::AnswerError;
-use crate::pending_requests::{PendingRequests, Waiting};
+use crate::pending_requests::{PendingRequests, Waiting, cancellation};
 
 /// The connection of one AI client. Clones are the same connection.
 #[derive(Clone)]
 pub struct ClientConnection(Arc<Shared>);
 
 struct Shared {
-    /// What the client said in `initialize`, with the protocol version that was agreed on.
+    /// The parameters of `initialize`, with the protocol version that both sides agreed on.
     client: Mutex<Option<Arc<InitializeRequestParams>>>,
     /// Where messages go that belong to no request.
     output: Arc<dyn Output>,
@@ -45,7 +44,7 @@ impl ClientConnection {
         }))
     }
 
-    /// Returns what the client said in `initialize`; `None` if it has not sent that.
+    /// Returns the parameters of `initialize`; `None` if the client has not sent it.
     pub fn client(&self) -> Option<Arc<InitializeRequestParams>> {
         self.0.client.lock().clone()
     }
@@ -187,10 +186,7 @@ impl ClientChannel {
         match answered {
             Ok(answer) => answer,
             Err(_) => {
-                let parameters = json!({"requestId": id, "reason": "nobody answered in time"});
-                let message =
-                    json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": parameters});
-                let _ = self.output.send(message.to_string()).await;
+                let _ = self.output.send(cancellation(id, "nobody answered in time")).await;
                 Err(AskError::Timeout)
             }
         }

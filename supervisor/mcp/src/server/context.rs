@@ -1,4 +1,4 @@
-//! What a request of an AI client says of itself, and the channel for its messages.
+//! The context of a request of an AI client: its metadata, its client, and the channel for its messages.
 
 use std::sync::Arc;
 

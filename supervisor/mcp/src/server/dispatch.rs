@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use http::request::Parts;
-use tokio_util::sync::CancellationToken;
 
 use super::client_message::{ClientMessage, ClientNotification, ClientRequest};
 use super::connection::{ClientConnection, IdInUse};
@@ -26,7 +25,7 @@ pub(super) fn begin_request(
     http: HttpHead,
 ) -> Result<(), IdInUse> {
     let ClientRequest { id, method, meta, parameters } = request;
-    let (cancelled, channel): (CancellationToken, _) = connection.add_request(&id, output)?;
+    let (cancelled, channel) = connection.add_request(&id, output)?;
     let context = RequestContext { id, meta, http, channel, cancelled };
     tokio::spawn(async move {
         let answer = answer(&handler, &method, parameters, &context).await;

@@ -20,7 +20,7 @@ const NO_JSON: &str = "Unsupported Media Type: Content-Type must be application/
 const NO_BOTH: &str = "Not Acceptable: Client must accept both application/json and text/event-stream";
 const NO_EVENTS: &str = "Not Acceptable: Client must accept text/event-stream";
 
-/// What a request depends on.
+/// Whether a message belongs to an MCP session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpLifecycle {
     /// An MCP session, which `initialize` begins: until protocol version 2025-11-25.

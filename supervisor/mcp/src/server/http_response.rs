@@ -91,7 +91,7 @@ pub(super) struct Events<G = ()> {
     reader: Option<EventReader>,
     /// The end of the ids of its events; `None` if they have none.
     ids: Option<String>,
-    /// What is to be sent next.
+    /// Parts of the body that are complete and not sent yet.
     parts: VecDeque<Bytes>,
     /// Ends the stream.
     closing: CancellationToken,
