@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use lockhouse_messages::Owner;
+use lockhouse_messages::{InputSupport, Owner};
 use lockhouse_policies::ClientName;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
@@ -25,26 +25,25 @@ pub fn owner_of_name(name: &str) -> Owner {
     Owner::of_digest(bits)
 }
 
-/// An AI client: its identity, and how long its authentication is valid. Clones share the identity.
+/// Who asks: an AI client or the user at the command line. Names the client, says how long its authentication is valid,
+/// and what the client reports of itself. Clones share the authentication.
 #[derive(Clone, Debug)]
-pub struct Principal(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
-    identity: Identity,
-    validity: Validity,
+pub struct Principal {
+    authentication: Arc<Authentication>,
+    /// The name that the client reports itself. It counts only if the client has no authenticated name.
+    reported_name: Option<ClientName>,
+    abilities: InputSupport,
 }
 
-/// The identity of an AI client. It does not include how long the authentication of the client is valid.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Identity {
-    /// The authenticated name. `None` if the client did not authenticate; the name that the client itself
-    /// reports is used in that case.
-    authenticated: Option<ProvenName>,
+#[derive(Debug)]
+struct Authentication {
+    /// The authenticated name. `None` if the client did not authenticate.
+    name: Option<ProvenName>,
     owner: Owner,
     /// The upstream servers and tools that the client is restricted to, in the form of the parameter `servers` of
     /// `run_code`; `None` if it may use all that the policy permits.
     only: Option<Vec<String>>,
+    validity: Validity,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,18 +91,20 @@ impl Grant {
 }
 
 impl Principal {
-    fn new(identity: Identity, validity: Validity) -> Self {
-        Self(Arc::new(Inner { identity, validity }))
+    fn new(authentication: Authentication) -> Self {
+        let (reported_name, abilities) = (None, InputSupport::default());
+        Self { authentication: Arc::new(authentication), reported_name, abilities }
     }
 
     /// Whether both are the same client with the same authentication. An expiry is not compared.
     pub fn is_same(&self, other: &Self) -> bool {
-        let same_validity = match (&self.0.validity, &other.0.validity) {
+        let (one, other) = (&*self.authentication, &*other.authentication);
+        let same_validity = match (&one.validity, &other.validity) {
             (Validity::Revocable(one), Validity::Revocable(other)) => one.number == other.number,
             (Validity::Connection, Validity::Connection) | (Validity::Until(_), Validity::Until(_)) => true,
             (Validity::Revocable(_) | Validity::Connection | Validity::Until(_), _) => false,
         };
-        self.0.identity == other.0.identity && same_validity
+        (&one.name, one.owner, &one.only) == (&other.name, other.owner, &other.only) && same_validity
     }
 
     /// Returns the principal for the user at the command line.
@@ -122,7 +123,7 @@ impl Principal {
     }
 
     fn unproven(owner: Owner) -> Self {
-        Self::new(Identity { authenticated: None, owner, only: None }, Validity::Connection)
+        Self::new(Authentication { name: None, owner, only: None, validity: Validity::Connection })
     }
 
     /// Creates a principal for the authenticated name `name`, which is `token:NAME`, `user:UID` or `SUBJECT@ISSUER`.
@@ -130,60 +131,73 @@ impl Principal {
     /// servers and tools.
     pub fn authenticated(name: &str, client: &str, only: Option<Vec<String>>, validity: Validity) -> Self {
         let owner = owner_of_name(name);
-        let authenticated = Some(ProvenName { name: name.to_owned(), client: ClientName::new(client) });
-        Self::new(Identity { authenticated, owner, only }, validity)
+        let proven = ProvenName { name: name.to_owned(), client: ClientName::new(client) };
+        Self::new(Authentication { name: Some(proven), owner, only, validity })
     }
 
-    /// Returns the client's name for the policy and the audit log: the name that belongs to its authentication, or
-    /// `reported_name`, the name that the client reports itself, if it did not authenticate. Returns `None` if it has
-    /// neither.
-    pub fn client(&self, reported_name: Option<&str>) -> Option<ClientName> {
-        let authenticated =
-            self.0.identity.authenticated.as_ref().map(|authenticated| authenticated.client.clone());
-        authenticated.or_else(|| reported_name.map(ClientName::new))
+    /// Returns the same principal with the name and the abilities that its AI client reports.
+    #[must_use]
+    pub fn reporting(self, name: Option<&str>, abilities: InputSupport) -> Self {
+        Self { reported_name: name.map(ClientName::new), abilities, ..self }
+    }
+
+    /// Returns the client's name for the policy and the audit log: the name that belongs to its authentication, or the
+    /// name that the client reports itself, if it did not authenticate. Returns `None` if it has neither.
+    pub fn client(&self) -> Option<&ClientName> {
+        self.authenticated_client().or(self.reported_name.as_ref())
+    }
+
+    /// Returns the client's name for the policy that belongs to its authentication; `None` if it did not authenticate.
+    pub fn authenticated_client(&self) -> Option<&ClientName> {
+        self.authentication.name.as_ref().map(|proven| &proven.client)
+    }
+
+    /// Returns what the AI client can ask its user.
+    pub fn abilities(&self) -> InputSupport {
+        self.abilities
     }
 
     /// Returns the authenticated name, which shows the authentication method and is unique to this client. Returns
     /// `None` if the client did not authenticate.
     pub fn name(&self) -> Option<&str> {
-        self.0.identity.authenticated.as_ref().map(|authenticated| authenticated.name.as_str())
+        self.authentication.name.as_ref().map(|proven| proven.name.as_str())
     }
 
     /// Returns a description of the client for operators: its authenticated name, or its connection and the name that
     /// it reports itself. A client cannot report a name that makes the description look like an authenticated name.
-    pub fn describe(&self, reported_name: Option<&str>) -> String {
+    pub fn describe(&self) -> String {
         if let Some(name) = self.name() {
             return name.to_owned();
         }
-        let who = match self.0.identity.owner {
+        let who = match self.owner() {
             Owner::LOCAL => "the command line".to_owned(),
             owner if owner.is_limited() => "anybody".to_owned(),
             owner => format!("connection {}", owner.number()),
         };
-        match reported_name {
-            Some(word) => format!("{who} ({word})"),
+        match &self.reported_name {
+            Some(name) => format!("{who} ({})", name.as_str()),
             None => who,
         }
     }
 
     pub fn owner(&self) -> Owner {
-        self.0.identity.owner
+        self.authentication.owner
     }
 
     /// Returns the upstream servers and tools that the client is restricted to; `None` if it may use all that the
     /// policy permits.
     pub fn only(&self) -> Option<&[String]> {
-        self.0.identity.only.as_deref()
+        self.authentication.only.as_deref()
     }
 
     /// Whether the authentication can be revoked.
     pub fn is_revocable(&self) -> bool {
-        matches!(self.0.validity, Validity::Revocable(_))
+        matches!(self.authentication.validity, Validity::Revocable(_))
     }
 
     /// Returns the time until the authentication expires; `None` if it has no such time.
     pub fn expires_in(&self) -> Option<Duration> {
-        match &self.0.validity {
+        match &self.authentication.validity {
             Validity::Connection | Validity::Revocable(_) => None,
             Validity::Until(end) => Some(end.saturating_duration_since(Instant::now())),
         }
@@ -192,7 +206,7 @@ impl Principal {
     /// Waits until the client's authentication is revoked. Waits for ever if it cannot be revoked. The expiry
     /// of a token does not end the wait, because runs that the client started with the token may continue.
     pub async fn revoked(&self) {
-        match &self.0.validity {
+        match &self.authentication.validity {
             Validity::Revocable(grant) => grant.revoked().await,
             Validity::Connection | Validity::Until(_) => std::future::pending().await,
         }
@@ -200,7 +214,7 @@ impl Principal {
 
     /// Whether the authentication has expired or was revoked.
     pub fn has_expired(&self) -> bool {
-        match &self.0.validity {
+        match &self.authentication.validity {
             Validity::Connection => false,
             Validity::Revocable(grant) => grant.revoked.is_cancelled(),
             Validity::Until(end) => Instant::now() >= *end,
@@ -216,6 +230,10 @@ mod tests {
         Principal::authenticated(name, client, None, Validity::Connection)
     }
 
+    fn reporting(principal: Principal, name: &str) -> Principal {
+        principal.reporting(Some(name), InputSupport::default())
+    }
+
     #[test]
     fn one_name_is_one_owner_and_a_connection_is_nobody_else() {
         let token = |name: &str| authenticated(&format!("token:{name}"), name).owner();
@@ -228,19 +246,19 @@ mod tests {
 
     #[test]
     fn what_is_proven_counts_more_than_what_a_client_says_of_itself() {
-        let name = |of: Option<ClientName>| of.map(|name| name.as_str().to_owned());
-        assert_eq!(name(authenticated("token:desk", "desk").client(Some("boss"))).as_deref(), Some("desk"));
-        assert_eq!(name(Principal::anonymous().client(Some("boss"))).as_deref(), Some("boss"));
-        assert_eq!(name(Principal::anonymous().client(None)), None);
+        let name = |of: &Principal| of.client().map(|name| name.as_str().to_owned());
+        assert_eq!(name(&reporting(authenticated("token:desk", "desk"), "boss")).as_deref(), Some("desk"));
+        assert_eq!(name(&reporting(Principal::anonymous(), "boss")).as_deref(), Some("boss"));
+        assert_eq!(name(&Principal::anonymous()), None);
     }
 
     #[test]
     fn a_name_in_words_stands_for_nobody_else() {
-        assert_eq!(authenticated("token:desk", "desk").describe(Some("boss")), "token:desk");
-        assert_eq!(Principal::anonymous().describe(Some("token:desk")), "anybody (token:desk)");
+        assert_eq!(reporting(authenticated("token:desk", "desk"), "boss").describe(), "token:desk");
+        assert_eq!(reporting(Principal::anonymous(), "token:desk").describe(), "anybody (token:desk)");
         let (one, other) = (Principal::for_new_connection(), Principal::for_new_connection());
-        assert!(one.describe(Some("a")) != other.describe(Some("a")), "two connections");
-        assert!(one.describe(None).starts_with("connection "));
+        assert!(one.describe().starts_with("connection "));
+        assert!(reporting(one, "a").describe() != reporting(other, "a").describe(), "two connections");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use lockhouse_messages::RunListing;
 use lockhouse_policies::ClientName;
 use lockhouse_pool::process_usage;
 use lockhouse_protocol::{ExecutionId, Language};
-use lockhouse_upstream::ai_client::{OpenQuestions, ProgressRequests, RunStarted};
+use lockhouse_run_channel::{OpenQuestions, ProgressRequests, RunStarted};
 
 use crate::execution::{Cancellation, StopHandle};
 use crate::sessions::SessionKey;

@@ -14,7 +14,7 @@ use std::time::Instant;
 use lockhouse_gate::results::Results;
 use lockhouse_messages::{FinishedRun, Owner, RequestId, RunReference};
 use lockhouse_protocol::{ExecutionId, ResultHandle};
-use lockhouse_upstream::ai_client::RunFollower;
+use lockhouse_run_channel::RunFollower;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 

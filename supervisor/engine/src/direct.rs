@@ -9,33 +9,13 @@ mod search;
 
 use std::sync::Arc;
 
-use lockhouse_base::principal::Principal;
 use lockhouse_catalog::Catalogue;
-use lockhouse_messages::{BuiltinTools, InputSupport};
-use lockhouse_policies::ClientName;
+use lockhouse_messages::BuiltinTools;
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::ai_client::{ClientChannel, RunFollower};
 use parking_lot::Mutex;
 
 use exposed_names::ExposedNames;
 pub(crate) use name_resolution::{LookupError, completion_request, json_rpc_error};
-
-/// The AI client that sent a request.
-#[derive(Debug)]
-pub(crate) struct RequestingClient {
-    pub(crate) principal: Principal,
-    /// The name of the AI client for the policy and the audit log. `None` if the client gave no name.
-    pub(crate) name: Option<ClientName>,
-    pub(crate) abilities: InputSupport,
-}
-
-impl RequestingClient {
-    /// Creates the channel over which one execution can reach this AI client and its user, and the receiver with
-    /// which a request follows the execution.
-    pub(crate) fn open_channel(&self) -> (ClientChannel, RunFollower) {
-        ClientChannel::new(self.name.clone(), self.principal.clone(), self.abilities)
-    }
-}
 
 /// The upstream servers with `direct` access, whose tools AI clients can call without code. Caches the names of these
 /// tools.

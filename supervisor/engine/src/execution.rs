@@ -25,9 +25,9 @@ mod worker_requests;
 
 use std::time::{Duration, Instant};
 
-use lockhouse_gate::{CallRecord, Gate, Requester, ReturnedFiles};
+use lockhouse_gate::{CallRecord, Gate, ReturnedFiles, RunContext};
 use lockhouse_protocol::Job;
-use lockhouse_upstream::ai_client::ProgressRequests;
+use lockhouse_run_channel::ProgressRequests;
 
 pub use answer::Answer;
 pub use answer_truncation::{
@@ -83,7 +83,7 @@ pub struct SubmittedProgram {
 pub async fn run(
     mut run_worker: RunWorker,
     program: SubmittedProgram,
-    requester: Requester,
+    context: RunContext,
     gate: &Gate,
     limits: &ExecutionLimits,
     progress_requests: ProgressRequests,
@@ -91,15 +91,15 @@ pub async fn run(
 ) -> RunResult {
     let session = matches!(run_worker, RunWorker::Session(_));
     let SubmittedProgram { code, check_only, tools, output } = program;
-    let (execution, servers) = (requester.caller.execution, requester.scope.servers().to_vec());
-    let (files, left_out) = (requester.files.clone(), requester.scope.left_out());
-    let given = gate.job_files(&requester);
+    let (execution, servers) = (context.execution(), context.scope.servers().to_vec());
+    let (files, left_out) = (context.files.clone(), context.scope.left_out());
+    let given = gate.job_files(&context);
     let job = Job { execution, code, servers, session, check_only, tools, files: given, left_out };
     let RunStart { conversation, out, cpu } = run_worker.start_run(limits.cpu, limits.conversation);
-    let questions = requester.caller.questions.clone();
+    let questions = context.channel.questions().clone();
     let state = StateMachine::new(conversation, *limits, session);
     let started = Instant::now();
-    let requests = WorkerRequests::new(gate, requester);
+    let requests = WorkerRequests::new(gate, context);
     let output = CapturedOutput::with_follower(output);
     let mut run = RunDriver::new(state, requests, output, out, limits.conversation.frame_bytes);
     progress_requests.mark_started();

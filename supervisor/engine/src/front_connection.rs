@@ -30,7 +30,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::background_runs::RequestDigest;
-use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
 use exchange::{Exchange, OpenExchanges, TooManyInputs};
 use front_reports::FrontReports;
@@ -299,14 +298,13 @@ impl FrontConnection {
     }
 
     /// Returns the AI client that holds the caller's grant, if the grant has the role that a request requires.
-    fn client(&self, caller: Caller, role: Option<Role>) -> Result<RequestingClient, AccessRefusal> {
+    fn client(&self, caller: Caller, role: Option<Role>) -> Result<Principal, AccessRefusal> {
         let Caller { grant, client, abilities } = caller;
         let principal = self.grants.principal(grant, role.ok_or(AccessRefusal::EndedGrant)?)?;
         if let Some(name) = client.as_ref().filter(|_| self.is_remote) {
             self.supervisor.connected_clients().set_name(principal.owner(), name.as_str());
         }
-        let name = principal.client(client.as_deref());
-        Ok(RequestingClient { principal, name, abilities })
+        Ok(principal.reporting(client.as_deref(), abilities))
     }
 }
 
@@ -366,7 +364,7 @@ fn digest_of(request: &impl Serialize) -> RequestDigest {
 /// futures are on the heap, because a task copies its future several times, and each request would pay for the largest one.
 async fn serve(
     supervisor: &Arc<Supervisor>,
-    (client, user): (RequestingClient, Option<LocalUser>),
+    (client, user): (Principal, Option<LocalUser>),
     (id, request): (ChosenId, Request),
     exchange: &mut Exchange,
     cancellation: CancellationToken,
@@ -398,7 +396,7 @@ async fn serve(
         },
         Request::ReadResult { handle, offset } => Some(supervisor.read_result(&client, &handle, offset)),
         Request::ReadFile { handle } => Some(supervisor.read_file(&client, handle).await),
-        Request::Health => Some(Response::Json(supervisor.health_for(&client.principal))),
+        Request::Health => Some(Response::Json(supervisor.health_for(&client))),
         Request::ServiceHealth => Some(Response::Json(supervisor.complete_health())),
         Request::Readiness => Some(Response::Reasons(supervisor.unready_reasons())),
         Request::Metrics => Some(Response::Text(supervisor.render_metrics())),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use lockhouse_messages::{Answer, AskError, OpenQuestion};
-use lockhouse_upstream::ai_client::PendingQuestion;
+use lockhouse_run_channel::PendingQuestion;
 
 /// The pending questions of one exchange with a front (the part that serves AI clients), by the key that the
 /// front uses to answer a question.

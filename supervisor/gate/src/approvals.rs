@@ -26,7 +26,7 @@ mod refusal_backoff;
 mod schema_members;
 mod untrusted_text;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -36,7 +36,7 @@ use lockhouse_catalog::Tool;
 use lockhouse_messages::{Approval, Owner};
 use lockhouse_policies::{PendingCall, PermittedCall, printable};
 use lockhouse_protocol::{CallId, ExecutionId, Failure, FailureCode};
-use lockhouse_upstream::Caller;
+use lockhouse_run_channel::RunChannel;
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
@@ -78,8 +78,7 @@ pub struct ExecutionApprovals {
 /// The data of one execution that all of its prompts use.
 #[derive(Debug)]
 struct ExecutionContext {
-    caller: Caller,
-    owner: Owner,
+    channel: RunChannel,
     /// The submitted code, of which prompts quote lines. Empty for a direct call.
     code: Arc<str>,
     audit: Arc<Audit>,
@@ -92,24 +91,18 @@ struct ExecutionContext {
 
 impl ExecutionContext {
     fn id(&self) -> ExecutionId {
-        self.caller.execution
+        self.channel.execution()
     }
 
-    fn grants(&self) -> MutexGuard<'_, Grants> {
-        self.grants.lock()
+    fn owner(&self) -> Owner {
+        self.channel.principal().owner()
     }
 }
 
 impl ExecutionApprovals {
-    pub fn new(
-        caller: Caller,
-        owner: Owner,
-        code: Arc<str>,
-        approvers: Arc<Approvers>,
-        audit: Arc<Audit>,
-    ) -> Self {
+    pub fn new(channel: RunChannel, code: Arc<str>, approvers: Arc<Approvers>, audit: Arc<Audit>) -> Self {
         let (grants, is_cancelled) = (Mutex::default(), AtomicBool::new(false));
-        let context = ExecutionContext { caller, owner, code, audit, approvers, grants, is_cancelled };
+        let context = ExecutionContext { channel, code, audit, approvers, grants, is_cancelled };
         Self { context: Arc::new(context), queue: OnceLock::new(), waiting: Mutex::default() }
     }
 
@@ -139,12 +132,13 @@ impl ExecutionApprovals {
             claims,
             order,
         );
-        let granted = self.context.grants().approval_for(&request.pending);
+        let granted = self.context.grants.lock().approval_for(&request.pending);
         if let Some(scope) = granted {
             return request.into_permitted().map(|permitted| (permitted, scope)).map_err(refused);
         }
         let named: String = printable(item.as_str()).chars().take(ABOUT_CHARS_MAX).collect();
-        let _pending_question = self.context.caller.questions.open(format!("approval of {server}.{named}"));
+        let _pending_question =
+            self.context.channel.questions().open(format!("approval of {server}.{named}"));
         let _waiting = WaitingCallGuard::new(&self.waiting, call);
         let (verdict, decided) = oneshot::channel();
         let queue = self.queue.get_or_init(|| {

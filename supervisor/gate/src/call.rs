@@ -26,7 +26,7 @@ use super::argument_names::RawArguments;
 use super::failures::with_names;
 use super::skills::is_skills_server;
 use super::tool_request::{CallRecord, Dispatch, ToolRequest};
-use super::{Gate, Requester};
+use super::{Gate, RunContext};
 use attempt::CallAttempt;
 use states::{CheckedCall, EarlyEnd, OutgoingCall};
 
@@ -37,18 +37,17 @@ impl Gate {
     /// record of the call that becomes part of the run's answer to the AI client.
     pub(super) async fn call(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         call: CallId,
         request: &ToolRequest,
         arguments: RawArguments,
     ) -> (Reply, CallRecord) {
         let started = Instant::now();
-        let observation =
-            requester.caller.direct.is_none().then(|| self.observe_shape(request, &arguments)).flatten();
-        let reply = match self.try_call(requester, call, request, arguments).await {
+        let observation = run.direct.is_none().then(|| self.observe_shape(request, &arguments)).flatten();
+        let reply = match self.try_call(run, call, request, arguments).await {
             // A direct call of an AI client returns the upstream server's own error text.
-            Err(failure) if requester.caller.direct.is_none() => {
-                Err(self.with_suggestion(requester, call, request, failure).await)
+            Err(failure) if run.direct.is_none() => {
+                Err(self.with_suggestion(run, call, request, failure).await)
             }
             reply => reply,
         };
@@ -59,7 +58,7 @@ impl Gate {
         telemetry::count_call(known.then_some(request.server.as_str()), outcome.as_str());
         // Calls that were not permitted already have an audit record.
         if !outcome.is_denial() {
-            self.record_outcome(requester, call, request, outcome, took, bytes);
+            self.record_outcome(run, call, request, outcome, took, bytes);
         }
         if let (Some(observation), Ok(json)) = (observation, &reply) {
             observation.record(json);
@@ -80,12 +79,12 @@ impl Gate {
     /// Writes the audit record of the denial.
     pub(super) fn refuse_never_permitted(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         call: CallId,
         request: &ToolRequest,
     ) -> Result<(), Failure> {
-        let attempt = CallAttempt::new(self, requester, call, request);
-        let destination = self.destination(requester, &request.server)?;
+        let attempt = CallAttempt::new(self, run, call, request);
+        let destination = self.destination(run, &request.server)?;
         check::refuse_never_permitted(&attempt, &destination)
             .map_err(|failure| with_names(failure, &request.server, &request.item))
     }
@@ -95,18 +94,18 @@ impl Gate {
     /// call that still waits for approval gets no such record.
     pub fn record_abandoned(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         call: CallId,
         request: &ToolRequest,
         took: Duration,
     ) -> CallRecord {
         // A call that waits for approval has not been sent.
-        if requester.approvals.is_awaiting_approval(call) {
+        if run.approvals.is_awaiting_approval(call) {
             let outcome = CallOutcome::Failed(FailureCode::ApprovalDeclined);
             return CallRecord::new(request, outcome, took, (0, request.changes()));
         }
         let outcome = if request.dispatch().is_some() { CallOutcome::Unknown } else { CallOutcome::NotSent };
-        self.record_outcome(requester, call, request, outcome, took, 0);
+        self.record_outcome(run, call, request, outcome, took, 0);
         CallRecord::new(request, outcome, took, (0, request.changes()))
     }
 
@@ -114,13 +113,13 @@ impl Gate {
     /// must write that record.
     pub(super) async fn try_call(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         call: CallId,
         request: &ToolRequest,
         arguments: RawArguments,
     ) -> Reply {
         let named = |failure: Failure| with_names(failure, &request.server, &request.item);
-        let outgoing = match prepare(CallAttempt::new(self, requester, call, request), arguments).await {
+        let outgoing = match prepare(CallAttempt::new(self, run, call, request), arguments).await {
             Ok(outgoing) => outgoing,
             Err(EarlyEnd::Answered(reply)) => return Ok(reply),
             Err(EarlyEnd::Failed(failure)) => return Err(named(failure)),
@@ -147,14 +146,14 @@ impl Gate {
 
     fn record_outcome(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         call: CallId,
         request: &ToolRequest,
         outcome: CallOutcome,
         took: Duration,
         bytes: usize,
     ) {
-        if let Err(error) = self.audit.outcome(request.subject(requester, call), outcome, took, bytes) {
+        if let Err(error) = self.audit.outcome(request.subject(run, call), outcome, took, bytes) {
             tracing::error!("{error}");
         }
     }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::host_files::FILES_CATALOGUE;
 use super::tool_request::ToolRequest;
-use super::{Gate, Requester};
+use super::{Gate, RunContext};
 
 /// A server that programs can import.
 #[derive(Clone, Copy)]
@@ -39,15 +39,15 @@ impl Gate {
     /// Returns the request that a worker's request is for the gate. Returns `None` if Lockhouse answers the request itself,
     /// and it is no call.
     ///
-    /// Takes the content of a file that is written from the files of the requester.
-    pub fn tool_request(&self, requester: &Requester, request: &Request) -> Option<ToolRequest> {
+    /// Takes the content of a file that is written from the files of the run.
+    pub fn tool_request(&self, run: &RunContext, request: &Request) -> Option<ToolRequest> {
         let server = || self.files.settings().name.clone();
         match request {
             Request::OpenFile { source: FileSource::Host(_), line } => {
                 Some(ToolRequest::streamed(server(), files_tool("read")?, *line))
             }
             Request::FinishFile { file, line } => {
-                let content = requester.files.transfers.take_complete(*file)?;
+                let content = run.files.transfers.take_complete(*file)?;
                 Some(ToolRequest::writing(server(), files_tool("write")?, *line, content))
             }
             request => ToolRequest::from_request(request),

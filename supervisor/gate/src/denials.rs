@@ -6,7 +6,7 @@ use lockhouse_catalog::{Tool, ToolChange};
 use lockhouse_policies::{CallTarget, ClientName, Denial, Effect, OnChange, SourceLocation};
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 
-use super::{Gate, Requester};
+use super::{Gate, RunContext};
 
 impl Gate {
     /// Writes the audit record of a denial. `decision` is `Ask` if an approver declined the call or none was available.
@@ -29,22 +29,22 @@ impl Gate {
     /// that the request or the client's token allows). Returns `None` if the item is in the scope.
     pub(super) fn out_of_scope_failure(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         server: &ServerName,
         item: &CallTarget,
     ) -> Option<Failure> {
-        requester.scope.out_of_scope_failure().filter(|_| !requester.scope.contains(server, item))
+        run.scope.out_of_scope_failure().filter(|_| !run.scope.contains(server, item))
     }
 
     /// Returns why a tool must not be called although the policy permits it: its definition is new or changed,
     /// and no person has accepted it. Returns `None` if the tool may be called.
     pub(super) fn unaccepted_tool_reason(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         server: &ServerName,
         tool: &Tool,
     ) -> Option<String> {
-        let on_change = self.on_change(server, requester.client());
+        let on_change = self.on_change(server, run.client());
         if on_change == OnChange::Warn {
             return None;
         }

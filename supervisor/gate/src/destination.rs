@@ -17,7 +17,7 @@ use super::failures::invalid_arguments;
 use super::host_files::{FILES_CATALOGUE, FileCall, HostFiles};
 use super::skill_requests::save;
 use super::tool_request::ToolRequest;
-use super::{Gate, Requester};
+use super::{Gate, RunContext};
 use crate::skills::{Skill, Skills, is_skills_server};
 
 /// The MCP definition of the tool `skills.save`, as an upstream server would list it.
@@ -58,17 +58,13 @@ pub(super) enum ReservedDestination {
 impl Gate {
     /// Returns the destination of calls of this server. Fails if the server does not exist, if its existence must
     /// not be revealed to the execution, or if `skills` is called and skills are turned off.
-    pub(super) fn destination(
-        &self,
-        requester: &Requester,
-        server: &ServerName,
-    ) -> Result<Destination, Failure> {
+    pub(super) fn destination(&self, run: &RunContext, server: &ServerName) -> Result<Destination, Failure> {
         if is_skills_server(server) {
-            return self.skills(requester).map(Destination::Skills);
+            return self.skills(run).map(Destination::Skills);
         }
-        match self.visible_server(requester, server)? {
+        match self.visible_server(run, server)? {
             CodeServer::Upstream(connection) => {
-                let owner = requester.principal.owner();
+                let owner = run.principal().owner();
                 self.upstreams.for_owner(connection, owner).map(Destination::Upstream)
             }
             CodeServer::Files => Ok(Destination::Files(self.files.clone())),
@@ -79,11 +75,11 @@ impl Gate {
     /// exist, or if its existence must not be revealed to the execution.
     pub(super) fn visible_server(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         server: &ServerName,
     ) -> Result<CodeServer<'_>, Failure> {
-        let known = self.code_server(server).filter(|_| requester.scope.knows(server));
-        known.ok_or_else(|| requester.scope.unknown_server_failure(server.as_str()))
+        let known = self.code_server(server).filter(|_| run.scope.knows(server));
+        known.ok_or_else(|| run.scope.unknown_server_failure(server.as_str()))
     }
 }
 
@@ -191,17 +187,17 @@ impl ReservedDestination {
         self,
         call: RecordedCall,
         timeout: Option<Duration>,
-        (gate, requester): (&Gate, &Requester),
+        (gate, run): (&Gate, &RunContext),
         request: &ToolRequest,
     ) -> Result<Vec<u8>, Failure> {
         let permitted = call.into_permitted();
         match self {
             Self::Upstream { connection, offer, slot } => {
-                connection.call(&offer, slot, permitted, timeout, &requester.caller).await
+                connection.call(&offer, slot, permitted, timeout, &run.channel, run.direct.as_deref()).await
             }
             Self::Skills(skills) => save(&skills, &permitted.into_arguments()).await,
             Self::Files(files) => {
-                gate.use_host_file(files, requester, request, &permitted.into_arguments(), timeout).await
+                gate.use_host_file(files, run, request, &permitted.into_arguments(), timeout).await
             }
         }
     }

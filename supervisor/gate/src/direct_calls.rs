@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::argument_names::RawArguments;
 use super::scope::Scope;
 use super::tool_request::ToolRequest;
-use super::{Gate, Requester};
+use super::{Gate, RunContext};
 
 /// The call number of a direct call, which is the only call of its execution.
 const CALL: CallId = CallId(1);
@@ -100,36 +100,26 @@ impl Gate {
     }
 
     /// Makes a direct call of an AI client, with the same checks as for a call from code.
-    pub async fn call_directly(
-        &self,
-        requester: &Requester,
-        request: &ToolRequest,
-        arguments: Vec<u8>,
-    ) -> Reply {
-        self.call(requester, CALL, request, RawArguments { arguments, ..RawArguments::default() }).await.0
+    pub async fn call_directly(&self, run: &RunContext, request: &ToolRequest, arguments: Vec<u8>) -> Reply {
+        self.call(run, CALL, request, RawArguments { arguments, ..RawArguments::default() }).await.0
     }
 
     /// Lists the resources or prompts of an upstream server that the policy permits for an AI client. Returns `None`
     /// if the request for the list fails, for example because the server has no resources or prompts.
     pub async fn list_directly(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         server: &ServerName,
         listing: Listing,
     ) -> Option<Entries> {
         let request = ToolRequest::new(server.clone(), CallTarget::List(listing));
-        let reply = self.call(requester, CALL, &request, RawArguments::default()).await.0;
+        let reply = self.call(run, CALL, &request, RawArguments::default()).await.0;
         serde_json::from_slice(&reply.ok()?).ok()
     }
 
     /// Writes the audit record of a direct call whose request ended before the reply arrived. `took` is the time
     /// since the call began.
-    pub fn abandon_direct_call(
-        &self,
-        requester: &Requester,
-        request: &ToolRequest,
-        took: std::time::Duration,
-    ) {
-        drop(self.record_abandoned(requester, CALL, request, took));
+    pub fn abandon_direct_call(&self, run: &RunContext, request: &ToolRequest, took: std::time::Duration) {
+        drop(self.record_abandoned(run, CALL, request, took));
     }
 }

@@ -19,7 +19,7 @@ use super::staged_file::{StagedContent, StagedFile};
 use super::symlinks;
 use super::tool_request::ToolRequest;
 use super::transfers::{ReadContent, Reading, Target, Transfer, Written, piece_bytes, write_piece};
-use super::{Gate, Requester};
+use super::{Gate, RunContext};
 
 /// Maximum time for one step of a transfer, since a file system may be remote or may hang.
 const STEP_TIMEOUT: Duration = Duration::from_secs(20);
@@ -43,23 +43,23 @@ fn opened(files: &RunFiles, content: ReadContent, bytes: u64) -> Reply {
 
 impl Gate {
     /// Answers a request about a file that is not a call of the server `files`.
-    pub(super) async fn serve_file(&self, requester: &Requester, call: CallId, request: Request) -> Reply {
+    pub(super) async fn serve_file(&self, run: &RunContext, call: CallId, request: Request) -> Reply {
         match request {
             Request::OpenFile { source: FileSource::Given(name), .. } => {
-                self.open_given(requester, call, &name).await
+                self.open_given(run, call, &name).await
             }
             Request::OpenFile { source: FileSource::Stored(handle), .. } => {
-                self.open_stored(requester, &handle).await
+                self.open_stored(run, &handle).await
             }
             Request::CreateFile { target: FileTarget::Answer(name), bytes, .. } => {
-                let created = self.create_answer_file(requester, &name, bytes).await;
-                created.inspect_err(|failed| requester.files.add_left_out(&name, failed.message.clone()))
+                let created = self.create_answer_file(run, &name, bytes).await;
+                created.inspect_err(|failed| run.files.add_left_out(&name, failed.message.clone()))
             }
             Request::CreateFile { target: FileTarget::Host(path), bytes, line } => {
-                self.stage_host_file(requester, call, path, (bytes, line)).await
+                self.stage_host_file(run, call, path, (bytes, line)).await
             }
-            Request::ReadPiece { file } => self.read_next_piece(requester, file).await,
-            Request::WritePiece { file, piece } => self.write_next_piece(requester, file, piece).await,
+            Request::ReadPiece { file } => self.read_next_piece(run, file).await,
+            Request::WritePiece { file, piece } => self.write_next_piece(run, file, piece).await,
             Request::FinishFile { .. } => {
                 Err(Failure::new(FailureCode::NotFound, "no complete file has this number".into()))
             }
@@ -69,8 +69,8 @@ impl Gate {
 
     /// Opens a file that the person gave to the run. The person has decided about it already, so the policy is not asked
     /// for a permission; but a rule or list of the policy that denies the call holds.
-    async fn open_given(&self, requester: &Requester, call: CallId, name: &str) -> Reply {
-        let given = requester.files.given.iter().find(|given| given.name == name);
+    async fn open_given(&self, run: &RunContext, call: CallId, name: &str) -> Reply {
+        let given = run.files.given.iter().find(|given| given.name == name);
         let given = given
             .ok_or_else(|| Failure::new(FailureCode::NotFound, format!("no file {name:?} was given")))?;
         let GivenFile { path, file, bytes, .. } = given;
@@ -80,77 +80,77 @@ impl Gate {
         let arguments: Map<String, Value> =
             [("path".to_owned(), Value::from(path.to_string_lossy()))].into_iter().collect();
         let mut asked = Call::new(&request.server, request.item.clone())
-            .with_client(requester.caller.client.clone())
+            .with_client(run.client().cloned())
             .with_arguments(arguments);
         let policy = self.policy.current();
-        let (paths, slot) = (policy.paths_to_resolve(&asked), &requester.usage.slow_check_slot);
+        let (paths, slot) = (policy.paths_to_resolve(&asked), &run.usage.slow_check_slot);
         asked.resolved_paths = symlinks::resolve_in_background(paths, slot).await;
         let permitted = match policy.decide_given(asked) {
             Decision::Allow(permitted) => permitted,
             Decision::Deny(denial) => {
                 let (reason, rule) = (denial.to_string(), denial.location.as_ref());
-                self.record_denial(request.subject(requester, call), Effect::Deny, &reason, rule);
+                self.record_denial(request.subject(run, call), Effect::Deny, &reason, rule);
                 return Err(denial_failure(&denial));
             }
             Decision::Ask(_) => {
                 return Err(Failure::new(FailureCode::Denied, "the file needs an approval".into()));
             }
         };
-        self.audit.call(request.subject(requester, call), &permitted, None, None).map_err(|error| {
+        self.audit.call(request.subject(run, call), &permitted, None, None).map_err(|error| {
             tracing::error!("{error}");
             Failure::new(FailureCode::Denied, format!("the file was not opened: {error}"))
         })?;
         let size = usize::try_from(*bytes).unwrap_or(usize::MAX);
         if let Err(error) =
-            self.audit.outcome(request.subject(requester, call), CallOutcome::Ok, Duration::ZERO, size)
+            self.audit.outcome(request.subject(run, call), CallOutcome::Ok, Duration::ZERO, size)
         {
             tracing::error!("{error}");
         }
         let content = file.try_clone();
         let content = content.map_err(|error| Failure::new(FailureCode::ToolFailed, error.to_string()))?;
-        opened(&requester.files, ReadContent::File(content), *bytes)
+        opened(&run.files, ReadContent::File(content), *bytes)
     }
 
-    /// Opens a stored result or file of the requester.
-    async fn open_stored(&self, requester: &Requester, handle: &ResultHandle) -> Reply {
-        let owner = requester.principal.owner();
+    /// Opens a stored result or file of the run.
+    async fn open_stored(&self, run: &RunContext, handle: &ResultHandle) -> Reply {
+        let owner = run.principal().owner();
         let (files, wanted) = (self.result_files.clone(), handle.clone());
-        let found = on_disk(&requester.files, None, move || Ok(files.open(owner, &wanted))).await?;
+        let found = on_disk(&run.files, None, move || Ok(files.open(owner, &wanted))).await?;
         if let Some((stored, file)) = found {
-            return opened(&requester.files, ReadContent::File(file), stored.bytes);
+            return opened(&run.files, ReadContent::File(file), stored.bytes);
         }
         match self.results.get(owner, handle) {
             Ok(json) => {
                 let bytes = json.len() as u64;
-                opened(&requester.files, ReadContent::Text(json), bytes)
+                opened(&run.files, ReadContent::Text(json), bytes)
             }
             Err(not_kept) => Err(Failure::new(FailureCode::NotFound, not_kept.to_string())),
         }
     }
 
     /// Begins to store a file that the program returns.
-    async fn create_answer_file(&self, requester: &Requester, name: &str, bytes: u64) -> Reply {
-        if requester.files.stored_count() >= RETURNED_MAX {
+    async fn create_answer_file(&self, run: &RunContext, name: &str, bytes: u64) -> Reply {
+        if run.files.stored_count() >= RETURNED_MAX {
             let message =
                 format!("a run returns at most {RETURNED_MAX} files; put more into one archive (zipfile)");
             return Err(Failure::new(FailureCode::RateLimited, message));
         }
-        let (store, owner, name) = (self.result_files.clone(), requester.principal.owner(), name.to_owned());
+        let (store, owner, name) = (self.result_files.clone(), run.principal().owner(), name.to_owned());
         let begin = move || {
             let kind = media_type(&name).to_owned();
             store
                 .begin(owner, &name, kind)
                 .map_err(|error| Failure::new(FailureCode::ToolFailed, error.to_string()))
         };
-        let writer = on_disk(&requester.files, None, begin).await?;
-        self.writing(&requester.files, Target::Answer(writer), bytes)
+        let writer = on_disk(&run.files, None, begin).await?;
+        self.writing(&run.files, Target::Answer(writer), bytes)
     }
 
     /// Begins to receive the content of a file of the host. What is written is decided when the content is complete
     /// ([`Request::FinishFile`]); a program that may write no file at all is refused now.
     async fn stage_host_file(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         call: CallId,
         path: String,
         (bytes, line): (u64, Option<u32>),
@@ -159,14 +159,14 @@ impl Gate {
             .ok_or_else(|| Failure::new(FailureCode::UnknownTool, "there is no tool write".into()))?;
         let mut request = ToolRequest::new(self.files.settings().name.clone(), item);
         request.line = line;
-        self.refuse_never_permitted(requester, call, &request)?;
+        self.refuse_never_permitted(run, call, &request)?;
         require_size(&self.files, bytes).map_err(|error| file_failure(&path, &error))?;
         let store = self.result_files.clone();
         let create = move || {
             store.unnamed_file().map_err(|error| Failure::new(FailureCode::ToolFailed, error.to_string()))
         };
-        let file = on_disk(&requester.files, None, create).await?;
-        self.writing(&requester.files, Target::Host(StagedFile::new(path, file)), bytes)
+        let file = on_disk(&run.files, None, create).await?;
+        self.writing(&run.files, Target::Host(StagedFile::new(path, file)), bytes)
     }
 
     fn writing(&self, files: &RunFiles, to: Target, bytes: u64) -> Reply {
@@ -175,8 +175,8 @@ impl Gate {
         Ok(json!({"file": file, "piece": piece}).to_string().into_bytes())
     }
 
-    async fn read_next_piece(&self, requester: &Requester, number: u32) -> Reply {
-        let files = &requester.files;
+    async fn read_next_piece(&self, run: &RunContext, number: u32) -> Reply {
+        let files = &run.files;
         let Transfer::Reading(mut reading) = files.transfers.take(number)? else {
             return Err(Failure::new(FailureCode::NotFound, "the file is written, not read".into()));
         };
@@ -189,8 +189,8 @@ impl Gate {
         Ok(piece)
     }
 
-    async fn write_next_piece(&self, requester: &Requester, number: u32, piece: Vec<u8>) -> Reply {
-        let files = &requester.files;
+    async fn write_next_piece(&self, run: &RunContext, number: u32, piece: Vec<u8>) -> Reply {
+        let files = &run.files;
         let Transfer::Writing { to, left } = files.transfers.take(number)? else {
             return Err(Failure::new(FailureCode::NotFound, "the file is read, not written".into()));
         };
@@ -222,14 +222,14 @@ impl Gate {
     pub(super) async fn use_host_file(
         &self,
         files: HostFiles,
-        requester: &Requester,
+        run: &RunContext,
         request: &ToolRequest,
         arguments: &Map<String, Value>,
         timeout: Option<Duration>,
     ) -> Reply {
         let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
         let call = FileCall::parse(&request.item, arguments)?;
-        let run = requester.files.clone();
+        let run = run.files.clone();
         match call {
             FileCall::Read { .. } if request.is_streamed() => {
                 let open =

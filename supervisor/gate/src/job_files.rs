@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::code_server::files_tool;
 use super::host_files::FilePattern;
-use super::{Gate, Requester};
+use super::{Gate, RunContext};
 
 /// Maximum number of paths that an error text lists.
 const LISTED_PATHS_MAX: usize = 10;
@@ -14,11 +14,11 @@ const LISTED_PATHS_MAX: usize = 10;
 impl Gate {
     /// Returns the files of the host that the program of an execution may try to open, and those that were given to it, as
     /// JSON for [`Job::files`](lockhouse_protocol::Job::files). Empty if there are none.
-    pub fn job_files(&self, requester: &Requester) -> Vec<u8> {
+    pub fn job_files(&self, run: &RunContext) -> Vec<u8> {
         let given: Vec<Value> =
-            requester.files.given.iter().map(|given| json!([given.name, given.bytes])).collect();
+            run.files.given.iter().map(|given| json!([given.name, given.bytes])).collect();
         let settings = self.files.settings();
-        let is_known = settings.is_on() && requester.scope.knows(&settings.name);
+        let is_known = settings.is_on() && run.scope.knows(&settings.name);
         if given.is_empty() && !is_known {
             return Vec::new();
         }
@@ -26,8 +26,8 @@ impl Gate {
         if is_known {
             described["server"] = settings.name.as_str().into();
             described["home"] = settings.home.as_ref().map(|home| home.to_string_lossy()).into();
-            described["read"] = self.describe_access(requester, "read", &settings.read);
-            described["write"] = self.describe_access(requester, "write", &settings.write);
+            described["read"] = self.describe_access(run, "read", &settings.read);
+            described["write"] = self.describe_access(run, "write", &settings.write);
         }
         described.to_string().into_bytes()
     }
@@ -35,11 +35,11 @@ impl Gate {
     /// Describes one kind of access: the paths of the configuration, the reason why a program may use none of them, if
     /// there is one, and the reason why it may not use other paths. `verb` is the name of the key in the configuration and
     /// of the tool.
-    fn describe_access(&self, requester: &Requester, verb: &str, patterns: &[FilePattern]) -> Value {
+    fn describe_access(&self, run: &RunContext, verb: &str, patterns: &[FilePattern]) -> Value {
         let server = &self.files.settings().name;
         let roots: Vec<String> =
             patterns.iter().map(|pattern| pattern.root().to_string_lossy().into_owned()).collect();
-        let refusal = self.tool_refusal(requester, server, verb);
+        let refusal = self.tool_refusal(run, server, verb);
         let elsewhere = elsewhere(server, verb, &roots);
         let elsewhere =
             refusal.as_ref().map_or(elsewhere.clone(), |refusal| format!("{elsewhere}; {refusal}"));
@@ -47,14 +47,14 @@ impl Gate {
     }
 
     /// Returns why an execution may call a tool of the server `files` with no arguments at all; `None` if it may.
-    fn tool_refusal(&self, requester: &Requester, server: &ServerName, tool: &str) -> Option<String> {
+    fn tool_refusal(&self, run: &RunContext, server: &ServerName, tool: &str) -> Option<String> {
         let item = files_tool(tool)?;
-        if !requester.scope.contains(server, &item) {
+        if !run.scope.contains(server, &item) {
             return Some(format!(
                 "this run may not use {server}.{tool}, because its grant does not include it"
             ));
         }
-        (!self.policy.current().permits_target(server, &item, requester.client())).then(|| {
+        (!self.policy.current().permits_target(server, &item, run.client())).then(|| {
             format!(
                 "the policy does not permit {server}.{tool}: a person can add \"{tool}\" to `allow` or `ask` of \
                  [servers.{server}] in the policy"

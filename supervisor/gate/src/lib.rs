@@ -25,9 +25,9 @@ mod limits;
 mod listing_filter;
 mod mentioned_tools;
 mod planned_calls;
-mod requester;
 pub mod result_files;
 pub mod results;
+mod run_context;
 mod run_files;
 mod schema;
 mod scope;
@@ -59,7 +59,7 @@ pub use host_files::{
     FILE_PATTERNS_MAX, FILES_NAMES, FilePattern, HostFileSettings, InvalidFilePattern, files_catalogue,
 };
 pub use limits::Usage;
-pub use requester::Requester;
+pub use run_context::RunContext;
 pub use run_files::{GivenFile, LeftOutFile, ReturnedFiles, RunFiles};
 pub use scope::{Scope, ScopeError, grant_error};
 pub use symlinks::resolve_paths;
@@ -180,7 +180,7 @@ impl Gate {
             && !self
                 .policy
                 .current()
-                .names_client(&self.files.settings().name, principal.client(None).as_ref())
+                .names_client(&self.files.settings().name, principal.authenticated_client())
         {
             servers.retain(|server| !self.is_files_server(server));
         }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::argument_names::RawArguments;
 use super::tool_request::ToolRequest;
-use super::{Gate, Requester};
+use super::{Gate, RunContext};
 
 /// Maximum number of prompt names or resource URIs that an error message lists.
 const NAMES_SHOWN_MAX: usize = 10;
@@ -76,7 +76,7 @@ impl Gate {
     /// a similar existing name or, if there is none, a list of existing names. Returns other failures unchanged.
     pub(super) async fn with_suggestion(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         call: CallId,
         request: &ToolRequest,
         failure: Failure,
@@ -88,7 +88,7 @@ impl Gate {
             CallTarget::Prompt(_) if is_about_the_name => Listing::Prompts,
             _ => return failure,
         };
-        let Some(names) = self.permitted_names(requester, call, &request.server, listing).await else {
+        let Some(names) = self.permitted_names(run, call, &request.server, listing).await else {
             return failure;
         };
         let requested = request.item.as_str();
@@ -116,17 +116,17 @@ impl Gate {
     /// `None` if the list is not available.
     async fn permitted_names(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         call: CallId,
         server: &ServerName,
         listing: Listing,
     ) -> Option<Vec<String>> {
         let request = ToolRequest::new(server.clone(), CallTarget::List(listing));
         let started = Instant::now();
-        let json = Box::pin(self.try_call(requester, call, &request, RawArguments::default())).await.ok()?;
+        let json = Box::pin(self.try_call(run, call, &request, RawArguments::default())).await.ok()?;
         // The request for the list gets audit records like every other call.
         self.audit
-            .outcome(request.subject(requester, call), CallOutcome::Ok, started.elapsed(), json.len())
+            .outcome(request.subject(run, call), CallOutcome::Ok, started.elapsed(), json.len())
             .ok()?;
         let listed: ItemList<'_> = serde_json::from_slice(&json).ok()?;
         let items = listed.items.iter().filter_map(|entry| requestable_item(listing, entry));

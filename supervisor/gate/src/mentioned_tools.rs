@@ -13,7 +13,7 @@ use lockhouse_protocol::ServerName;
 use serde_json::{Value, json};
 
 use super::code_server::CodeServer;
-use super::{Gate, Requester};
+use super::{Gate, RunContext};
 
 /// Maximum number of bytes of a program that are scanned; the rest of a longer program is ignored.
 const SCANNED_BYTES_MAX: usize = 64 * 1024;
@@ -27,10 +27,10 @@ const ENTRIES_BYTES_MAX: usize = 64 * 1024;
 impl Gate {
     /// Returns the descriptions of the tools that the program `code` mentions, as a JSON array. Each element is an
     /// array of the server, the mentioned name and the description. Includes a tool only if the program also
-    /// mentions its server, the server is connected, and the requester may see the tool. The result is empty if no
+    /// mentions its server, the server is connected, and the run may see the tool. The result is empty if no
     /// tool meets these conditions.
-    pub fn mentioned_tools(&self, requester: &Requester, code: &str) -> Vec<u8> {
-        let servers = requester.scope.servers();
+    pub fn mentioned_tools(&self, run: &RunContext, code: &str) -> Vec<u8> {
+        let servers = run.scope.servers();
         if servers.is_empty() {
             return Vec::new();
         }
@@ -39,7 +39,7 @@ impl Gate {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         for server in servers.iter().filter(|server| forms.contains(&normalized(server.as_str()))) {
             let Some(connection) = self.code_server(server) else { continue };
-            for entry in self.entries_of(requester, server, connection, &words) {
+            for entry in self.entries_of(run, server, connection, &words) {
                 bytes += entry.len();
                 if entries.len() == ENTRIES_MAX || bytes > ENTRIES_BYTES_MAX {
                     break;
@@ -57,20 +57,19 @@ impl Gate {
     /// JSON array of the server, the word and the description.
     fn entries_of(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         server: &ServerName,
         connection: CodeServer<'_>,
         words: &HashSet<&str>,
     ) -> Vec<String> {
         let Some(catalogue) = connection.current_catalogue() else { return Vec::new() };
-        let is_visible = self.visible_tool_filter(server, requester.client(), &requester.scope);
+        let is_visible = self.visible_tool_filter(server, run.client(), &run.scope);
         let policy = self.policy.current();
         let found = words.iter().filter_map(|word| Some((*word, catalogue.tool_for_word(word)?)));
         let visible = found.filter(|(_, tool)| is_visible(tool)).take(ENTRIES_MAX);
         let entry = |(word, tool): (&str, &lockhouse_catalog::Tool)| {
-            let asks = policy.may_require_approval(server, &tool.name, requester.client());
-            let entry: Value =
-                tool.module_entry(&connection.describe_options(tool, asks, requester.language));
+            let asks = policy.may_require_approval(server, &tool.name, run.client());
+            let entry: Value = tool.module_entry(&connection.describe_options(tool, asks, run.language));
             json!([server.as_str(), word, entry]).to_string()
         };
         visible.map(entry).collect()

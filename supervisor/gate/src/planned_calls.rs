@@ -14,7 +14,7 @@ use super::argument_names::{self, RawArguments};
 use super::code_server::CodeServer;
 use super::failures::with_names;
 use super::tool_discovery::ToolLookup;
-use super::{Gate, Requester};
+use super::{Gate, RunContext};
 
 /// Maximum time that the check of a program's planned calls waits for the called servers to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ impl Gate {
     /// most [`CONNECT_TIMEOUT`] for the servers to connect, and skips calls of servers that do not connect in time.
     pub(super) async fn check_calls(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         call: CallId,
         planned: Vec<PlannedCall>,
     ) -> Reply {
@@ -39,7 +39,7 @@ impl Gate {
         for (number, planned) in planned.into_iter().take(PLANNED_CALLS_MAX).enumerate() {
             // Each check may take milliseconds, which must not delay other executions.
             tokio::task::yield_now().await;
-            match self.check_call(requester, call, planned, deadline).await {
+            match self.check_call(run, call, planned, deadline).await {
                 Ok(Some(entry)) => tools.push(json!([number, entry])),
                 Ok(None) => {}
                 Err(failure) => {
@@ -57,47 +57,47 @@ impl Gate {
     /// server did not connect, so that its tools are not known.
     async fn check_call(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         call: CallId,
         planned: PlannedCall,
         deadline: Instant,
     ) -> Result<Option<Value>, Failure> {
         let PlannedCall { server, tool, arguments, line } = planned;
         let unresolved = |failure| with_names(failure, &server, &CallTarget::from(&tool));
-        let connection = self.visible_server(requester, &server).map_err(unresolved)?;
+        let connection = self.visible_server(run, &server).map_err(unresolved)?;
         // The name may be another form of a permitted tool's name, which only the server's list tells.
         let Some(catalogue) = connected_catalogue(connection, deadline).await else { return Ok(None) };
-        let resolved = self.resolve_tool_name(requester, &server, &tool).unwrap_or(tool);
+        let resolved = self.resolve_tool_name(run, &server, &tool).unwrap_or(tool);
         let named = |failure| with_names(failure, &server, &CallTarget::from(&resolved));
-        let lookup = ToolLookup { requester, call, server: &server, tool: &resolved, line };
+        let lookup = ToolLookup { run, call, server: &server, tool: &resolved, line };
         self.refuse_withheld_tool(&lookup, connection).map_err(named)?;
         let Some(tool) = catalogue.tool(&resolved) else {
-            return Err(named(self.unknown_tool_failure(requester, &server, &resolved, &catalogue)));
+            return Err(named(self.unknown_tool_failure(run, &server, &resolved, &catalogue)));
         };
         self.refuse_unaccepted_definition(&lookup, tool).map_err(named)?;
         if let Some(arguments) = arguments.filter(|arguments| arguments.len() <= ARGUMENTS_BYTES_MAX) {
-            self.check_planned_arguments(requester, &server, tool, arguments).await.map_err(named)?;
+            self.check_planned_arguments(run, &server, tool, arguments).await.map_err(named)?;
         }
         let policy = self.policy.current();
-        let asks = policy.may_require_approval(&server, &resolved, requester.client());
-        Ok(Some(tool.module_entry(&connection.describe_options(tool, asks, requester.language))))
+        let asks = policy.may_require_approval(&server, &resolved, run.client());
+        Ok(Some(tool.module_entry(&connection.describe_options(tool, asks, run.language))))
     }
 
     /// Checks the argument names of a planned call, and those values that the program writes as literals. In
     /// `arguments`, values that are not known before the run are `null`.
     async fn check_planned_arguments(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         server: &ServerName,
         tool: &Tool,
         arguments: Vec<u8>,
     ) -> Result<(), Failure> {
-        let language = requester.language.unwrap_or(Language::Python);
+        let language = run.language.unwrap_or(Language::Python);
         let raw = RawArguments { arguments: arguments.clone(), ..RawArguments::default() };
         // Limits the number of values, before they are parsed.
         let mut literals = argument_names::normalize(tool, raw, language)?.values;
         literals.retain(|_, value| !value.is_null());
-        let (is_complete, slot) = (!has_unknown_values(&arguments), &requester.usage.slow_check_slot);
+        let (is_complete, slot) = (!has_unknown_values(&arguments), &run.usage.slow_check_slot);
         self.schemas.check_literals(server, tool, literals, is_complete, slot, language).await
     }
 }

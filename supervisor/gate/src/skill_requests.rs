@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 
 use super::failures::invalid_arguments;
 use super::tool_search::split_server_filter;
-use super::{Gate, Requester};
+use super::{Gate, RunContext};
 use crate::skills::{DraftOutcome, Name, Origin, Skill, Skills, StoreError};
 
 impl Gate {
-    /// Returns the skills of the requester's AI client. Fails if skills are turned off in the configuration.
-    pub(super) fn skills(&self, requester: &Requester) -> Result<Arc<Skills>, Failure> {
+    /// Returns the skills of the run's AI client. Fails if skills are turned off in the configuration.
+    pub(super) fn skills(&self, run: &RunContext) -> Result<Arc<Skills>, Failure> {
         let off = || {
             Failure::new(
                 FailureCode::NotFound,
@@ -23,13 +23,13 @@ impl Gate {
             )
         };
         let skills = self.skills.as_ref().ok_or_else(off)?;
-        Ok(Arc::new(skills.for_client(requester.principal.name())))
+        Ok(Arc::new(skills.for_client(run.principal().name())))
     }
 
     /// Returns a skill as JSON: its name, version, language and code. The audit record is written before the
     /// worker gets the code.
-    pub(super) async fn load_skill(&self, requester: &Requester, name: &SkillName) -> Reply {
-        let skills = self.skills(requester)?;
+    pub(super) async fn load_skill(&self, run: &RunContext, name: &SkillName) -> Reply {
+        let skills = self.skills(run)?;
         let name =
             Name::try_from(name).map_err(|wrong| Failure::new(FailureCode::NotFound, wrong.to_string()))?;
         let loaded = tokio::task::spawn_blocking(move || skills.load(&name)).await;
@@ -48,7 +48,7 @@ impl Gate {
             digest: &skill.digest(),
             shared: shared.as_deref(),
         };
-        self.audit.skill(requester.caller.execution, requester.client(), code).await.map_err(|error| {
+        self.audit.skill(run.execution(), run.client(), code).await.map_err(|error| {
             tracing::error!("{error}");
             Failure::new(FailureCode::Denied, format!("the skill was not loaded: {error}"))
         })?;
@@ -60,8 +60,8 @@ impl Gate {
 
     /// Returns the summaries of the skills that match a query as a JSON array, best first, at most `limit` and at
     /// most [`SEARCH_LIMIT_MAX`].
-    pub(super) async fn search_skills(&self, requester: &Requester, query: String, limit: u32) -> Reply {
-        let skills = self.skills(requester)?;
+    pub(super) async fn search_skills(&self, run: &RunContext, query: String, limit: u32) -> Reply {
+        let skills = self.skills(run)?;
         let searching = move || -> Value {
             let found = skills.search(&query, limit.clamp(1, SEARCH_LIMIT_MAX) as usize);
             found.iter().map(|skill| skill.summary()).collect()

@@ -15,7 +15,7 @@ use super::denials::denial_failure;
 use super::failures::{sanitize_message, with_names};
 use super::scope::Scope;
 use super::tool_request::ToolRequest;
-use super::{Gate, Requester};
+use super::{Gate, RunContext};
 
 /// Minimum number of letters in the last word of an unknown tool name for other tools with this word to be suggested.
 const WORD_CHARS_MIN: usize = 4;
@@ -24,7 +24,7 @@ const WORD_CHARS_MIN: usize = 4;
 /// succeed.
 #[derive(Clone, Copy)]
 pub(super) struct ToolLookup<'a> {
-    pub(super) requester: &'a Requester,
+    pub(super) run: &'a RunContext,
     /// The id of the worker's request.
     pub(super) call: CallId,
     pub(super) server: &'a ServerName,
@@ -108,11 +108,11 @@ impl Gate {
 
     /// Answers a worker's request for the list of servers. The reply contains the servers that the execution may
     /// use, each with its state and the number of its permitted tools.
-    pub(super) fn list_servers(&self, requester: &Requester) -> Reply {
+    pub(super) fn list_servers(&self, run: &RunContext) -> Reply {
         let row = |name: &ServerName| {
             let server = self.code_server(name);
             let count = |catalogue: &Arc<Catalogue>| {
-                self.permitted_tools_of(name, catalogue, requester.client(), &requester.scope).count()
+                self.permitted_tools_of(name, catalogue, run.client(), &run.scope).count()
             };
             let known = || server.and_then(CodeServer::known_catalogue).as_ref().map_or(0, count);
             let (state, tools, error) = match server.map(CodeServer::state) {
@@ -126,32 +126,31 @@ impl Gate {
             }
             row
         };
-        Ok(requester.scope.servers().iter().map(row).collect::<Value>().to_string().into_bytes())
+        Ok(run.scope.servers().iter().map(row).collect::<Value>().to_string().into_bytes())
     }
 
     /// Answers a worker's request for the permitted tools of a server with the description of each tool. Takes the
     /// answer from the cache of tool lists if possible.
-    pub(super) async fn list_tools(&self, requester: &Requester, server: &ServerName) -> Reply {
-        let connection = self.visible_server(requester, server)?;
-        if !requester.scope.servers().contains(server)
-            && let Some(left_out) = requester.scope.out_of_scope_failure()
+    pub(super) async fn list_tools(&self, run: &RunContext, server: &ServerName) -> Reply {
+        let connection = self.visible_server(run, server)?;
+        if !run.scope.servers().contains(server)
+            && let Some(left_out) = run.scope.out_of_scope_failure()
         {
             return Err(left_out);
         }
         let catalogue = connection.catalogue().await?;
-        let (key, policy) =
-            ((server.clone(), requester.caller.client.clone(), requester.language), self.policy.current());
-        let of_all = !requester.scope.is_partial(server);
+        let (key, policy) = ((server.clone(), run.client().cloned(), run.language), self.policy.current());
+        let of_all = !run.scope.is_partial(server);
         let known = of_all.then(|| self.tool_lists.get(&key, &catalogue, &policy)).flatten();
         telemetry::count_tool_list_lookup(known.is_some());
         if let Some(json) = known {
             return Ok(json.to_vec());
         }
         let brief = |tool: &Tool| {
-            let asks = policy.may_require_approval(server, &tool.name, requester.client());
-            tool.module_entry(&connection.describe_options(tool, asks, requester.language))
+            let asks = policy.may_require_approval(server, &tool.name, run.client());
+            tool.module_entry(&connection.describe_options(tool, asks, run.language))
         };
-        let permitted = self.permitted_tools_of(server, &catalogue, requester.client(), &requester.scope);
+        let permitted = self.permitted_tools_of(server, &catalogue, run.client(), &run.scope);
         let json = permitted.map(brief).collect::<Value>().to_string().into_bytes();
         if of_all {
             self.tool_lists.insert(key, catalogue.clone(), policy, json.as_slice().into());
@@ -164,7 +163,7 @@ impl Gate {
     /// tools are not known.
     pub(super) fn resolve_tool_name(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         server: &ServerName,
         tool: &ToolName,
     ) -> Option<ToolName> {
@@ -174,21 +173,21 @@ impl Gate {
         }
         let resolved = catalogue.resolve(tool.as_str())?;
         let is_permitted = |one: &Tool| one.name == resolved.name;
-        self.permitted_tools_of(server, &catalogue, requester.client(), &requester.scope)
+        self.permitted_tools_of(server, &catalogue, run.client(), &run.scope)
             .any(is_permitted)
             .then(|| resolved.name.clone())
     }
 
     /// Answers a worker's request for the description of a server: its state, and what it says about itself.
-    pub(super) async fn describe_server(&self, requester: &Requester, server: &ServerName) -> Reply {
-        let connection = self.visible_server(requester, server)?;
-        if !requester.scope.servers().contains(server)
-            && let Some(left_out) = requester.scope.out_of_scope_failure()
+    pub(super) async fn describe_server(&self, run: &RunContext, server: &ServerName) -> Reply {
+        let connection = self.visible_server(run, server)?;
+        if !run.scope.servers().contains(server)
+            && let Some(left_out) = run.scope.out_of_scope_failure()
         {
             return Err(left_out);
         }
         let catalogue = connection.connected_catalogue().await?;
-        let permitted = self.permitted_tools_of(server, &catalogue, requester.client(), &requester.scope);
+        let permitted = self.permitted_tools_of(server, &catalogue, run.client(), &run.scope);
         let tools = permitted.count();
         let mut described = json!({"server": server.as_str(), "state": "connected", "tools": tools});
         if let Some(about) = connection.about().filter(|_| tools > 0) {
@@ -210,26 +209,26 @@ impl Gate {
     /// Answers a worker's request for the description of a tool.
     pub(super) async fn describe(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         call: CallId,
         server: &ServerName,
         tool: &ToolName,
     ) -> Reply {
-        let resolved = self.resolve_tool_name(requester, server, tool);
+        let resolved = self.resolve_tool_name(run, server, tool);
         let tool = resolved.as_ref().unwrap_or(tool);
         let item = CallTarget::from(tool);
         let named = |failure| with_names(failure, server, &item);
-        let connection = self.visible_server(requester, server).map_err(named)?;
-        let lookup = ToolLookup { requester, call, server, tool, line: None };
+        let connection = self.visible_server(run, server).map_err(named)?;
+        let lookup = ToolLookup { run, call, server, tool, line: None };
         self.refuse_withheld_tool(&lookup, connection).map_err(named)?;
         let policy = self.policy.current();
         let catalogue = connection.catalogue().await?;
         let definition = catalogue
             .tool(tool)
-            .ok_or_else(|| named(self.unknown_tool_failure(requester, server, tool, &catalogue)))?;
+            .ok_or_else(|| named(self.unknown_tool_failure(run, server, tool, &catalogue)))?;
         self.refuse_unaccepted_definition(&lookup, definition).map_err(named)?;
-        let asks = policy.may_require_approval(server, tool, requester.client());
-        let options = connection.describe_options(definition, asks, requester.language);
+        let asks = policy.may_require_approval(server, tool, run.client());
+        let options = connection.describe_options(definition, asks, run.language);
         Ok(definition.describe(server.as_str(), &options).to_string().into_bytes())
     }
 
@@ -240,19 +239,19 @@ impl Gate {
         lookup: &ToolLookup<'_>,
         connection: CodeServer<'_>,
     ) -> Result<(), Failure> {
-        let ToolLookup { requester, server, tool, .. } = *lookup;
-        if let Some(left_out) = self.out_of_scope_failure(requester, server, &CallTarget::from(tool)) {
+        let ToolLookup { run, server, tool, .. } = *lookup;
+        if let Some(left_out) = self.out_of_scope_failure(run, server, &CallTarget::from(tool)) {
             self.record_denied_lookup(lookup, &left_out.message, None);
             return Err(left_out);
         }
-        let request = Call::new(server, tool).with_client(requester.caller.client.clone());
+        let request = Call::new(server, tool).with_client(run.client().cloned());
         let policy = self.policy.current();
-        if policy.permits(server, tool, requester.client()) {
+        if policy.permits(server, tool, run.client()) {
             return Ok(());
         }
         let Decision::Deny(denial) = policy.decide(request) else { return Ok(()) };
         if let Some(misspelled) =
-            self.misspelled_tool_failure(requester, server, tool, connection.known_catalogue())
+            self.misspelled_tool_failure(run, server, tool, connection.known_catalogue())
         {
             return Err(misspelled);
         }
@@ -266,7 +265,7 @@ impl Gate {
         lookup: &ToolLookup<'_>,
         definition: &Tool,
     ) -> Result<(), Failure> {
-        let Some(reason) = self.unaccepted_tool_reason(lookup.requester, lookup.server, definition) else {
+        let Some(reason) = self.unaccepted_tool_reason(lookup.run, lookup.server, definition) else {
             return Ok(());
         };
         self.record_denied_lookup(lookup, &reason, None);
@@ -276,11 +275,11 @@ impl Gate {
     /// Writes an audit record if an execution requests information about a denied tool. Only the first request of
     /// an execution for each tool is recorded.
     fn record_denied_lookup(&self, lookup: &ToolLookup<'_>, reason: &str, place: Option<&SourceLocation>) {
-        let ToolLookup { requester, call, server, tool, line } = *lookup;
-        if requester.usage.is_first_lookup(server, tool) {
+        let ToolLookup { run, call, server, tool, line } = *lookup;
+        if run.usage.is_first_lookup(server, tool) {
             let mut request = ToolRequest::new(server.clone(), tool.into());
             request.line = line;
-            self.record_denial(request.subject(requester, call), Effect::Deny, reason, place);
+            self.record_denial(request.subject(run, call), Effect::Deny, reason, place);
         }
     }
 
@@ -316,13 +315,13 @@ impl Gate {
     /// or lists permitted tools.
     pub(super) fn unknown_tool_failure(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         server: &ServerName,
         tool: &ToolName,
         catalogue: &Catalogue,
     ) -> Failure {
         let permitted: Vec<&str> = self
-            .permitted_tools_of(server, catalogue, requester.client(), &requester.scope)
+            .permitted_tools_of(server, catalogue, run.client(), &run.scope)
             .map(|other| other.name.as_str())
             .collect();
         let suggestion = match lockhouse_policies::most_similar_name(tool.as_str(), permitted.iter().copied())
@@ -338,13 +337,13 @@ impl Gate {
     /// tool that does not exist is only a mistake.
     pub(super) fn misspelled_tool_failure(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         server: &ServerName,
         tool: &ToolName,
         known: Option<Arc<Catalogue>>,
     ) -> Option<Failure> {
         let catalogue = known?;
-        catalogue.tool(tool).is_none().then(|| self.unknown_tool_failure(requester, server, tool, &catalogue))
+        catalogue.tool(tool).is_none().then(|| self.unknown_tool_failure(run, server, tool, &catalogue))
     }
 }
 

@@ -7,9 +7,8 @@ use lockhouse_audit::CallSubject;
 use lockhouse_catalog::{SideEffects, is_named_as_read};
 use lockhouse_policies::{CallTarget, Listing};
 use lockhouse_protocol::{CallId, CallOutcome, Request, ServerName};
-use lockhouse_upstream::Caller;
 
-use super::Requester;
+use super::RunContext;
 use super::staged_file::StagedContent;
 
 /// A request of a worker or AI client to an upstream server, for a tool, a resource, a prompt or a list.
@@ -156,13 +155,12 @@ impl ToolRequest {
     }
 
     /// Returns the data that identify the call in audit records.
-    pub(super) fn subject<'a>(&'a self, requester: &'a Requester, call: CallId) -> CallSubject<'a> {
-        let Caller { execution, client, .. } = &*requester.caller;
+    pub(super) fn subject<'a>(&'a self, run: &'a RunContext, call: CallId) -> CallSubject<'a> {
         CallSubject {
-            execution: *execution,
+            execution: run.execution(),
             call,
             id: self.id,
-            client: client.as_ref(),
+            client: run.client(),
             server: &self.server,
             item: &self.item,
             line: self.line,

@@ -8,51 +8,49 @@ use super::argument_names::RawArguments;
 use super::failures::sanitize_message;
 use super::tool_request::{CallRecord, ToolRequest};
 use super::tool_search::Search;
-use super::{Gate, Requester};
+use super::{Gate, RunContext};
 
 impl Gate {
     /// Answers one request of a worker. If `tool_request` is set, the request goes to an upstream server, and a
     /// record of the call is returned in addition to the reply.
     pub async fn handle_request(
         &self,
-        requester: &Requester,
+        run: &RunContext,
         call: CallId,
         tool_request: Option<ToolRequest>,
         request: Request,
     ) -> (Reply, Option<CallRecord>) {
         if let Some(tool_request) = tool_request {
-            let tool_request = self.with_resolved_name(requester, tool_request);
+            let tool_request = self.with_resolved_name(run, tool_request);
             let arguments = match tool_request.content() {
                 Some(content) => RawArguments::of_path(&content.path),
                 None => RawArguments::from_request(request),
             };
-            let (reply, record) = self.call(requester, call, &tool_request, arguments).await;
+            let (reply, record) = self.call(run, call, &tool_request, arguments).await;
             return (self.limit_reply(reply), Some(record));
         }
         let reply = match request {
-            Request::ListTools { server } => self.list_tools(requester, &server).await,
-            Request::Describe { server, tool: Some(tool) } => {
-                self.describe(requester, call, &server, &tool).await
-            }
-            Request::Describe { server, tool: None } => self.describe_server(requester, &server).await,
-            Request::LoadResult { handle } => match self.results.get(requester.principal.owner(), &handle) {
+            Request::ListTools { server } => self.list_tools(run, &server).await,
+            Request::Describe { server, tool: Some(tool) } => self.describe(run, call, &server, &tool).await,
+            Request::Describe { server, tool: None } => self.describe_server(run, &server).await,
+            Request::LoadResult { handle } => match self.results.get(run.principal().owner(), &handle) {
                 Ok(json) => Ok(json.as_bytes().to_vec()),
                 Err(not_kept) => Err(Failure::new(FailureCode::NotFound, not_kept.to_string())),
             },
-            Request::LoadSkill { name } => self.load_skill(requester, &name).await,
-            Request::CheckCalls { calls } => self.check_calls(requester, call, calls).await,
-            Request::SearchSkills { query, limit } => self.search_skills(requester, query, limit).await,
+            Request::LoadSkill { name } => self.load_skill(run, &name).await,
+            Request::CheckCalls { calls } => self.check_calls(run, call, calls).await,
+            Request::SearchSkills { query, limit } => self.search_skills(run, query, limit).await,
             Request::Search { query, limit, detail } => {
-                let search = Search { query: &query, limit, detail, language: requester.language };
-                let found = self.search(&requester.scope, requester.client(), search).await;
+                let search = Search { query: &query, limit, detail, language: run.language };
+                let found = self.search(&run.scope, run.client(), search).await;
                 Ok(json!({"tools": found.tools, "missing": found.missing}).to_string().into_bytes())
             }
             request @ (Request::OpenFile { .. }
             | Request::ReadPiece { .. }
             | Request::CreateFile { .. }
             | Request::WritePiece { .. }
-            | Request::FinishFile { .. }) => self.serve_file(requester, call, request).await,
-            Request::ListServers => self.list_servers(requester),
+            | Request::FinishFile { .. }) => self.serve_file(run, call, request).await,
+            Request::ListServers => self.list_servers(run),
             // These go to a server, so each has a `tool_request`.
             Request::Call { .. }
             | Request::ListResources { .. }
@@ -67,9 +65,9 @@ impl Gate {
 
     /// Replaces the tool name in a request by the exact name if the program uses another spelling, such as the
     /// tool's identifier. Recognizes other spellings only of permitted tools.
-    fn with_resolved_name(&self, requester: &Requester, tool_request: ToolRequest) -> ToolRequest {
+    fn with_resolved_name(&self, run: &RunContext, tool_request: ToolRequest) -> ToolRequest {
         match &tool_request.item {
-            CallTarget::Tool(tool) => match self.resolve_tool_name(requester, &tool_request.server, tool) {
+            CallTarget::Tool(tool) => match self.resolve_tool_name(run, &tool_request.server, tool) {
                 Some(meant) => tool_request.with_item(CallTarget::Tool(meant)),
                 None => tool_request,
             },

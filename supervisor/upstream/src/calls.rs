@@ -3,7 +3,6 @@
 mod errors;
 mod input_rounds;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_base::telemetry;
@@ -17,10 +16,10 @@ use super::call_types::CallError;
 use super::connection::Connection;
 use super::connection_state::ConnectedServer;
 use super::direct_request::{DirectRequest, DirectRequestKind};
-use super::in_flight_calls::Caller;
 use super::request::CallTimeout;
 use super::resource_and_prompt_lists;
 use super::resource_subscriptions::SubscribeError;
+use lockhouse_run_channel::RunChannel;
 
 /// The result that the caller gets, as JSON, for a successful subscription to a resource.
 const EMPTY: &[u8] = b"{}";
@@ -50,7 +49,8 @@ impl Connection {
     }
 
     /// Sends a call that the policy has permitted, and returns its result as JSON. `slot` is the call's slot among the
-    /// server's concurrent calls; `timeout` is the timeout that submitted code has set, if any. If the future is
+    /// server's concurrent calls; `timeout` is the timeout that submitted code has set, if any; `direct` is the request of an
+    /// AI client that uses the server directly. If the future is
     /// dropped, the call is cancelled at the server.
     pub async fn call(
         &self,
@@ -58,14 +58,12 @@ impl Connection {
         slot: CallSlot,
         permitted: PermittedCall,
         timeout: Option<Duration>,
-        caller: &Arc<Caller>,
+        channel: &RunChannel,
+        direct: Option<&DirectRequest>,
     ) -> Result<Vec<u8>, Failure> {
         let item = &permitted.item().clone();
         let timeout = self.timeout(timeout);
-        let is_subscribing = matches!(
-            caller.direct.as_deref(),
-            Some(DirectRequest { verb: DirectRequestKind::Subscribe, .. })
-        );
+        let is_subscribing = matches!(direct, Some(DirectRequest { verb: DirectRequestKind::Subscribe, .. }));
         let outcome = match item {
             CallTarget::List(listing) => self.list(offer, *listing, timeout.limit).await,
             item if is_subscribing && offer.client.is_modern() => {
@@ -73,7 +71,9 @@ impl Connection {
             }
             item => {
                 let arguments = permitted.into_arguments();
-                InputRounds { connection: self, offer, item, arguments, timeout, caller }.run(slot).await
+                InputRounds { connection: self, offer, item, arguments, timeout, channel, direct }
+                    .run(slot)
+                    .await
             }
         };
         let named = (!matches!(item, CallTarget::List(_))).then(|| item.to_string());

@@ -36,7 +36,7 @@ pub struct ServerInfo {
 pub struct ConnectedServer {
     pub catalogue: Arc<Catalogue>,
     pub(super) client: Client,
-    pub(super) callers: InFlightCalls,
+    pub(super) calls: InFlightCalls,
 }
 
 impl ConnectedServer {

@@ -254,7 +254,7 @@ impl ConnectionTask {
         self.state.send_replace(ConnectionState::Connected(Arc::new(ConnectedServer {
             catalogue,
             client: connected.client.clone(),
-            callers: connected.callers.clone(),
+            calls: connected.calls.clone(),
         })));
     }
 

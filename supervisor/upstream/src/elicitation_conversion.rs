@@ -6,7 +6,7 @@ use rmcp::model::{
     UrlElicitationCapability,
 };
 
-use crate::ai_client::Answer;
+use lockhouse_messages::Answer;
 
 /// Returns the client capabilities that Lockhouse announces to upstream servers: elicitation by form and by URL. Many
 /// AI clients share a connection, so the `initialize` handshake of older protocol versions announces these capabilities

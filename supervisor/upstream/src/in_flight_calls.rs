@@ -1,33 +1,16 @@
-//! The calls in flight on one connection to an upstream server. Finds the caller that a question or a progress
-//! notification of the server is for.
+//! The calls in flight on one connection to an upstream server. Finds the run that a question or a progress notification
+//! of the server is for.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lockhouse_policies::{CallTarget, ClientName};
-use lockhouse_protocol::{ExecutionId, ServerName};
+use lockhouse_policies::CallTarget;
+use lockhouse_protocol::ServerName;
+use lockhouse_run_channel::{ForwardedNotification, RunChannel};
+use parking_lot::Mutex;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use serde_json::Value;
 use tokio::sync::Notify;
-
-use super::direct_request::DirectRequest;
-use crate::ai_client::{AiClient, ForwardedNotification, OpenQuestions};
-
-/// The maker of a call to an upstream server: a run, or an AI client that uses the server directly.
-#[derive(Clone, Debug)]
-pub struct Caller {
-    pub execution: ExecutionId,
-    /// The name that the AI client gave itself; `None` if it gave no name, or if the call comes from the command line.
-    pub client: Option<ClientName>,
-    /// The AI client to which questions and notifications can be sent; `None` if there is none, as with `lockhouse
-    /// run`.
-    pub ai_client: Option<AiClient>,
-    /// Questions to users that were asked for this caller's execution and are not answered yet. They pause its timers.
-    pub questions: OpenQuestions,
-    /// The request of an AI client that uses the server directly; `None` for calls of submitted code.
-    pub direct: Option<Arc<DirectRequest>>,
-}
 
 /// The calls in flight on one connection. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +25,7 @@ struct Registry {
 /// A call to an upstream server that is not answered yet.
 #[derive(Debug)]
 struct InFlightCall {
-    caller: Arc<Caller>,
+    channel: RunChannel,
     item: CallTarget,
     token: Option<ProgressToken>,
     signals: Arc<CallSignals>,
@@ -61,47 +44,36 @@ struct CallSignals {
 #[derive(Debug)]
 pub(super) struct CallRegistration {
     number: u64,
-    callers: InFlightCalls,
+    calls: InFlightCalls,
     signals: Arc<CallSignals>,
 }
 
-/// The caller for which a request of the server, such as a question, is meant. The request names no call, so the caller
-/// is inferred from the calls in flight.
-pub(super) enum RequestOrigin {
-    /// This caller made all calls in flight, which belong to one execution.
-    One(Arc<Caller>),
-    /// The caller is unknown: either no call is in flight, or the calls in flight belong to several executions.
-    Unclear,
-}
-
 impl InFlightCalls {
-    pub(super) fn register(&self, item: &CallTarget, caller: &Arc<Caller>) -> CallRegistration {
+    pub(super) fn register(&self, item: &CallTarget, channel: &RunChannel) -> CallRegistration {
         let signals = Arc::<CallSignals>::default();
-        let mut state = self.state();
-        state.last += 1;
-        let number = state.last;
-        let (caller, item) = (caller.clone(), item.clone());
-        let call = InFlightCall { caller, item, token: None, signals: signals.clone() };
-        state.calls.insert(number, call);
-        CallRegistration { number, callers: self.clone(), signals }
+        let mut registry = self.0.lock();
+        registry.last += 1;
+        let number = registry.last;
+        let (channel, item) = (channel.clone(), item.clone());
+        let call = InFlightCall { channel, item, token: None, signals: signals.clone() };
+        registry.calls.insert(number, call);
+        CallRegistration { number, calls: self.clone(), signals }
     }
 
-    pub(super) fn request_origin(&self) -> RequestOrigin {
-        let state = self.state();
-        let mut callers = state.calls.values().map(|call| &call.caller);
-        match callers.next() {
-            Some(first) if callers.all(|other| other.execution == first.execution) => {
-                RequestOrigin::One(first.clone())
-            }
-            _ => RequestOrigin::Unclear,
-        }
+    /// Returns the run for which a request of the server, such as a question, is meant. The request names no call:
+    /// returns `None` if no call is in flight, or if the calls in flight belong to several runs.
+    pub(super) fn requested_run(&self) -> Option<RunChannel> {
+        let registry = self.0.lock();
+        let mut channels = registry.calls.values().map(|call| &call.channel);
+        let first = channels.next()?;
+        channels.all(|other| other.execution() == first.execution()).then(|| first.clone())
     }
 
     /// Fails the call in flight because its server asks for input that no user can give. Does nothing if several calls
     /// are in flight, since the server does not say which call needs the input.
     pub(super) fn fail_only_call(&self) {
-        let state = self.state();
-        if let (1, Some(call)) = (state.calls.len(), state.calls.values().next()) {
+        let registry = self.0.lock();
+        if let (1, Some(call)) = (registry.calls.len(), registry.calls.values().next()) {
             call.signals.unanswerable.notify_one();
         }
     }
@@ -115,33 +87,27 @@ impl InFlightCalls {
         notification: ProgressNotificationParam,
         message: &str,
     ) {
-        let state = self.state();
+        let registry = self.0.lock();
         let token = &notification.progress_token;
-        let Some(call) = state.calls.values().find(|call| call.token.as_ref() == Some(token)) else { return };
+        let Some(call) = registry.calls.values().find(|call| call.token.as_ref() == Some(token)) else {
+            return;
+        };
         call.signals.progressed.notify_one();
-        if let Some(ai_client) = &call.caller.ai_client {
-            if call.caller.direct.is_some() {
-                let notification = serde_json::to_value(notification).unwrap_or_default();
-                ai_client.forward(ForwardedNotification::Progress(notification));
-                return;
-            }
-            let separator = if message.is_empty() { "" } else { ": " };
-            ai_client.send_progress(format!("{server}.{}{separator}{message}", call.item));
+        if call.channel.is_direct() {
+            let notification = serde_json::to_value(notification).unwrap_or_default();
+            call.channel.forward(ForwardedNotification::Progress(notification));
+            return;
         }
+        let separator = if message.is_empty() { "" } else { ": " };
+        call.channel.send_progress(format!("{server}.{}{separator}{message}", call.item));
     }
 
     /// Forwards a log message of the server to the AI client that uses the server directly. A log message names no
-    /// call, so the message is dropped unless all calls in flight belong to one execution.
+    /// call, so the message is dropped unless all calls in flight belong to one run.
     pub(super) fn log(&self, line: Value) {
-        if let RequestOrigin::One(caller) = self.request_origin()
-            && let Caller { ai_client: Some(ai_client), direct: Some(_), .. } = &*caller
-        {
-            ai_client.forward(ForwardedNotification::Log(line));
+        if let Some(channel) = self.requested_run().filter(RunChannel::is_direct) {
+            channel.forward(ForwardedNotification::Log(line));
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, Registry> {
-        self.0.lock()
     }
 }
 
@@ -158,7 +124,7 @@ impl CallRegistration {
 
     /// Sets the token with which the server refers to this call in progress notifications.
     pub(super) fn set_progress_token(&self, token: ProgressToken) {
-        if let Some(call) = self.callers.state().calls.get_mut(&self.number) {
+        if let Some(call) = self.calls.0.lock().calls.get_mut(&self.number) {
             call.token = Some(token);
         }
     }
@@ -166,6 +132,6 @@ impl CallRegistration {
 
 impl Drop for CallRegistration {
     fn drop(&mut self) {
-        self.callers.state().calls.remove(&self.number);
+        self.calls.0.lock().calls.remove(&self.number);
     }
 }

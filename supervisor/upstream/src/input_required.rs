@@ -11,9 +11,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::call_types::{CallError, InputResponses};
-use super::in_flight_calls::Caller;
 use super::{elicitation_conversion, elicitation_validation};
-use crate::ai_client::{Answer, Question};
+use lockhouse_run_channel::{Answer, Question, RunChannel};
 
 /// Maximum number of times that Lockhouse sends one call to a server that answers with `input_required`. If the last
 /// answer is `input_required` too, the call fails.
@@ -69,27 +68,26 @@ pub(super) fn parse(result: &str) -> Result<Option<InputRequired<'_>>, CallError
 }
 
 impl InputRequired<'_> {
-    /// Obtains the answer to each of the server's questions from the AI client of `caller`, one after the other, and
+    /// Obtains the answer to each of the server's questions from the AI client of `channel`, one after the other, and
     /// returns the answers with the server's state. Returns an error if the AI client does not support a question.
     /// Requests for sampling are an error in calls of submitted code.
     pub(super) async fn responses(
         self,
         server: &ServerName,
         item: &CallTarget,
-        caller: &Caller,
+        channel: &RunChannel,
     ) -> Result<InputResponses, CallError> {
         let mut responses = BTreeMap::new();
         for (key, request) in self.input_requests {
             let question = request.question(server)?;
-            if matches!(question, Question::Sampling(_)) && caller.direct.is_none() {
+            if matches!(question, Question::Sampling(_)) && !channel.is_direct() {
                 return Err(not_a_question());
             }
             let is_sampling = matches!(question, Question::Sampling(_));
-            let ai_client = caller.ai_client.as_ref().ok_or_else(|| unanswerable(item))?;
-            if !ai_client.supports(question.kind()) {
+            if !channel.supports(question.kind()) {
                 return Err(unanswerable(item));
             }
-            let answer = ai_client.ask(server, question).await.map_err(|unasked| {
+            let answer = channel.ask(server, question).await.map_err(|unasked| {
                 CallError::tool_failed(format!("it asks for input from a person, and {unasked}"))
             })?;
             responses.insert(
@@ -136,20 +134,19 @@ pub(super) fn forward_to_client(
     raw: &str,
     server: &ServerName,
     item: &CallTarget,
-    caller: &Caller,
+    channel: &RunChannel,
 ) -> Result<String, CallError> {
     let Some(required) = parse(raw)? else { return Err(not_a_question()) };
-    let ai_client = caller.ai_client.as_ref().ok_or_else(|| unanswerable(item))?;
     let mut asking = json::parse_bounded(raw.as_bytes(), VALUES_MAX).map_err(|_| not_a_question())?;
     for (key, request) in &required.input_requests {
         if request.method == "roots/list" {
-            if !ai_client.supports_roots() {
+            if !channel.supports_roots() {
                 return Err(unanswerable(item));
             }
             continue;
         }
         let question = request.question(server)?;
-        if !ai_client.supports(question.kind()) {
+        if !channel.supports(question.kind()) {
             return Err(unanswerable(item));
         }
         if let Some(Value::Object(shown)) = question.to_elicitation_parameters()
@@ -158,7 +155,7 @@ pub(super) fn forward_to_client(
         {
             parameters.extend(shown);
         }
-        ai_client.record_forwarded(server);
+        channel.record_forwarded(server);
     }
     Ok(asking.to_string())
 }

@@ -6,7 +6,6 @@
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
 
-pub mod ai_client;
 mod auth;
 mod call_concurrency;
 mod call_result;
@@ -75,7 +74,6 @@ pub use definition::{
     ToolSelection,
 };
 pub use direct_request::{DirectFailure, DirectRequest, DirectRequestKind};
-pub use in_flight_calls::Caller;
 use instances::{Instances, Opener};
 pub use login::{Login, LoginError, log_out};
 pub use process::REQUIRED_PATH;

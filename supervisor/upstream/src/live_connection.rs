@@ -27,7 +27,7 @@ const HTTP_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// An established MCP connection to a server, with the process or HTTP transport below it.
 pub(super) struct LiveConnection {
     client: Client,
-    callers: InFlightCalls,
+    calls: InFlightCalls,
     /// The task that exchanges MCP messages with the server. It completes when the connection ends.
     conversation: JoinHandle<()>,
     ground: LiveTransport,
@@ -63,21 +63,21 @@ impl LiveConnection {
     /// Creates the connection after its handshake. `conversation` is the task that exchanges messages with the server.
     pub(super) fn new(
         client: Client,
-        (callers, notices): (InFlightCalls, ServerChangeNotices),
+        (calls, notices): (InFlightCalls, ServerChangeNotices),
         conversation: JoinHandle<()>,
         ground: LiveTransport,
         changed: Arc<Notify>,
     ) -> Self {
         let subscription = subscribe(&client, &changed, notices);
-        Self { client, callers, conversation, ground, changed, subscription }
+        Self { client, calls, conversation, ground, changed, subscription }
     }
 
     pub(super) fn client(&self) -> Client {
         self.client.clone()
     }
 
-    pub(super) fn callers(&self) -> InFlightCalls {
-        self.callers.clone()
+    pub(super) fn calls(&self) -> InFlightCalls {
+        self.calls.clone()
     }
 
     pub(super) fn changed(&self) -> Arc<Notify> {

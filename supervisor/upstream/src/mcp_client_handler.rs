@@ -17,9 +17,9 @@ use tokio::sync::{Notify, watch};
 
 use super::change_notices::{ChangeNotice, ServerChangeNotices};
 use super::connection_status::ConnectionStatus;
-use super::in_flight_calls::{Caller, InFlightCalls, RequestOrigin};
+use super::in_flight_calls::InFlightCalls;
 use super::{elicitation_conversion, elicitation_validation};
-use crate::ai_client::{AiClient, Answer, AskError, QuestionKind};
+use lockhouse_run_channel::{Answer, AskError, QuestionKind, RunChannel};
 
 /// Maximum number of characters of a server's progress message that AI clients receive.
 const PROGRESS_CHARS_MAX: usize = 200;
@@ -31,7 +31,7 @@ const UNREAD_REQUEST: &str =
 /// Handles the requests and notifications of one upstream server.
 pub(super) struct McpClientHandler {
     name: ServerName,
-    callers: InFlightCalls,
+    calls: InFlightCalls,
     /// Notified when the server announces that its tools have changed.
     changed: Arc<Notify>,
     notices: ServerChangeNotices,
@@ -44,26 +44,23 @@ pub(super) struct McpClientHandler {
 impl McpClientHandler {
     pub(super) fn new(
         name: ServerName,
-        callers: InFlightCalls,
+        calls: InFlightCalls,
         changed: Arc<Notify>,
         notices: ServerChangeNotices,
         status: watch::Sender<ConnectionStatus>,
     ) -> Self {
-        Self { name, callers, changed, notices, status, decline_logged: AtomicBool::new(false) }
+        Self { name, calls, changed, notices, status, decline_logged: AtomicBool::new(false) }
     }
 
-    /// Returns the caller whom a question of the server is for. From the first question on, calls of one execution run at
-    /// a time, so that later questions have one caller.
-    fn asked_caller(&self) -> Option<Arc<Caller>> {
+    /// Returns the run whose user a question of the server is for. From the first question on, calls of one run are made
+    /// at a time, so that later questions belong to one run.
+    fn asked_run(&self) -> Option<RunChannel> {
         self.status.send_if_modified(|status| !std::mem::replace(&mut status.asks_by_request, true));
-        match self.callers.request_origin() {
-            RequestOrigin::One(caller) => Some(caller),
-            RequestOrigin::Unclear => None,
-        }
+        self.calls.requested_run()
     }
 
-    pub(super) fn callers(&self) -> InFlightCalls {
-        self.callers.clone()
+    pub(super) fn calls(&self) -> InFlightCalls {
+        self.calls.clone()
     }
 
     pub(super) fn notices(&self) -> ServerChangeNotices {
@@ -97,7 +94,7 @@ impl McpClientHandler {
     /// Handles `elicitation/create`, with which a server of an older protocol version asks the user a question. The
     /// request does not name a call, so the question is declined unless all calls in flight belong to one execution.
     async fn elicit(&self, request: &ElicitRequestParams) -> Result<ElicitResult, ErrorData> {
-        let Some(caller) = self.asked_caller() else {
+        let Some(channel) = self.asked_run() else {
             return Ok(self.decline("no call is in flight that it could be for, or several are"));
         };
         let parameters = serde_json::to_string(request).unwrap_or_default();
@@ -105,17 +102,15 @@ impl McpClientHandler {
             Ok(question) => question,
             Err(unfit) => return Ok(self.decline(&unfit.to_string())),
         };
-        let Some(ai_client) =
-            caller.ai_client.clone().filter(|ai_client| ai_client.supports(question.kind()))
-        else {
-            self.callers.fail_only_call();
+        if !channel.supports(question.kind()) {
+            self.calls.fail_only_call();
             return Ok(self.decline("the AI client cannot ask a person"));
-        };
-        match ai_client.ask(&self.name, question).await {
+        }
+        match channel.ask(&self.name, question).await {
             Ok(answer) => Ok(elicitation_conversion::result(answer)),
             Err(unasked) => {
                 if unasked == AskError::Unsupported {
-                    self.callers.fail_only_call();
+                    self.calls.fail_only_call();
                 }
                 Ok(self.decline(&unasked.to_string()))
             }
@@ -126,18 +121,16 @@ impl McpClientHandler {
     /// client's model. The request is refused unless the AI client uses the server directly and supports sampling.
     async fn sample(&self, request: &impl Serialize) -> Result<ClientResult, ErrorData> {
         let refused = |why: &str| ErrorData::invalid_request(format!("not passed on: {why}"), None);
-        let Some(caller) = self.asked_caller() else {
+        let Some(channel) = self.asked_run() else {
             return Err(refused("no call is in flight that it could be for, or several are"));
         };
-        let able =
-            |ai_client: &AiClient| caller.direct.is_some() && ai_client.supports(QuestionKind::Sampling);
-        let Some(ai_client) = caller.ai_client.clone().filter(able) else {
+        if !channel.is_direct() || !channel.supports(QuestionKind::Sampling) {
             return Err(refused("the AI client of this call offers no sampling"));
-        };
+        }
         let parameters = serde_json::to_string(request).unwrap_or_default();
         let question =
             elicitation_validation::sampling(&parameters).map_err(|unfit| refused(&unfit.to_string()))?;
-        match ai_client.ask(&self.name, question).await {
+        match channel.ask(&self.name, question).await {
             Ok(Answer::Accept(Some(message))) => {
                 let message = serde_json::from_value(message).map(ClientResult::CreateMessageResult);
                 message.map_err(|_| refused("the AI client's answer is no message"))
@@ -175,10 +168,10 @@ impl ServerMessages for McpClientHandler {
             ServerNotification::ProgressNotification(progress) => {
                 let message = progress.params.message.as_deref().unwrap_or_default();
                 let message: String = message.chars().take(PROGRESS_CHARS_MAX).collect();
-                self.callers.progress(&self.name, progress.params, &printable(&message));
+                self.calls.progress(&self.name, progress.params, &printable(&message));
             }
             ServerNotification::LoggingMessageNotification(line) => {
-                self.callers.log(serde_json::to_value(line.params).unwrap_or_default());
+                self.calls.log(serde_json::to_value(line.params).unwrap_or_default());
             }
             ServerNotification::ResourceUpdatedNotification(updated) => {
                 self.notices.send(ChangeNotice::Resource(self.name.clone(), updated.params.uri));

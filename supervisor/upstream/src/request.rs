@@ -10,12 +10,12 @@ use rmcp::model::{ClientCapabilities, ClientRequest, PingRequest, RequestMetaObj
 use tracing::Span;
 
 use super::elicitation_conversion;
-use super::in_flight_calls::{CallRegistration, Caller};
-use crate::ai_client::{AiClient, PausableTimer};
+use super::in_flight_calls::CallRegistration;
 use crate::connection_state::ConnectedServer;
 use crate::outgoing_request::OutgoingRequest;
 use lockhouse_mcp::AnswerError;
 use lockhouse_mcp::client::{Client, ConnectionFailure};
+use lockhouse_run_channel::{PausableTimer, RunChannel};
 pub(super) use timeout_and_cancellation::CallTimeout;
 use timeout_and_cancellation::{WaitLimits, exchange};
 
@@ -69,28 +69,28 @@ pub(super) async fn ping(client: Client, limit: Duration) -> Result<(), Connecti
     }
 }
 
-/// Sends a call on behalf of `caller`, with the trace context of `span`. Returns the result as JSON text. The timeout
+/// Sends a call of the run of `channel`, with the trace context of `span`. Returns the result as JSON text. The timeout
 /// pauses while the user is asked a question.
 pub(super) async fn send_for(
-    caller: &Caller,
+    channel: &RunChannel,
     call: CallRegistration,
     server: &ConnectedServer,
     request: OutgoingRequest<'_>,
     timeout: CallTimeout,
     span: &Span,
 ) -> Result<String, RequestError> {
-    let clock = caller.questions.timer(timeout.limit);
+    let clock = channel.questions().timer(timeout.limit);
     let limits = WaitLimits { clock, restarts_on_progress: timeout.restarts_on_progress, call: Some(call) };
-    let mut meta = server.client.is_modern().then(|| capabilities_of(caller));
+    let mut meta = server.client.is_modern().then(|| capabilities_of(channel));
     set_trace_context(span, &mut meta);
     exchange(&server.client, request, meta, limits).await
 }
 
-/// Returns the metadata of a request to an upstream server of protocol version 2026-07-28: the capabilities of the caller's
-/// AI client.
-fn capabilities_of(caller: &Caller) -> RequestMetaObject {
-    use crate::ai_client::QuestionKind::{Form, Sampling, Url};
-    let can = |mode| caller.ai_client.as_ref().is_some_and(|ai_client| ai_client.supports(mode));
+/// Returns the metadata of a request to an upstream server of protocol version 2026-07-28: the capabilities of the
+/// run's AI client.
+fn capabilities_of(channel: &RunChannel) -> RequestMetaObject {
+    use lockhouse_run_channel::QuestionKind::{Form, Sampling, Url};
+    let can = |mode| channel.supports(mode);
     let mut capabilities = ClientCapabilities::default();
     capabilities.elicitation = elicitation_conversion::capabilities()
         .elicitation
@@ -100,10 +100,9 @@ fn capabilities_of(caller: &Caller) -> RequestMetaObject {
             asks.url = asks.url.filter(|_| can(Url));
             asks
         });
-    if caller.direct.is_some() {
-        let names_roots = caller.ai_client.as_ref().is_some_and(AiClient::supports_roots);
+    if channel.is_direct() {
         capabilities.sampling = can(Sampling).then(Default::default);
-        capabilities.roots = names_roots.then(Default::default);
+        capabilities.roots = channel.supports_roots().then(Default::default);
     }
     let mut meta = RequestMetaObject::default();
     meta.set_client_capabilities(capabilities);

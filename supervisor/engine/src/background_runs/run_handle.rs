@@ -7,7 +7,7 @@ use lockhouse_messages::{
     Answer, AskError, FinishedRun, OpenQuestion, Owner, RunAnswer, RunState, RunStatus, RunView,
 };
 use lockhouse_protocol::ExecutionId;
-use lockhouse_upstream::ai_client::{ClientMessage, ProgressHandle, RunFollower};
+use lockhouse_run_channel::{ClientMessage, ProgressHandle, RunFollower};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use lockhouse_base::principal::Principal;
 use lockhouse_catalog::{Catalogue, make_json_visible};
 use lockhouse_gate::Entries;
 use lockhouse_messages::ListKind;
@@ -15,7 +16,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{DirectServers, ExposedNames, RequestingClient};
+use super::{DirectServers, ExposedNames};
 use crate::supervisor::Supervisor;
 
 /// How long a direct call of an unknown tool name waits for upstream servers whose tools are not yet known.
@@ -37,7 +38,7 @@ impl DirectServers {
     pub(crate) async fn list(
         &self,
         supervisor: &Supervisor,
-        client: &RequestingClient,
+        client: &Principal,
         list: ListKind,
     ) -> Vec<String> {
         let entry_json = |(_, resource, _)| resource;
@@ -53,19 +54,19 @@ impl DirectServers {
         }
     }
 
-    async fn list_tools(&self, supervisor: &Supervisor, client: &RequestingClient) -> Vec<String> {
+    async fn list_tools(&self, supervisor: &Supervisor, client: &Principal) -> Vec<String> {
         let names = self.tool_names(supervisor, supervisor.first_list_wait()).await;
         let gate = supervisor.gate();
-        let scope = gate.direct_scope(&client.principal);
+        let scope = gate.direct_scope(client);
         let mut entries = Vec::new();
         for (server, connection, _) in gate.direct_servers() {
             let Some(catalogue) = connection.known_catalogue() else { continue };
             for tool in &catalogue.tools {
                 let Some(name) = names.exposed_name(server, tool.name.as_str()) else { continue };
-                if gate.shows_tool(server, tool, client.name.as_ref(), &scope) {
+                if gate.shows_tool(server, tool, client.client(), &scope) {
                     entries.extend(renamed(&without_header_annotations(tool.definition()), name));
                 } else if supervisor.settings().list_denied_tools {
-                    let denial = gate.denial_of_tool(server, tool, client.name.as_ref(), &scope);
+                    let denial = gate.denial_of_tool(server, tool, client.client(), &scope);
                     entries.extend(denial.map(|reason| denied_tool(name, &reason)));
                 }
             }
@@ -88,7 +89,7 @@ impl DirectServers {
         self.exposed_names(&direct, &supervisor.settings().builtin_tools)
     }
 
-    async fn list_prompt_entries(&self, supervisor: &Supervisor, client: &RequestingClient) -> Vec<String> {
+    async fn list_prompt_entries(&self, supervisor: &Supervisor, client: &Principal) -> Vec<String> {
         let listed = self.list_prompts(supervisor, client).await;
         let names = prompt_names(supervisor, &listed);
         let renamed =
@@ -102,7 +103,7 @@ impl DirectServers {
     pub(super) async fn list_resources(
         &self,
         supervisor: &Supervisor,
-        client: &RequestingClient,
+        client: &Principal,
         templates: bool,
     ) -> Vec<(ServerName, String, String)> {
         #[derive(Deserialize)]
@@ -125,11 +126,7 @@ impl DirectServers {
     }
 
     /// Lists the prompts of all servers with `direct` access. `listing` is always [`Listing::Prompts`].
-    pub(super) async fn list_prompts(
-        &self,
-        supervisor: &Supervisor,
-        client: &RequestingClient,
-    ) -> Vec<PromptEntry> {
+    pub(super) async fn list_prompts(&self, supervisor: &Supervisor, client: &Principal) -> Vec<PromptEntry> {
         let mut listed = Vec::new();
         for (server, prefix, entries) in entries(supervisor, client, Listing::Prompts).await {
             for entry in entries.items {
@@ -148,12 +145,12 @@ impl DirectServers {
 /// server with its name prefix and its entries. Servers that do not answer are left out.
 async fn entries(
     supervisor: &Supervisor,
-    client: &RequestingClient,
+    client: &Principal,
     listing: Listing,
 ) -> Vec<(ServerName, String, Entries)> {
     let gate = supervisor.gate();
     let ask = gate.direct_servers().map(|(server, _, prefix)| async move {
-        let (channel, _follower) = client.open_channel();
+        let (channel, _follower, _) = supervisor.open_channel(client, false);
         let entries = supervisor.list_directly(channel, server, listing).await?;
         Some((server.clone(), prefix.to_owned(), entries))
     });

@@ -3,14 +3,15 @@
 
 use std::time::Duration;
 
+use lockhouse_base::principal::Principal;
 use lockhouse_messages::{DirectTarget, JsonRpcError};
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 use rmcp::model::{CompleteRequestParams, ErrorData, Reference};
 use serde_json::{Value, json};
 
+use super::DirectServers;
 use super::listings::{CALL_WAIT, prompt_names};
-use super::{DirectServers, RequestingClient};
 use crate::supervisor::Supervisor;
 
 /// Maximum characters of an unknown name or URI that an error message repeats.
@@ -34,7 +35,7 @@ impl DirectServers {
     pub(crate) async fn resolve(
         &self,
         supervisor: &Supervisor,
-        client: &RequestingClient,
+        client: &Principal,
         target: &DirectTarget,
     ) -> Result<(ServerName, CallTarget), LookupError> {
         match target {
@@ -61,7 +62,7 @@ impl DirectServers {
     async fn resolve_prompt(
         &self,
         supervisor: &Supervisor,
-        client: &RequestingClient,
+        client: &Principal,
         name: &str,
     ) -> Result<(ServerName, CallTarget), ErrorData> {
         let gate = supervisor.gate();
@@ -92,7 +93,7 @@ impl DirectServers {
     async fn resolve_resource(
         &self,
         supervisor: &Supervisor,
-        client: &RequestingClient,
+        client: &Principal,
         uri: &str,
     ) -> Result<(ServerName, CallTarget), ErrorData> {
         let server = self.server_of(supervisor, client, uri).await?;
@@ -103,7 +104,7 @@ impl DirectServers {
     async fn server_of(
         &self,
         supervisor: &Supervisor,
-        client: &RequestingClient,
+        client: &Principal,
         uri: &str,
     ) -> Result<ServerName, ErrorData> {
         let direct: Vec<ServerName> =

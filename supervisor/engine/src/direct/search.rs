@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use lockhouse_base::principal::Principal;
 use lockhouse_gate::{Search, SearchResult};
 use lockhouse_protocol::ServerName;
 
-use super::{DirectServers, RequestingClient};
+use super::DirectServers;
 use crate::supervisor::Supervisor;
 
 impl DirectServers {
@@ -14,15 +15,15 @@ impl DirectServers {
     pub(crate) async fn search(
         &self,
         supervisor: &Supervisor,
-        client: &RequestingClient,
+        client: &Principal,
         search: Search<'_>,
     ) -> SearchResult {
         let gate = supervisor.gate();
-        let scope = gate.direct_only_scope(&client.principal);
+        let scope = gate.direct_only_scope(client);
         if scope.servers().is_empty() {
             return SearchResult::default();
         }
-        let mut found = gate.search(&scope, client.name.as_ref(), search).await;
+        let mut found = gate.search(&scope, client.client(), search).await;
         let names = self.tool_names(supervisor, Duration::ZERO).await;
         found.tools.retain_mut(|tool| {
             let server = tool["server"].as_str().and_then(|name| ServerName::new(name).ok());

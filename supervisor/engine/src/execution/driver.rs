@@ -10,7 +10,7 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use lockhouse_pool::{Worker, WorkerExitReport, WorkerProcess};
 use lockhouse_protocol::{FrameDecoder, FromWorker, Job, ToWorker};
-use lockhouse_upstream::ai_client::{PausableTimer, ProgressRequests};
+use lockhouse_run_channel::{PausableTimer, ProgressRequests};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::sys::socket::{MsgFlags, recv};

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use lockhouse_gate::{CallRecord, Gate, Requester, ToolRequest};
+use lockhouse_gate::{CallRecord, Gate, RunContext, ToolRequest};
 use lockhouse_messages::Progress;
 use lockhouse_protocol::{CallId, Reply, Request};
 
 use super::captured_output::CapturedOutput;
-use lockhouse_upstream::ai_client::TAIL_BYTES_MAX;
+use lockhouse_run_channel::TAIL_BYTES_MAX;
 
 type PendingReply<'a> = BoxFuture<'a, (CallId, Reply, Option<CallRecord>)>;
 
@@ -21,7 +21,7 @@ type PendingReply<'a> = BoxFuture<'a, (CallId, Reply, Option<CallRecord>)>;
 /// worker's messages limits it.
 pub(super) struct WorkerRequests<'a> {
     gate: &'a Gate,
-    from: Arc<Requester>,
+    from: Arc<RunContext>,
     pending_replies: FuturesUnordered<PendingReply<'a>>,
     /// The calls that have no reply yet, with the times at which they were requested.
     in_flight: BTreeMap<CallId, (ToolRequest, Instant)>,
@@ -29,7 +29,7 @@ pub(super) struct WorkerRequests<'a> {
 }
 
 impl<'a> WorkerRequests<'a> {
-    pub(super) fn new(gate: &'a Gate, from: Requester) -> Self {
+    pub(super) fn new(gate: &'a Gate, from: RunContext) -> Self {
         Self {
             gate,
             from: Arc::new(from),
@@ -75,7 +75,7 @@ impl<'a> WorkerRequests<'a> {
         for (asked, _) in self.in_flight.values() {
             *in_flight.entry(format!("{}.{}", asked.server, asked.item)).or_default() += 1;
         }
-        let person = self.from.caller.questions.oldest();
+        let person = self.from.channel.questions().oldest();
         let stdout = output.tail(TAIL_BYTES_MAX).to_owned();
         Progress { elapsed, finished_calls: self.records.len(), in_flight, waiting_for: person, stdout }
     }

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
+use lockhouse_base::principal::Principal;
 use lockhouse_gate::ToolRequest;
 use lockhouse_messages::{DirectAction, DirectCall, DirectReply, Event, Input, JsonRpcError, Response};
 use lockhouse_policies::CallTarget;
-use lockhouse_upstream::ai_client::{ClientMessage, RunFollower};
+use lockhouse_run_channel::{ClientMessage, RunFollower};
 use lockhouse_upstream::{DirectFailure, DirectRequest, DirectRequestKind};
 use tokio_util::sync::CancellationToken;
 
 use super::exchange::{Credit, Exchange};
 use super::{ChosenId, digest_of};
 use crate::background_runs::Admission;
-use crate::direct::{LookupError, RequestingClient, completion_request, json_rpc_error};
+use crate::direct::{LookupError, completion_request, json_rpc_error};
 use crate::pending_questions::PendingQuestions;
 use crate::supervisor::{DirectCallOutcome, Supervisor};
 
@@ -20,7 +21,7 @@ use crate::supervisor::{DirectCallOutcome, Supervisor};
 /// to the front. Cancels the call when the front closes the exchange.
 pub(super) async fn serve(
     supervisor: &Arc<Supervisor>,
-    client: &RequestingClient,
+    client: &Principal,
     (id, call): (ChosenId, DirectCall),
     exchange: &mut Exchange,
     cancellation: CancellationToken,
@@ -37,7 +38,7 @@ pub(super) async fn serve(
         Ok(request) => request,
         Err(error) => return Some(Response::Error(error)),
     };
-    let (channel, mut follower) = client.open_channel();
+    let (channel, mut follower, _) = supervisor.open_channel(client, true);
     let request = ToolRequest::new(server.clone(), item);
     let _cancelling = cancellation.clone().drop_guard();
     let calling =
@@ -85,12 +86,12 @@ pub(super) async fn serve(
 /// Returns the response to a call that was made before. `None` if the call is new.
 fn refuse_repetition(
     supervisor: &Supervisor,
-    client: &RequestingClient,
+    client: &Principal,
     id: ChosenId,
     call: &DirectCall,
 ) -> Option<Response> {
     let digest = id.is_chosen.then(|| digest_of(call));
-    match supervisor.background_runs().admit(client.principal.owner(), id.id, digest) {
+    match supervisor.background_runs().admit(client.owner(), id.id, digest) {
         Admission::New => None,
         Admission::Refused(reason) => Some(Response::Invalid(reason.to_owned())),
         // A direct call starts no run.

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_base::principal::Principal;
 use lockhouse_messages::{Event, Input, ListChanges, Response};
 use lockhouse_upstream::ChangeNotice;
 use tokio::sync::broadcast::Receiver;
@@ -13,7 +14,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::exchange::Exchange;
-use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
 
 /// Time after a change of an upstream server in which further changes are merged into the same notification.
@@ -26,7 +26,7 @@ const TOOL_CHANGES_EVERY: Duration = Duration::from_secs(1);
 /// is cancelled. After each notification, waits until the front has passed it on.
 pub(super) async fn follow(
     supervisor: &Arc<Supervisor>,
-    client: &RequestingClient,
+    client: &Principal,
     exchange: &mut Exchange,
     cancellation: &CancellationToken,
 ) -> Option<Response> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry;
 use lockhouse_messages::{BuiltinTool, Event, Input, Response, RunAnswer, RunCode, RunReference};
 use tokio_util::sync::CancellationToken;
@@ -9,19 +10,18 @@ use tokio_util::sync::CancellationToken;
 use super::exchange::{Credit, Exchange};
 use super::{ChosenId, digest_of};
 use crate::background_runs::{Admission, RunHandle, RunLookup, RunUpdate};
-use crate::direct::RequestingClient;
 use crate::execution::{self, Answer, DisplayOptions, FileStorage, RenderedAnswer};
 use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
 
 pub(super) async fn run(
     supervisor: &Arc<Supervisor>,
-    client: RequestingClient,
+    client: Principal,
     (id, mut program): (ChosenId, RunCode),
     exchange: &mut Exchange,
     cancellation: CancellationToken,
 ) -> Option<Response> {
-    let owner = client.principal.owner();
+    let owner = client.owner();
     let session = match program.session.as_deref().map(SessionName::new).transpose() {
         Ok(name) => name.map(|name| SessionKey { owner, name }),
         Err(invalid) => return Some(Response::Invalid(invalid.to_string())),
@@ -38,11 +38,11 @@ pub(super) async fn run(
     }
     let RunCode { language, code, timeout, servers, for_program, .. } = program;
     let request = CodeRequest { timeout, servers, session, claims, ..CodeRequest::new(language, code) };
-    let (channel, follower) = client.open_channel();
+    let (channel, follower, progress_requests) = supervisor.open_channel(&client, false);
     let (engine, stop) = (supervisor.clone(), cancellation.clone());
     // On the heap: a task copies its future several times, and this one has kilobytes.
     let answering = Box::pin(async move {
-        let answer = engine.run_code_for(Some(channel), request, &stop).await;
+        let answer = engine.run_code_for(channel, progress_requests, request, &stop).await;
         if !answer.has_files() {
             return render(&engine, &client, answer, for_program);
         }
@@ -61,11 +61,11 @@ pub(super) async fn run(
 
 pub(super) async fn resume_following(
     supervisor: &Arc<Supervisor>,
-    client: &RequestingClient,
+    client: &Principal,
     name: &RunReference,
     exchange: &mut Exchange,
 ) -> Option<Response> {
-    match supervisor.background_runs().find(client.principal.owner(), name) {
+    match supervisor.background_runs().find(client.owner(), name) {
         None => Some(Response::NotFound),
         Some(RunLookup::Ended(ended)) => Some(Response::Run(ended)),
         Some(RunLookup::Live(run)) => {
@@ -118,13 +118,8 @@ async fn next_update(credit: &Credit, run: &RunHandle) -> RunUpdate {
 
 /// Builds the answer to a run within the size limits for the AI client, and stores the values that exceed
 /// these limits. `for_program` permits a longer value, because a program of the AI client reads the answer.
-fn render(
-    supervisor: &Supervisor,
-    client: &RequestingClient,
-    answer: Answer,
-    for_program: bool,
-) -> RenderedAnswer {
-    let owner = client.principal.owner();
+fn render(supervisor: &Supervisor, client: &Principal, answer: Answer, for_program: bool) -> RenderedAnswer {
+    let owner = client.owner();
     let keep = |json: &str| supervisor.results().store(owner, json);
     let storage = FileStorage { files: supervisor.result_files(), owner };
     let mut limits = supervisor.settings().display;

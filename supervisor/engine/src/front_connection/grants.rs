@@ -180,7 +180,7 @@ fn access(grant: GrantId, principal: &Principal, roles: Roles) -> Access {
         grant,
         owner: principal.owner(),
         name: principal.name().map(str::to_owned),
-        client: principal.client(None).map(|name| name.as_str().to_owned()),
+        client: principal.authenticated_client().map(|name| name.as_str().to_owned()),
         only: principal.only().map(<[String]>::to_vec),
         roles,
         expires_in: principal.expires_in(),

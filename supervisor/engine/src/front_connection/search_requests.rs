@@ -1,9 +1,9 @@
 //! Answers `search_tools`: finds tools for an AI client and truncates the list to the size limit of an answer.
 
+use lockhouse_base::principal::Principal;
 use lockhouse_messages::SearchRequest;
 use serde_json::{Value, json};
 
-use crate::direct::RequestingClient;
 use crate::supervisor::Supervisor;
 
 /// The size limit of an answer divided by this number is the size limit for the JSON of one tool. A larger tool is
@@ -19,13 +19,9 @@ const OMITTED_SERVERS_MAX: usize = 8;
 /// Maximum number of saved skills in an answer.
 const SKILLS_MAX: usize = 3;
 
-pub(super) async fn serve(
-    supervisor: &Supervisor,
-    client: &RequestingClient,
-    request: &SearchRequest,
-) -> Value {
+pub(super) async fn serve(supervisor: &Supervisor, client: &Principal, request: &SearchRequest) -> Value {
     let gate = supervisor.gate();
-    let scope = gate.scope_for(&client.principal);
+    let scope = gate.scope_for(client);
     let language = Some(request.language);
     let search = lockhouse_gate::Search {
         query: &request.query,
@@ -33,7 +29,7 @@ pub(super) async fn serve(
         detail: request.detail,
         language,
     };
-    let mut found = gate.search(&scope, client.name.as_ref(), search).await;
+    let mut found = gate.search(&scope, client.client(), search).await;
     let direct = supervisor.direct().search(supervisor, client, search).await;
     found.tools.extend(direct.tools);
     found.left_out.extend(direct.left_out);
@@ -53,7 +49,7 @@ pub(super) async fn serve(
         shown.push(tool);
     }
     let mut result = json!({"tools": &shown});
-    let skills = gate.relevant_skills(&client.principal, &request.query, SKILLS_MAX, request.language).await;
+    let skills = gate.relevant_skills(client, &request.query, SKILLS_MAX, request.language).await;
     if !skills.is_empty() {
         result["skills"] = skills.into();
     }

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use lockhouse_gate::{Entries, Gate, Requester, ToolRequest};
+use lockhouse_gate::{Entries, Gate, RunContext, ToolRequest};
 use lockhouse_policies::Listing;
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
-use lockhouse_upstream::ai_client::{AiClient, ClientChannel, OpenQuestions};
-use lockhouse_upstream::{Caller, DirectFailure, DirectRequest};
+use lockhouse_run_channel::RunChannel;
+use lockhouse_upstream::{DirectFailure, DirectRequest};
 use tokio_util::sync::CancellationToken;
 
 use super::Supervisor;
@@ -30,19 +30,19 @@ impl Supervisor {
     /// server gets.
     pub async fn call_directly(
         &self,
-        channel: ClientChannel,
+        channel: RunChannel,
         request: DirectRequest,
         asked: ToolRequest,
         arguments: Vec<u8>,
         cancelled: &CancellationToken,
     ) -> DirectCallOutcome {
         let (gate, request) = (self.gate(), Arc::new(request));
-        let requester = self.direct_requester(&gate, channel, Some(request.clone()));
+        let context = self.direct_context(&gate, channel).with_direct_request(request.clone());
         let started = Instant::now();
         let reply = tokio::select! {
-            reply = gate.call_directly(&requester, &asked, arguments) => reply,
-            () = cancelled_or_revoked(&requester, cancelled) => {
-                gate.abandon_direct_call(&requester, &asked, started.elapsed());
+            reply = gate.call_directly(&context, &asked, arguments) => reply,
+            () = cancelled_or_revoked(&context, cancelled) => {
+                gate.abandon_direct_call(&context, &asked, started.elapsed());
                 Err(cancelled_failure())
             }
         };
@@ -58,39 +58,28 @@ impl Supervisor {
     /// server does not answer.
     pub async fn list_directly(
         &self,
-        channel: ClientChannel,
+        channel: RunChannel,
         server: &ServerName,
         listing: Listing,
     ) -> Option<Entries> {
         let gate = self.gate();
-        let requester = self.direct_requester(&gate, channel, None);
-        gate.list_directly(&requester, server, listing).await
+        let context = self.direct_context(&gate, channel);
+        gate.list_directly(&context, server, listing).await
     }
 
-    fn direct_requester(
-        &self,
-        gate: &Gate,
-        channel: ClientChannel,
-        request: Option<Arc<DirectRequest>>,
-    ) -> Requester {
-        let (execution, client, questions) =
-            (channel.execution, channel.client.clone(), OpenQuestions::default());
-        let principal = channel.principal.clone();
-        let question_timeout = self.settings.limits.question;
-        let ai_client = AiClient::new(channel, gate.audit(), question_timeout, questions.clone());
-        let caller = Caller { execution, client, ai_client: Some(ai_client), questions, direct: request };
-        let scope = gate.direct_scope(&principal);
-        Requester::new(caller, None, principal, scope, "".into(), self.approvers.clone(), gate.audit())
+    fn direct_context(&self, gate: &Gate, channel: RunChannel) -> RunContext {
+        let scope = gate.direct_scope(channel.principal());
+        RunContext::new(channel, None, scope, "".into(), self.approvers.clone(), gate.audit())
     }
 }
 
 /// Waits until nobody needs the answer to a direct call any more: the AI client cancelled the call, or the client's
 /// token was revoked. An unanswered approval question of the call counts as a refusal after a cancellation, but not
 /// after a revocation.
-async fn cancelled_or_revoked(requester: &Requester, cancelled: &CancellationToken) {
+async fn cancelled_or_revoked(context: &RunContext, cancelled: &CancellationToken) {
     tokio::select! {
         () = cancelled.cancelled() => {}
-        () = requester.principal.revoked() => requester.approvals.cancel(),
+        () = context.principal().revoked() => context.approvals.cancel(),
     }
 }
 

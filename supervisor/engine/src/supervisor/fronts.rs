@@ -20,7 +20,6 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::{Supervisor, WorkerKind, set_gauges};
-use crate::direct::RequestingClient;
 use crate::execution;
 
 /// Maximum time in which a front reads its TLS certificate again.
@@ -116,10 +115,10 @@ impl Supervisor {
     }
 
     /// Returns the servers and tools that an AI client may use, for the description of `run_code`.
-    pub(crate) async fn catalogue_description(&self, client: &RequestingClient) -> String {
+    pub(crate) async fn catalogue_description(&self, client: &Principal) -> String {
         let gate = self.gate();
-        let scope = gate.scope_for(&client.principal);
-        gate.catalogue_description(&scope, client.name.as_ref(), self.settings.catalogue_tokens).await
+        let scope = gate.scope_for(client);
+        gate.catalogue_description(&scope, client.client(), self.settings.catalogue_tokens).await
     }
 
     /// Returns the maximum time for which a list request waits until the tools of directly exposed servers are known.
@@ -129,7 +128,7 @@ impl Supervisor {
 
     /// Returns a digest of the tool definitions that an AI client gets. The digest differs when the definitions have
     /// changed.
-    pub(crate) async fn tools_digest(&self, client: &RequestingClient) -> [u8; 32] {
+    pub(crate) async fn tools_digest(&self, client: &Principal) -> [u8; 32] {
         let mut digest = Sha256::new();
         digest.update(self.catalogue_description(client).await);
         digest.update(self.settings.limits.wall.as_nanos().to_le_bytes());
@@ -140,16 +139,11 @@ impl Supervisor {
 
     /// Returns one part of a stored result of the AI client, starting at `offset`. The unit of the offset is items if
     /// the result is a list, and otherwise characters.
-    pub(crate) fn read_result(
-        &self,
-        client: &RequestingClient,
-        handle: &ResultHandle,
-        offset: usize,
-    ) -> Response {
-        let json = match self.results.get(client.principal.owner(), handle) {
+    pub(crate) fn read_result(&self, client: &Principal, handle: &ResultHandle, offset: usize) -> Response {
+        let json = match self.results.get(client.owner(), handle) {
             Ok(json) => json,
             Err(not_kept) => {
-                return match self.result_files.get(client.principal.owner(), handle) {
+                return match self.result_files.get(client.owner(), handle) {
                     Some(file) => Response::Json(json!({"file": {
                         "name": file.name, "mime_type": file.media_type, "bytes": file.bytes,
                         "handle": handle.as_str(), "uri": format!("{RESULT_URI_PREFIX}{handle}"),
@@ -170,8 +164,8 @@ impl Supervisor {
     }
 
     /// Returns a stored file of the AI client.
-    pub(crate) async fn read_file(&self, client: &RequestingClient, handle: ResultHandle) -> Response {
-        let (files, owner) = (self.result_files.clone(), client.principal.owner());
+    pub(crate) async fn read_file(&self, client: &Principal, handle: ResultHandle) -> Response {
+        let (files, owner) = (self.result_files.clone(), client.owner());
         let (most, wanted) = (self.settings.resource_bytes_max, handle.clone());
         // The semaphore is never closed.
         let _permit = FILE_READS.acquire().await;

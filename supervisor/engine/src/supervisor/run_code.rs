@@ -7,12 +7,11 @@ use std::time::Duration;
 use lockhouse_audit::{ExecutionEnd, Program, RefusedRun};
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry::{self, Stage, traces};
-use lockhouse_gate::{Gate, GivenFile, Requester, RunFiles, Scope, ScopeError};
+use lockhouse_gate::{Gate, GivenFile, RunContext, RunFiles, Scope, ScopeError};
 use lockhouse_messages::{Owner, RequestClaims};
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::{ExecutionId, Language};
-use lockhouse_upstream::Caller;
-use lockhouse_upstream::ai_client::{AiClient, ClientChannel, OpenQuestions, ProgressRequests};
+use lockhouse_run_channel::{ProgressRequests, RunChannel, RunFollower};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -70,21 +69,29 @@ impl Supervisor {
     /// Runs code for the local user, without an AI client. Always returns exactly one answer, also for an invalid
     /// request and after `cancelled` has stopped the run.
     pub async fn run_code(&self, request: CodeRequest, cancelled: &CancellationToken) -> Answer {
-        self.run_code_for(None, request, cancelled).await
+        let channel = RunChannel::without_client(self.gate().audit());
+        self.run_code_for(channel, ProgressRequests::default(), request, cancelled).await
     }
 
-    /// Runs code on behalf of the AI client of `channel`, or of the local user if `channel` is `None`. Through the
-    /// channel, upstream servers may ask the user of the AI client questions.
+    /// Opens the channel of a new run to the AI client of a principal.
+    pub(crate) fn open_channel(
+        &self,
+        principal: &Principal,
+        is_direct: bool,
+    ) -> (RunChannel, RunFollower, ProgressRequests) {
+        RunChannel::open(principal.clone(), self.gate().audit(), self.settings.limits.question, is_direct)
+    }
+
+    /// Runs code on behalf of the AI client or the local user of `channel`. Through the channel, upstream servers may ask
+    /// the user of the AI client questions. `progress_requests` receives requests for the progress of the run.
     pub async fn run_code_for(
         &self,
-        mut channel: Option<ClientChannel>,
+        channel: RunChannel,
+        progress_requests: ProgressRequests,
         request: CodeRequest,
         cancelled: &CancellationToken,
     ) -> Answer {
-        let (execution, progress_requests) = match &mut channel {
-            Some(channel) => (channel.execution, std::mem::take(&mut channel.progress_requests)),
-            None => (ExecutionId(uuid::Uuid::now_v7().as_u128()), ProgressRequests::default()),
-        };
+        let execution = channel.execution();
         let _in_flight = self.lifecycle.begin_run();
         let language = request.language.as_str();
         let span = tracing::info_span!(
@@ -98,25 +105,23 @@ impl Supervisor {
         for (name, claim) in request.claims.named() {
             span.record(name, self.gate().audit().without_secrets(claim));
         }
-        if let Some(client) = channel.as_ref().and_then(|channel| channel.client.as_ref()) {
+        if let Some(client) = channel.client() {
             span.record("client", client.as_str());
         }
-        let client = channel.as_ref().and_then(|channel| channel.client.clone());
+        let client = channel.client().cloned();
         let language_and_session = (request.language, request.session.as_ref());
         let record_fields = (client.clone(), request.language, request.claims.clone());
-        let default_cause = if channel.is_some() { Cancellation::Client } else { Cancellation::Interrupt };
-        let (questions, stop) = (OpenQuestions::default(), StopHandle::new(cancelled, default_cause));
+        let default_cause = if channel.has_client() { Cancellation::Client } else { Cancellation::Interrupt };
+        let stop = StopHandle::new(cancelled, default_cause);
         let active_run = self.active_runs.register(
             execution,
             client,
             language_and_session,
-            (&progress_requests, &questions),
+            (&progress_requests, channel.questions()),
             stop,
         );
         let answer_future = async {
-            let answer = self
-                .answer((execution, channel, questions), request, progress_requests, &active_run.stop)
-                .await;
+            let answer = self.answer(channel, request, progress_requests, &active_run.stop).await;
             tracing::debug!(status = answer.status.as_str(), "a run ended");
             if answer.refusal.is_some() {
                 self.record_refusal(&answer, &record_fields);
@@ -132,12 +137,12 @@ impl Supervisor {
 
     async fn answer(
         &self,
-        (execution, channel, questions): (ExecutionId, Option<ClientChannel>, OpenQuestions),
+        channel: RunChannel,
         request: CodeRequest,
         progress_requests: ProgressRequests,
         stop: &StopHandle,
     ) -> Answer {
-        let principal = channel.as_ref().map_or_else(Principal::local, |channel| channel.principal.clone());
+        let (execution, principal) = (channel.execution(), channel.principal());
         let mut permit = match self.quotas.admit_run(principal.owner()) {
             Ok(permit) => permit,
             Err(error) => return quota_answer(execution, error),
@@ -145,18 +150,10 @@ impl Supervisor {
         tokio::select! {
             biased;
             () = permit.wait_for_place() => {}
-            why = stop.requested(None, &principal, &self.lifecycle) => return Answer::cancelled(execution, why),
+            why = stop.requested(None, principal, &self.lifecycle) => return Answer::cancelled(execution, why),
         }
-        let answer = match self.validate(&principal, &request) {
-            Ok(scope) => {
-                let question_timeout = self.settings.limits.question;
-                let client = channel.as_ref().and_then(|channel| channel.client.clone());
-                let ai_client = channel.map(|channel| {
-                    AiClient::new(channel, self.gate().audit(), question_timeout, questions.clone())
-                });
-                let caller = Caller { execution, client, ai_client, questions, direct: None };
-                self.run_checked(caller, principal, request, scope, progress_requests, stop).await
-            }
+        let answer = match self.validate(principal, &request) {
+            Ok(scope) => self.run_checked(channel, request, scope, progress_requests, stop).await,
             Err(error) => {
                 Answer::refused(execution, Refusal::InvalidRequest, error.to_string(), error.hint())
             }
@@ -203,16 +200,15 @@ impl Supervisor {
     /// answer.
     async fn run_checked(
         &self,
-        caller: Caller,
-        principal: Principal,
+        channel: RunChannel,
         request: CodeRequest,
         scope: Scope,
         progress_requests: ProgressRequests,
         stop: &StopHandle,
     ) -> Answer {
-        let execution = caller.execution;
+        let (execution, principal) = (channel.execution(), channel.principal().clone());
         let AcquiredWorker { worker, session_lease, sandbox } =
-            match self.acquire(&caller, &principal, &request, stop).await {
+            match self.acquire(&principal, &request, stop).await {
                 Ok(acquired) => acquired,
                 Err(error) => return error.to_answer(execution),
             };
@@ -221,15 +217,15 @@ impl Supervisor {
         let gate = self.gate();
         let owner = principal.owner();
         let limits = ExecutionLimits { memory_bytes: worker.memory_bytes(), ..self.limits(&request, owner) };
-        let requester = self.requester(&gate, caller, principal.clone(), &request, scope);
-        record_start(&gate, &requester, &request).await;
-        let tools = gate.mentioned_tools(&requester, &request.code);
+        let context = self.run_context(&gate, channel, &request, scope);
+        record_start(&gate, &context, &request).await;
+        let tools = gate.mentioned_tools(&context, &request.code);
         let CodeRequest { code, check_only, output, .. } = request;
         let program = SubmittedProgram { code, check_only, tools, output };
         let stop_requested =
             stop.requested(session_lease.as_ref().map(SessionLease::stop), &principal, &self.lifecycle);
         let result =
-            execution::run(worker, program, requester, &gate, &limits, progress_requests, stop_requested)
+            execution::run(worker, program, context, &gate, &limits, progress_requests, stop_requested)
                 .instrument(traces::run_stage("run in the worker"))
                 .await;
         self.charge(owner, &limits, &result);
@@ -254,20 +250,18 @@ impl Supervisor {
         ExecutionLimits { wall, wall_asked, wall_max, cpu_credit: self.quotas.cpu_credit(owner), ..limits }
     }
 
-    /// Returns the description of this run for the gate (the part that applies the policy to requests): who
-    /// makes its requests, and which servers and tools the run may use.
-    fn requester(
+    /// Returns the context of this run for the gate: who asks, and which servers and tools the run may use.
+    fn run_context(
         &self,
         gate: &Gate,
-        caller: Caller,
-        principal: Principal,
+        channel: RunChannel,
         request: &CodeRequest,
         scope: Scope,
-    ) -> Requester {
+    ) -> RunContext {
         let (language, code) = (Some(request.language), request.code.as_str().into());
         let scope = scope.retain_configured(&gate.code_servers());
         let files = RunFiles::new(request.given_files.clone());
-        Requester::new(caller, language, principal, scope, code, self.approvers.clone(), gate.audit())
+        RunContext::new(channel, language, scope, code, self.approvers.clone(), gate.audit())
             .with_files(files)
     }
 
@@ -285,18 +279,16 @@ impl Supervisor {
 }
 
 /// Writes the audit record of a run that is about to start.
-async fn record_start(gate: &Gate, requester: &Requester, request: &CodeRequest) {
+async fn record_start(gate: &Gate, context: &RunContext, request: &CodeRequest) {
     let program = Program {
         language: request.language,
         code: &request.code,
-        servers: requester.scope.servers(),
+        servers: context.scope.servers(),
         session: request.session.as_ref().map(|key| key.name.as_str()),
         policy: gate.policy_digest(),
         claims: &request.claims,
     };
-    log_audit_error(
-        gate.audit().execution(requester.caller.execution, requester.caller.client.as_ref(), program).await,
-    );
+    log_audit_error(gate.audit().execution(context.execution(), context.client(), program).await);
 }
 
 /// Releases the session of a run that has one, and builds the answer to the run.

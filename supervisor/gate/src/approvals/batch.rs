@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lockhouse_audit::CallSubject;
+use lockhouse_messages::{Answer, QuestionKind};
 use lockhouse_policies::{PendingCall, PermittedCall};
-use lockhouse_upstream::ai_client::{AiClient, Answer, QuestionKind};
+use lockhouse_run_channel::RunChannel;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
@@ -74,7 +75,7 @@ impl ApprovalBatcher {
             gather(&mut incoming, &mut waiting).await;
             // While this task waits for the permit, approvers may refuse other questions of the same AI client, and a
             // pause may begin.
-            let _permit = approvers.refusal_tracker().acquire_question_permit(self.context.owner).await;
+            let _permit = approvers.refusal_tracker().acquire_question_permit(self.context.owner()).await;
             self.settle_without_asking(&mut waiting);
             // Sorts the calls into the order in which the program made them.
             waiting.make_contiguous().sort_by_key(|waiting| waiting.request.call);
@@ -93,7 +94,7 @@ impl ApprovalBatcher {
             if verdict.is_closed() {
                 continue;
             }
-            let granted = self.context.grants().approval_for(&request.pending);
+            let granted = self.context.grants.lock().approval_for(&request.pending);
             if let Some(how) = granted {
                 drop(verdict.send(request.into_permitted().map(|permitted| (permitted, how))));
             } else if let Some(refusal) = self.refusal_without_asking(&request) {
@@ -114,13 +115,13 @@ impl ApprovalBatcher {
         if self.refusal_counts.get(&call.refusal_key()).is_some_and(|count| *count >= IN_A_ROW_MAX) {
             return Some(Refusal::Final);
         }
-        self.context.approvers.refusal_tracker().current_pause(self.context.owner).map(Refusal::Paused)
+        self.context.approvers.refusal_tracker().current_pause(self.context.owner()).map(Refusal::Paused)
     }
 
     /// Updates the counters of refusals with the outcome of an approval prompt. `was_put` tells whether the
     /// prompt was sent to an approver.
     fn count_outcome(&mut self, calls: &[ApprovalRequest], outcome: &PromptOutcome, was_put: bool) {
-        let (refusals, owner) = (self.context.approvers.refusal_tracker(), self.context.owner);
+        let (refusals, owner) = (self.context.approvers.refusal_tracker(), self.context.owner());
         let tools: BTreeSet<RefusalKey> = calls.iter().map(ApprovalRequest::refusal_key).collect();
         match outcome {
             PromptOutcome::Approved(_) => {
@@ -153,7 +154,7 @@ impl ApprovalBatcher {
             self.prompts += 1;
             let pending: Vec<&PendingCall> = calls.iter().map(|call| &call.pending).collect();
             // The policy applies to all AI clients, so AI clients with limited rights must neither see nor change it.
-            let policy = self.context.approvers.policy_file().filter(|_| !self.context.owner.is_limited());
+            let policy = self.context.approvers.policy_file().filter(|_| !self.context.owner().is_limited());
             let change = policy.and_then(|file| policy_change::propose(file, &pending));
             let prompt = Prompt::new(&calls, &self.context.code, change);
             let outcome = tokio::select! {
@@ -171,7 +172,7 @@ impl ApprovalBatcher {
         };
         self.count_outcome(&calls, &outcome, channel.is_some());
         if let PromptOutcome::Approved(scope) = outcome {
-            calls.iter().for_each(|call| self.context.grants().add(scope, &call.pending));
+            calls.iter().for_each(|call| self.context.grants.lock().add(scope, &call.pending));
         }
         for (call, verdict) in calls.into_iter().zip(verdicts) {
             // The audit record of the approval is written before the call is sent. If it cannot be written, the call is
@@ -199,9 +200,9 @@ impl ApprovalBatcher {
         channel: &mut Option<AnswerChannel>,
     ) -> PromptOutcome {
         let approvers = &self.context.approvers;
-        let client = self.context.caller.ai_client.as_ref();
-        let client = client.filter(|_| approvers.approver_kind() == ApproverKind::Any);
-        let client = client.filter(|client| client.supports(QuestionKind::Form));
+        let asks_client = approvers.approver_kind() == ApproverKind::Any;
+        let client =
+            Some(&self.context.channel).filter(|client| asks_client && client.supports(QuestionKind::Form));
         let has_approvers = approvers.queue().has_approvers();
         let asked =
             [client.map(|_| AnswerChannel::Client), has_approvers.then_some(AnswerChannel::Local(None))];
@@ -255,7 +256,7 @@ impl ApprovalBatcher {
 
     /// Asks the user of the AI client. Fails if the client could not ask its user, or declined so quickly that it
     /// probably did not ask. [`Self::await_answer`] ignores such a failure if watchers were asked too.
-    async fn ask_client(&self, client: &AiClient, prompt: &Prompt) -> Result<PromptOutcome, Refusal> {
+    async fn ask_client(&self, client: &RunChannel, prompt: &Prompt) -> Result<PromptOutcome, Refusal> {
         let asked = Instant::now();
         let question = elicitation_form::build_question(prompt);
         match client.ask_unrecorded(question, self.context.approvers.answer_timeout()).await {
@@ -270,7 +271,7 @@ impl ApprovalBatcher {
     /// Asks the watchers on this machine. Returns the outcome, and the channel of the watcher who answered.
     async fn ask_watchers(&self, prompt: &Prompt) -> (PromptOutcome, Option<AnswerChannel>) {
         let approvers = &self.context.approvers;
-        let question = prompt.to_question(&self.context.caller, approvers.answer_timeout());
+        let question = prompt.to_question(&self.context.channel, approvers.answer_timeout());
         match approvers.queue().ask(question, approvers.answer_timeout()).await {
             Some((outcome, used_channel)) => (outcome, Some(used_channel)),
             None => (PromptOutcome::Refused(Refusal::TimedOut), None),
@@ -286,7 +287,7 @@ impl ApprovalBatcher {
         channel: Option<AnswerChannel>,
     ) -> Result<(), Refusal> {
         let (server, item) = (call.pending.server(), call.pending.item());
-        let (client, id) = (self.context.caller.client.as_ref(), call.id);
+        let (client, id) = (self.context.channel.client(), call.id);
         let line = call.line;
         let subject =
             CallSubject { execution: self.context.id(), call: call.call, id, client, server, item, line };

@@ -1,6 +1,6 @@
 //! Converts approval prompts into MCP elicitation forms, and parses the answers.
 
-use lockhouse_upstream::ai_client::{Answer, Question};
+use lockhouse_messages::{Answer, Question};
 use serde_json::{Value, json};
 
 use super::Approval;

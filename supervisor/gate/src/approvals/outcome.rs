@@ -1,8 +1,8 @@
 //! The outcomes of an approval prompt, and the error messages for refused calls.
 
+use lockhouse_messages::AskError;
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::ai_client::AskError;
 
 use super::Approval;
 use super::refusal_backoff::{IN_A_ROW_MAX, Pause};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use data_encoding::HEXLOWER;
 use lockhouse_messages::{ApprovalQuestion, CallSummary};
-use lockhouse_upstream::Caller;
+use lockhouse_run_channel::RunChannel;
 use sha2::{Digest, Sha256};
 
 use super::Approval;
@@ -48,12 +48,12 @@ impl Prompt {
     }
 
     /// Returns the question that watchers get. The queue numbers it.
-    pub(super) fn to_question(&self, caller: &Caller, wait: Duration) -> ApprovalQuestion {
+    pub(super) fn to_question(&self, channel: &RunChannel, wait: Duration) -> ApprovalQuestion {
         ApprovalQuestion {
             id: 0,
             digest: self.digest.clone(),
-            execution: caller.execution.to_string(),
-            client: caller.client.as_ref().map(|client| client.as_str().to_owned()),
+            execution: channel.execution().to_string(),
+            client: channel.client().map(|client| client.as_str().to_owned()),
             seconds: wait.as_secs_f64(),
             text: self.text(),
             scopes_text: self.scopes_text(),

@@ -9,13 +9,13 @@ use lockhouse_protocol::{CallId, Failure, FailureCode, ServerName};
 
 use crate::denials::denial_failure;
 use crate::tool_request::ToolRequest;
-use crate::{Gate, Requester};
+use crate::{Gate, RunContext};
 
 /// A call in progress: what is called, for whom, since when, and how much of this time was spent waiting for the
 /// upstream server.
 pub(super) struct CallAttempt<'a> {
     pub(super) gate: &'a Gate,
-    pub(super) requester: &'a Requester,
+    pub(super) run: &'a RunContext,
     pub(super) request: &'a ToolRequest,
     /// The number of the call within its execution.
     id: CallId,
@@ -26,13 +26,8 @@ pub(super) struct CallAttempt<'a> {
 }
 
 impl<'a> CallAttempt<'a> {
-    pub(super) fn new(
-        gate: &'a Gate,
-        requester: &'a Requester,
-        id: CallId,
-        request: &'a ToolRequest,
-    ) -> Self {
-        Self { gate, requester, request, id, began: Instant::now(), waited: Duration::ZERO }
+    pub(super) fn new(gate: &'a Gate, run: &'a RunContext, id: CallId, request: &'a ToolRequest) -> Self {
+        Self { gate, run, request, id, began: Instant::now(), waited: Duration::ZERO }
     }
 
     pub(super) fn server(&self) -> &'a ServerName {
@@ -45,12 +40,12 @@ impl<'a> CallAttempt<'a> {
 
     /// Returns the data that identify the call in audit records.
     pub(super) fn subject(&self) -> CallSubject<'a> {
-        self.request.subject(self.requester, self.id)
+        self.request.subject(self.run, self.id)
     }
 
     /// Returns the call without its arguments, in the form in which the policy evaluates calls.
     pub(super) fn bare_call(&self) -> Call {
-        Call::new(self.server(), self.item().clone()).with_client(self.requester.caller.client.clone())
+        Call::new(self.server(), self.item().clone()).with_client(self.run.client().cloned())
     }
 
     /// Returns the called tool from this catalogue. `None` if the catalogue does not have the tool, or the call is not
@@ -94,7 +89,7 @@ impl<'a> CallAttempt<'a> {
     /// Refuses the call if the tool's definition is new or changed, no person has accepted it, and the effective
     /// `on_change` setting requires acceptance.
     pub(super) fn refuse_unaccepted_tool(&self, tool: &Tool) -> Result<(), Failure> {
-        let Some(reason) = self.gate.unaccepted_tool_reason(self.requester, self.server(), tool) else {
+        let Some(reason) = self.gate.unaccepted_tool_reason(self.run, self.server(), tool) else {
             return Ok(());
         };
         self.gate.record_denial(self.subject(), Effect::Deny, &reason, None);

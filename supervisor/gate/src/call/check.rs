@@ -18,19 +18,18 @@ pub(super) fn refuse_never_permitted(
     attempt: &CallAttempt<'_>,
     destination: &Destination,
 ) -> Result<(), Failure> {
-    let CallAttempt { gate, requester, .. } = attempt;
+    let CallAttempt { gate, run, .. } = attempt;
     let (server, item) = (attempt.server(), attempt.item());
-    if let Some(left_out) = gate.out_of_scope_failure(requester, server, item) {
+    if let Some(left_out) = gate.out_of_scope_failure(run, server, item) {
         gate.record_denial(attempt.subject(), Effect::Deny, &left_out.message, None);
         return Err(left_out);
     }
     let policy = gate.policy.current();
-    if policy.permits_target(server, item, requester.client()) {
+    if policy.permits_target(server, item, run.client()) {
         return Ok(());
     }
     if let CallTarget::Tool(tool) = item
-        && let Some(slip) =
-            gate.misspelled_tool_failure(requester, server, tool, destination.cached_catalogue())
+        && let Some(slip) = gate.misspelled_tool_failure(run, server, tool, destination.cached_catalogue())
     {
         return Err(slip);
     }
@@ -47,12 +46,12 @@ pub(super) async fn validated_call(
     catalogue: &Catalogue,
     arguments: RawArguments,
 ) -> Result<Call, Failure> {
-    let direct = attempt.requester.caller.direct.as_ref();
+    let direct = attempt.run.direct.as_ref();
     let call = attempt.bare_call().with_beside(direct.and_then(|direct| direct.sent_beside_arguments()));
     match attempt.item() {
         CallTarget::Tool(name) => {
             let unknown =
-                || attempt.gate.unknown_tool_failure(attempt.requester, attempt.server(), name, catalogue);
+                || attempt.gate.unknown_tool_failure(attempt.run, attempt.server(), name, catalogue);
             let tool = attempt.tool_in(catalogue).ok_or_else(unknown)?;
             attempt.refuse_unaccepted_tool(tool)?;
             let fitting = validated_arguments(attempt, tool, arguments).await?;
@@ -71,12 +70,12 @@ async fn validated_arguments(
     tool: &Tool,
     arguments: RawArguments,
 ) -> Result<Map<String, Value>, Failure> {
-    let CallAttempt { gate, requester, .. } = attempt;
-    let language = requester.language.unwrap_or(Language::Python);
+    let CallAttempt { gate, run, .. } = attempt;
+    let language = run.language.unwrap_or(Language::Python);
     // For direct calls, the names are not changed: the AI client has read the tool's schema, and the server validates
     // the names.
-    let (bytes, slot) = (arguments.arguments.len(), &requester.usage.slow_check_slot);
-    let named = match requester.caller.direct {
+    let (bytes, slot) = (arguments.arguments.len(), &run.usage.slow_check_slot);
+    let named = match run.direct {
         None => argument_names::normalize(tool, arguments, language)?,
         Some(_) => {
             let values = argument_names::parse_object(&arguments.arguments)?;

@@ -75,11 +75,10 @@ pub(super) async fn decide_permission(
     mut call: Call,
     tool: Option<&Tool>,
 ) -> Result<Permission, PermissionError> {
-    let CallAttempt { gate, requester, .. } = attempt;
+    let CallAttempt { gate, run, .. } = attempt;
     let policy = gate.policy.current();
     call.resolved_paths =
-        symlinks::resolve_in_background(policy.paths_to_resolve(&call), &requester.usage.slow_check_slot)
-            .await;
+        symlinks::resolve_in_background(policy.paths_to_resolve(&call), &run.usage.slow_check_slot).await;
     let (definition, links) = (call.definition.clone(), call.resolved_paths.clone());
     let (call, approval) = match policy.decide(call) {
         Decision::Allow(permitted) => {
@@ -91,7 +90,7 @@ pub(super) async fn decide_permission(
             telemetry::count_decision("ask");
             let subject = attempt.subject();
             let undescribed = attempt.request.content().map_or(0, |content| content.undescribed_bytes);
-            let asked = requester
+            let asked = run
                 .approvals
                 .ask((subject.call, subject.id), pending, (subject.line, undescribed), tool)
                 .await;

@@ -28,7 +28,7 @@ pub(super) async fn with_target_path(
     let written =
         call.arguments.get("path").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
     let (server, path) = (files.clone(), written.clone());
-    let slot = &attempt.requester.files.slot;
+    let slot = &attempt.run.files.slot;
     let resolve = move || {
         let resolved = server.resolve(access, &path)?;
         let existing =
@@ -64,7 +64,7 @@ pub(super) async fn with_target_path(
 /// Fails if the policy denies the call with the path as written.
 async fn refuse_denied_spelling(attempt: &CallAttempt<'_>, call: &Call) -> Result<(), Failure> {
     let (policy, mut as_written) = (attempt.gate.policy.current(), call.clone());
-    let (paths, slot) = (policy.paths_to_resolve(call), &attempt.requester.usage.slow_check_slot);
+    let (paths, slot) = (policy.paths_to_resolve(call), &attempt.run.usage.slow_check_slot);
     as_written.resolved_paths = symlinks::resolve_in_background(paths, slot).await;
     match policy.decide(as_written) {
         Decision::Deny(denial) => Err(attempt.record_policy_denial(&denial)),

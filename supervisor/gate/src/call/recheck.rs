@@ -24,11 +24,9 @@ pub(super) async fn recheck_permission(
     }
     let mut again = attempt.bare_call().with_arguments(permission.call().arguments().clone());
     again.definition = permission.definition.clone();
-    again.resolved_paths = symlinks::resolve_in_background(
-        policy.paths_to_resolve(&again),
-        &attempt.requester.usage.slow_check_slot,
-    )
-    .await;
+    again.resolved_paths =
+        symlinks::resolve_in_background(policy.paths_to_resolve(&again), &attempt.run.usage.slow_check_slot)
+            .await;
     let is_approved = permission.approval().is_some();
     let leads_elsewhere = !permission.links.is_empty() && again.resolved_paths != permission.links;
     match policy.decide(again) {

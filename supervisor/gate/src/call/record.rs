@@ -20,10 +20,10 @@ impl RecordedCall {
         call: PermittedCall,
         approval: Option<Approval>,
     ) -> Result<Self, Failure> {
-        let CallAttempt { gate, requester, .. } = attempt;
+        let CallAttempt { gate, run, .. } = attempt;
         // A direct call is an execution of its own without a record of a run, so the record of the call names the
         // policy.
-        let policy = requester.caller.direct.as_ref().and_then(|_| gate.policy_digest());
+        let policy = run.direct.as_ref().and_then(|_| gate.policy_digest());
         match gate.audit.call(attempt.subject(), &call, approval.map(Approval::as_str), policy) {
             Ok(()) => Ok(Self(call)),
             Err(error) => {

@@ -48,7 +48,7 @@ pub(super) struct CheckedCall<'a> {
 
 impl<'a> CheckedCall<'a> {
     pub(super) async fn new(mut attempt: CallAttempt<'a>, raw: RawArguments) -> Result<Self, EarlyEnd> {
-        let destination = attempt.gate.destination(attempt.requester, attempt.server())?;
+        let destination = attempt.gate.destination(attempt.run, attempt.server())?;
         check::refuse_never_permitted(&attempt, &destination)?;
         let offered = attempt.wait_for_server(destination.fetch_offer()).await?;
         let timeout = raw.timeout;
@@ -93,15 +93,14 @@ impl<'a> DecidedCall<'a> {
     /// limit.
     pub(super) fn admit(self) -> Result<AdmittedCall<'a>, Failure> {
         let Self { attempt, destination, permission, timeout } = self;
-        let CallAttempt { gate, requester, .. } = &attempt;
-        let limits = gate.policy.limits(permission.call(), requester.client());
-        let admitted =
-            gate.limiter.admit(&requester.usage, permission.call(), &limits).map_err(|refused| {
-                telemetry::count_policy_rate_limit();
-                let (reason, place) = (&refused.failure.message, &refused.place);
-                gate.record_denial(attempt.subject(), Effect::Deny, reason, Some(place));
-                refused.failure
-            })?;
+        let CallAttempt { gate, run, .. } = &attempt;
+        let limits = gate.policy.limits(permission.call(), run.client());
+        let admitted = gate.limiter.admit(&run.usage, permission.call(), &limits).map_err(|refused| {
+            telemetry::count_policy_rate_limit();
+            let (reason, place) = (&refused.failure.message, &refused.place);
+            gate.record_denial(attempt.subject(), Effect::Deny, reason, Some(place));
+            refused.failure
+        })?;
         let timeout = [timeout, admitted.timeout].into_iter().flatten().min();
         Ok(AdmittedCall { attempt, destination, permission, limits, timeout })
     }
@@ -121,7 +120,7 @@ impl<'a> AdmittedCall<'a> {
     /// call is still valid.
     pub(super) async fn wait_for_server_slot(self) -> Result<ReadyCall<'a>, Failure> {
         let Self { mut attempt, destination, permission, limits, timeout } = self;
-        let execution = attempt.requester.caller.execution;
+        let execution = attempt.run.execution();
         let server = attempt.wait_for_server(destination.reserve(execution)).await?;
         let tool = attempt.tool_in(server.catalogue());
         recheck::refuse_changed_definition(&attempt, &permission, tool)?;
@@ -176,8 +175,8 @@ impl<'a> OutgoingCall<'a> {
     pub(super) async fn send(self) -> Result<SentCall<'a>, Failure> {
         let Self { attempt, server, recorded, changes, limits, timeout } = self;
         attempt.request.record_dispatch(Dispatch::Sent(changes));
-        let CallAttempt { gate, requester, request, .. } = &attempt;
-        let reply = server.call(recorded, timeout, (gate, requester), request).await?;
+        let CallAttempt { gate, run, request, .. } = &attempt;
+        let reply = server.call(recorded, timeout, (gate, run), request).await?;
         Ok(SentCall { attempt, limits, reply })
     }
 }
@@ -194,16 +193,16 @@ impl SentCall<'_> {
     /// exceeds a limit. From a list of resources or prompts, removes the entries that the policy does not permit.
     pub(super) fn into_reply(self) -> Reply {
         let Self { attempt, limits, reply } = self;
-        let CallAttempt { gate, requester, .. } = attempt;
+        let CallAttempt { gate, run, .. } = attempt;
         let bytes = attempt.request.result_bytes(reply.len());
-        gate.limiter.count_result(&requester.usage, &limits, bytes).inspect_err(|_| {
+        gate.limiter.count_result(&run.usage, &limits, bytes).inspect_err(|_| {
             // The program must not read on in a file that exceeds the limit.
-            requester.files.transfers.close_all();
+            run.files.transfers.close_all();
         })?;
         match attempt.item() {
             CallTarget::List(listing) => listing_filter::filter_listing(
                 &gate.policy.current(),
-                requester.client(),
+                run.client(),
                 attempt.server(),
                 *listing,
                 &reply,

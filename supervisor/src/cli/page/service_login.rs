@@ -49,7 +49,7 @@ fn token_check(authenticator: Arc<Authenticator>, logins: Rate, administrators: 
             logins.take(principal.owner(), Instant::now()).ok()?;
             // Without a name that is authenticated, nobody knows whose runs the person may see.
             principal.name()?;
-            let client = principal.client(None)?.as_str().to_owned();
+            let client = principal.authenticated_client()?.as_str().to_owned();
             let viewer = match administrators.contains(&client) {
                 true => Viewer::Administrator { name: client },
                 false => Viewer::Person { client },

@@ -6,12 +6,11 @@ mod steps;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use lockhouse_base::principal::Principal;
 use lockhouse_engine::supervisor::Supervisor;
-use lockhouse_gate::{Requester, Scope};
-use lockhouse_protocol::{CallId, ExecutionId, Request, ServerName, ToolName};
-use lockhouse_upstream::ai_client::OpenQuestions;
-use lockhouse_upstream::{Caller, Connection, Endpoint, ShutdownMethod};
+use lockhouse_gate::{RunContext, Scope};
+use lockhouse_protocol::{CallId, Request, ServerName, ToolName};
+use lockhouse_run_channel::RunChannel;
+use lockhouse_upstream::{Connection, Endpoint, ShutdownMethod};
 
 use super::{find, load};
 use crate::cli::terminal::{for_stdout, sanitize};
@@ -145,24 +144,10 @@ async fn check_connection(connection: &Connection, begun: Instant, advice: &str,
 /// Calls a tool as submitted code would, and adds the result as a test step. The policy decides about the call, and the
 /// audit log records it.
 async fn check_call(supervisor: &Supervisor, name: &ServerName, call: Request, steps: &mut Steps) {
-    let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
-    let caller = Caller {
-        execution,
-        client: None,
-        ai_client: None,
-        questions: OpenQuestions::default(),
-        direct: None,
-    };
     let (gate, approvers) = (supervisor.gate(), supervisor.approvers().clone());
-    let from = Requester::new(
-        caller,
-        None,
-        Principal::local(),
-        Scope::all(vec![name.clone()]),
-        "".into(),
-        approvers,
-        gate.audit(),
-    );
+    let channel = RunChannel::without_client(gate.audit());
+    let from =
+        RunContext::new(channel, None, Scope::all(vec![name.clone()]), "".into(), approvers, gate.audit());
     let begun = Instant::now();
     let (reply, _) = gate.handle_request(&from, CallId(1), gate.tool_request(&from, &call), call).await;
     let shown = |json: Vec<u8>| String::from_utf8_lossy(&json).chars().take(SHOWN_CHARS_MAX).collect();

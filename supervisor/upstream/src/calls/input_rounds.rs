@@ -1,7 +1,6 @@
 //! Sends a call to an upstream server, and repeats it with the input that the server requires of the user, up to a
 //! maximum number of rounds.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_base::telemetry::traces;
@@ -16,11 +15,11 @@ use crate::call_types::{CallError, InputResponses};
 use crate::connection::Connection;
 use crate::connection_state::ConnectedServer;
 use crate::direct_request::{DirectFailure, DirectRequest};
-use crate::in_flight_calls::Caller;
 use crate::input_required;
 use crate::outgoing_request::OutgoingRequest;
 use crate::request::{CallTimeout, RequestError, send_for};
 use lockhouse_mcp::client::inbound_message::offload_if_large;
+use lockhouse_run_channel::RunChannel;
 
 /// Delay before a call is repeated if the server asked for the repetition and required no input. The delay doubles with
 /// each round, up to 32 times this value.
@@ -33,7 +32,9 @@ pub(super) struct InputRounds<'a> {
     pub(super) item: &'a CallTarget,
     pub(super) arguments: Map<String, Value>,
     pub(super) timeout: CallTimeout,
-    pub(super) caller: &'a Arc<Caller>,
+    pub(super) channel: &'a RunChannel,
+    /// The request of an AI client that uses the server directly; `None` for calls of submitted code.
+    pub(super) direct: Option<&'a DirectRequest>,
 }
 
 /// The action that follows a server's answer to a call.
@@ -49,13 +50,13 @@ impl InputRounds<'_> {
     /// for concurrent calls) is used for the first round and freed while the user is asked. Each further round
     /// acquires a new slot.
     pub(super) async fn run(self, slot: CallSlot) -> Result<Vec<u8>, CallError> {
-        let mut input = self.direct().map(DirectRequest::take_responses).unwrap_or_default();
+        let mut input = self.direct.map(DirectRequest::take_responses).unwrap_or_default();
         let mut slot = Some(slot);
         for round in 0..input_required::ROUNDS_MAX {
             let current_slot = match slot.take() {
                 Some(slot) => slot,
                 None => {
-                    let slot = self.connection.call_slot(self.caller.execution).await;
+                    let slot = self.connection.call_slot(self.channel.execution()).await;
                     slot.map_err(|busy| CallError::new(busy.code, busy.message))?
                 }
             };
@@ -75,20 +76,16 @@ impl InputRounds<'_> {
         Err(CallError::tool_failed(format!("it asked for input {rounds} times, and is not asked again")))
     }
 
-    fn direct(&self) -> Option<&DirectRequest> {
-        self.caller.direct.as_deref()
-    }
-
     /// Sends the call once, with the input that the server required in the previous round. Returns the server's answer
     /// as JSON text.
     async fn send(&self, input: InputResponses) -> Result<String, CallError> {
-        let Self { connection, offer, item, caller, timeout, .. } = self;
-        let ticket = offer.callers.register(item, caller);
-        let request = self.direct().and_then(|direct| OutgoingRequest::direct(&direct.verb, item));
+        let Self { connection, offer, item, channel, timeout, .. } = self;
+        let ticket = offer.calls.register(item, channel);
+        let request = self.direct.and_then(|direct| OutgoingRequest::direct(&direct.verb, item));
         let request = request.unwrap_or_else(|| OutgoingRequest::new(item, &self.arguments, input));
         let sent = Instant::now();
         let span = traces::upstream_request(&connection.name, item);
-        match send_for(caller, ticket, offer, request, *timeout, &span).await {
+        match send_for(channel, ticket, offer, request, *timeout, &span).await {
             Ok(raw) => {
                 connection.record_outcome(None, sent.elapsed());
                 Ok(raw)
@@ -96,7 +93,7 @@ impl InputRounds<'_> {
             Err(RequestError::Failed(error)) => {
                 traces::record_error(&span, errors::kind(&error));
                 connection.record_outcome(Some(&error), sent.elapsed());
-                if let (Some(direct), AnswerError::Refused(error)) = (self.direct(), &error) {
+                if let (Some(direct), AnswerError::Refused(error)) = (self.direct, &error) {
                     errors::own_error(&connection.secrets, error)
                         .into_iter()
                         .for_each(|error| direct.fail(DirectFailure::Error(error)));
@@ -113,14 +110,14 @@ impl InputRounds<'_> {
         let (of, form) = ((*self.item).clone(), self.result_form());
         let read = offload_if_large(raw.len(), move || read_answer(&of, raw, form)).await;
         let unread = || CallError::tool_failed("the result could not be read");
-        let (server, item, caller) = (&self.connection.name, self.item, self.caller);
-        match (read.ok_or_else(unread)??, self.direct()) {
+        let (server, item, channel) = (&self.connection.name, self.item, self.channel);
+        match (read.ok_or_else(unread)??, self.direct) {
             (CallAnswer::Asks(raw), Some(direct)) if direct.retries_with_input => {
-                input_required::forward_to_client(&raw, server, item, caller)
+                input_required::forward_to_client(&raw, server, item, channel)
                     .map(|raw| NextStep::Result(raw.into_bytes()))
             }
             (CallAnswer::Asks(raw), _) => Ok(NextStep::SendAgain(match input_required::parse(&raw)? {
-                Some(required) => required.responses(server, item, caller).await?,
+                Some(required) => required.responses(server, item, channel).await?,
                 None => InputResponses::default(),
             })),
             (CallAnswer::Result(result), _) => Ok(NextStep::Result(result)),
@@ -134,7 +131,7 @@ impl InputRounds<'_> {
     }
 
     fn result_form(&self) -> ResultForm {
-        match self.direct() {
+        match self.direct {
             Some(_) => ResultForm::Unchanged,
             None => ResultForm::Envelope(self.result_options()),
         }

@@ -30,7 +30,7 @@ const ACCEPTANCE_EVERY: Duration = Duration::from_secs(1);
 pub(super) struct ConnectionMonitor {
     pub(super) link: LiveConnection,
     pub(super) client: Client,
-    pub(super) callers: InFlightCalls,
+    pub(super) calls: InFlightCalls,
     /// Notified when the server announces that its tools have changed.
     changed: Arc<Notify>,
     /// Completes once the server has been idle for the configured time.
@@ -58,10 +58,10 @@ pub(super) enum MonitorEvent {
 
 impl ConnectionMonitor {
     pub(super) fn new(link: LiveConnection, idle: BoxFuture<'static, ()>) -> Self {
-        let (client, callers, changed) = (link.client(), link.callers(), link.changed());
+        let (client, calls, changed) = (link.client(), link.calls(), link.changed());
         let (listing, ping, recovery) = (Fuse::terminated(), Fuse::terminated(), Fuse::terminated());
         let (failure_signal, answers) = (link.failure_signal(), None);
-        Self { link, client, callers, changed, idle, listing, failure_signal, ping, answers, recovery }
+        Self { link, client, calls, changed, idle, listing, failure_signal, ping, answers, recovery }
     }
 
     /// Begins to list the server's tools again after the delay `after`. `limit` is the timeout for each page of the

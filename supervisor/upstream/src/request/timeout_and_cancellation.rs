@@ -8,9 +8,9 @@ use lockhouse_mcp::client::Client;
 use rmcp::model::RequestMetaObject;
 
 use super::RequestError;
-use crate::ai_client::PausableTimer;
 use crate::in_flight_calls::CallRegistration;
 use crate::outgoing_request::OutgoingRequest;
+use lockhouse_run_channel::PausableTimer;
 
 /// The reason that is sent to a server with the cancellation of a request whose timeout has passed.
 const TIMED_OUT: &str = "timeout";

@@ -190,7 +190,7 @@ impl Attempt<'_> {
 
     fn started(&self, connected: Connected, ground: LiveTransport, changed: Arc<Notify>) -> StartedServer {
         let Connected { client, handler, conversation, catalogue } = connected;
-        let calls = (handler.callers(), handler.notices());
+        let calls = (handler.calls(), handler.notices());
         let link = LiveConnection::new(client, calls, conversation, ground, changed);
         StartedServer { link, catalogue, legacy_handshake: self.legacy_handshake }
     }

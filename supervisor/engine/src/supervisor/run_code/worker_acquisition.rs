@@ -6,7 +6,6 @@ use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry::{self, Stage, traces};
 use lockhouse_pool::PoolError;
 use lockhouse_protocol::{ExecutionId, Language};
-use lockhouse_upstream::Caller;
 use tracing::Instrument;
 
 use super::CodeRequest;
@@ -101,15 +100,13 @@ impl Supervisor {
     /// the time limit of the run starts only when its code starts.
     pub(super) async fn acquire(
         &self,
-        caller: &Caller,
         principal: &Principal,
         request: &CodeRequest,
         stop: &StopHandle,
     ) -> Result<AcquiredWorker, AcquireError> {
         let wait_limit = self.settings.limits.wall.max(WORKER_WAIT_MIN);
         let began = Instant::now();
-        let client = caller.client.as_ref().map(|client| client.as_str());
-        let worker = tokio::time::timeout(wait_limit, self.find_worker(principal, client, request))
+        let worker = tokio::time::timeout(wait_limit, self.find_worker(principal, request))
             .instrument(traces::run_stage("wait for a worker"));
         let (worker, session_lease) = tokio::select! {
             worker = worker => worker.unwrap_or(Err(AcquireError::WorkerTimeout(wait_limit)))?,
@@ -126,7 +123,6 @@ impl Supervisor {
     async fn find_worker(
         &self,
         principal: &Principal,
-        client: Option<&str>,
         request: &CodeRequest,
     ) -> Result<(RunWorker, Option<SessionLease>), AcquireError> {
         let language = request.language;
@@ -135,7 +131,7 @@ impl Supervisor {
         let Some(key) = &request.session else {
             return Ok((RunWorker::Leased(pool.lease(principal.owner()).await.map_err(failed)?), None));
         };
-        let mut session_lease = self.sessions.acquire(key, language, &principal.describe(client)).await?;
+        let mut session_lease = self.sessions.acquire(key, language, &principal.describe()).await?;
         let session_worker = match session_lease.take_worker() {
             Some(session_worker) => session_worker,
             None => match pool.take_for_session().await {
