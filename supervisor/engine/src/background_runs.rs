@@ -11,10 +11,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use lockhouse_gate::results::Results;
 use lockhouse_messages::{FinishedRun, Owner, RequestId, RunReference};
 use lockhouse_protocol::{ExecutionId, ResultHandle};
 use lockhouse_run_channel::RunFollower;
+use lockhouse_stores::results::Results;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 

@@ -21,17 +21,18 @@ use tokio::sync::mpsc;
 use tokio::sync::watch;
 
 use lockhouse_access::Authenticator;
+use lockhouse_approvals::Approvers;
 use lockhouse_audit::{Audit, AuditError};
 use lockhouse_base::lifecycle::Lifecycle;
-use lockhouse_gate::result_files::ResultFiles;
-use lockhouse_gate::results::Results;
-use lockhouse_gate::skills::Skills;
-use lockhouse_gate::{Approvers, Gate, GateStores};
+use lockhouse_gate::{Gate, GateStores};
 use lockhouse_link::FrontEndpoint;
 use lockhouse_messages::{Incarnation, Owner};
 use lockhouse_policies::Policy;
 use lockhouse_pool::{ControlGroups, PoolError, ZygoteInfo};
 use lockhouse_protocol::Language;
+use lockhouse_stores::result_files::ResultFiles;
+use lockhouse_stores::results::Results;
+use lockhouse_stores::skills::Skills;
 use lockhouse_upstream::Upstreams;
 
 use crate::active_runs::ActiveRuns;

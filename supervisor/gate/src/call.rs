@@ -24,10 +24,10 @@ use lockhouse_upstream::leaves_content_aside;
 
 use super::argument_names::RawArguments;
 use super::failures::with_names;
-use super::skills::is_skills_server;
 use super::tool_request::{CallRecord, Dispatch, ToolRequest};
 use super::{Gate, RunContext};
 use attempt::CallAttempt;
+use lockhouse_stores::skills::is_skills_server;
 use states::{CheckedCall, EarlyEnd, OutgoingCall};
 
 pub(super) use record::RecordedCall;

@@ -9,9 +9,9 @@ use lockhouse_protocol::{Failure, FileSource, Language, Request, ServerName};
 use lockhouse_upstream::{Connection, ConnectionState, ServerInfo};
 use serde_json::Value;
 
-use super::host_files::FILES_CATALOGUE;
 use super::tool_request::ToolRequest;
 use super::{Gate, RunContext};
+use lockhouse_host_files::FILES_CATALOGUE;
 
 /// A server that programs can import.
 #[derive(Clone, Copy)]

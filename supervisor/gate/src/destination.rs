@@ -14,11 +14,11 @@ use serde_json::{Map, Value};
 use super::call::RecordedCall;
 use super::code_server::CodeServer;
 use super::failures::invalid_arguments;
-use super::host_files::{FILES_CATALOGUE, FileCall, HostFiles};
 use super::skill_requests::save;
 use super::tool_request::ToolRequest;
 use super::{Gate, RunContext};
-use crate::skills::{Skill, Skills, is_skills_server};
+use lockhouse_host_files::{FILES_CATALOGUE, FileCall, HostFiles};
+use lockhouse_stores::skills::{Skill, Skills, is_skills_server};
 
 /// The MCP definition of the tool `skills.save`, as an upstream server would list it.
 const SAVE_TOOL: &str = r#"{"name": "save", "description": "Keeps code under a name, for later programs to import.",

@@ -11,15 +11,15 @@ use serde_json::{Map, Value, json};
 
 use super::code_server::files_tool;
 use super::denials::denial_failure;
-use super::host_files::{Content, FileCall, HostFiles, file_failure, perform, require_size, write_staged};
-use super::result_files::media_type;
 use super::run_files::{GivenFile, RETURNED_MAX, RunFiles};
 use super::schema::run_blocking;
-use super::staged_file::{StagedContent, StagedFile};
 use super::symlinks;
 use super::tool_request::ToolRequest;
 use super::transfers::{ReadContent, Reading, Target, Transfer, Written, piece_bytes, write_piece};
 use super::{Gate, RunContext};
+use lockhouse_host_files::{Content, FileCall, HostFiles, file_failure, perform, require_size, write_staged};
+use lockhouse_host_files::{StagedContent, StagedFile};
+use lockhouse_stores::result_files::media_type;
 
 /// Maximum time for one step of a transfer, since a file system may be remote or may hang.
 const STEP_TIMEOUT: Duration = Duration::from_secs(20);
@@ -257,7 +257,7 @@ impl Gate {
 enum Finished {
     No(Transfer),
     Host(StagedContent),
-    Answer(super::result_files::StoredFile),
+    Answer(lockhouse_stores::result_files::StoredFile),
 }
 
 fn write_and_finish(to: Target, left: u64, piece: &[u8]) -> Result<Finished, Failure> {

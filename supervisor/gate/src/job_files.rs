@@ -5,8 +5,8 @@ use lockhouse_protocol::ServerName;
 use serde_json::{Value, json};
 
 use super::code_server::files_tool;
-use super::host_files::FilePattern;
 use super::{Gate, RunContext};
+use lockhouse_host_files::FilePattern;
 
 /// Maximum number of paths that an error text lists.
 const LISTED_PATHS_MAX: usize = 10;

@@ -6,7 +6,6 @@
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 
-mod approvals;
 mod argument_names;
 #[cfg(test)]
 mod audit_cost;
@@ -19,21 +18,16 @@ mod direct_calls;
 mod effective_policy;
 mod failures;
 mod file_requests;
-mod host_files;
 mod job_files;
 mod limits;
 mod listing_filter;
 mod mentioned_tools;
 mod planned_calls;
-pub mod result_files;
-pub mod results;
 mod run_context;
 mod run_files;
 mod schema;
 mod scope;
 mod skill_requests;
-pub mod skills;
-mod staged_file;
 mod symlinks;
 mod text_of_arguments;
 mod tool_discovery;
@@ -50,30 +44,22 @@ use lockhouse_base::principal::Principal;
 use lockhouse_policies::Policy;
 use lockhouse_upstream::Upstreams;
 
-pub use approvals::{
-    ApprovalSettings, ApproverKind, Approvers, ExecutionApprovals, PolicyFile, Watcher, WatcherKind,
-    policy_text,
-};
 pub use direct_calls::Entries;
-pub use host_files::{
-    FILE_PATTERNS_MAX, FILES_NAMES, FilePattern, HostFileSettings, InvalidFilePattern, files_catalogue,
-};
 pub use limits::Usage;
 pub use run_context::RunContext;
 pub use run_files::{GivenFile, LeftOutFile, ReturnedFiles, RunFiles};
 pub use scope::{Scope, ScopeError, grant_error};
-pub use symlinks::resolve_paths;
 pub use tool_discovery::{effect_label, unconditional_effect};
 pub use tool_request::{CallRecord, ToolRequest};
 pub use tool_search::{Search, SearchResult};
 
 use effective_policy::EffectivePolicy;
-use host_files::HostFiles;
 use limits::Limiter;
-use result_files::ResultFiles;
-use results::Results;
+use lockhouse_host_files::{HostFileSettings, HostFiles};
+use lockhouse_stores::result_files::ResultFiles;
+use lockhouse_stores::results::Results;
+use lockhouse_stores::skills::Skills;
 use schema::SchemaCache;
-use skills::Skills;
 use tool_list_cache::ToolListCache;
 
 /// The gate: makes calls of upstream servers if the policy permits them, and writes the audit records of calls and

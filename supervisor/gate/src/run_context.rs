@@ -9,10 +9,10 @@ use lockhouse_protocol::{ExecutionId, Language};
 use lockhouse_run_channel::RunChannel;
 use lockhouse_upstream::DirectRequest;
 
-use super::approvals::{Approvers, ExecutionApprovals};
 use super::limits::Usage;
 use super::run_files::RunFiles;
 use super::scope::Scope;
+use lockhouse_approvals::{Approvers, ExecutionApprovals};
 
 /// The context of a run: a run of submitted code, or a direct call. Clones belong to the same run.
 #[derive(Clone, Debug)]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::result_files::StoredFile;
 use super::schema::BlockingSlot;
 use super::transfers::Transfers;
+use lockhouse_stores::result_files::StoredFile;
 
 /// Maximum number of files that one run returns, apart from those in its value.
 pub(super) const RETURNED_MAX: usize = 20;
@@ -69,7 +69,9 @@ impl RunFiles {
     pub(super) fn add_left_out(&self, name: &str, reason: String) {
         let mut returned = self.returned.lock();
         if returned.left_out.len() < LEFT_OUT_MAX {
-            returned.left_out.push(LeftOutFile { name: super::result_files::safe_name(name), reason });
+            returned
+                .left_out
+                .push(LeftOutFile { name: lockhouse_stores::result_files::safe_name(name), reason });
         }
     }
 

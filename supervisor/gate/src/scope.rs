@@ -11,7 +11,7 @@ use lockhouse_protocol::{Failure, FailureCode, InvalidName, ServerName};
 
 use serde_json::{Map, Value};
 
-use super::skills::is_skills_server;
+use lockhouse_stores::skills::is_skills_server;
 
 /// Maximum number of names in the argument `servers` of a request, which restricts an execution to some
 /// servers.

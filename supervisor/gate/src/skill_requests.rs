@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::failures::invalid_arguments;
 use super::tool_search::split_server_filter;
 use super::{Gate, RunContext};
-use crate::skills::{DraftOutcome, Name, Origin, Skill, Skills, StoreError};
+use lockhouse_stores::skills::{DraftOutcome, Name, Origin, Skill, Skills, StoreError};
 
 impl Gate {
     /// Returns the skills of the run's AI client. Fails if skills are turned off in the configuration.

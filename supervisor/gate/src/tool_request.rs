@@ -9,7 +9,7 @@ use lockhouse_policies::{CallTarget, Listing};
 use lockhouse_protocol::{CallId, CallOutcome, Request, ServerName};
 
 use super::RunContext;
-use super::staged_file::StagedContent;
+use lockhouse_host_files::StagedContent;
 
 /// A request of a worker or AI client to an upstream server, for a tool, a resource, a prompt or a list.
 #[derive(Clone, Debug)]

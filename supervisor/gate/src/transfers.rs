@@ -9,8 +9,8 @@ use lockhouse_protocol::{Failure, FailureCode};
 use parking_lot::Mutex;
 
 use super::failures::invalid_arguments;
-use super::result_files::FileWriter;
-use super::staged_file::{StagedContent, StagedFile};
+use lockhouse_host_files::{StagedContent, StagedFile};
+use lockhouse_stores::result_files::FileWriter;
 
 /// Maximum number of files that one execution has open for reading and writing at one time.
 const OPEN_MAX: usize = 16;

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use lockhouse_base::files::check_way;
-use lockhouse_gate::result_files::{safe_name, unused_name};
+use lockhouse_stores::result_files::{safe_name, unused_name};
 
 use super::confirmation::ask_yes_no;
 use super::terminal::for_stderr;

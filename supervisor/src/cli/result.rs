@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lockhouse_base::json;
-use lockhouse_gate::results::{ResultLimits, Results, page};
 use lockhouse_messages::Owner;
 use lockhouse_protocol::ResultHandle;
 use lockhouse_protocol::json_text::quote_large_integers;
+use lockhouse_stores::results::{ResultLimits, Results, page};
 
 use super::id_prefix::{Match, find_by_prefix, list_candidates};
 use super::output_folder::OutputFolder;

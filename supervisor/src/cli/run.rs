@@ -10,15 +10,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_approvals::{Watcher, WatcherKind};
 use lockhouse_base::json;
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::execution::{self, Answer, DisplayOptions, FileStorage, Refusal, RunError, RunStatus};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
-use lockhouse_gate::result_files::ResultFiles;
-use lockhouse_gate::{Watcher, WatcherKind};
 use lockhouse_messages::{ApprovalEvent, CutValue, Owner, WatcherRole};
 use lockhouse_protocol::Language;
 use lockhouse_protocol::json_text::quote_large_integers;
+use lockhouse_stores::result_files::ResultFiles;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

@@ -7,7 +7,7 @@ mod test;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lockhouse_gate::skills::{Name, Origin, Skill, SkillEntry, Skills};
+use lockhouse_stores::skills::{Name, Origin, Skill, SkillEntry, Skills};
 use serde_json::{Value, json};
 
 use super::confirmation::Confirmation;

@@ -1,7 +1,7 @@
 //! Generates texts from the declared configuration keys: the reference in `docs/configuration.md`, the configuration
 //! file that packages install, and the JSON schema of `config.toml`.
 
-use lockhouse_gate::FILES_NAMES;
+use lockhouse_host_files::FILES_NAMES;
 use serde_json::{Value, json};
 
 use super::config_toml::ConfigToml;

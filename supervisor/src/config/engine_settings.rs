@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_approvals::ApprovalSettings;
 use lockhouse_audit::AuditSettings;
 use lockhouse_base::directories;
 use lockhouse_base::own_places::OwnPlaces;
@@ -12,10 +13,10 @@ use lockhouse_engine::execution::{DisplayLimits, ExecutionLimits};
 use lockhouse_engine::sessions::SessionSettings;
 use lockhouse_engine::supervisor::{self, BackgroundRunSettings};
 use lockhouse_front::BuiltinTools;
-use lockhouse_gate::result_files::ResultFileLimits;
-use lockhouse_gate::skills::SkillSettings;
-use lockhouse_gate::{ApprovalSettings, results};
 use lockhouse_protocol::{ConversationLimits, FRAME_OVERHEAD_BYTES, ServerName};
+use lockhouse_stores::result_files::ResultFileLimits;
+use lockhouse_stores::results;
+use lockhouse_stores::skills::SkillSettings;
 use lockhouse_upstream::{ServerDefinition, StoragePaths};
 
 use super::client_access;

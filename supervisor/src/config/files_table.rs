@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lockhouse_base::own_places::OwnPlaces;
-use lockhouse_gate::{FILES_NAMES, FilePattern, HostFileSettings};
+use lockhouse_host_files::{FILES_NAMES, FilePattern, HostFileSettings};
 use lockhouse_protocol::ServerName;
 
 use super::placeholders::Environment;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use lockhouse_approvals::PolicyFile;
 use lockhouse_base::directories;
 use lockhouse_base::text_files::read_source;
-use lockhouse_gate::PolicyFile;
 use lockhouse_policies::Policy;
 
 use super::{ConfigError, Files, file_permissions, requirements, search_paths};

@@ -6,10 +6,10 @@ use lockhouse_audit::AuditSettings;
 use lockhouse_base::http_checks::host_check::HostName;
 use lockhouse_base::telemetry::log;
 use lockhouse_front::http::ListenAddress;
-use lockhouse_gate::result_files::ResultFileLimits;
-use lockhouse_gate::results;
-use lockhouse_gate::skills::SkillSettings;
 use lockhouse_policies::Rate;
+use lockhouse_stores::result_files::ResultFileLimits;
+use lockhouse_stores::results;
+use lockhouse_stores::skills::SkillSettings;
 
 use super::error::ConfigError;
 use super::files::Files;

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use lockhouse_approvals::ApproverKind;
 use lockhouse_audit::DEFAULT_REDACTED_NAMES;
 use lockhouse_base::http_checks::host_check::HostName;
 use lockhouse_base::telemetry::log::Format;
 use lockhouse_front::BuiltinTool;
 use lockhouse_front::http::ListenAddress;
-use lockhouse_gate::ApproverKind;
-use lockhouse_gate::skills::DIRECTORIES_MAX;
+use lockhouse_stores::skills::DIRECTORIES_MAX;
 use lockhouse_upstream::TextDecoding;
 use serde::Deserialize;
 

@@ -10,7 +10,7 @@ use crate::layering::source::root;
 
 /// Lockhouse's crates, each with its name, its source folder, and the workspace crates that it may depend on. A crate
 /// may depend only on crates that precede it in this list.
-pub(crate) const CRATES: [(&str, &str, &[&str]); 18] = [
+pub(crate) const CRATES: [(&str, &str, &[&str]); 22] = [
     ("lockhouse-protocol", "protocol/src", &[]),
     ("lockhouse-policies", "policies/src", &["protocol"]),
     ("lockhouse-worker", "worker/src", &["protocol"]),
@@ -23,22 +23,33 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 18] = [
     ("lockhouse-audit", "supervisor/audit/src", &["protocol", "policies", "base", "messages"]),
     ("lockhouse-pool", "supervisor/pool/src", &["protocol", "policies", "base", "messages"]),
     ("lockhouse-mcp", "supervisor/mcp/src", &["base"]),
+    ("lockhouse-run-channel", "supervisor/run-channel/src", &["protocol", "policies", "base", "messages", "audit"]),
+    (
+        "lockhouse-approvals",
+        "supervisor/approvals/src",
+        &["protocol", "policies", "base", "messages", "catalog", "audit", "run-channel"],
+    ),
+    ("lockhouse-stores", "supervisor/stores/src", &["protocol", "policies", "base", "messages"]),
+    ("lockhouse-host-files", "supervisor/host-files/src", &["protocol", "policies", "base", "catalog"]),
     (
         "lockhouse-upstream",
         "supervisor/upstream/src",
-        &["protocol", "policies", "base", "messages", "mcp", "catalog", "audit"],
+        &["protocol", "policies", "base", "messages", "mcp", "catalog", "audit", "run-channel"],
     ),
     (
         "lockhouse-gate",
         "supervisor/gate/src",
-        &["protocol", "policies", "base", "messages", "catalog", "audit", "upstream"],
+        &[
+            "protocol", "policies", "base", "messages", "catalog", "audit", "run-channel", "approvals", "stores",
+            "host-files", "upstream",
+        ],
     ),
     (
         "lockhouse-engine",
         "supervisor/engine/src",
         &[
             "protocol", "policies", "base", "messages", "link", "access", "catalog", "audit", "pool",
-            "upstream", "gate",
+            "run-channel", "approvals", "stores", "host-files", "upstream", "gate",
         ],
     ),
     ("lockhouse-front", "supervisor/front/src", &["protocol", "policies", "base", "messages", "link", "mcp"]),
@@ -48,7 +59,7 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 18] = [
         "supervisor/src",
         &[
             "protocol", "policies", "base", "messages", "link", "access", "catalog", "audit", "pool",
-            "upstream", "gate", "engine", "front", "page",
+            "run-channel", "approvals", "stores", "host-files", "upstream", "gate", "engine", "front", "page",
         ],
     ),
 ];

@@ -7,10 +7,10 @@ mod returned_files;
 use std::borrow::Cow;
 
 use lockhouse_base::json::{self, decode_string, truncate_text};
-use lockhouse_gate::result_files::UNKNOWN;
 use lockhouse_messages::{CutPart, ResultFile, RunAnswer, ShownText, ShownValue};
 use lockhouse_protocol::ResultHandle;
 use lockhouse_protocol::json_text::quote_large_integers;
+use lockhouse_stores::result_files::UNKNOWN;
 use serde_json::{Value, json};
 
 use super::answer::Answer;

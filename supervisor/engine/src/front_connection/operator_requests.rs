@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
+use lockhouse_approvals::{Watcher, WatcherKind};
 use lockhouse_audit::LocalUser;
-use lockhouse_gate::results::Results;
-use lockhouse_gate::{Watcher, WatcherKind};
 use lockhouse_messages::{
     ApprovalEvent, ApprovalInput, EndedRuns, EndedSessions, Event, FileLocation, Input, OperatorRequest,
     OperatorResponse, Response, WatcherRole,
 };
 use lockhouse_protocol::ResultHandle;
+use lockhouse_stores::results::Results;
 use tokio_util::sync::CancellationToken;
 
 use super::exchange::Exchange;

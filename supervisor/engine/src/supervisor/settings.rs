@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lockhouse_approvals::{ApprovalSettings, PolicyFile};
 use lockhouse_audit::AuditSettings;
-use lockhouse_gate::result_files::ResultFileLimits;
-use lockhouse_gate::skills::SkillSettings;
-use lockhouse_gate::{ApprovalSettings, HostFileSettings, PolicyFile, results};
+use lockhouse_host_files::HostFileSettings;
 use lockhouse_messages::BuiltinTools;
 use lockhouse_pool::PoolSettings;
 use lockhouse_protocol::{Language, ServerName};
+use lockhouse_stores::result_files::ResultFileLimits;
+use lockhouse_stores::results;
+use lockhouse_stores::skills::SkillSettings;
 use lockhouse_upstream::{ServerDefinition, StoragePaths};
 
 use super::unavailable_engine::MissingProgram;

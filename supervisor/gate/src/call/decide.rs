@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 
 use super::attempt::CallAttempt;
 use crate::skill_requests::save_draft;
-use crate::skills::Skills;
 use crate::symlinks;
 use crate::tool_request::Dispatch;
 use lockhouse_messages::Approval;
+use lockhouse_stores::skills::Skills;
 
 /// A permitted call, with the policy, tool definition and resolved paths on which the decision was based.
 pub(super) struct Permission {

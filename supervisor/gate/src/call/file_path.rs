@@ -9,9 +9,9 @@ use lockhouse_protocol::{Failure, FailureCode};
 
 use super::attempt::CallAttempt;
 use crate::failures::invalid_arguments;
-use crate::host_files::{Access, FileCall, HostFiles, PathRefusal, ResolvedPath, make_content_readable};
 use crate::schema::run_blocking;
 use crate::symlinks;
+use lockhouse_host_files::{Access, FileCall, HostFiles, PathRefusal, ResolvedPath, make_content_readable};
 
 /// Maximum time for resolving the path, since a file system may be remote or may hang.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);

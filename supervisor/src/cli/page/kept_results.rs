@@ -4,10 +4,10 @@
 use std::time::{Duration, SystemTime};
 
 use lockhouse_base::json;
-use lockhouse_gate::results::Results;
 use lockhouse_messages::{OperatorRequest, OperatorResponse, Owner, ResultListing};
 use lockhouse_page::{ActionError, Attachment, ErrorCode};
 use lockhouse_protocol::ResultHandle;
+use lockhouse_stores::results::Results;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};

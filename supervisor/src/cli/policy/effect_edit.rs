@@ -1,7 +1,7 @@
 //! Edits the text of a policy so that a tool has a given effect. Comments, layout and the order of entries are kept.
 //! This module does no I/O.
 
-use lockhouse_gate::policy_text::set_rule_effect;
+use lockhouse_approvals::policy_text::set_rule_effect;
 use lockhouse_policies::{Effect, Pattern};
 use lockhouse_protocol::ServerName;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};

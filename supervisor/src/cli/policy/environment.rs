@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use lockhouse_catalog::Catalogue;
-use lockhouse_gate::{files_catalogue, resolve_paths};
+use lockhouse_host_files::{files_catalogue, resolve_paths};
 use lockhouse_policies::{Call, CallTarget, Policy};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::cached_tools;

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use lockhouse_gate::policy_text::line_at;
+use lockhouse_approvals::policy_text::line_at;
 use lockhouse_policies::{Effect, Pattern, PatternKind};
 use lockhouse_protocol::ServerName;
 use toml_edit::{Document, Item, TableLike, Value};

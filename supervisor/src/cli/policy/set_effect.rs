@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use data_encoding::HEXLOWER;
+use lockhouse_approvals::PolicyFile;
+use lockhouse_approvals::policy_text::unified_diff;
 use lockhouse_base::text_files;
 use lockhouse_catalog::Catalogue;
-use lockhouse_gate::PolicyFile;
-use lockhouse_gate::policy_text::unified_diff;
 use lockhouse_policies::{
     Call, CallTarget, Effect, Explanation, Pattern, PatternKind, Policy, SKILLS, Source, printable,
 };

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use lockhouse_base::files;
 use lockhouse_base::json::group_thousands;
-use lockhouse_gate::result_files::{ResultFiles, StoredFile};
 use lockhouse_messages::{FileLocation, OperatorRequest, OperatorResponse, Owner};
 use lockhouse_protocol::ResultHandle;
+use lockhouse_stores::result_files::{ResultFiles, StoredFile};
 
 use super::super::control_client;
 use super::super::id_prefix::{Match, find_by_prefix, list_candidates};

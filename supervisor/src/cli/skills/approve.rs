@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use lockhouse_gate::skills::{Skill, Skills};
+use lockhouse_stores::skills::{Skill, Skills};
 use similar::TextDiff;
 
 use super::parse_name;
@@ -23,7 +23,7 @@ pub(super) fn approve(skills: &Skills, name: &str, confirmation: Confirmation) -
             Ok((skill, _)) => {
                 eprintln!("lockhouse: {name} has no draft; its current version is {}", skill.version);
             }
-            Err(_) if why == lockhouse_gate::skills::LoadError::Absent => {
+            Err(_) if why == lockhouse_stores::skills::LoadError::Absent => {
                 eprintln!("lockhouse: {}", skills.not_found_message(&name));
             }
             Err(_) => eprintln!("lockhouse: the draft of {name} cannot be approved: {why}"),

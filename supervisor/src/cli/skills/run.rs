@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use lockhouse_engine::supervisor::CodeRequest;
-use lockhouse_gate::skills::{Origin, Skill, Skills};
 use lockhouse_protocol::Language;
+use lockhouse_stores::skills::{Origin, Skill, Skills};
 use serde_json::{Map, Value};
 
 use super::{USAGE, load_skill};

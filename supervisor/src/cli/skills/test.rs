@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use lockhouse_engine::execution::{Answer, RunStatus};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
-use lockhouse_gate::skills::{Origin, Skill, Skills};
 use lockhouse_protocol::Language;
+use lockhouse_stores::skills::{Origin, Skill, Skills};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use lockhouse_gate::{FILE_PATTERNS_MAX, FILES_NAMES, FilePattern};
+use lockhouse_host_files::{FILE_PATTERNS_MAX, FILES_NAMES, FilePattern};
 
 use super::document_tree::{Key, Node, Table, get};
 use super::fields::Fields;

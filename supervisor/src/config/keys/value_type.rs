@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use lockhouse_access::{AuthMode, ConfiguredUser};
+use lockhouse_approvals::ApproverKind;
 use lockhouse_base::http_checks::host_check::{HostName, PageOrigin};
 use lockhouse_base::telemetry::log::Format;
 use lockhouse_front::http::{ListenAddress, TrustedProxy};
 use lockhouse_front::{AnswerForm, BuiltinTool};
-use lockhouse_gate::ApproverKind;
 use lockhouse_upstream::TextDecoding;
 use serde_json::{Value, json};
 

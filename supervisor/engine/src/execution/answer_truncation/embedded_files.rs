@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use data_encoding::BASE64;
-use lockhouse_gate::result_files::{HEAD_BYTES, checked};
+use lockhouse_stores::result_files::{HEAD_BYTES, checked};
 use serde::Deserialize;
 
 /// The start of the JSON object of a file. In valid JSON these characters can only start an object, because the

@@ -5,8 +5,8 @@ use std::io::Read;
 
 use data_encoding::BASE64;
 use lockhouse_gate::ReturnedFiles;
-use lockhouse_gate::result_files::{ResultFiles, StoredFile, UNKNOWN, default_name};
 use lockhouse_messages::{FileReport, Media, Owner, ResultFile, StoredFileReport};
+use lockhouse_stores::result_files::{ResultFiles, StoredFile, UNKNOWN, default_name};
 use serde_json::json;
 
 use super::embedded_files::File;

@@ -4,6 +4,8 @@
 //! The configuration says which files exist for programs at all. A path must match its patterns as it is written, and
 //! so must the target of its symbolic links. The call then continues with the target: the policy decides about it (and,
 //! if it differs, about the path as written), approvers see it, and it is opened without following any link.
+#![cfg_attr(test, allow(clippy::expect_used))]
+#![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 
 mod file_calls;
 mod file_error;
@@ -12,6 +14,8 @@ mod new_file;
 mod new_folder;
 mod pattern;
 mod reserved_places;
+mod staged_file;
+mod symlinks;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -22,15 +26,16 @@ use lockhouse_catalog::Catalogue;
 use lockhouse_protocol::ServerName;
 use parking_lot::Mutex;
 
-use crate::symlinks::resolve_paths;
-pub(super) use file_calls::{
+pub use file_calls::{
     Content, FileCall, file_failure, make_content_readable, perform, require_size, write_staged,
 };
-use file_error::FileError;
+pub use file_error::FileError;
 use file_system::{FileFacts, FolderEntry};
 use new_file::NewFile;
 pub use pattern::{FilePattern, InvalidFilePattern};
 use reserved_places::ReservedPlaces;
+pub use staged_file::{StagedContent, StagedFile};
+pub use symlinks::resolve_paths;
 
 /// Maximum number of patterns of each list in the configuration of the server.
 pub const FILE_PATTERNS_MAX: usize = 100;
@@ -62,7 +67,7 @@ const TOOLS: [&str; 5] = [
 ];
 
 /// The tool catalogue (parsed definitions) of the server.
-pub(super) static FILES_CATALOGUE: LazyLock<Arc<Catalogue>> =
+pub static FILES_CATALOGUE: LazyLock<Arc<Catalogue>> =
     LazyLock::new(|| Arc::new(Catalogue::from_definitions(TOOLS.into_iter()).0));
 
 /// Returns the tool catalogue of the server, for commands of the user.
@@ -89,7 +94,7 @@ pub struct HostFileSettings {
 
 /// The built-in server `files` with its configuration. Clones share it.
 #[derive(Clone, Debug)]
-pub(super) struct HostFiles {
+pub struct HostFiles {
     settings: Arc<HostFileSettings>,
     /// Lockhouse's own places of this and all other configurations of the process: a part of an earlier one may stay in
     /// force until a restart, and runs that began under it must not reach the places of a later one.
@@ -98,7 +103,7 @@ pub(super) struct HostFiles {
 
 /// The way in which a program uses a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub enum Access {
     /// Reads the content of a file.
     Read,
     /// Asks for the facts of a file or folder, or for the entries of a folder.
@@ -110,16 +115,16 @@ pub(super) enum Access {
 
 /// The path of a call.
 #[derive(Debug)]
-pub(super) struct ResolvedPath {
+pub struct ResolvedPath {
     /// The path as written, with the home directory in place of `~`.
-    pub(super) written: String,
+    pub written: String,
     /// The path without symbolic links to which it leads.
-    pub(super) target: String,
+    pub target: String,
 }
 
 /// Why a path cannot be used by programs, whatever the policy says.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PathRefusal {
+pub enum PathRefusal {
     #[error(
         "a path must be absolute, or begin with ~/, and have no `.`, `..`, empty parts and control characters"
     )]
@@ -159,44 +164,44 @@ impl Access {
 }
 
 impl HostFiles {
-    pub(super) fn new(settings: HostFileSettings) -> Self {
+    pub fn new(settings: HostFileSettings) -> Self {
         let own = Arc::new(Mutex::new(Arc::new(settings.own.clone())));
         Self { settings: Arc::new(settings), own }
     }
 
     /// Returns the server with another configuration. From now on, both reserve the own places of both.
-    pub(super) fn reconfigured(&self, settings: HostFileSettings) -> Self {
+    pub fn reconfigured(&self, settings: HostFileSettings) -> Self {
         Arc::make_mut(&mut self.own.lock()).extend(settings.own.clone());
         Self { settings: Arc::new(settings), own: self.own.clone() }
     }
 
-    pub(super) fn settings(&self) -> &HostFileSettings {
+    pub fn settings(&self) -> &HostFileSettings {
         &self.settings
     }
 
     /// Opens the file at a path without symbolic links to read it, and returns it with its size. Blocks.
-    pub(super) fn open_file(&self, path: &Path) -> Result<(File, u64), FileError> {
+    pub fn open_file(&self, path: &Path) -> Result<(File, u64), FileError> {
         file_system::open_file(path, self.settings.file_bytes, &self.reserved_places())
     }
 
     /// Begins to write the file at a path without symbolic links. Blocks.
-    pub(super) fn create_file(&self, path: &Path, replaces: Option<&str>) -> Result<NewFile, FileError> {
+    pub(crate) fn create_file(&self, path: &Path, replaces: Option<&str>) -> Result<NewFile, FileError> {
         NewFile::create(path, replaces, &self.reserved_places())
     }
 
     /// Describes the regular file at a path without links: see [`new_file::describe_existing`].
-    pub(super) fn describe_existing(&self, path: &Path) -> Option<String> {
+    pub fn describe_existing(&self, path: &Path) -> Option<String> {
         new_file::describe_existing(path, &self.reserved_places())
     }
 
     /// Makes the folder at a path without links: see [`new_folder::make_folder`].
-    pub(super) fn make_folder(&self, path: &Path) -> Result<bool, FileError> {
+    pub(crate) fn make_folder(&self, path: &Path) -> Result<bool, FileError> {
         new_folder::make_folder(path, &self.reserved_places())
     }
 
     /// Lists the folder at a path without links: see [`file_system::list`]. A symbolic link is listed if programs could open
     /// it: its path and its target are granted, and the target is found without following any link. Blocks.
-    pub(super) fn list(&self, path: &Path, most: usize) -> Result<(Vec<FolderEntry>, bool), FileError> {
+    pub(crate) fn list(&self, path: &Path, most: usize) -> Result<(Vec<FolderEntry>, bool), FileError> {
         let reserved = self.reserved_places();
         let is_shown = |name: &str, facts: &FileFacts| self.shows(&path.join(name), facts);
         let follow = |name: &str| {
@@ -223,7 +228,7 @@ impl HostFiles {
     ///
     /// # Errors
     /// If the configuration does not let programs use the path as written, or its target.
-    pub(super) fn resolve(&self, access: Access, path: &str) -> Result<ResolvedPath, PathRefusal> {
+    pub fn resolve(&self, access: Access, path: &str) -> Result<ResolvedPath, PathRefusal> {
         self.resolve_with(access, path, &self.reserved_places())
     }
 

@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 use super::file_error::FileError;
 use super::file_system::{self, FileFacts, FolderEntry};
 use super::{Access, HostFiles};
-use crate::failures::invalid_arguments;
 use crate::staged_file::StagedContent;
 
 /// Maximum number of entries in the list of one folder.
@@ -19,7 +18,7 @@ const ENTRIES_MAX: usize = 1_000;
 
 /// A call of one of the server's tools, without its path.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum FileCall {
+pub enum FileCall {
     Read {
         offset: u64,
         /// `None` for as many bytes as one result may have.
@@ -38,7 +37,7 @@ pub(crate) enum FileCall {
 
 /// The content of a file that is written.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+pub enum Content {
     Whole(Vec<u8>),
     /// The program has sent it in pieces, and the arguments describe it.
     Staged,
@@ -49,7 +48,7 @@ impl FileCall {
     ///
     /// # Errors
     /// If the call is not of a tool, or has no content to write.
-    pub(crate) fn parse(item: &CallTarget, arguments: &Map<String, Value>) -> Result<Self, Failure> {
+    pub fn parse(item: &CallTarget, arguments: &Map<String, Value>) -> Result<Self, Failure> {
         let CallTarget::Tool(tool) = item else {
             let message = "this server has no resources and no prompts".to_owned();
             return Err(Failure::new(FailureCode::UnknownTool, message));
@@ -70,7 +69,7 @@ impl FileCall {
         })
     }
 
-    pub(crate) fn access(&self) -> Access {
+    pub fn access(&self) -> Access {
         match self {
             Self::Read { .. } => Access::Read,
             Self::List | Self::Stat => Access::Browse,
@@ -87,22 +86,19 @@ impl Content {
             (Some(text), None, None) => Ok(Self::Whole(text.as_bytes().to_vec())),
             (None, Some(base64), None) => match BASE64.decode(base64.as_bytes()) {
                 Ok(bytes) => Ok(Self::Whole(bytes)),
-                Err(error) => Err(invalid_arguments(format!("base64 is not valid: {error}"))),
+                Err(error) => {
+                    Err(Failure::new(FailureCode::InvalidArguments, format!("base64 is not valid: {error}")))
+                }
             },
             (None, None, Some(_)) => Ok(Self::Staged),
-            _ => Err(invalid_arguments("give either text or base64".into())),
+            _ => Err(Failure::new(FailureCode::InvalidArguments, "give either text or base64".into())),
         }
     }
 }
 
 /// Makes a call with a path without symbolic links, and returns the result as JSON. `bytes_max` is the maximum size of
 /// the result. Blocks.
-pub(crate) fn perform(
-    files: &HostFiles,
-    call: FileCall,
-    path: &str,
-    bytes_max: usize,
-) -> Result<Vec<u8>, Failure> {
+pub fn perform(files: &HostFiles, call: FileCall, path: &str, bytes_max: usize) -> Result<Vec<u8>, Failure> {
     let about = |error: FileError| file_failure(path, &error);
     let real = Path::new(path);
     let result = match call {
@@ -131,7 +127,7 @@ pub(crate) fn perform(
             json!({"path": path, "bytes": bytes})
         }
         FileCall::Write { content: Content::Staged, .. } => {
-            return Err(invalid_arguments("give either text or base64".into()));
+            return Err(Failure::new(FailureCode::InvalidArguments, "give either text or base64".into()));
         }
     };
     Ok(json!({"structured": result}).to_string().into_bytes())
@@ -139,7 +135,7 @@ pub(crate) fn perform(
 
 /// Writes a file whose content has arrived in pieces, and returns the result of the call as JSON. `replaces` is as in
 /// [`FileCall::Write`]. Blocks.
-pub(crate) fn write_staged(
+pub fn write_staged(
     files: &HostFiles,
     content: &StagedContent,
     path: &str,
@@ -156,7 +152,7 @@ pub(crate) fn write_staged(
 }
 
 /// Replaces the argument `base64` by the argument `text` if it is the base64 of text, which an approver can read.
-pub(crate) fn make_content_readable(arguments: &mut Map<String, Value>) {
+pub fn make_content_readable(arguments: &mut Map<String, Value>) {
     let base64 = arguments.get("base64").and_then(Value::as_str);
     let decoded = base64.and_then(|base64| BASE64.decode(base64.as_bytes()).ok());
     if let Some(text) = decoded.and_then(|bytes| String::from_utf8(bytes).ok()) {
@@ -166,7 +162,7 @@ pub(crate) fn make_content_readable(arguments: &mut Map<String, Value>) {
 }
 
 /// Fails if a file of this size may not be written.
-pub(crate) fn require_size(files: &HostFiles, bytes: u64) -> Result<(), FileError> {
+pub fn require_size(files: &HostFiles, bytes: u64) -> Result<(), FileError> {
     let most = files.settings().file_bytes;
     if bytes > most { Err(FileError::TooLarge { bytes, most }) } else { Ok(()) }
 }
@@ -209,7 +205,7 @@ fn facts_json(facts: &FileFacts) -> Value {
 
 /// Converts an error of the file system to the failure of a call. The code tells programs which error of their language
 /// it is; where several errors have one code, the name of the error at the end of the message does.
-pub(crate) fn file_failure(path: &str, error: &FileError) -> Failure {
+pub fn file_failure(path: &str, error: &FileError) -> Failure {
     let code = match error {
         FileError::NotFound | FileError::NoFolder => FailureCode::NotFound,
         FileError::TooLarge { .. } => FailureCode::ResultTooLarge,

@@ -29,7 +29,7 @@ use store::{Store, folder_names};
 pub const DIRECTORIES_MAX: usize = 20;
 
 /// Whether this name is the name of the built-in server `skills`.
-pub(super) fn is_skills_server(server: &ServerName) -> bool {
+pub fn is_skills_server(server: &ServerName) -> bool {
     server.as_str() == SKILLS
 }
 
@@ -154,7 +154,7 @@ impl Skills {
     }
 
     /// Returns the skills in a language that a search for tools should show, best first, at most `limit`.
-    pub(crate) fn relevant(&self, query: &str, limit: usize, language: Language) -> Vec<Skill> {
+    pub fn relevant(&self, query: &str, limit: usize, language: Language) -> Vec<Skill> {
         let ranked = self.ranked(query, usize::MAX, ranking::RELEVANT);
         ranked.into_iter().filter(|skill| skill.language == language).take(limit).collect()
     }

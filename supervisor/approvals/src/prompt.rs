@@ -284,7 +284,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::approvals::argument_order::ArgumentOrder;
+    use crate::argument_order::ArgumentOrder;
     use lockhouse_catalog::ToolHints;
 
     const CODE: &str = "import mcp_tools\n\n\tfiles.write(path=p)  # \u{1b}[2J\n";

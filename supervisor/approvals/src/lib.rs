@@ -4,6 +4,8 @@
 //! one prompt for each group ([`prompt`]). It sends the prompt to the user of the AI client ([`elicitation_form`]), to
 //! the watchers of the [`approval_queue`], or to both. An answer applies only to the calls of its prompt. The model is
 //! never asked, and no text that it writes can become an answer.
+#![cfg_attr(test, allow(clippy::expect_used))]
+#![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 
 mod approval_queue;
 mod approval_request;
@@ -59,10 +61,10 @@ const ABOUT_CHARS_MAX: usize = 100;
 
 /// The error for a call that requires approval and was refused.
 #[derive(Debug)]
-pub(super) struct NotApproved {
-    pub(super) failure: Failure,
+pub struct NotApproved {
+    pub failure: Failure,
     /// Whether the call was refused because no approver was available.
-    pub(super) no_approver: bool,
+    pub no_approver: bool,
 }
 
 /// Requests approvals for the calls of one execution, and remembers the approvals that cover later calls.
@@ -111,7 +113,7 @@ impl ExecutionApprovals {
     /// pending. `id` is the id of the call in the audit log, `line` the line of the program that makes the call,
     /// `undescribed_bytes` the number of bytes of a written file that the arguments cover only by a hash, and `tool` the
     /// definition of the called tool, if it is known.
-    pub(super) async fn ask(
+    pub async fn ask(
         &self,
         (call, id): (CallId, Uuid),
         pending: PendingCall,
@@ -159,7 +161,7 @@ impl ExecutionApprovals {
     }
 
     /// Whether a call waits for approval and has therefore not been sent.
-    pub(super) fn is_awaiting_approval(&self, call: CallId) -> bool {
+    pub fn is_awaiting_approval(&self, call: CallId) -> bool {
         self.waiting.lock().contains(&call)
     }
 }

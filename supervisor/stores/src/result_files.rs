@@ -124,7 +124,7 @@ impl ResultFiles {
     ///
     /// # Errors
     /// If there is no state directory, or the file cannot be created.
-    pub(crate) fn unnamed_file(&self) -> std::io::Result<File> {
+    pub fn unnamed_file(&self) -> std::io::Result<File> {
         let missing = |what: &str| std::io::Error::other(format!("there is no {what}"));
         let handle = Results::generate_handle().ok_or_else(|| missing("source of random numbers"))?;
         let file = self.0.directory.create(&handle)?;

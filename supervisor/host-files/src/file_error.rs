@@ -6,7 +6,7 @@ use nix::errno::Errno;
 
 /// Why a file of this machine cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FileError {
+pub enum FileError {
     #[error("there is no such file or folder")]
     NotFound,
     #[error("its folder does not exist: make it first, with `mkdir` of this server or with os.makedirs")]

@@ -19,7 +19,7 @@ const END_BYTES_MAX: usize = 1_000;
 
 /// A content that is being received.
 #[derive(Debug)]
-pub(super) struct StagedFile {
+pub struct StagedFile {
     path: String,
     file: File,
     bytes: u64,
@@ -28,25 +28,25 @@ pub(super) struct StagedFile {
 
 /// A content that has arrived as a whole.
 #[derive(Debug)]
-pub(super) struct StagedContent {
+pub struct StagedContent {
     /// The path at which the program writes it, as the program gave it.
-    pub(super) path: String,
+    pub path: String,
     file: File,
     bytes: u64,
     /// The description of the content, as arguments of the call that writes it.
     description: Map<String, Value>,
     /// Number of bytes between the beginning and the end, which the description covers only by its hash.
-    pub(super) undescribed_bytes: u64,
+    pub undescribed_bytes: u64,
 }
 
 impl StagedFile {
     /// `file` is an empty file that nothing else can open, for reading and writing.
-    pub(super) fn new(path: String, file: File) -> Self {
+    pub fn new(path: String, file: File) -> Self {
         Self { path, file, bytes: 0, hash: Sha256::new() }
     }
 
     /// Adds bytes to the content. Blocks.
-    pub(super) fn write(&mut self, piece: &[u8]) -> io::Result<()> {
+    pub fn write(&mut self, piece: &[u8]) -> io::Result<()> {
         self.file.write_all(piece)?;
         self.hash.update(piece);
         self.bytes += piece.len() as u64;
@@ -54,7 +54,7 @@ impl StagedFile {
     }
 
     /// Ends the content, and describes it. Blocks.
-    pub(super) fn complete(self) -> io::Result<StagedContent> {
+    pub fn complete(self) -> io::Result<StagedContent> {
         let Self { path, file, bytes, hash } = self;
         let is_whole = bytes <= (BEGINNING_BYTES_MAX + END_BYTES_MAX) as u64;
         let (first, last) = match is_whole {
@@ -84,17 +84,17 @@ impl StagedFile {
 impl StagedContent {
     /// Returns the description of the content: `bytes` and `sha256`, and `content` or, of a long one, `begins` and
     /// `ends`. A part that is no text has the suffix `_bytes`, and is written like a byte string of Rust or Python.
-    pub(super) fn description(&self) -> Map<String, Value> {
+    pub fn description(&self) -> Map<String, Value> {
         self.description.clone()
     }
 
     /// Number of bytes of the whole content.
-    pub(super) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Calls `write` with each piece of the content, in order. Blocks.
-    pub(super) fn each_piece<E: From<io::Error>>(
+    pub fn each_piece<E: From<io::Error>>(
         &self,
         mut write: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
