@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lockhouse_worker::sandbox::Layer;
+use lockhouse_sandbox::Layer;
 
 use crate::target_directory;
 

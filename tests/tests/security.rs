@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use lockhouse_sandbox::Layer;
 use lockhouse_tests::{Attack, Table, ensure, equal, native_attacks};
-use lockhouse_worker::sandbox::Layer;
 use serde_json::Value;
 
 use crate::citations::{check_path, exists, paths, quoted, read, tables};

@@ -44,7 +44,7 @@ const X32_CALLS: u32 = 0x4000_0000;
 
 /// Compiles the filters into the directory `out`.
 pub(crate) fn compile(out: &Path) -> Fallible<()> {
-    println!("cargo::rerun-if-changed=seccomp");
+    println!("cargo::rerun-if-changed=../seccomp");
     for (architecture, audit) in ARCHITECTURES {
         let target = TargetArch::try_from(architecture)?;
         let (filters, zygote) = (merge(architecture)?, zygote_rules(architecture)?);
@@ -110,7 +110,7 @@ fn refused(filters: &Value) -> Fallible<BpfProgram> {
 }
 
 fn read(name: &str) -> Fallible<Value> {
-    Ok(serde_json::from_slice(&std::fs::read(format!("seccomp/{name}.json"))?)?)
+    Ok(serde_json::from_slice(&std::fs::read(format!("../seccomp/{name}.json"))?)?)
 }
 
 /// Returns the rules of `zygote.json` that apply to one architecture: the common rules and its own.

@@ -2,8 +2,8 @@
 
 use lockhouse_protocol::{Job, LoadedPackage, Outcome, SandboxProfile};
 
-use crate::sandbox::Sandboxed;
 use crate::tool_host::ToolHost;
+use lockhouse_sandbox::Sandboxed;
 
 /// The reason why an interpreter cannot be prepared.
 #[derive(Debug, thiserror::Error)]

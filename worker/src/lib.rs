@@ -2,14 +2,13 @@
 //! and run code.
 //!
 //! [`zygote::run`] prepares an [`engine::Engine`] and forks workers on request. Each worker passes through
-//! [`sandbox::enter`] before it receives any code. Requests of the code leave through
+//! [`lockhouse_sandbox::enter`] before it receives any code. Requests of the code leave through
 //! [`tool_host::ToolHost`].
 
 pub mod channel;
 mod code_pages;
 pub mod engine;
 pub mod program_text;
-pub mod sandbox;
 pub mod signals;
 mod stack_overflow;
 pub mod tool_host;

@@ -5,7 +5,7 @@ mod javascript;
 
 use std::process::ExitCode;
 
-use lockhouse_worker::sandbox::Layers;
+use lockhouse_sandbox::Layers;
 
 fn main() -> ExitCode {
     match lockhouse_worker::zygote::run(&mut javascript::JavaScript::new(), Layers::ALL) {

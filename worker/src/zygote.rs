@@ -19,9 +19,9 @@ use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 
 use crate::channel::Channel;
 use crate::engine::{Engine, EngineError, PreparedEngine};
-use crate::sandbox::{self, Layers, PreparedSandbox, SandboxError};
 use crate::warm_up_host::WarmUpHost;
 use crate::{code_pages, signals, stack_overflow};
+use lockhouse_sandbox::{self as sandbox, Layers, PreparedSandbox, SandboxError};
 
 /// Why a zygote ended before its supervisor closed the socket.
 #[derive(Debug, thiserror::Error)]

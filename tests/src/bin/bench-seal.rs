@@ -7,8 +7,8 @@
 
 use std::time::{Duration, Instant};
 
+use lockhouse_sandbox::{Layer, Layers};
 use lockhouse_tests::{BareZygote, native_worker};
-use lockhouse_worker::sandbox::{Layer, Layers};
 
 const ROUNDS: usize = 40;
 const RUNS_PER_ROUND: usize = 50;

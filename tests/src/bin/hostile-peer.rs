@@ -16,8 +16,8 @@ mod raw_channel;
 use std::process::ExitCode;
 
 use lockhouse_protocol::{CodeError, Job, Outcome, SandboxProfile};
+use lockhouse_sandbox::{Layers, Sandboxed};
 use lockhouse_worker::engine::{Engine, EngineError, PreparedEngine};
-use lockhouse_worker::sandbox::{Layers, Sandboxed};
 use lockhouse_worker::tool_host::ToolHost;
 
 use raw_channel::RawChannel;

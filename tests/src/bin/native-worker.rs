@@ -11,8 +11,8 @@ use std::ffi::c_long;
 use std::os::fd::AsRawFd;
 
 use lockhouse_protocol::{CodeError, Job, Outcome, SandboxProfile};
+use lockhouse_sandbox::{Layer, Layers, Sandboxed};
 use lockhouse_worker::engine::{Engine, EngineError, PreparedEngine};
-use lockhouse_worker::sandbox::{Layer, Layers, Sandboxed};
 use lockhouse_worker::tool_host::ToolHost;
 use lockhouse_worker::zygote;
 

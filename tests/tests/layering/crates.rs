@@ -10,11 +10,12 @@ use crate::layering::source::root;
 
 /// Lockhouse's crates, each with its name, its source folder, and the workspace crates that it may depend on. A crate
 /// may depend only on crates that precede it in this list.
-pub(crate) const CRATES: [(&str, &str, &[&str]); 22] = [
+pub(crate) const CRATES: [(&str, &str, &[&str]); 23] = [
     ("lockhouse-protocol", "protocol/src", &[]),
     ("lockhouse-policies", "policies/src", &["protocol"]),
-    ("lockhouse-worker", "worker/src", &["protocol"]),
-    ("lockhouse-python", "worker/python/src", &["protocol", "worker"]),
+    ("lockhouse-sandbox", "worker/sandbox/src", &["protocol"]),
+    ("lockhouse-worker", "worker/src", &["protocol", "sandbox"]),
+    ("lockhouse-python", "worker/python/src", &["protocol", "sandbox", "worker"]),
     ("lockhouse-messages", "supervisor/messages/src", &["protocol"]),
     ("lockhouse-link", "supervisor/link/src", &["messages"]),
     ("lockhouse-base", "supervisor/base/src", &["protocol", "policies", "messages"]),
@@ -23,7 +24,11 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 22] = [
     ("lockhouse-audit", "supervisor/audit/src", &["protocol", "policies", "base", "messages"]),
     ("lockhouse-pool", "supervisor/pool/src", &["protocol", "policies", "base", "messages"]),
     ("lockhouse-mcp", "supervisor/mcp/src", &["base"]),
-    ("lockhouse-run-channel", "supervisor/run-channel/src", &["protocol", "policies", "base", "messages", "audit"]),
+    (
+        "lockhouse-run-channel",
+        "supervisor/run-channel/src",
+        &["protocol", "policies", "base", "messages", "audit"],
+    ),
     (
         "lockhouse-approvals",
         "supervisor/approvals/src",
@@ -40,16 +45,38 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 22] = [
         "lockhouse-gate",
         "supervisor/gate/src",
         &[
-            "protocol", "policies", "base", "messages", "catalog", "audit", "run-channel", "approvals", "stores",
-            "host-files", "upstream",
+            "protocol",
+            "policies",
+            "base",
+            "messages",
+            "catalog",
+            "audit",
+            "run-channel",
+            "approvals",
+            "stores",
+            "host-files",
+            "upstream",
         ],
     ),
     (
         "lockhouse-engine",
         "supervisor/engine/src",
         &[
-            "protocol", "policies", "base", "messages", "link", "access", "catalog", "audit", "pool",
-            "run-channel", "approvals", "stores", "host-files", "upstream", "gate",
+            "protocol",
+            "policies",
+            "base",
+            "messages",
+            "link",
+            "access",
+            "catalog",
+            "audit",
+            "pool",
+            "run-channel",
+            "approvals",
+            "stores",
+            "host-files",
+            "upstream",
+            "gate",
         ],
     ),
     ("lockhouse-front", "supervisor/front/src", &["protocol", "policies", "base", "messages", "link", "mcp"]),
@@ -58,8 +85,24 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 22] = [
         "lockhouse",
         "supervisor/src",
         &[
-            "protocol", "policies", "base", "messages", "link", "access", "catalog", "audit", "pool",
-            "run-channel", "approvals", "stores", "host-files", "upstream", "gate", "engine", "front", "page",
+            "protocol",
+            "policies",
+            "base",
+            "messages",
+            "link",
+            "access",
+            "catalog",
+            "audit",
+            "pool",
+            "run-channel",
+            "approvals",
+            "stores",
+            "host-files",
+            "upstream",
+            "gate",
+            "engine",
+            "front",
+            "page",
         ],
     ),
 ];
@@ -146,7 +189,7 @@ fn the_messages_are_data() {
 #[test]
 fn sandboxed_crates_use_no_async_runtime_and_no_network() {
     let mut table = Table::new("dependencies of the sandboxed crates");
-    for package in ["lockhouse-worker", "lockhouse-python"] {
+    for package in ["lockhouse-sandbox", "lockhouse-worker", "lockhouse-python"] {
         let tree = ["tree", "--package", package, "--edges", "normal", "--prefix", "none", "--format", "{p}"];
         let tree = cargo(&[&tree[..], &["--offline", "--locked"]].concat());
         let crates: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();

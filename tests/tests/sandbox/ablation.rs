@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use lockhouse_protocol::{Exit, Verdict};
 use lockhouse_tests::{BareZygote, End, NativeAttack, Table, layers_in_words, native_attacks, native_worker};
 
-use lockhouse_worker::sandbox::{Layer, Layers};
+use lockhouse_sandbox::{Layer, Layers};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 

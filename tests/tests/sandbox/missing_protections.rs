@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
+use lockhouse_sandbox::{Layer, Layers};
 use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal, native_worker, target_directory};
-use lockhouse_worker::sandbox::{Layer, Layers};
 use serde_json::{Value, json};
 
 /// Kernel features that a simulated host lacks, each with the expected behaviour of `lockhouse run` and `lockhouse

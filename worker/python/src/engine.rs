@@ -7,9 +7,9 @@
 use std::ffi::CString;
 
 use lockhouse_protocol::{CodeError, Job, LoadedPackage, Outcome, PythonPackages, SandboxProfile};
+use lockhouse_sandbox::Sandboxed;
 use lockhouse_worker::engine::{Engine, EngineError, PreparedEngine};
 use lockhouse_worker::program_text::program;
-use lockhouse_worker::sandbox::Sandboxed;
 use lockhouse_worker::tool_host::ToolHost;
 use pyo3::ffi;
 use pyo3::prelude::*;

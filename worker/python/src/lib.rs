@@ -37,7 +37,7 @@ mod _lockhouse {
     #[pyfunction]
     fn zygote(py: Python<'_>) -> PyResult<()> {
         let mut engine = engine::PythonEngine::new(py)?;
-        lockhouse_worker::zygote::run(&mut engine, lockhouse_worker::sandbox::Layers::ALL)
+        lockhouse_worker::zygote::run(&mut engine, lockhouse_sandbox::Layers::ALL)
             .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))
     }
 }

@@ -3,8 +3,8 @@
 use std::mem::ManuallyDrop;
 
 use lockhouse_protocol::{ExecutionId, Job, Outcome, SandboxProfile};
+use lockhouse_sandbox::Sandboxed;
 use lockhouse_worker::engine::{Engine, EngineError, PreparedEngine};
-use lockhouse_worker::sandbox::Sandboxed;
 use lockhouse_worker::tool_host::ToolHost;
 use rquickjs::{Result, Runtime};
 

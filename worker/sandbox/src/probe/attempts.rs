@@ -9,7 +9,7 @@ use lockhouse_protocol::{Finding, Protection, SandboxProfile};
 use nix::errno::Errno;
 use nix::unistd::{Pid, getppid};
 
-use crate::sandbox::{PreparedSandbox, descriptors, privileges};
+use crate::{PreparedSandbox, descriptors, privileges};
 
 /// Result of an attempted system call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -229,7 +229,7 @@ pub(super) fn write_xor_execute() -> Finding {
     let gained = unsafe { libc::mprotect(page, PAGE, libc::PROT_READ | libc::PROT_EXEC) } == 0;
     // SAFETY: as above.
     unsafe { libc::munmap(page, PAGE) };
-    match (gained, crate::sandbox::process::write_execute_is_denied()) {
+    match (gained, crate::process::write_execute_is_denied()) {
         (false, _) => Finding::holds(protection, "memory that was writable stays without execution"),
         (true, None) => Finding::absent(protection, "no memory-deny-write-execute (Linux 6.3)"),
         (true, Some(denied)) => {

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-const COMMON: &str = include_str!("../../seccomp/common.json");
+const COMMON: &str = include_str!("../../../seccomp/common.json");
 
-const ZYGOTE: &str = include_str!("../../seccomp/zygote.json");
+const ZYGOTE: &str = include_str!("../../../seccomp/zygote.json");
 
 /// The supported architectures, each with its additional seccomp rules as JSON.
 pub(crate) const ARCHITECTURES: [(&str, &str); 2] = [
-    ("x86_64", include_str!("../../seccomp/x86_64.json")),
-    ("aarch64", include_str!("../../seccomp/aarch64.json")),
+    ("x86_64", include_str!("../../../seccomp/x86_64.json")),
+    ("aarch64", include_str!("../../../seccomp/aarch64.json")),
 ];
 
 /// Returns the seccomp filters that are common to all architectures, with the additional rules of one architecture.

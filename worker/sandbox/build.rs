@@ -1,0 +1,9 @@
+//! Compiles the seccomp filters into the form in which the binary contains them.
+#![allow(clippy::print_stdout, reason = "cargo reads what a build script prints")]
+
+#[path = "../seccomp/compile_filters.rs"]
+mod compile_filters;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    compile_filters::compile(std::env::var("OUT_DIR")?.as_ref())
+}
