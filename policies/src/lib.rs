@@ -1,12 +1,45 @@
-//! Lockhouse's policies: parses policy documents, and decides which calls to upstream servers they allow.
+//! The policy language: parses policy documents, and decides which calls to upstream servers they allow.
 //!
-//! [`Policy::parse`] reads a document and reports all of its errors together. [`Policy::restricted_by`] combines
-//! documents; for each call, the strictest of them counts. [`Policy::decide`] decides each call; a call that no
-//! document allows is denied. docs/policy.md describes the language of the documents. A [`PermittedCall`] is created
-//! only by [`Policy::decide`] or by a user's approval of a [`PendingCall`]. Code that sends calls requires a
-//! [`PermittedCall`], so it cannot bypass the policy.
+//! docs/policy.md describes the language for those who write policies.
 //!
-//! This crate is pure: it has no I/O, no clock and no threads.
+//! # Parts
+//!
+//! - [`Policy::parse`] reads a document and reports all of its errors together, each with its line. A parsed document
+//!   is a layer (`layer.rs`): tables of servers, lists, rules and their conditions.
+//! - [`Policy::restricted_by`] combines documents. For each call, the strictest of them counts.
+//! - [`Policy::decide`] decides one call. [`explain()`] returns every statement that matched, in the order of
+//!   precedence (`precedence.rs`; `pattern_index.rs` finds them without comparing each pattern).
+//! - [`PermittedCall`] is a call with its arguments after the policy, or an approver's answer to a [`PendingCall`],
+//!   permitted it.
+//! - [`Limits`] are the limits of a policy, and [`ScopedLimits`] those that apply to one permitted call.
+//! - [`diff()`], [`suggest_policy`] and [`render_template`] are what `lockhouse policy diff`, `suggest` and `init`
+//!   print.
+//! - [`unmatched_names()`] finds names in a policy that no tool and no parameter of a server has.
+//! - [`Diagnostic`] shows errors in all files that people write: location, what is wrong, what to do.
+//!
+//! # Invariants
+//!
+//! - Nothing in this crate does I/O, reads a clock or starts a thread.
+//! - Nothing but `decision.rs` constructs a [`PermittedCall`]. Code that sends calls requires one, so it cannot bypass
+//!   the policy.
+//! - No call is allowed by default. A call that no document allows is denied.
+//! - No condition that cannot be evaluated counts as met. A condition is met, is not met, or cannot be evaluated; the
+//!   last fails closed.
+//! - No document can widen another one.
+//!
+//! # Decisions
+//!
+//! - Errors are reported all at once, with file, line and a help text, because a person edits the file once and not
+//!   once for each error.
+//! - A pattern is a name or the beginning of one with `*`, and no regular expression: a reader of a policy sees what it
+//!   permits.
+//! - What an untrusted name shows to people passes through [`visible_text`] and [`printable()`], so that no control or
+//!   invisible character of a server changes a decision of an approver.
+//!
+//! # Limits
+//!
+//! A document has at most [`TEXT_BYTES_MAX`] bytes, [`RULES_MAX`] rules and [`PATTERNS_MAX`] patterns. A call has at
+//! most [`PATHS_MAX`] paths whose links are resolved.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

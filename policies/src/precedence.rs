@@ -1,7 +1,7 @@
 //! The policy statements that match a call, and the order of precedence among them.
 //!
 //! [`Policy::decide`](crate::Policy::decide) takes the first statement that applies to the call;
-//! [`explain`](crate::explain) shows all statements that match.
+//! [`explain`](crate::explain()) shows all statements that match.
 
 use lockhouse_protocol::ServerName;
 

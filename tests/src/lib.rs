@@ -1,5 +1,35 @@
-//! The harness of the black-box tests: starts the built `lockhouse` in a temporary directory and talks to it as a
-//! user or an AI client does.
+//! The harness of the black-box tests: starts the built `lockhouse` in a temporary directory and talks to it as a user
+//! or an AI client does.
+//!
+//! # Parts
+//!
+//! - [`Lockhouse`] runs commands in a directory of its own. [`Session`] is an AI client over standard input and output,
+//!   [`Daemon`] one over HTTP. [`Approver`] answers questions, [`ClientUser`] is the user of an AI client, [`Page`] is
+//!   a browser without a screen.
+//! - [`HttpServer`], [`SseServer`] and [`Issuer`] are servers whose answers the test chooses. `tests/servers/` has
+//!   upstream servers: `scripted.py` follows a script and can be killed, stopped or flooded; `tracker.py` has typed
+//!   tools and constant answers; `canned.py`, `flooding.py`, `accounts.py` and `conformance.py` serve single suites.
+//! - [`BareZygote`] starts a zygote without a supervisor, so that incomplete sandboxes can be tested.
+//! - [`Attack`] is a hostile program of `tests/hostile/`: its header names the layers that block it, its outcome, and
+//!   whether the same program must succeed outside of the sandbox. [`NativeAttack`] is one in C, which `native-worker`
+//!   runs.
+//! - [`Table`] collects the rows of a test. A failed test prints all rows that failed.
+//! - `src/bin/` has benchmarks, load, and the programs that tests start: `hostile-peer` violates the protocol,
+//!   `lacking` runs a program as if the host lacked a protection.
+//!
+//! # Suites
+//!
+//! A suite is a module of one of two test programs: `tests/tests/product.rs` has all that need the built programs,
+//! `tests/tests/repository.rs` those that read sources and documents. The first lines of `tests/tests/SUITE.rs` say
+//! what a suite tests. CONTRIBUTING.md has the commands.
+//!
+//! # Invariants
+//!
+//! - No black-box test uses a type of the supervisor's crates: it knows what a user knows. Peers of the sandbox use the
+//!   crates `protocol` and `worker`.
+//! - No test depends on another one, on their order, or on files outside of its directory.
+//! - No test waits for a fixed time where it can wait for an event ([`wait_until`]).
+//! - No hostile program is trusted to report its own failure: outcomes are read from the process and the supervisor.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on should end loudly.
 
 mod ambiguous_heads;

@@ -1,7 +1,32 @@
-//! Verifies the credentials of AI clients that connect over HTTP.
+//! Verifies the credentials of AI clients that connect over HTTP or a Unix domain socket.
 //!
-//! The engine asks [`Authenticator`] about each credential that a front passes on. The command line manages the tokens
-//! in [`TokenFile`].
+//! # Parts
+//!
+//! - [`Authenticator`] verifies one credential with the configured methods ([`AuthMethod`]) and returns the identity
+//!   and its grant.
+//! - [`TokenFile`] has the tokens that Lockhouse issued: names, hashes, grants and expiry (`token_format.rs` is their
+//!   text). The command `lockhouse token` writes it; a running engine checks it for changes on every request.
+//! - `oauth.rs` verifies access tokens that an authorization server signed for this server (RFC 9068), with keys that
+//!   are fetched when they are needed.
+//! - [`AllowedUsers`] are users of this host, [`UnixPeer`] is the user at the other end of a connection.
+//!
+//! # Invariants
+//!
+//! - Nothing here knows HTTP or MCP. The front takes a credential from a request, and the engine passes it to this
+//!   crate.
+//! - No front verifies a credential. The front does not depend on this crate.
+//! - No user id comes from a message. [`UnixPeer`] has one constructor, which asks the kernel.
+//! - No token is stored. The file has hashes, and a comparison takes the same time for every token.
+//! - No error repeats a credential.
+//! - No earlier request of a connection counts: each request is authenticated on its own.
+//!
+//! # Decisions
+//!
+//! - Tokens are checked against the file on every request, so that a revoked token is refused at once, without a
+//!   message between processes.
+//! - A grant can only narrow what the policy permits. So a stolen token never has more rights than its owner's policy.
+//! - Keys of an authorization server are fetched only over HTTPS or from this host ([`trusted_url`]), since whoever
+//!   supplies the keys decides who is authenticated.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Only the crates of this workspace use it; obvious fields need no comment.
 

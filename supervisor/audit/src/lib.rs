@@ -1,8 +1,38 @@
-//! Lockhouse's audit log: which code ran, which calls it requested, how they were decided, and how they ended.
+//! The audit log: which code ran, which calls it requested, how they were decided, and how they ended.
 //!
-//! Each process writes its own hash chain, which is signed at intervals. The record of a call is written before the
-//! call is made. If the record cannot be written, the call is not made. Argument values are recorded only if the
-//! configuration enables that. Results of calls are never recorded.
+//! # Parts
+//!
+//! - [`Audit`] is the log of one process. `chain_writer.rs` appends its records, signs checkpoints, and records gaps
+//!   after failed writes; `hash_chain.rs` writes one record as text with the hash of the line before it.
+//! - [`Record`] and [`Event`] are what is recorded. `administrative_records.rs` has reloads, refused runs, tokens,
+//!   logins and accepted definitions. `call_arguments.rs` and `redaction.rs` describe arguments.
+//! - `segment*.rs`: a segment is the file of one process on one day. `segment_index.rs` is the index of all segments,
+//!   under a lock.
+//! - `maintenance.rs` syncs, signs and expires segments outside of the path of calls, by the log's own age
+//!   (`moment.rs`).
+//! - [`program_store`] keeps submitted programs beside the log. [`reader`] and [`SegmentFollower`] read the records of
+//!   all processes, [`verify`] finds tampering, and [`ocsf`] converts records to another schema.
+//!
+//! # Invariants
+//!
+//! - No call is made without a record. The record is written before the call is sent; if it cannot be written, the call
+//!   is not made.
+//! - No result of a call is recorded.
+//! - No value of an argument is recorded, unless the configuration says so, and never one with a redacted name. A
+//!   record has names, types and a keyed hash.
+//! - No record waits for another process. Processes share only the index, which they write when a segment begins and
+//!   ends.
+//! - Nothing here takes an id that a client claims for a fact: it is recorded as a claim.
+//!
+//! # Decisions
+//!
+//! - The log is one hash chain for each process. A single chain for all would need a lock around each record, and a
+//!   reader of the last line.
+//! - A record is built as text, member by member, and written in one write(2).
+//! - fdatasync and most signatures are done in the background: a call would otherwise wait for the disk.
+//! - A segment is created with its first record, under the lock of the index. A holder of that lock sees a consistent
+//!   state.
+//! - The hash of arguments is keyed, because common arguments could be guessed from a plain hash.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 

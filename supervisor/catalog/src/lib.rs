@@ -1,7 +1,40 @@
 //! The catalogue of the tools of upstream servers, in the forms that code, models and people read.
 //!
-//! Tool definitions come from upstream servers and are treated as hostile: their sizes are limited, names are checked,
-//! and text for people is one line without control characters.
+//! # Parts
+//!
+//! - [`Catalogue`] has the tools of one server, made from its definitions. [`Tool`] is one of them.
+//! - `types.rs` converts JSON Schema to types of Python and TypeScript, `signature.rs` writes them on one line for
+//!   models, and [`stubs`] writes files for type checkers.
+//! - `identifiers.rs` has the rules for names of functions and parameters. docs/code.md documents them.
+//! - [`rank`] searches tools by words and names, with word lists in `search/word_lists.toml`.
+//! - `summary.rs` selects the sentences of a description that a list shows. [`ServerOverview`] is the list of servers
+//!   in the description of `run_code`.
+//! - [`ResultShapes`] learns field names and types from results of tools without an output schema.
+//! - [`tools_digest`] and `fingerprint.rs`: a fingerprint is a SHA-256 that does not depend on the order of keys. Pins
+//!   use it.
+//! - [`make_json_visible`] replaces invisible characters, [`is_named_as_read`] recognises names of tools that only
+//!   read.
+//!
+//! # Invariants
+//!
+//! - Nothing here calls a server, knows a connection or decides about a call.
+//! - No definition is trusted: sizes are limited before parsing, and a schema that refers to itself or branches without
+//!   end is cut to `unknown`.
+//! - No text of a definition reaches a person or a model with control or invisible characters.
+//! - No value of a result is stored. A shape has field names and types alone.
+//! - No tool is dropped silently: [`SkippedTools`] says which and why.
+//!
+//! # Decisions
+//!
+//! - A definition is kept as JSON text, because a parsed tree takes many times as much memory.
+//! - The search has no index library: a catalogue has at most a few thousand tools, and the ranking (fields with
+//!   weights, word stems, synonyms) decides about the quality.
+//! - Tokens are estimated without the vocabulary of a tokenizer, which takes megabytes. The estimate is rarely too low.
+//!
+//! # Limits
+//!
+//! A server has at most [`TOOLS_MAX`] tools and [`DEFINITIONS_BYTES_MAX`] bytes of definitions; further ones are
+//! dropped with a warning. A single definition has at most 256 KiB.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Used only by the crates of this workspace. Names and types explain the fields.
 

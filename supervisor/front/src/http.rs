@@ -4,7 +4,7 @@
 //! room. A connection is closed when it exceeds the timeouts of [`connection_timeouts`]. A request passes these checks
 //! in order: its host and origin ([`host_check`]), authentication ([`authenticate`]), its body ([`body`]), draining
 //! ([`drain`]), and the owner of its MCP session ([`mcp_sessions`]). The MCP handler then gets the request with its
-//! [`GrantedAccess`].
+//! [`GrantedAccess`](lockhouse_link::GrantedAccess).
 
 mod accept;
 mod body;

@@ -1,4 +1,45 @@
-//! The MCP server for AI clients: serves the tools `run_code`, `search_tools` and `get_result` over stdio and HTTP.
+//! The front: the MCP server for AI clients, over standard input and output and over HTTP.
+//!
+//! It serves the tools `run_code`, `search_tools` and `get_result`, and the tools of servers that AI clients call
+//! without code.
+//!
+//! # Parts
+//!
+//! - [`serve_stdio`] serves one AI client over standard input and output. [`http`] is the HTTP server: each request
+//!   passes the host check, authentication, the body with its cost, the drain, and its MCP session.
+//! - `tool_definitions.rs` and `tool_arguments.rs`: Lockhouse's own tools and their arguments.
+//! - `runs.rs` follows runs for requests: `run_follower.rs` one request, `suspended_requests.rs` those that were
+//!   answered with a question, `tasks.rs` those that are MCP tasks. `elicitation.rs` and `elicitation_queue.rs` ask the
+//!   user.
+//! - `answer.rs` converts an answer to an MCP result, without I/O. [`AnswerForm`] is the form of a client.
+//! - `direct.rs` has the direct tools, whose results stay text, and notifications of changed lists.
+//! - `access.rs` takes the credential from a request, asks the engine about it, and formats the response to a refused
+//!   one.
+//!
+//! # Invariants
+//!
+//! - Nothing here names the gate, an upstream server's connection, a worker or the audit log. The crate knows the
+//!   messages, the link and MCP, and not the engine crate.
+//! - Nothing here authenticates. The engine verifies a credential and answers with an access.
+//! - Nothing here records a metric or changes the lifecycle of the process. A front counts, and reports to the engine.
+//! - No run belongs to a front. It finds one by handle or id, for the run's owner.
+//! - No answer is cut in a way that a program could take for the whole.
+//! - No unauthenticated peer can hold a connection, a body or a TLS handshake for ever.
+//! - No listen address is opened to other hosts without authentication and TLS, unless the configuration says so.
+//!
+//! # Decisions
+//!
+//! - An answer is a value or a sentence. The first text block of a run is its whole value as JSON and nothing else;
+//!   everything else begins with a sentence. So a program that parses the block fails instead of computing with a part.
+//!   The form of an answer is configured, never derived from the name that a client reports.
+//! - The description of `run_code` depends on who asks: it lists what the policy and the grant permit. Clients are told
+//!   of changes by a digest of this text, at most once a second. The tools of an earlier connection are used, because a
+//!   list must not wait for servers.
+//! - `run_code` has no annotations. `readOnlyHint` would be a claim about every tool that a program may call.
+//! - The fixed text of the tools stays below 450 tokens, because it is a part of every model's context.
+//! - If the process on a client's pipe ends, most AI clients do not start it again in the same conversation. With a
+//!   shared engine, that process has this crate only, and the engine may end: requests that only read are repeated,
+//!   others get an error.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 

@@ -1,8 +1,53 @@
-//! The gate, through which every request of a worker or AI client to an upstream server passes. No other crate calls
-//! the policy's `decide`.
+//! The gate: the only path from a program or an AI client to an upstream server.
 //!
-//! [`worker_requests`] handles the requests of workers, [`direct_calls`] those of AI clients. Calls of upstream servers
-//! go through the steps in [`call`]; [`tool_discovery`] answers questions about servers and tools.
+//! Each call takes the same steps in one order: the server exists; it is in the scope of the execution; the policy
+//! could permit the tool at all; the tool exists and is unchanged; the arguments match its parameters and schema; links
+//! of its paths are resolved; the policy decides; the approval, if required; the limits; a slot at the server; the tool
+//! is still the same; the decision is repeated if another policy came into force meanwhile; the record; the call. So
+//! nothing is revealed about calls that could not be permitted, no approver is asked about a call that could not be
+//! sent, and a rejected call is neither counted nor sent.
+//!
+//! # Parts
+//!
+//! - `call.rs` has these steps. `call/states.rs` has a type for each, constructed only from that of the previous step;
+//!   `check.rs`, `decide.rs`, `recheck.rs` and `record.rs` carry them out.
+//! - `worker_requests.rs` handles the requests of workers, `direct_calls.rs` those of AI clients that call without
+//!   code.
+//! - `argument_names.rs`, `text_of_arguments.rs` and `schema.rs` validate arguments.
+//! - [`Scope`] is the restriction with which an execution was started. `effective_policy.rs` selects the policy,
+//!   `limits.rs` counts.
+//! - `tool_discovery.rs` and `tool_search.rs` answer questions about servers and tools; `catalogue_description.rs` is
+//!   the list in the description of `run_code`.
+//! - `planned_calls.rs` judges the calls of a program before it runs, `mentioned_tools.rs` finds the tools that it
+//!   mentions.
+//! - `destination.rs` routes a call to an upstream server or to one of Lockhouse's own servers `files` and `skills`.
+//! - `file_requests.rs` and `transfers.rs` are the files that an execution reads or writes in pieces: a file is opened
+//!   once, after the gate permitted it, and its pieces are neither decided about nor recorded again. `run_files.rs` are
+//!   the files that a person gave to a run and that it returned. `job_files.rs` tells the worker where it may try; it
+//!   grants nothing.
+//!
+//! # Invariants
+//!
+//! - No other crate calls the policy's `decide`.
+//! - No call reaches a server without a decision and a record: [`PermittedCall`](lockhouse_policies::PermittedCall) and
+//!   the record are consumed by the last step.
+//! - No call waits for a limit. A call above a limit is refused, and the error of a rate says when to try again.
+//! - No program learns of a tool that its scope and the policy cannot permit.
+//! - No permission that is newer than a run reaches it. The policy under which an execution began and the newest one
+//!   both decide, and the stricter decision holds; so a revocation takes effect at once.
+//! - No step interprets a program. The worker parses it; the gate judges names and literals.
+//! - No schema or argument uses CPU time without a bound, and no schema fetches a document.
+//!
+//! # Decisions
+//!
+//! - The steps are types, because a step that is left out then does not compile.
+//! - Validation is stopped by unwinding (`schema/validation_budget.rs`). The JSON Schema library has no cancellation,
+//!   and a hostile schema can make it work for very long. It reads arguments through a type that counts accesses; at
+//!   the limit, it unwinds to the start of the validation, and no thread is left behind.
+//! - Calls are checked before a run only where the run would fail anyway, with the functions that judge a call. The
+//!   reply has the entries of the called tools, so the worker need not fetch the list of a server.
+//! - Text of a server that a program passes on as an argument is sent as text where the schema permits only a string
+//!   (`schema/other_forms.rs`). Digits and integers are exchanged only where the schema admits nothing else.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 

@@ -28,7 +28,7 @@ pub enum FileCall {
     Stat,
     Write {
         content: Content,
-        /// The file that was at the path when the call was decided, as [`describe_existing`](super::describe_existing)
+        /// The file that was at the path when the call was decided, as [`HostFiles::describe_existing`](super::HostFiles::describe_existing)
         /// describes it; `None` if there was none.
         replaces: Option<String>,
     },

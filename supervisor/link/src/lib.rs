@@ -1,15 +1,44 @@
-//! Moves the messages between a front and the engine: by function calls in one process, or over a connection between two.
+//! Moves the messages between a front and the engine: by function calls in one process, or over a local socket between
+//! two.
 //!
-//! A connection begins with a greeting ([`greetings`]), in which both ends agree on a version. Then each message is sent
-//! in frames of at most 1 MiB (`frame.rs`, `assembler.rs`): the message as JSON, and its large values as bytes
-//! (`encoding.rs`, which also says what happens to messages of another version). Nothing is unbounded, and nothing that
-//! fits is dropped: a message waits for room in the queue of its connection (`outbox.rs`), and events of a request wait
-//! until the front has passed on earlier ones ([`ToEngine::Credit`](lockhouse_messages::ToEngine::Credit)). A peer that
-//! is silent for a minute counts as lost (`connection.rs`).
+//! # Parts
 //!
-//! [`EngineClient`] is the front's end; `remote_engine.rs` is its connection to an engine in another process, which it
-//! opens again when it is lost. [`PassedConnections`] has the connections of AI clients that an engine in another process has
-//! accepted. [`OperatorClient`] is the end of an operator's command.
+//! - [`EngineClient`] is the front's end, [`EngineEndpoint`] and [`FrontEndpoint`] are the two ends as traits.
+//!   [`OperatorClient`] is the end of an operator's command.
+//! - [`greetings`] sends and receives the first message in each direction, in which both ends agree on a version.
+//! - `frame.rs`, `assembler.rs` and `encoding.rs`: a message is JSON, with its large values as bytes beside it.
+//!   `encoding.rs` also has the table of what happens to messages of another version.
+//! - `outbox.rs` is the bounded queue of a connection, `connection.rs` reads and writes it and finds out whether the
+//!   peer lives.
+//! - `remote_engine.rs` is a connection to a shared engine, which is opened again when it is lost;
+//!   `remote_engine/open_requests.rs` decides without I/O which requests are repeated. `parent_engine.rs` is the
+//!   connection to the engine that started this front.
+//! - [`GrantedAccess`], [`EngineLifecycle`], [`RequestInFlight`] and [`CallSpan`] are what a front knows of, and
+//!   reports to, its engine.
+//! - [`OpenConnection`] and [`PassedConnections`]: connections of Unix domain sockets, which the engine's process
+//!   accepts and passes to a front in another process.
+//!
+//! # Invariants
+//!
+//! - Nothing here names MCP, a run or a policy. The crate knows the messages and nothing else of Lockhouse.
+//! - No other crate opens the sockets between front and engine.
+//! - Nothing is unbounded, and nothing that fits is dropped. A full queue makes the sender wait.
+//! - No response is lost. If a queue has no room for it, `Unavailable` takes its place.
+//! - No request that may have had effects is repeated. The engine writes `Begun` before it does anything for such a
+//!   request, so a request without `Begun` had no effect.
+//! - No message of an exchange delays another exchange by more than one frame: exchanges take turns.
+//!
+//! # Decisions
+//!
+//! - In one process there is no task and no queue between the two ends, so that no call pays for the edge.
+//! - A peer that reads nothing for a minute, or sends no whole frame in that time, loses the connection. End of file
+//!   alone would leave a stopped process connected for ever.
+//! - Values of JSON count with the memory that they need, and before they are parsed.
+//!
+//! # Limits
+//!
+//! A frame has at most [`FRAME_BYTES_MAX`] bytes. A queue has 32 MiB; further messages wait, up to 256 MiB. The open
+//! requests of a connection may take 256 MiB, its waiting inputs 64 MiB; one request or input may be larger.
 #![cfg_attr(test, allow(clippy::expect_used, clippy::panic))]
 #![allow(missing_docs)] // Only the crates of this workspace use it; obvious fields need no comment.
 

@@ -1,11 +1,39 @@
-//! The messages between the front and the engine.
+//! The edge between the front and the engine, as data: every message that the two exchange.
 //!
-//! The front speaks MCP with AI clients; the engine runs programs and calls upstream servers. Neither uses a type of
-//! the other: they exchange the messages of this crate, which are data and can be serialized. The crate `lockhouse-link`
-//! moves them. If both are in one process, a message is a function call.
+//! Neither side uses a type of the other. The crate `lockhouse-link` moves the messages. If both sides are in one
+//! process, a message is a function call.
 //!
-//! Each [`Request`] opens an exchange of messages, which has any number of events and inputs and ends with one
-//! [`Response`]. If the engine is in another process, a connection begins with a [`Greeting`].
+//! # Parts
+//!
+//! - [`ToEngine`] and [`ToFront`] are the messages. A [`Request`] opens an exchange, which has any number of [`Event`]s
+//!   and [`Input`]s and ends with one [`Response`].
+//! - [`Greeting`] is the first message of a connection between processes. It has one form in all versions.
+//! - [`Credential`], [`Authentication`], [`Access`], [`GrantId`] and [`Roles`]: a front passes a credential on, and the
+//!   engine answers with a grant.
+//! - [`RequestHead`] is what every request carries beside itself: its id, its client, its time and its span.
+//! - [`RunCode`], [`RunView`] and [`RunAnswer`] are about runs. Every form of an answer, for AI clients and for
+//!   `lockhouse run --json`, is made from [`RunAnswer`].
+//! - [`DirectCall`] is a call that an AI client makes without code. [`Question`] and [`Answer`] are for its user.
+//! - [`OperatorRequest`] and [`ApprovalQuestion`] are for operators' commands and approvers.
+//! - [`Bodies`] are the large values of a message. A link sends them beside it as bytes.
+//!
+//! # Invariants
+//!
+//! - Nothing here names a runtime, a socket or an MCP library. The crate depends on the protocol, serde, serde_json and
+//!   uuid.
+//! - No message contains a user id or a secret of the configuration.
+//! - No request is believed about who sends it. It names a grant, and the engine takes the identity from its own table.
+//! - No member of a [`Greeting`] is required that an earlier version did not send.
+//! - No message of an exchange follows its [`Response`], and no exchange has two.
+//!
+//! # Decisions
+//!
+//! - The edge is data, so that front and engine may be two processes with different rights, and so that a debug build
+//!   can convert each message to bytes and back: every black-box test verifies that the messages are complete.
+//! - Requests with effects have an id that the engine remembers. A request that arrives again is recognised and not
+//!   carried out again.
+//! - The engine sends at most [`EVENTS_AHEAD_MAX`] events of an exchange before the front has passed earlier ones on. A
+//!   slow AI client slows down its own run and nothing else.
 #![cfg_attr(test, allow(clippy::expect_used, clippy::panic))]
 #![allow(missing_docs)] // Only the crates of this workspace use it; obvious fields need no comment.
 

@@ -1,12 +1,37 @@
 //! The live page: a web page on which a person sees what Lockhouse does, and decides.
 //!
-//! `lockhouse page` is a process of its own. It has no connection to an upstream server and no secret of the
-//! configuration. It shows what operators' commands show, and can do what they can do: the binary crate implements
-//! [`Operator`] with these commands, and keeps [`Sections`] up to date. This crate serves both to browsers
-//! ([`server`](serve)), and reads the audit log ([`activity`]).
+//! `lockhouse page` is a process of its own. It shows what operators' commands show, and can do what they can do.
 //!
-//! A request passes these checks in order: [`request_check`] (host, origin, kind of request), the session
-//! ([`access`]), and for an action, what the viewer may do ([`permissions`]).
+//! # Parts
+//!
+//! - [`serve`] and [`PageServer`] serve the page (`router.rs`, `api.rs`, `events.rs`). `assets.rs` embeds its files.
+//! - `request_check.rs` rejects other hosts, other origins and other kinds of requests. [`Access`] has one-time links,
+//!   the browser that the process opened, tokens, and the sessions that they begin. `permissions.rs` says what a
+//!   [`Viewer`] may do.
+//! - [`Sections`] has what is shown now, as JSON; every open page gets a section again when it has changed.
+//! - [`Operator`] is the interface for what the page does: an [`Action`] is carried out by the code of operators'
+//!   commands.
+//! - [`Activity`] reads the audit log: runs with their calls, denials, latencies, savings.
+//! - [`Listener`] opens the socket: a loopback port or a Unix domain socket. [`Attachment`] is what a viewer downloads.
+//!
+//! # Invariants
+//!
+//! - Nothing here connects to an upstream server, reads the configuration or knows one of its secrets.
+//! - Nothing here depends on the front or the engine crate: `base` and `audit` are all that the page knows.
+//! - No request is served before it passed, in this order, host and origin, the session, and for an action the viewer's
+//!   permissions.
+//! - No action is carried out on something else than what was shown: it names what the viewer saw, and fails if that
+//!   has changed.
+//! - No text of a program or a server is shown as markup, and no file of a run is displayed by the browser.
+//! - No page listens to other hosts.
+//!
+//! # Decisions
+//!
+//! - The page is a process of its own, so that a fault in what browsers reach affects no run and reaches no secret.
+//! - Sections are replaced as a whole. A page that was disconnected gets every section again, and needs no history.
+//! - A link works once, and begins a session with two secrets: a cookie that no script can read, and a key that the
+//!   page's script sends. Browsers send cookies to every port of a host, so a server of another user of this machine
+//!   could receive the cookie alone.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only user is the binary crate: names and types say what fields are.
 

@@ -1,9 +1,39 @@
-//! The pools of worker processes, one pool for each language. A pool forks and sandboxes workers before executions need
-//! them.
+//! The pools of sandboxed workers. A pool forks and verifies workers before executions need them.
 //!
-//! One task owns a pool (`driver.rs`). A state machine without I/O (`state.rs`) assigns idle workers to waiting
-//! requests and determines how many workers to fork. The pool forks new idle workers only when no request has arrived
-//! for a few milliseconds, since a fork slows down running executions.
+//! # Parts
+//!
+//! - `state.rs` is the state machine of a pool, without I/O: it assigns workers to waiting requests and determines how
+//!   many to fork. `state/generation.rs` renews zygotes, `fair_queue.rs` selects the next waiting client.
+//! - `driver.rs` is the task that owns a pool and carries the decisions out. `zygote.rs` controls one zygote.
+//! - [`Lease`] is the exclusive hold on a [`Worker`], for one execution or one session.
+//! - `seal_verification.rs` verifies a worker's sandbox from outside, by what the kernel reports in `/proc`.
+//! - [`protections`] says of each protection what it is for, whether it is required, and what covers its absence.
+//!   `lockhouse doctor` shows the same table.
+//! - [`ControlGroups`] gives each worker a group, if a part of the hierarchy is delegated. [`Socket`] is the
+//!   supervisor's end of a socket. [`WorkerProcess`] sends signals and reads CPU time and memory.
+//!
+//! # Invariants
+//!
+//! - No worker gets code before its sandbox was verified. Admission, after this check, is the only constructor of a
+//!   [`Worker`].
+//! - No worker is reused. Its lease ends with its death, and a session's lease with the session.
+//! - Nothing here knows how an interpreter is started: a zygote is a [`ZygoteCommand`].
+//! - Nothing here decodes what programs request. A message of a running worker is the engine crate's.
+//! - No zygote sees the supervisor's environment or descriptors: it is started with an empty environment and one
+//!   socket.
+//! - No report of a retired or dead zygote affects the current generation.
+//!
+//! # Decisions
+//!
+//! - One task owns each pool. Its state needs no lock, and its decisions are tested without a process.
+//! - Idle workers are forked only when no request has arrived for a few milliseconds, since a fork slows down running
+//!   executions.
+//! - A zygote is replaced after `recycle_after` forks or `recycle_seconds`, and after a crash of one of its workers. It
+//!   serves until the new one is ready.
+//! - The kernel kills a zygote when the thread that started it exits, so zygotes are started on the supervisor's one
+//!   thread, which lives as long as the process.
+//! - A socket to a worker waits for data only, and for space only while it is full. tokio's sockets wait for both, and
+//!   the kernel reports space each time when the peer has read: every reply woke the supervisor once more, for nothing.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
 

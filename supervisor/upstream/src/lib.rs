@@ -1,8 +1,51 @@
-//! Connections to upstream MCP servers. Each connection is owned by one task. If the connection is lost, the task
-//! restarts the server after a growing delay.
+//! Connections to upstream servers: their start, their calls, their loss and their restart.
 //!
-//! A call needs a [`PermittedCall`], which only the evaluation of the policy can create, so no call can bypass the
-//! policy.
+//! # Parts
+//!
+//! - [`ServerDefinition`] is the configuration of a server. [`Connection`] is the interface for callers, `calls.rs`
+//!   sends a call and returns its result (`calls/input_rounds.rs` sends it again with the input that the server asks
+//!   for), `call_result.rs` converts results.
+//! - `connection_task.rs` is the task that owns a connection. `connection_task/state_machine.rs` decides without I/O
+//!   what follows each event; `restart_backoff.rs` computes delays; `monitor.rs` and `recovery.rs` wait for a live or a
+//!   silent server.
+//! - `server_start.rs` starts a server, `live_connection.rs` is a started one until its end. `start_fault.rs`,
+//!   `stdout_noise.rs` and `package_runner.rs` explain why a server does not start. [`process_guard`] ends servers if
+//!   this process is killed.
+//! - `confine.rs` is the sandbox of a server with the key `sandbox`: `lockhouse confine` restricts itself and executes
+//!   the server. `confine/profile.rs` and the files beside it compute what the profile grants.
+//! - `http.rs`, `auth.rs` and `login.rs`: headers, proxies and OAuth of servers over HTTP.
+//! - `tool_cache.rs` and `tool_pins.rs`: the stored tool lists, and the definitions that a person accepted.
+//! - `call_concurrency.rs`, `in_flight_calls.rs`, `instances.rs`: how many calls run at one time, for whom, and on
+//!   which instance.
+//!
+//! # Invariants
+//!
+//! - Nothing here accepts a call that the policy did not permit: [`Connection`] takes a
+//!   [`PermittedCall`](lockhouse_policies::PermittedCall) and nothing else.
+//! - Nothing but the connection task starts, closes or restarts a server.
+//! - No server gets the whole environment of this process.
+//! - No error, log or record shows a configured secret of a server.
+//! - No call that a server may have carried out is sent again, except with the input that the server asked for.
+//! - No question of a server reaches a user unless a call of that user is in flight.
+//! - No server changes the pins of its tools. Only the command `lockhouse server accept` does.
+//!
+//! # Decisions
+//!
+//! - Tools outlive connections. Their list is stored, and used while a server is disconnected or not yet started. The
+//!   pins are a second file: a cache may be deleted, a pin may not. A tool without a pin counts as changed, so no
+//!   server can fill the file.
+//! - A server is identified by a digest of its command, arguments and directory, or of its URL. Another program under
+//!   the same name is another server; a new token is not.
+//! - Health is derived from traffic. A server that answers is not pinged. A server that misses a ping after a timeout
+//!   gets no call, and is restarted when the calls in flight have ended. One that has answered a call is restarted at
+//!   once, others with backoff.
+//! - Waiting for a slot is separate from calling, with a time limit of its own. It comes before the record, so that a
+//!   call that waited too long was never made.
+//! - Four servers start at one time for each core, and at least eight: dozens of interpreters that start together all
+//!   miss their start timeout.
+//! - OAuth tokens are obtained on demand, and renewed under a lock of their file. Scopes that a request lacked are
+//!   requested at the next login: a user decides, never the model.
+//! - A result has one value. Content beside structured content is sent only if it says more (`call_result/content.rs`).
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
 

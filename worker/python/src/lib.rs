@@ -1,8 +1,36 @@
-//! The Python language engine: the extension module `_lockhouse` for the `python3` of the system.
+//! The Python language engine: the extension module `_lockhouse` for the `python3` of the system, from 3.10 on.
 //!
-//! The supervisor starts `python3 -I` with code that loads this extension and calls [`_lockhouse::zygote`]. From then
-//! on Rust controls the process: zygote loop, fork, sandbox and channel. The Python modules in `worker/python/lib` are
-//! embedded, because a sandboxed worker cannot open files.
+//! The supervisor starts `python3 -I` with code that loads this extension and calls `_lockhouse.zygote`. From then on
+//! Rust controls the process: zygote loop, fork, sandbox and channel.
+//!
+//! # Parts
+//!
+//! - `engine.rs` is the interpreter as a `lockhouse_worker::engine::Engine`.
+//! - `native.rs` has the functions that the Python library calls to send requests and output.
+//! - `reserve.rs` keeps address space free, so that an error can still be reported at the memory limit.
+//! - `recipes.rs` embeds what is special about single packages (`lib/recipes/`).
+//! - `lib/` has the Python modules that programs see. They are embedded, because a sandboxed worker cannot open files.
+//!   `runner.py` runs a program; `servers.py` and `calls.py` are the imports of servers and their calls; `values.py`
+//!   converts values; `check.py` finds the calls to check before a run; `errors.py` and `hints*.py` report errors;
+//!   `files/` are files in memory; `packages.py` and `module_memory.py` load packages before the seal and keep their
+//!   other modules in memory.
+//!
+//! # Invariants
+//!
+//! - Nothing here depends on a certain version of Python: the extension uses the stable ABI alone.
+//! - No module of `lib/` is a security boundary. What a program replaces there changes only what that program sees.
+//! - No function of `native.rs` parses a value. Values cross as JSON text.
+//!
+//! # Decisions
+//!
+//! - A Python zygote skips CPython's fork hooks, unless packages are loaded, which may have registered hooks of their
+//!   own. The hooks reset locks and states of other threads, and a zygote has one thread, which holds no lock. The seed
+//!   of `random` and the number of the main thread are set in each worker.
+//! - Streams, signal handlers and the specialization of code are prepared in the zygote: each memory page that a worker
+//!   writes first is copied.
+//! - Packages are rehearsed in a process that is thrown away, to learn what they import later; after the seal, no file
+//!   can be read.
+//! - Names of similar products (`tools`, `codemode`) exist only in programs that use them (`lib/dialects.py`).
 #![allow(missing_docs)] // pyo3's macros make items that cannot carry any.
 
 mod engine;

@@ -169,7 +169,7 @@ pub fn failed(message: &'static str) -> Answer {
 }
 
 /// Creates the placeholder that replaces a server's request that is too large or invalid.
-/// [`McpClientHandler`](super::mcp_client_handler::McpClientHandler) answers the placeholder with an error.
+/// Whoever handles the requests of the server answers the placeholder with an error.
 fn refused_request(id: RequestId) -> RxMessage {
     RxMessage::request(ServerRequest::CustomRequest(CustomRequest::new(REFUSED_METHOD, None)), id)
 }
