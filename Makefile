@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-two-processes test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-two-processes test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files doc install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -226,6 +226,10 @@ memory-checks:
 
 lint: lint-files
 	$(CARGO) clippy $(BUILD_FOR_TESTS) --all-targets -- -D warnings
+
+# The documentation of all crates, with private items, in target/doc. A link in a comment that leads nowhere is an error.
+doc: tools
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 
 # All lints that compile nothing.
 lint-files:

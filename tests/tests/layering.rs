@@ -1,7 +1,7 @@
 //! Tests of the architecture: which crates and modules may depend on each other, and which names only certain source
 //! files may use. These are the rules that neither Cargo nor Rust's visibility enforces.
 
-mod architecture_table;
+mod crate_documentation;
 mod crates;
 mod module_cycles;
 mod paths;

@@ -1,5 +1,5 @@
-//! Tests of the repository itself: dependencies between crates and modules, and the citations and numbers in
-//! SECURITY.md, ARCHITECTURE.md and docs/review.md.
+//! Tests of the repository itself: dependencies between crates and modules, the crates and files that ARCHITECTURE.md names,
+//! and the citations and numbers in SECURITY.md and docs/review.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on panics; tests print tables.
 
 mod citations;

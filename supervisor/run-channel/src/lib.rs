@@ -1,17 +1,28 @@
-//! The channel between one run and its AI client.
+//! The channel between one run and its AI client: questions, notifications and progress.
 //!
-//! Upstream servers ask the user questions, send notifications and report progress. Approvals are questions as well. All
-//! of them reach the AI client through [`RunChannel`], which also says who asked for the run: every crate between an
-//! upstream server and the front takes the run from it. The front's end is [`RunFollower`].
+//! Upstream servers ask the user questions, send notifications and report progress. Approvals are questions as well.
+//! All of them reach the AI client through [`RunChannel`], which also says who asked for the run: every crate between
+//! an upstream server and the front takes the run from it. The front's end is [`RunFollower`].
 //!
-//! - A question waits in a queue of 16 messages. Progress messages and notifications leave 8 of its places free, so that
-//!   they cannot keep a question from the user. A question that finds no place fails at once.
-//! - One run asks at most [`QUESTIONS_MAX`] questions of upstream servers, and each is recorded in the audit log.
-//! - While a question is open, the timers of the run pause ([`PausableTimer`]).
-//! - A progress report is made only when one is requested ([`ProgressHandle`]).
+//! # Parts
 //!
-//! Nothing here knows MCP, an upstream server or the policy: what is asked, and whether it may be asked, is decided by
-//! the callers.
+//! - [`PausableTimer`] is a timer of a run. It pauses while a question is open ([`OpenQuestions`]).
+//! - [`ProgressHandle`] and [`ProgressRequests`]: a progress report is made only when one is requested.
+//!
+//! # Invariants
+//!
+//! - Nothing here knows MCP, an upstream server or a decision of the policy. Callers decide what is asked and whether
+//!   it may be asked.
+//! - No progress message or notification keeps a question from the user: some places of the queue are for questions
+//!   alone.
+//! - No question waits without a place. If the queue is full, it fails at once.
+//! - No question of an upstream server is asked without an audit record.
+//! - No run reaches its time limit while its user thinks about a question.
+//!
+//! # Limits
+//!
+//! A queue has 16 messages, and 8 of its places are for questions alone. One run asks at most [`QUESTIONS_MAX`]
+//! questions of upstream servers.
 #![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
 
 mod pausable_timer;

@@ -120,7 +120,7 @@ fn cargo(arguments: &[&str]) -> String {
 
 /// Returns the name of every crate of the workspace, with the names of all its dependencies: normal, build and test
 /// dependencies.
-fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+pub(crate) fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let metadata = cargo(&["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"]);
     let metadata: Value = serde_json::from_str(&metadata).unwrap();
     let name = |of: &Value| of["name"].as_str().unwrap().to_owned();

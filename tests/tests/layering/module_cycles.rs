@@ -9,12 +9,12 @@ use crate::layering::paths::{NamedPaths, PathSegments};
 use crate::layering::source::{Source, sources};
 
 /// The modules of one crate, with the paths that the code of each module mentions.
-pub(crate) struct Modules {
+struct Modules {
     named: BTreeMap<PathSegments, NamedPaths>,
 }
 
 impl Modules {
-    pub(crate) fn from_sources(sources: &[Source]) -> Self {
+    fn from_sources(sources: &[Source]) -> Self {
         Self {
             named: sources
                 .iter()
@@ -25,7 +25,7 @@ impl Modules {
 
     /// Returns the cycles between modules: each set has the names of modules that depend on each other, directly or
     /// indirectly. The list is empty if there is no cycle.
-    pub(crate) fn cycles(&self) -> Vec<BTreeSet<String>> {
+    fn cycles(&self) -> Vec<BTreeSet<String>> {
         let edges: BTreeMap<&PathSegments, BTreeSet<PathSegments>> =
             self.named.keys().map(|module| (module, self.dependencies(module))).collect();
         let reached = |from: &PathSegments| {
