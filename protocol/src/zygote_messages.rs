@@ -1,5 +1,5 @@
-//! The messages between the supervisor and one zygote, a process that forks workers. Each message is one datagram of a
-//! `SOCK_SEQPACKET` socket pair.
+//! The messages between the supervisor and one zygote. Each message is one datagram of a `SOCK_SEQPACKET` socket
+//! pair.
 
 use serde::{Deserialize, Serialize};
 

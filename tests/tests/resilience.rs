@@ -29,8 +29,8 @@ fn is_guard(process: &Process) -> bool {
     process.command.starts_with("lockhouse guard ")
 }
 
-/// Returns the zygotes (the processes that fork workers): all child processes of the supervisor that are neither upstream
-/// servers nor the guard, which ends these.
+/// Returns the zygotes: all child processes of the supervisor that are neither upstream servers nor the guard, which ends
+/// these.
 fn zygotes(session: &Session) -> Vec<Process> {
     children(session.pid()).into_iter().filter(|child| !is_upstream(child) && !is_guard(child)).collect()
 }

@@ -16,11 +16,11 @@ use super::segment_append::SegmentFile;
 use super::signing::SigningKeys;
 use segment_rotation::open_segment;
 
-/// Version of the format of audit records. `lockhouse audit verify` reports segments (log files) of other versions.
+/// Version of the format of audit records. `lockhouse audit verify` reports segments of other versions.
 pub(super) const VERSION: u32 = 1;
 
 /// The limits of the audit log: a checkpoint is signed after `records` records or the time `time`, whichever is first,
-/// and a new segment (log file) is started after `segment_bytes` bytes.
+/// and a new segment is started after `segment_bytes` bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Intervals {
     pub(super) records: u64,
@@ -38,11 +38,11 @@ impl Default for Intervals {
 /// it.
 #[derive(Debug)]
 pub(super) struct MaintenanceWork {
-    /// The segment (log file) that must be synced to disk. `None` if nothing was written since the last sync.
+    /// The segment that must be synced to disk. `None` if nothing was written since the last sync.
     pub(super) to_sync: Option<Arc<File>>,
     /// Whether records without a signature remain, which a later round of maintenance must sign.
     pub(super) needs_signature: bool,
-    /// Whether a new segment (log file) was started since the last round of maintenance.
+    /// Whether a new segment was started since the last round of maintenance.
     pub(super) has_new_segment: bool,
 }
 
@@ -52,8 +52,8 @@ pub(super) struct Writer {
     secrets: Arc<SigningKeys>,
     intervals: Intervals,
     segment: Option<Segment>,
-    /// The name of the previous segment (log file) and the end of its hash chain, which the next segment continues.
-    /// `None` if there is no previous segment.
+    /// The name of the previous segment and the end of its hash chain, which the next segment continues. `None` if
+    /// there is no previous segment.
     previous: Option<(SegmentName, Chain)>,
     gap: Option<Gap>,
     /// When this process last wrote a record, or before its first one, when any process last wrote to the index.
@@ -85,7 +85,7 @@ struct Gap {
     since: SystemTime,
     records: u64,
     reason: String,
-    /// Number of bytes of incomplete lines that failed writes left in the segment (log file).
+    /// Number of bytes of incomplete lines that failed writes left in the segment.
     torn: u64,
 }
 
@@ -109,7 +109,7 @@ impl Writer {
         self.gap.is_some()
     }
 
-    /// Returns the path of the current segment (log file), or of the log's directory if there is no current segment.
+    /// Returns the path of the current segment, or of the log's directory if there is no current segment.
     pub(super) fn path(&self) -> PathBuf {
         let name = self.segment.as_ref().map(|segment| segment.name.as_str());
         name.map_or_else(|| self.directory.clone(), |name| self.directory.join(name))
@@ -171,8 +171,7 @@ impl Writer {
         gap.reason = reason;
     }
 
-    /// Appends a `checkpoint` record with a signature, which authenticates all earlier records of the segment (log
-    /// file).
+    /// Appends a `checkpoint` record with a signature, which authenticates all earlier records of the segment.
     fn checkpoint(&mut self, now: Moment) {
         let Some(segment) = &mut self.segment else { return };
         let (mut chain, mut line) = (segment.chain, Vec::new());
@@ -190,8 +189,8 @@ impl Writer {
         }
     }
 
-    /// Signs a checkpoint or ends the segment (log file) if that is due at the time `now`. Returns the work that a
-    /// background task must do.
+    /// Signs a checkpoint or ends the segment if that is due at the time `now`. Returns the work that a background
+    /// task must do.
     pub(super) fn maintain(&mut self, now: Moment) -> MaintenanceWork {
         self.rotate_if_due(now);
         let waited = |segment: &Segment| now.elapsed_since(segment.unsigned_since);

@@ -183,7 +183,7 @@ pub struct ExecutionEnd {
 
 impl Audit {
     /// Opens the audit log: creates its private directory, and loads or creates the signing key and the salt. The first
-    /// segment (log file) is created with the first record.
+    /// segment is created with the first record.
     pub fn open(settings: AuditSettings) -> Result<Arc<Self>, AuditError> {
         let directory = settings.directory.clone();
         let is_new = !directory.exists();
@@ -389,7 +389,7 @@ impl Audit {
         !self.writer().has_gap() || probe(directory).is_ok()
     }
 
-    /// Closes the audit log when the process exits: signs the last records and ends the current segment (log file).
+    /// Closes the audit log when the process exits: signs the last records and ends the current segment.
     pub fn close(&self) {
         let mut writer = self.writer();
         let has_new_segment = writer.take_new_segment();

@@ -1,5 +1,5 @@
 //! Background maintenance of the audit log, so that no call waits for it: syncs files to disk, signs checkpoints, and
-//! removes expired segments (log files).
+//! removes expired segments.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

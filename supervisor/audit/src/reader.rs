@@ -43,11 +43,11 @@ pub struct Filter {
     pub until: Option<SystemTime>,
 }
 
-/// An audit record with the name of the segment (log file) that contains it.
+/// An audit record with the name of the segment that contains it.
 #[derive(Clone, Debug)]
 pub struct LocatedRecord {
     pub segment: SegmentName,
-    /// The line of the record in the segment (log file), without its line feed.
+    /// The line of the record in the segment, without its line feed.
     pub text: String,
     pub record: Record,
 }
@@ -56,8 +56,8 @@ pub struct LocatedRecord {
 /// `lockhouse audit verify` reports them.
 ///
 /// # Errors
-/// [`ReadError`] if the directory cannot be read. The iterator returns a [`ReadError`] for each segment (log file) that
-/// cannot be read.
+/// [`ReadError`] if the directory cannot be read. The iterator returns a [`ReadError`] for each segment that cannot be
+/// read.
 pub fn records(directory: &Path, filter: &Filter) -> Result<Records, ReadError> {
     let to_read_error = |source| ReadError { path: directory.to_owned(), source };
     let mut waiting = segments(directory).map_err(to_read_error)?;
@@ -81,12 +81,12 @@ pub struct Records {
     filter: Filter,
     since: Option<String>,
     until: Option<String>,
-    /// Names of the segments (log files) that were not opened yet, sorted from the latest to the earliest start time.
+    /// Names of the segments that were not opened yet, sorted from the latest to the earliest start time.
     waiting: Vec<SegmentName>,
     open: BinaryHeap<Reverse<OpenSegment>>,
 }
 
-/// An open segment (log file), with the record that is returned next from it. Its later records are still unread.
+/// An open segment, with the record that is returned next from it. Its later records are still unread.
 #[derive(Debug)]
 struct OpenSegment {
     time: String,
@@ -144,7 +144,7 @@ impl Iterator for Records {
 }
 
 impl Records {
-    /// Opens every segment (log file) that may contain an earlier record than the next record of the open segments.
+    /// Opens every segment that may contain an earlier record than the next record of the open segments.
     fn open_due_segments(&mut self) -> Result<(), ReadError> {
         while let Some(name) = self.waiting.last() {
             let next = self.open.peek().map(|Reverse(open)| &open.time);

@@ -1,6 +1,5 @@
-//! Removes expired segments (log files) of the audit log, and stored programs that no remaining record refers to. The
-//! index of segments records the removal of each segment. The log's own age decides, and not the wall clock, which may be
-//! wrong.
+//! Removes expired segments of the audit log, and stored programs that no remaining record refers to. The index of
+//! segments records the removal of each segment. The log's own age decides, and not the wall clock, which may be wrong.
 
 use std::io;
 use std::path::Path;
@@ -15,10 +14,10 @@ use super::signing::SigningKeys;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 /// The expired lines of the index of segments are removed when they have at least this total size, in bytes. A line
-/// expires together with the segments (log files) of its day.
+/// expires together with the segments of its day.
 const CUT_BYTES_MIN: usize = 1024 * 1024;
 
-/// Removes segments (log files) that are older than `keep_days` days, and stored programs that last ran more than
+/// Removes segments that are older than `keep_days` days, and stored programs that last ran more than
 /// `keep_days + 1` days ago, both by the log's own age.
 pub(super) fn expire(directory: &Path, secrets: &SigningKeys, keep_days: u32, now: Moment) -> io::Result<()> {
     let mut index = Index::open(directory)?;

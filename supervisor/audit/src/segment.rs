@@ -42,9 +42,8 @@ impl SegmentName {
         &self.0[..DAY_CHARS]
     }
 
-    /// Returns the time at which the segment (log file) was started, with millisecond precision. The time
-    /// comes from the first 48 bits of the UUID in the segment's name. `None` if these bits contain no valid
-    /// time.
+    /// Returns the time at which the segment was started, with millisecond precision. The time comes from
+    /// the first 48 bits of the UUID in the segment's name. `None` if these bits contain no valid time.
     pub(super) fn started_at(&self) -> Option<SystemTime> {
         let millis = u64::from_str_radix(self.0.get(DAY_CHARS + 1..DAY_CHARS + 13)?, 16).ok()?;
         SystemTime::UNIX_EPOCH.checked_add(std::time::Duration::from_millis(millis))
@@ -64,7 +63,7 @@ pub(super) fn day(time: SystemTime) -> String {
     timestamp
 }
 
-/// Returns the names of the segments (log files) in a directory, in order of their start times.
+/// Returns the names of the segments in a directory, in order of their start times.
 pub fn segments(directory: &Path) -> io::Result<Vec<SegmentName>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(directory)? {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lockhouse_base::files;
 
-/// A segment (log file) to which whole lines are appended.
+/// A segment to which whole lines are appended.
 #[derive(Debug)]
 pub(super) struct SegmentFile {
     file: Arc<File>,
@@ -16,7 +16,7 @@ pub(super) struct SegmentFile {
     bytes: u64,
 }
 
-/// Why lines could not be appended to a segment (log file).
+/// Why lines could not be appended to a segment.
 #[derive(Debug)]
 pub(super) struct AppendError {
     pub(super) source: io::Error,
@@ -26,7 +26,7 @@ pub(super) struct AppendError {
 }
 
 impl SegmentFile {
-    /// Creates a new segment (log file) with mode 0600. Fails if the file exists.
+    /// Creates a new segment with mode 0600. Fails if the file exists.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(path)?;
         files::give_to_owner_of_directory(&file, path)?;

@@ -11,13 +11,13 @@ use super::reader::{LINE_BYTES_MAX, LocatedRecord, ReadError};
 use super::record::RecordMembers;
 use super::segment::SegmentName;
 
-/// Number of bytes at the end of a segment (log file) with which `lockhouse audit tail` begins. They contain more than
-/// a hundred records of usual size.
+/// Number of bytes at the end of a segment with which `lockhouse audit tail` begins. They contain more than a hundred
+/// records of usual size.
 const END_BYTES: u64 = 64 * 1024;
-/// Maximum number of bytes that one call of [`SegmentFollower::next`] reads from a segment (log file).
+/// Maximum number of bytes that one call of [`SegmentFollower::next`] reads from a segment.
 const READ_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// A position in a segment (log file) from which new records are read.
+/// A position in a segment from which new records are read.
 #[derive(Clone, Debug)]
 pub struct SegmentFollower {
     name: SegmentName,
@@ -28,7 +28,7 @@ pub struct SegmentFollower {
     file: Option<(u64, u64)>,
 }
 
-/// Records that were appended to a segment (log file) since the last read.
+/// Records that were appended to a segment since the last read.
 #[derive(Debug, Default)]
 pub struct NewRecords {
     pub found: Vec<LocatedRecord>,
@@ -38,13 +38,13 @@ pub struct NewRecords {
 }
 
 impl SegmentFollower {
-    /// Returns a follower that starts at the beginning of a segment (log file).
+    /// Returns a follower that starts at the beginning of a segment.
     pub fn at_start(name: SegmentName) -> Self {
         Self { name, offset: 0, is_within: false, file: None }
     }
 
-    /// Returns a follower that starts 64 KiB before the end of a segment (log file), so that about a hundred existing
-    /// records are returned first.
+    /// Returns a follower that starts 64 KiB before the end of a segment, so that about a hundred existing records
+    /// are returned first.
     pub fn near_end(directory: &Path, name: SegmentName) -> Self {
         let metadata = std::fs::symlink_metadata(directory.join(name.as_str()));
         let length = metadata.map_or(0, |metadata| metadata.len());

@@ -1,5 +1,5 @@
-//! The index of the audit log, `segments.jsonl`. It lists all segments (log files), so that a removed or truncated
-//! segment is detected.
+//! The index of the audit log, `segments.jsonl`. It lists all segments, so that a removed or truncated segment is
+//! detected.
 //!
 //! All processes share one hash chain in this file. Every line is signed. Signing each line is affordable, because a
 //! process writes few lines to the index and thousands to a segment. A process locks the index before it creates,
@@ -31,7 +31,7 @@ pub(super) const LINE_BYTES_MAX: u64 = 16 * 1024;
 const LOCK_TRIES: u32 = 200;
 const LOCK_AGAIN_AFTER: Duration = Duration::from_millis(2);
 
-/// The index of segments (log files), locked by this process.
+/// The index of segments, locked by this process.
 #[derive(Debug)]
 pub(super) struct Index {
     file: Flock<File>,
@@ -158,8 +158,7 @@ impl Index {
         Ok(text)
     }
 
-    /// Appends a line to the index: the segment (log file) `name` was created, and the hash of its first line is
-    /// `first`.
+    /// Appends a line to the index: the segment `name` was created, and the hash of its first line is `first`.
     pub(super) fn opened(
         &mut self,
         now: Moment,
@@ -172,8 +171,8 @@ impl Index {
         self.add(now, secrets, body)
     }
 
-    /// Appends a line to the index: the segment (log file) `name` was closed. Its last line has the sequence number
-    /// `last_seq` and the hash `last`.
+    /// Appends a line to the index: the segment `name` was closed. Its last line has the sequence number `last_seq`
+    /// and the hash `last`.
     pub(super) fn closed(
         &mut self,
         now: Moment,
@@ -186,7 +185,7 @@ impl Index {
         self.add(now, secrets, body.number("last_seq", last_seq).text("last", &HEXLOWER.encode(&last)))
     }
 
-    /// Appends a line to the index: the segment (log file) `name` is removed because it has expired.
+    /// Appends a line to the index: the segment `name` is removed because it has expired.
     pub(super) fn expired(
         &mut self,
         now: Moment,

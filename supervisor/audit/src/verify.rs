@@ -1,5 +1,5 @@
-//! Verifies that the audit log is unchanged. Checks each hash chain, the links between segments (log files), and the
-//! segments against their index.
+//! Verifies that the audit log is unchanged. Checks each hash chain, the links between segments, and the segments
+//! against their index.
 
 mod chain_check;
 mod line_reader;
@@ -66,12 +66,12 @@ pub struct VerificationSummary {
     /// Number of stored programs whose content matches the audit records.
     pub programs: u64,
     pub records: u64,
-    /// Number of records that no signature covers: those after the last signature of their segment (log file).
+    /// Number of records that no signature covers: those after the last signature of their segment.
     pub unsigned: u64,
     pub faults: u64,
 }
 
-/// What the index of segments states about one segment (log file).
+/// What the index of segments states about one segment.
 #[derive(Debug, Default)]
 struct IndexEntry {
     opened: Option<String>,
@@ -79,7 +79,7 @@ struct IndexEntry {
     is_expired: bool,
 }
 
-/// What verification learned from the lines of a segment (log file).
+/// What verification learned from the lines of a segment.
 #[derive(Debug, Default)]
 struct SegmentSummary {
     chain: ChainSummary,
@@ -87,8 +87,8 @@ struct SegmentSummary {
     is_closed: bool,
 }
 
-/// Verifies the audit log in a directory, or one of its segments (log files), against a trusted public key. Calls
-/// `report` for each finding.
+/// Verifies the audit log in a directory, or one of its segments, against a trusted public key. Calls `report`
+/// for each finding.
 ///
 /// # Errors
 /// [`ReadError`] if a file of the log cannot be read.
@@ -140,9 +140,8 @@ pub fn verify(
     })
 }
 
-/// Verifies each segment (log file), and compares it with the index. Returns what was learned about each segment, by
-/// its name. Segments that were removed after they were listed, or replaced by another kind of file, are not in the
-/// result.
+/// Verifies each segment, and compares it with the index. Returns what was learned about each segment, by its name.
+/// Segments that were removed after they were listed, or replaced by another kind of file, are not in the result.
 fn verify_segments<'n>(
     directory: &Path,
     names: &[&'n SegmentName],
@@ -170,7 +169,7 @@ fn verify_segments<'n>(
     Ok(read)
 }
 
-/// Checks that each segment (log file) continues the hash chain of its predecessor.
+/// Checks that each segment continues the hash chain of its predecessor.
 fn check_continuity(segments: &BTreeMap<&str, SegmentSummary>, report: &mut dyn FnMut(Finding)) {
     for (name, summary) in segments {
         let before = summary.previous.as_deref().and_then(|previous| segments.get(previous));
@@ -183,7 +182,7 @@ fn check_continuity(segments: &BTreeMap<&str, SegmentSummary>, report: &mut dyn 
     }
 }
 
-/// Checks that every unexpired segment (log file) in the index exists.
+/// Checks that every unexpired segment in the index exists.
 fn check_removed(listed: Option<&Index>, names: &[SegmentName], report: &mut dyn FnMut(Finding)) {
     for (name, listed) in listed.into_iter().flatten() {
         if !listed.is_expired && !names.iter().any(|there| there.as_str() == name) {
@@ -192,8 +191,8 @@ fn check_removed(listed: Option<&Index>, names: &[SegmentName], report: &mut dyn
     }
 }
 
-/// Reports that the audit log has no segments (log files): as a fault if there are stored programs, because segments
-/// must have existed then; else as a note.
+/// Reports that the audit log has no segments: as a fault if there are stored programs, because segments must have
+/// existed then; else as a note.
 fn report_empty_log(directory: &Path, report: &mut dyn FnMut(Finding)) {
     if program_store::contains_programs(directory) {
         let what = "removed: there are stored programs, and neither segments nor an index";
@@ -215,8 +214,8 @@ fn fault(report: &mut dyn FnMut(Finding), file: &str, what: String) {
 
 type Index = BTreeMap<String, IndexEntry>;
 
-/// Returns the index of segments and the names of the segments (log files), both as of the same moment, so that they
-/// agree. The index is `None` if its file is missing or is not a regular file.
+/// Returns the index of segments and the names of the segments, both as of the same moment, so that they agree. The
+/// index is `None` if its file is missing or is not a regular file.
 fn read_index(
     directory: &Path,
     key: &PublicKey,

@@ -125,9 +125,9 @@ pub fn record_upstream_request(server: &str, time: Duration, failed: bool) {
     }
 }
 
-/// Counts the start of a zygote (the process that forks workers) by reason. The reason is `first` for the first zygote
-/// of a language. For each further zygote, the reason tells why the previous zygote was replaced: `worn` (too old, or
-/// too many forks), `crashed` (one of its workers crashed) or `ended`.
+/// Counts the start of a zygote by reason. The reason is `first` for the first zygote of a language. For each further
+/// zygote, the reason tells why the previous zygote was replaced: `worn` (too old, or too many forks), `crashed` (one
+/// of its workers crashed) or `ended`.
 pub fn count_zygote_start(language: &'static str, reason: &'static str) {
     counter!("lockhouse_zygote_starts_total", "language" => language, "reason" => reason).increment(1);
 }

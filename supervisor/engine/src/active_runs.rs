@@ -1,4 +1,4 @@
-//! The registry of active runs (executions of submitted code), with which operators list and end runs.
+//! The registry of active runs, with which operators list and end runs.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! The engine's end of the connection to one front, the part that serves AI clients. Each request of the front is
-//! served by a task and opens an exchange of messages, which ends with the response.
+//! The engine's end of the connection to one front. Each request of the front is served by a task and opens an exchange
+//! of messages, which ends with the response.
 
 mod call_requests;
 mod change_notifications;
@@ -37,7 +37,7 @@ pub(crate) use grants::FrontKind;
 use grants::Grants;
 pub(crate) use operator_requests::NO_RESULT;
 
-/// The engine's end of the connection to one front, the part that serves AI clients.
+/// The engine's end of the connection to one front.
 pub(crate) struct FrontConnection {
     supervisor: Arc<Supervisor>,
     front: Weak<dyn FrontEndpoint>,
@@ -50,9 +50,9 @@ pub(crate) struct FrontConnection {
     closed: CancellationToken,
 }
 
-/// Connects a front (the part that serves AI clients) in the same process to the engine, and returns the front's end of
-/// the connection. The front serves one AI client over standard input and output. When `closing` is cancelled, the
-/// engine cancels all requests of this front.
+/// Connects a front in the same process to the engine, and returns the front's end of the connection. The front serves
+/// one AI client over standard input and output. When `closing` is cancelled, the engine cancels all requests of this
+/// front.
 pub fn connect(supervisor: &Arc<Supervisor>, closing: CancellationToken) -> EngineClient {
     connect_local(supervisor, FrontKind::Client(Principal::for_new_connection()), closing)
 }
@@ -360,8 +360,8 @@ fn digest_of(request: &impl Serialize) -> RequestDigest {
     Sha256::digest(serde_json::to_vec(request).unwrap_or_default()).into()
 }
 
-/// Serves one request of the front (the part that serves AI clients). Returns the response, if there is one. The large
-/// futures are on the heap, because a task copies its future several times, and each request would pay for the largest one.
+/// Serves one request of the front. Returns the response, if there is one. The large futures are on the heap, because a
+/// task copies its future several times, and each request would pay for the largest one.
 async fn serve(
     supervisor: &Arc<Supervisor>,
     (client, user): (Principal, Option<LocalUser>),

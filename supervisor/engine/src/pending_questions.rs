@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use lockhouse_messages::{Answer, AskError, OpenQuestion};
 use lockhouse_run_channel::PendingQuestion;
 
-/// The pending questions of one exchange with a front (the part that serves AI clients), by the key that the
-/// front uses to answer a question.
+/// The pending questions of one exchange with a front, by the key that the front uses to answer a question.
 #[derive(Debug, Default)]
 pub(crate) struct PendingQuestions {
     last: usize,

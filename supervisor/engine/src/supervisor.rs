@@ -152,9 +152,9 @@ impl Supervisor {
         })
     }
 
-    /// Waits until the zygote (fork server) for workers of a kind is ready to fork workers. Returns what the zygote found
-    /// out about its interpreter and about the protections on this host. Never completes for workers with packages if
-    /// there are none, or if no program has started their zygote.
+    /// Waits until the zygote for workers of a kind is ready to fork workers. Returns what the zygote found out about its
+    /// interpreter and about the protections on this host. Never completes for workers with packages if there are none,
+    /// or if no program has started their zygote.
     pub async fn wait_until_prepared(&self, kind: impl Into<WorkerKind>) -> Result<ZygoteInfo, PrepareError> {
         match self.pools.get(kind.into()) {
             Some(pool) => Ok(pool?.zygote_info().await?),
@@ -162,8 +162,8 @@ impl Supervisor {
         }
     }
 
-    /// Waits until the zygote (fork server) of a language reports that a required protection of the sandbox is missing
-    /// or ineffective. Returns this error, after which Lockhouse must not serve AI clients. Never completes if all
+    /// Waits until the zygote of a language reports that a required protection of the sandbox is missing or
+    /// ineffective. Returns this error, after which Lockhouse must not serve AI clients. Never completes if all
     /// required protections hold.
     pub async fn wait_for_failed_protection(&self) -> Arc<PoolError> {
         let failed_protection = async |kind: WorkerKind| match self.wait_until_prepared(kind).await {

@@ -246,8 +246,7 @@ impl McpHandler {
         Ok(follow_call(exchange, &access, &self.direct.suspended, &request, context, logs).await)
     }
 
-    /// Sends a request that comes from the AI client itself to the engine, the part that calls upstream
-    /// servers. Returns the exchange that delivers the events and the response. Unlike in calls from
+    /// Sends a request that comes from the AI client itself to the engine. Returns the exchange that delivers the events and the response. Unlike in calls from
     /// programs, an upstream server may ask this client for sampling and roots.
     async fn open_direct(
         &self,

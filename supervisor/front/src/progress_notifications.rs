@@ -9,7 +9,7 @@ use rmcp::model::{ProgressNotification, ProgressNotificationParam, ProgressToken
 
 /// Minimum time between two progress notifications of a tool call.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
-/// Interval at which the state of a run (the execution of a program) is read for progress notifications.
+/// Interval at which the state of a run is read for progress notifications.
 pub(super) const VIEW_INTERVAL: Duration = Duration::from_secs(1);
 const PROGRESS_CHARS_MAX: usize = 300;
 /// Maximum number of characters of the program's last printed line in a progress notification.
@@ -52,8 +52,7 @@ impl ProgressReporter {
 }
 
 impl ProgressReporter {
-    /// Sends a progress notification about the state of a run (the execution of a program), unless the run is
-    /// ending.
+    /// Sends a progress notification about the state of a run, unless the run is ending.
     pub(super) async fn report_view(&mut self, view: &RunView) {
         if !matches!(view.state, RunState::Ending) {
             self.report(&progress_text(view.progress(), view.age)).await;

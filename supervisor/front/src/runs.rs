@@ -1,4 +1,4 @@
-//! MCP requests that start or follow runs, which are executions of programs. A request waits for its run
+//! MCP requests that start or follow runs. A request waits for its run
 //! for a limited time. A run that takes longer continues without the request, and later requests of the
 //! same client find it by its handle.
 

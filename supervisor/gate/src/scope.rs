@@ -45,7 +45,7 @@ pub struct Scope {
     /// grant and the request can each add one list. A tool is in the scope if it matches at least one pattern of
     /// each list.
     tools: BTreeMap<ServerName, Vec<Vec<Pattern>>>,
-    /// Whether the execution may save skills (reusable code for later executions).
+    /// Whether the execution may save skills.
     skills: bool,
     /// The servers whose existence may be revealed to the execution. They include servers that the request excluded.
     known: Vec<ServerName>,

@@ -1,5 +1,5 @@
-//! Handles the requests of running programs to load, search and save skills (reusable code). Loading a skill
-//! grants no permission: the policy decides about calls of its code as about all other calls of the program.
+//! Handles the requests of running programs to load, search and save skills. Loading a skill grants no
+//! permission: the policy decides about calls of its code as about all other calls of the program.
 
 use std::sync::Arc;
 

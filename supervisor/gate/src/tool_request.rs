@@ -45,8 +45,7 @@ fn new_id() -> uuid::Uuid {
 pub(super) enum Dispatch {
     /// The call was sent to its server. Contains the side effects that the server declares for the tool.
     Sent(SideEffects),
-    /// The call was to save a skill (reusable code). No approver was available, so the skill was stored as a
-    /// draft.
+    /// The call was to save a skill. No approver was available, so the skill was stored as a draft.
     Draft,
 }
 

@@ -1,5 +1,5 @@
-//! The connection of the front (which speaks MCP with AI clients) to the engine (which runs programs). It
-//! sends requests, and passes each event and response of the engine to the request that it belongs to.
+//! The connection of the front to the engine. It sends requests, and passes each event and response of
+//! the engine to the request that it belongs to.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,8 +30,7 @@ const EVENTS_MAX: usize = 2 * EVENTS_AHEAD_MAX as usize;
 /// After this number of events that were passed on, the engine is told that it may send as many further ones.
 const CREDIT_EVERY: u32 = EVENTS_AHEAD_MAX / 4;
 
-/// The connection of the front (which speaks MCP with AI clients) to the engine (which runs programs). Clones
-/// share the connection.
+/// The connection of the front to the engine. Clones share the connection.
 #[derive(Clone)]
 pub struct EngineClient {
     shared: Arc<Shared>,
@@ -79,9 +78,9 @@ pub enum ExchangeStep {
 }
 
 impl EngineClient {
-    /// Connects a front (which speaks MCP with AI clients) to an engine (which runs programs) in the same process.
-    /// The function `engine` gets the front's end of the connection and returns the engine's end. When `closing`
-    /// is cancelled, the engine ends everything that this front began. The end of the engine cancels `closing`.
+    /// Connects a front to an engine in the same process. The function `engine` gets the front's end of the
+    /// connection and returns the engine's end. When `closing` is cancelled, the engine ends everything that this
+    /// front began. The end of the engine cancels `closing`.
     pub fn connect(
         engine: impl FnOnce(Weak<dyn FrontEndpoint>) -> Arc<dyn EngineEndpoint>,
         closing: CancellationToken,

@@ -1,5 +1,4 @@
-//! What a front (which speaks MCP with AI clients) knows of the lifecycle of its engine (which runs programs), and what it
-//! reports while the engine drains.
+//! What a front knows of the lifecycle of its engine, and what it reports while the engine drains.
 
 use std::sync::Arc;
 use std::time::Duration;

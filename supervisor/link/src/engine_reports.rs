@@ -1,4 +1,4 @@
-//! What a front (which speaks MCP with AI clients) reports to its engine (which runs programs) for metrics and traces.
+//! What a front reports to its engine for metrics and traces.
 
 use std::sync::atomic::Ordering;
 

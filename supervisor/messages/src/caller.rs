@@ -1,5 +1,4 @@
-//! The AI client on whose behalf the front (which speaks MCP with AI clients) sends a request to the engine
-//! (which runs programs).
+//! The AI client on whose behalf the front sends a request to the engine.
 
 use serde::{Deserialize, Serialize};
 

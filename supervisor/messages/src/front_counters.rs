@@ -1,4 +1,4 @@
-//! What a front (which speaks MCP with AI clients) counts for the metrics of the engine (which runs programs).
+//! What a front counts for the metrics of the engine.
 
 use std::collections::BTreeMap;
 

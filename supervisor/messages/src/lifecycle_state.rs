@@ -1,4 +1,4 @@
-//! The lifecycle of the engine (which runs programs), as fronts (which speak MCP with AI clients) learn of it.
+//! The lifecycle of the engine, as fronts learn of it.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! The messages that the front (which speaks MCP with AI clients) and the engine (which runs programs)
-//! exchange.
+//! The messages that the front and the engine exchange.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +24,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(600);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ExchangeId(pub u64);
 
-/// A message from a front (which speaks MCP with AI clients) to the engine (which runs programs).
+/// A message from a front to the engine.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToEngine {
     /// Sends a request on behalf of an AI client. This opens an exchange, to which all messages about the request
@@ -60,7 +59,7 @@ pub enum ToEngine {
     Goodbye,
 }
 
-/// A message from the engine (which runs programs) to a front (which speaks MCP with AI clients).
+/// A message from the engine to a front.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToFront {
     /// The state of the engine's lifecycle: sent after the first `Settings`, and again when it changes.

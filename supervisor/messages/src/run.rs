@@ -1,5 +1,5 @@
-//! The data about runs of programs that front (which speaks MCP with AI clients) and engine (which runs
-//! programs) exchange: the request, the progress and the result.
+//! The data about runs of programs that front and engine exchange: the request, the progress and the
+//! result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

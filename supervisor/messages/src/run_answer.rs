@@ -1,5 +1,5 @@
-//! The answer to a request to run a program. The engine (which runs programs) builds it once, within the size limits for its
-//! reader. The front (which speaks MCP with AI clients) and the command line convert it to text and to JSON.
+//! The answer to a request to run a program. The engine builds it once, within the size limits for its reader. The front and
+//! the command line convert it to text and to JSON.
 
 mod error;
 mod json;

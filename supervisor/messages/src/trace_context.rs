@@ -1,5 +1,5 @@
-//! The spans of OpenTelemetry traces that the engine (which runs programs) opens on behalf of a front (which speaks MCP
-//! with AI clients): one for each `tools/call` of an AI client.
+//! The spans of OpenTelemetry traces that the engine opens on behalf of a front: one for each `tools/call` of an AI
+//! client.
 
 use serde::{Deserialize, Serialize};
 

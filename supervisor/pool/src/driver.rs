@@ -1,6 +1,6 @@
 //! The task that owns a pool of worker processes. The task receives requests for workers, notices of released
-//! workers, and reports of zygotes (the processes from which workers are forked). It passes them to [`State`]
-//! as events, and performs the resulting effects.
+//! workers, and reports of zygotes. It passes them to [`State`] as events, and performs the resulting
+//! effects.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -27,8 +27,8 @@ const IDLE_MIN: usize = 1;
 /// wait. They wait only for a short time, because this task never blocks.
 const REQUESTS_MAX: usize = 64;
 
-/// Capacity of the channel for the reports of zygotes (the processes from which workers are forked). While
-/// the channel is full, the tasks that serve zygotes wait and read no messages from them.
+/// Capacity of the channel for the reports of zygotes. While the channel is full, the tasks that serve
+/// zygotes wait and read no messages from them.
 const REPORTS_MAX: usize = 64;
 
 /// The reply channel of a request for a lease: it receives a worker for one execution, or the reason why

@@ -1,5 +1,5 @@
-//! A fair queue of requests that wait for a worker: first in, first out for each owner (AI client), and round-robin
-//! between owners.
+//! A fair queue of requests that wait for a worker: first in, first out for each owner, and round-robin between
+//! owners.
 //!
 //! The next request is that of the owner with the fewest running executions. Among owners with equal numbers, the
 //! owner that has waited longest for its turn is next. So an owner that floods the queue gets only capacity that is
@@ -18,8 +18,8 @@ pub struct QueueLimits {
     pub of_one: usize,
 }
 
-/// A queue of requests for workers. The queue serves all owners (AI clients) in turn, beginning with the owner that
-/// has the fewest running executions.
+/// A queue of requests for workers. The queue serves all owners in turn, beginning with the owner that has the
+/// fewest running executions.
 #[derive(Debug)]
 pub(super) struct FairQueue<T> {
     bounds: QueueLimits,

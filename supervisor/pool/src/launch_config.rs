@@ -7,8 +7,7 @@ use lockhouse_protocol::{Finding, Protection, SandboxProfile};
 
 use super::ControlGroupResult;
 
-/// The command that starts a zygote (a process from which workers are forked), and the sandbox profile of its
-/// workers.
+/// The command that starts a zygote, and the sandbox profile of its workers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ZygoteCommand {
     pub program: PathBuf,

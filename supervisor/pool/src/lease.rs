@@ -1,5 +1,4 @@
-//! Leases (the exclusive use of a worker by one execution), and the slots that limit how many leases exist at
-//! one time.
+//! Leases, and the slots that limit how many leases exist at one time.
 
 use std::time::Duration;
 

@@ -77,8 +77,7 @@ pub use zygote::ZygoteInfo;
 /// Why a pool cannot provide a worker.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolError {
-    /// The program of the zygote (the process from which workers are forked) cannot be started. The program is the
-    /// Python interpreter or the worker binary.
+    /// The program of the zygote cannot be started. The program is the Python interpreter or the worker binary.
     #[error("cannot start {program}: {source}")]
     Start { program: PathBuf, source: std::io::Error },
     /// The pool provides no worker because the zygote reported that it cannot work on this host, or because zygotes
@@ -138,8 +137,8 @@ pub struct PoolSettings {
     pub running_max: usize,
     /// Maximum numbers of executions that wait for a worker: of all AI clients together, and of each AI client.
     pub queue: QueueLimits,
-    /// Number of forks after which the zygote (the process from which workers are forked) is replaced, so that
-    /// later workers get new random seeds and a new address-space layout.
+    /// Number of forks after which the zygote is replaced, so that later workers get new random seeds and a
+    /// new address-space layout.
     pub recycle_after: u32,
     /// Age at which the zygote is replaced, so that later workers get new random seeds and a new address-space
     /// layout. An old zygote stays as long as none of its workers has been used.
@@ -176,7 +175,7 @@ impl Pool {
         Self { requests, prepared: watch, figures }
     }
 
-    /// Waits for a sandboxed worker for one execution of this owner. Waiting owners (AI clients) are served in turn.
+    /// Waits for a sandboxed worker for one execution of this owner. Waiting owners are served in turn.
     pub async fn lease(&self, owner: Owner) -> Result<Lease, PoolError> {
         self.request(|answer| Request::Lease(owner, answer)).await
     }

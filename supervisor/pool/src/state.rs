@@ -58,8 +58,7 @@ pub(super) struct State<W, L, S> {
     /// Idle workers, in the order in which they became ready.
     idle: Vec<Idle<W>>,
     idle_target: IdleTarget,
-    /// Requests that wait for a worker to execute code, and the number of leased workers of each owner (AI
-    /// client).
+    /// Requests that wait for a worker to execute code, and the number of leased workers of each owner.
     waiting: FairQueue<L>,
     /// The moving average of the times from the start of a lease to its release.
     average_hold_time: Duration,

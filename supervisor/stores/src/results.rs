@@ -1,6 +1,6 @@
-//! Stores results that are too long for an answer, so that AI clients and programs can read the rest by a handle
-//! (an identifier). A handle cannot be guessed, and works only for the AI client whose program produced the
-//! result. The number and total size of stored results and the time for which they are stored are limited.
+//! Stores results that are too long for an answer, so that AI clients and programs can read the rest by a
+//! handle. A handle cannot be guessed, and works only for the AI client whose program produced the result. The
+//! number and total size of stored results and the time for which they are stored are limited.
 
 mod directory;
 mod memory;

@@ -1,4 +1,4 @@
-//! The instances of a server with `share = false`: one for each owner (AI client) that calls it.
+//! The instances of a server with `share = false`: one for each owner that calls it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -15,8 +15,7 @@ use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-/// The worker's connection to the supervisor. Not set in the zygote (the process from which workers are
-/// forked).
+/// The worker's connection to the supervisor. Not set in the zygote.
 static HOST: RwLock<Option<&'static dyn ToolHost>> = RwLock::new(None);
 
 /// The memory limit of the worker's programs, in bytes. Not set in the zygote.

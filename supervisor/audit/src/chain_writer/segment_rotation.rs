@@ -1,4 +1,4 @@
-//! Starts a new segment (log file) of the audit log each day and when the current segment is full.
+//! Starts a new segment of the audit log each day and when the current segment is full.
 
 use std::io;
 use std::path::Path;
@@ -40,13 +40,13 @@ impl Writer {
         }
     }
 
-    /// Returns whether a segment (log file) was started since the last call of this function.
+    /// Returns whether a segment was started since the last call of this function.
     pub(crate) fn take_new_segment(&mut self) -> bool {
         std::mem::take(&mut self.has_new_segment)
     }
 
-    /// Ends the current segment (log file) with a signed `close` record, which contains `reason`. A later record starts
-    /// a new segment.
+    /// Ends the current segment with a signed `close` record, which contains `reason`. A later record starts a new
+    /// segment.
     pub(crate) fn close(&mut self, now: Moment, reason: &str) {
         let Some(mut segment) = self.segment.take() else { return };
         if let Err(error) = segment.close(&self.directory, &self.secrets, now, reason) {

@@ -28,7 +28,7 @@ pub(super) struct ChainRules {
 #[derive(Debug, Default)]
 pub(super) struct ChainSummary {
     pub(super) records: u64,
-    /// Hash of the last line of the previous segment (log file), as the first record of this chain states it.
+    /// Hash of the last line of the previous segment, as the first record of this chain states it.
     pub(super) before: Hash,
     pub(super) first: Hash,
     pub(super) last: Hash,

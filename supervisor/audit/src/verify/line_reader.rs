@@ -1,4 +1,4 @@
-//! Verification of the audit log: reads the lines of a segment (log file) or of the index, with lookahead.
+//! Verification of the audit log: reads the lines of a segment or of the index, with lookahead.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read as _};
@@ -10,7 +10,7 @@ use super::super::hash_chain::{Hash, SIGNATURE, hash};
 use super::super::reader::{LINE_BYTES_MAX, skip_line};
 use super::super::signing::PublicKey;
 
-/// A line of a segment (log file) or of the index of segments.
+/// A line of a segment or of the index of segments.
 #[derive(Debug)]
 pub(super) struct LogLine {
     /// Line number, starting at 1.

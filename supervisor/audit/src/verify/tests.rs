@@ -65,7 +65,7 @@ impl Log {
         findings
     }
 
-    /// Edits the lines of the log's only segment (log file).
+    /// Edits the lines of the log's only segment.
     fn edit(&self, change: impl FnOnce(&mut Vec<String>)) {
         let path = &self.segments()[0];
         let mut lines = lines(path);
@@ -322,7 +322,7 @@ fn the_log_of_a_killed_process_has_no_faults() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Verification detects a change of any byte of a closed segment (log file).
+    /// Verification detects a change of any byte of a closed segment.
     #[test]
     fn any_changed_byte_is_found(at in any::<prop::sample::Index>(), mask in 1_u8..=255) {
         let log = Log::written();

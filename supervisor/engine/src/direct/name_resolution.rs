@@ -1,5 +1,5 @@
-//! Resolves the names and URIs in direct requests of AI clients (requests without code) to an upstream server and one
-//! of its tools, prompts or resources.
+//! Resolves the names and URIs in direct requests of AI clients to an upstream server and one of its tools, prompts
+//! or resources.
 
 use std::time::Duration;
 

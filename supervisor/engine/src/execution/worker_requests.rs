@@ -1,5 +1,5 @@
-//! The requests of the running code, such as tool calls. The gate (the part that applies the policy to
-//! requests) answers each request, and each call leaves a record for the answer of the run.
+//! The requests of the running code, such as tool calls. The gate answers each request, and each call
+//! leaves a record for the answer of the run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ impl<'a> WorkerRequests<'a> {
         }
     }
 
-    /// Submits a request of the code to the gate (the part that applies the policy to requests). The gate works on the
-    /// request, and its reply arrives, only while [`Self::next`] is polled.
+    /// Submits a request of the code to the gate. The gate works on the request, and its reply arrives, only while
+    /// [`Self::next`] is polled.
     pub(super) fn submit(&mut self, call: CallId, request: Request) {
         let asked = self.gate.tool_request(&self.from, &request);
         if let Some(asked) = &asked {
@@ -53,8 +53,7 @@ impl<'a> WorkerRequests<'a> {
         }));
     }
 
-    /// Returns the next reply of the gate (the part that applies the policy to requests), or `None` if the
-    /// code waits for no reply. Cancel-safe.
+    /// Returns the next reply of the gate, or `None` if the code waits for no reply. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<(CallId, Reply)> {
         let (call, reply, record) = self.pending_replies.next().await?;
         self.in_flight.remove(&call);

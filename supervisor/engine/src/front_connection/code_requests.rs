@@ -75,8 +75,8 @@ pub(super) async fn resume_following(
     }
 }
 
-/// Reports the events of a run to the front (the part that serves AI clients) and carries out the front's inputs.
-/// Returns the response when the run ends, or `None` when the front closes the exchange or abandons the run.
+/// Reports the events of a run to the front and carries out the front's inputs. Returns the response when the run
+/// ends, or `None` when the front closes the exchange or abandons the run.
 async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exchange) -> Option<Response> {
     let (following, credit) = (run.count_follower(), exchange.credit());
     loop {

@@ -1,5 +1,5 @@
-//! What a front (the part that serves AI clients) reports about itself: its requests in flight, for which a drain waits,
-//! its counters for the metrics, and the spans of its clients' calls. All of it ends with the connection.
+//! What a front reports about itself: its requests in flight, for which a drain waits, its counters for the metrics, and
+//! the spans of its clients' calls. All of it ends with the connection.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! The supervisor's services for fronts (which serve AI clients): it sends them settings, and answers requests for
-//! stored results, health and metrics.
+//! The supervisor's services for fronts: it sends them settings, and answers requests for stored results, health
+//! and metrics.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -37,8 +37,8 @@ impl Supervisor {
         self.authenticator.get().map(Arc::as_ref)
     }
 
-    /// Registers a front (the part that serves AI clients). The front gets the settings that concern it now
-    /// and after every reload of the configuration.
+    /// Registers a front. The front gets the settings that concern it now and after every reload of the
+    /// configuration.
     pub(crate) fn add_front(&self, front: Weak<dyn FrontEndpoint>, is_http: bool) {
         if let Some(front) = front.upgrade() {
             front.notify(ToFront::Settings(self.front_settings()));
@@ -78,7 +78,7 @@ impl Supervisor {
     }
 
     /// Waits until the protections of the sandbox on this host are known. If any is missing, sends the list
-    /// of missing protections to the fronts (which serve AI clients).
+    /// of missing protections to the fronts.
     pub(crate) async fn report_missing_protections(&self) {
         // The zygote with packages may never start; the host lacks the same protections for it.
         for kind in [WorkerKind::Python, WorkerKind::Typescript] {

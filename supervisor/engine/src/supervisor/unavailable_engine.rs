@@ -1,4 +1,4 @@
-//! Errors for a language whose language engine (interpreter) cannot run code.
+//! Errors for a language whose language engine cannot run code.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub enum EngineUnavailable {
     MissingProgram(#[from] MissingProgram),
 }
 
-/// Why no zygote (fork server) can fork workers for a language.
+/// Why no zygote can fork workers for a language.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PrepareError {
     #[error(transparent)]

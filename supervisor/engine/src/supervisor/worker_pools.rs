@@ -1,5 +1,5 @@
-//! The pools of workers: one for each language, and one for Python with packages, whose zygote (fork server) the first
-//! program that needs it starts.
+//! The pools of workers: one for each language, and one for Python with packages, whose zygote the first program that
+//! needs it starts.
 
 use std::num::NonZero;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The answer for a run (the execution of a program) that has not ended yet, as JSON and as text.
+//! The answer for a run that has not ended yet, as JSON and as text.
 
 use std::time::Duration;
 

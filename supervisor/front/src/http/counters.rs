@@ -1,4 +1,4 @@
-//! Counts what the HTTP server does, and reports it to the engine (the part that runs programs), which has the metrics.
+//! Counts what the HTTP server does, and reports it to the engine, which has the metrics.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -20,8 +20,7 @@ use super::{ListenAddress, counters};
 /// Content type of Prometheus' text format.
 const PROMETHEUS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Sends a request to the engine (the part that calls upstream servers) with the front's own access, and returns the
-/// response.
+/// Sends a request to the engine with the front's own access, and returns the response.
 async fn ask(engine: &EngineClient, request: Ask) -> Answer {
     match engine.authenticate(Credential::Connection).await {
         Ok(access) => engine.ask(&access, None, request).await,

@@ -1,5 +1,5 @@
-//! Follows a run (the execution of a program) on behalf of an MCP request: until the run ends, until it
-//! asks the user a question, or until the request has waited long enough.
+//! Follows a run on behalf of an MCP request: until the run ends, until it asks the user a question, or
+//! until the request has waited long enough.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) enum RunTool {
     GetResult,
 }
 
-/// An MCP request that waits for a run (the execution of a program).
+/// An MCP request that waits for a run.
 struct RunRequest<'a> {
     exchange: Exchange,
     access: &'a GrantedAccess,

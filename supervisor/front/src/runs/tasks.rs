@@ -1,5 +1,4 @@
-//! Runs (executions of programs) as MCP tasks, for AI clients that declare the tasks extension. The task
-//! id is the run's handle.
+//! Runs as MCP tasks, for AI clients that declare the tasks extension. The task id is the run's handle.
 
 use std::sync::Arc;
 

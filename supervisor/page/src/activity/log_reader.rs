@@ -9,7 +9,7 @@ use lockhouse_audit::{Record, SegmentFollower, SegmentName, segments};
 
 /// How many days of the audit log are read at most.
 pub(super) const DAYS_MAX: u64 = 30;
-/// Maximum bytes of the existing audit log that are read. The oldest segments (log files) beyond that are left out.
+/// Maximum bytes of the existing audit log that are read. The oldest segments beyond that are left out.
 const HISTORY_BYTES_MAX: u64 = 128 * 1024 * 1024;
 /// Number of records after which one call of [`LogReader::read_new`] returns.
 const BATCH_RECORDS: usize = 20_000;

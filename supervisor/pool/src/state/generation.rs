@@ -1,5 +1,5 @@
-//! One generation of a pool: a zygote (the process from which workers are forked) and the counters of its
-//! forks, which determine when it must be replaced.
+//! One generation of a pool: a zygote and the counters of its forks, which determine when it must be
+//! replaced.
 
 use tokio::time::Instant;
 

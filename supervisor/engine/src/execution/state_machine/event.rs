@@ -17,7 +17,7 @@ pub(in crate::execution) enum Event {
     Message(FromWorker),
     /// The worker sent bytes that do not decode to a message. The text is the decoding error.
     InvalidFrame(String),
-    /// The gate (the part that applies the policy to requests) answered a request of the worker.
+    /// The gate answered a request of the worker.
     ReplyReady(CallId, Reply),
     /// The run must stop before its deadline, for this cause.
     StopRequested(Cancellation),
@@ -39,8 +39,8 @@ pub(in crate::execution) enum Effect {
     Nothing,
     /// Append text to the captured stdout or stderr of the run.
     Append(Stream, String),
-    /// Pass a request of the worker to the gate (the part that applies the policy to requests). The answer of the gate
-    /// comes later, as the event [`Event::ReplyReady`].
+    /// Pass a request of the worker to the gate. The answer of the gate comes later, as the event
+    /// [`Event::ReplyReady`].
     AskGate(CallId, Request),
     /// Send a message to the worker.
     Send(ToWorker),
