@@ -1,9 +1,41 @@
-//! Approval of calls that the policy marks `ask`, by a person.
+//! Approvals: asks a person about calls for which the policy says `ask`.
 //!
-//! Each execution has one [`ExecutionApprovals`]. It groups calls that arrive close together ([`batch`]) and renders
-//! one prompt for each group ([`prompt`]). It sends the prompt to the user of the AI client ([`elicitation_form`]), to
-//! the watchers of the [`approval_queue`], or to both. An answer applies only to the calls of its prompt. The model is
-//! never asked, and no text that it writes can become an answer.
+//! # Parts
+//!
+//! - `approval_request.rs` is one call that requires approval; `batch.rs` groups calls into one question.
+//! - `argument_order.rs`, `schema_members.rs`, `argument_display.rs` and `argument_lines.rs` order the arguments of a
+//!   call and divide the space of a question between them. `prompt.rs` is the text of a question, `untrusted_text.rs`
+//!   what it shows of other people's words.
+//! - `elicitation_form.rs` asks through the AI client of the run, `approval_queue.rs` through watchers such as
+//!   `lockhouse approvals` and the live page. `approvers.rs` chooses between them.
+//! - `grants.rs` has earlier approvals that cover later calls of the same execution. `refusal_backoff.rs` counts
+//!   consecutive refusals.
+//! - `policy_change.rs` and `policy_file.rs` change the policy file for the answer `always`.
+//!
+//! # Invariants
+//!
+//! - Nothing here decides whether a call requires approval. The gate asks after the policy said so.
+//! - No answer permits another call than the one that was shown: it is bound to the digest of server, tool and
+//!   arguments.
+//! - No argument is left out without a sign. What does not fit is counted, and the approver can read the whole.
+//! - No text of a server, a tool or an argument can look like a part of the question: control and invisible characters
+//!   are shown as such.
+//! - No program chooses the order of arguments. It is that of the tool's schema.
+//! - No model answers. A question goes to the user of the AI client or to an operator whose user id the kernel
+//!   reported.
+//! - No call is sent because nobody answered.
+//!
+//! # Decisions
+//!
+//! - Calls that a program starts together are one question with one line each, because a person who is asked fifty
+//!   times no longer reads.
+//! - The layout of arguments is a property of security and therefore our own. Required arguments get space first, since
+//!   a program can add any number of optional ones; within each group a long value cannot displace others, and is cut
+//!   in the middle.
+//! - After consecutive refusals, further questions of the client are paused, across executions: a refused program can
+//!   simply be run again, and must not wear the approver down.
+//! - `always` changes the policy file and keeps its comments and layout. The changed policy is evaluated and shown as a
+//!   difference before it is written.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 

@@ -14,8 +14,8 @@
 //! - `worker_requests.rs` handles the requests of workers, `direct_calls.rs` those of AI clients that call without
 //!   code.
 //! - `argument_names.rs`, `text_of_arguments.rs` and `schema.rs` validate arguments.
-//! - [`Scope`] is the restriction with which an execution was started. `effective_policy.rs` selects the policy,
-//!   `limits.rs` counts.
+//! - [`RunContext`] is on whose behalf a call is made, [`Scope`] the restriction with which the execution was started.
+//!   `effective_policy.rs` selects the policy, `limits.rs` counts.
 //! - `tool_discovery.rs` and `tool_search.rs` answer questions about servers and tools; `catalogue_description.rs` is
 //!   the list in the description of `run_code`.
 //! - `planned_calls.rs` judges the calls of a program before it runs, `mentioned_tools.rs` finds the tools that it

@@ -1,9 +1,32 @@
-//! The built-in server `files`: files of this machine that the configuration lets programs read or write. Each use is a
-//! call that takes all steps of the gate, so the policy decides about it, and the audit log has a record of it.
+//! Files of this machine that the configuration lets programs read or write: the built-in server `files`.
 //!
-//! The configuration says which files exist for programs at all. A path must match its patterns as it is written, and
-//! so must the target of its symbolic links. The call then continues with the target: the policy decides about it (and,
-//! if it differs, about the path as written), approvers see it, and it is opened without following any link.
+//! # Parts
+//!
+//! - `pattern.rs` are the configured paths. `reserved_places.rs` are those that no pattern can grant: Lockhouse's own
+//!   files, interpreters, servers' programs.
+//! - `file_system.rs` opens and lists files, `new_file.rs` and `new_folder.rs` make them. `file_calls.rs` are the calls
+//!   of the server.
+//! - `symlinks.rs` resolves the links in path arguments of calls, of this server and of upstream servers.
+//! - `staged_file.rs` is the content of a file that waits for a decision.
+//!
+//! # Invariants
+//!
+//! - No worker opens a file of the host. The supervisor opens it, after the gate permitted the call.
+//! - No access is without a call: each is decided by the policy, shown to the approver and recorded like a call of an
+//!   upstream server.
+//! - No symbolic link is followed while a path is opened. Links are resolved before the decision, so the policy, the
+//!   approver and the audit log see the file that is opened.
+//! - No file is written in part. The whole content is received, in a file without a name, before anything is decided
+//!   about it.
+//! - No file exists for a program that the configuration does not name: a refused path and an absent one look the same
+//!   to `exists`.
+//!
+//! # Decisions
+//!
+//! - Files are a server like others, so that one policy, one approval and one audit log cover them.
+//! - The configuration says which files exist for programs at all, and the policy which of them a program may use. A
+//!   path must match as it is written, and so must the target of its links.
+//! - If links were not resolved, a policy that permits a directory would also permit the targets of links in it.
 #![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
 
