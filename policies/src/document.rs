@@ -19,14 +19,17 @@ use crate::source::{LineIndex, Source};
 use reader::{DocumentReader, Key, kind_of};
 
 /// The maximum length of a policy document, in bytes. A longer document is rejected.
+/// Bound: configuration and policy.
 pub const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
 /// The maximum total number of patterns and condition values in one policy document. A document with more is
 /// rejected.
+/// Bound: configuration and policy.
 pub const PATTERNS_MAX: usize = 10_000;
 
 /// The maximum number of rules in one policy document, in all of its tables together. A document with more rules is
 /// rejected.
+/// Bound: configuration and policy.
 pub const RULES_MAX: usize = 5_000;
 
 const DOCUMENT_KEYS: &str = "a policy has the keys `version`, `servers`, `clients` and `limits`";

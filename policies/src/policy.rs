@@ -17,6 +17,7 @@ use crate::table::OnChange;
 
 /// The maximum number of paths of one call whose symbolic links are resolved. The targets of any further paths count
 /// as unknown.
+/// Bound: calls and arguments.
 pub const PATHS_MAX: usize = 1_000;
 
 /// A policy: decides whether a call to an upstream server is allowed, requires approval or is denied. A call that no

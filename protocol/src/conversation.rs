@@ -22,6 +22,7 @@ use crate::worker_messages::{FromWorker, Outcome, Request, Stream};
 /// Maximum number of lookups in one execution. A lookup is a request that the supervisor answers itself: about servers,
 /// tools, stored results or saved skills. Calls of upstream servers are limited by [`ConversationLimits::calls`]
 /// instead.
+/// Bound: workers and programs.
 pub const LOOKUPS_MAX: u32 = 1_000;
 
 /// What the supervisor must do when it has received a message from a worker.

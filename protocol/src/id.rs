@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 pub const NAME_BYTES_MAX: usize = 128;
 
 /// Maximum length of a resource URI, in bytes.
+/// Bound: calls and arguments.
 pub const URI_BYTES_MAX: usize = 8 * 1024;
 
 /// Maximum length of a prompt name, in bytes. MCP does not restrict the characters of prompt names.
+/// Bound: calls and arguments.
 pub const PROMPT_BYTES_MAX: usize = 256;
 
 /// The id of an execution: 128 bits, which the supervisor generates as a UUID of version 7.

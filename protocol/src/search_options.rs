@@ -6,8 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 /// The maximum number of results of a search whose request contains no limit.
+/// Bound: tools and searches.
 pub const SEARCH_LIMIT_DEFAULT: u32 = 6;
 /// The largest limit, in results, that a search request may contain.
+/// Bound: tools and searches.
 pub const SEARCH_LIMIT_MAX: u32 = 50;
 
 /// The amount of detail that a search returns about each tool.

@@ -261,6 +261,7 @@ pub enum FileTarget {
 }
 
 /// The maximum number of planned calls of one program that are checked before it runs.
+/// Bound: workers and programs.
 pub const PLANNED_CALLS_MAX: usize = 64;
 
 /// A call that a program makes on every path and whose failure it cannot catch, so that the call can be checked before

@@ -7,6 +7,7 @@ use crate::protection::Finding;
 use crate::sandbox_profile::SandboxProfile;
 
 /// Maximum size of one encoded message between supervisor and zygote, in bytes, without the length field of its frame.
+/// Bound: workers and programs.
 pub const ZYGOTE_FRAME_BYTES_MAX: u32 = 64 * 1024;
 
 /// The number of seccomp filters of each worker: one that it inherits from its zygote, and one that it installs. The
@@ -18,6 +19,7 @@ pub const STACK_OVERFLOW_STATUS: i32 = 72;
 
 /// The maximum CPU time of a session's worker, in seconds (24 hours), for all runs of the session together. The kernel
 /// enforces it.
+/// Bound: workers and programs.
 pub const SESSION_CPU_SECONDS: u64 = 24 * 60 * 60;
 
 /// A message from the supervisor to a zygote.

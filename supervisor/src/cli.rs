@@ -280,6 +280,7 @@ fn exit_with_usage_error(mut error: clap::Error) -> ! {
 }
 
 /// The minimum soft limit of open file descriptors (RLIMIT_NOFILE) of the supervisor. A lower hard limit prevails.
+/// Bound: engines and fronts.
 const DESCRIPTORS: u64 = 16 * 1024;
 
 /// Hardens this process: disables core dumps and ptrace, since the supervisor holds every connection and secret. Also

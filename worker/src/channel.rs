@@ -35,6 +35,7 @@ const OUT_BYTES_MAX: usize = 64 * 1024;
 /// Maximum for the sum of two numbers: the requests in the backlog, and the replies that the language engine has not
 /// read yet. At this maximum, [`ToolHost::has_room`] returns false. The backlog is the queue of requests that wait
 /// because too many are in flight; [`BACKLOG_BYTES_MAX`] limits its size in bytes.
+/// Bound: workers and programs.
 const BACKLOG_MAX: usize = 10_000;
 const BACKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// While one thread reads the socket, every other waiting thread checks for interrupts at this interval.

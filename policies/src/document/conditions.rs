@@ -6,10 +6,12 @@ use super::reader::{DocumentReader, Key, Value, integer, kind_of};
 use crate::condition::{Condition, ConditionTest, Glob, HostPattern, Number, RootFolder, Scalar};
 
 /// The maximum number of conditions of one policy rule.
+/// Bound: configuration and policy.
 const CONDITIONS_MAX: usize = 20;
 
 /// The maximum length in bytes of an argument name in a policy condition, and of a text in `pattern`, `under` or
 /// `host`.
+/// Bound: configuration and policy.
 const TEXT_BYTES_MAX: usize = 4096;
 
 const CONDITION_KEYS: &str = "a condition is a value, a list of values, or a table with one of `is`, `min` and `max`, \

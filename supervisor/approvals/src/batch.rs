@@ -22,6 +22,7 @@ use super::refusal_backoff::IN_A_ROW_MAX;
 use super::{Approval, ApproverKind, ExecutionContext, elicitation_form, policy_change};
 
 /// Maximum number of calls in one approval prompt; further calls go into the next prompt.
+/// Bound: approvals and questions.
 const CALLS_MAX: usize = 50;
 /// Time without a further call after which the prompt for the waiting calls is sent.
 const QUIET_PERIOD: Duration = Duration::from_millis(40);

@@ -86,6 +86,7 @@ use outcome::Refusal;
 
 /// Maximum number of calls of one execution that wait for approval; equals the largest number of parallel calls that
 /// can be configured.
+/// Bound: approvals and questions.
 const WAITING_MAX: usize = 1_024;
 
 /// Maximum number of characters of a tool name or URI in the label of a pending question. Longer names are truncated.

@@ -8,6 +8,7 @@ use super::Approval;
 use super::refusal_backoff::{IN_A_ROW_MAX, Pause};
 
 /// Maximum number of approval prompts of one execution.
+/// Bound: approvals and questions.
 pub(super) const PROMPTS_MAX: u32 = 100;
 
 /// The outcome of a prompt: approved with a scope, or refused with a reason.

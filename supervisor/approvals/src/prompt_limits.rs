@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::untrusted_text::{Excerpt, compact_json};
 
 /// Maximum number of displayed characters of the arguments of all calls of a prompt together.
+/// Bound: approvals and questions.
 pub(super) const ARGUMENT_CHARS_MAX: usize = 4_000;
 /// Minimum number of displayed characters that each call's arguments may use in a prompt that shows several
 /// calls.

@@ -14,16 +14,20 @@ use tokio::sync::Notify;
 /// Number of consecutive refusals of an AI client's approval questions after which its questions are paused.
 /// After the same number of refusals of one tool in one execution, no approver is asked about this tool again
 /// in the execution.
+/// Bound: approvals and questions.
 pub(super) const IN_A_ROW_MAX: u32 = 3;
 /// Length of the first pause, in which no approval question of an AI client reaches an approver. Each further
 /// refusal doubles the length, up to [`PAUSE_MAX`].
+/// Bound: approvals and questions.
 const FIRST_PAUSE: Duration = Duration::from_secs(30);
 /// Maximum length of the pause in which an AI client's approval questions reach no approver.
+/// Bound: approvals and questions.
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 /// Time without a refusal after which an AI client's count of refusals restarts at zero.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3_600);
 /// Maximum number of AI clients whose refusals are counted. If there are more, the client with the oldest refusal is
 /// removed.
+/// Bound: approvals and questions.
 const CLIENTS_MAX: usize = 1_024;
 
 /// The number of consecutive refused approval questions, and of pending ones, for each AI client.

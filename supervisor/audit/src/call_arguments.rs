@@ -9,6 +9,7 @@ use super::redaction::Redaction;
 
 /// Maximum number of argument names that are recorded for one call, including names in nested objects. Further names
 /// are omitted.
+/// Bound: the audit log.
 const NAMES_MAX: usize = 64;
 const NAME_CHARS_MAX: usize = 64;
 /// Maximum nesting depth of objects whose member names are recorded; the arguments object has the depth 1. A deeper
@@ -16,6 +17,7 @@ const NAME_CHARS_MAX: usize = 64;
 const DEPTH_MAX: usize = 3;
 /// Maximum number of characters of one recorded string value. Longer strings are truncated.
 /// `VALUES_BYTES_MAX` is the maximum number of bytes of all recorded values of one call.
+/// Bound: the audit log.
 const TEXT_CHARS_MAX: usize = 2_048;
 const VALUES_BYTES_MAX: usize = 16 * 1024;
 /// Maximum nesting depth of recorded argument values. Deeper values are replaced by `[too deep]`, which bounds the

@@ -18,6 +18,7 @@ use data_encoding::HEXLOWER;
 pub(super) const SIGNATURE: &str = ",\"signature\":\"";
 
 /// Maximum number of characters of one string in an audit record. Longer strings are truncated.
+/// Bound: the audit log.
 const TEXT_CHARS_MAX: usize = 4_096;
 
 /// SHA-256 of the line of an audit record, without its line feed.

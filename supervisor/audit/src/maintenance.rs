@@ -11,6 +11,7 @@ use super::Audit;
 use super::moment::Moment;
 
 /// Maximum time from the write of a record until the log is synced to disk.
+/// Bound: the audit log.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Maintains the audit log until the last reference to it is dropped. Starts work when `written` reports a new record,

@@ -15,6 +15,7 @@ use super::record::{Record, RecordMembers};
 use super::segment::{SegmentName, segments};
 
 /// Maximum number of bytes of a line of the audit log. Lockhouse itself writes only shorter lines.
+/// Bound: the audit log.
 pub(super) const LINE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The audit log, or one of its segments, cannot be read.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 /// Maximum number of refused runs that are recorded for one AI client within `WINDOW` (60 s). Further refused
 /// runs are only counted.
+/// Bound: the audit log.
 const RECORDED_MAX: u64 = 20;
 const WINDOW: Duration = Duration::from_secs(60);
 /// Maximum number of AI clients whose refused runs are counted separately. All further clients share one counter.

@@ -23,6 +23,7 @@ const LINE_BYTES_MAX: usize = 128 * 1024 + 4 * LINE_CHARS_MAX;
 /// Number of bytes of a child's standard error that are read without delay (4 MiB). After that, at most
 /// `BYTES_PER_SECOND` (1 MiB) are read in each second, and a child process that writes faster blocks on its pipe. Each
 /// line is charged `LINE_BYTES` (64) more than its length, because short lines take time as well.
+/// Bound: upstream servers.
 const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
 const BYTES_PER_SECOND: f64 = 1024.0 * 1024.0;
 const LINE_BYTES: usize = 64;

@@ -14,6 +14,7 @@ use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 /// Maximum nesting depth of lists and objects that [`count`] permits. The limit of serde_json's parser is 128.
+/// Bound: AI clients.
 pub const DEPTH_MAX: usize = 100;
 
 /// A key that serde_json reserves. When serde_json parses an object that begins with this key into a [`Value`], it

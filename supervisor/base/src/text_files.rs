@@ -13,6 +13,7 @@ use crate::new_file::{BACKUP, NewFile, PRIVATE_MODE};
 use crate::path_trust::{Fault, Strictness, TrustedOwners, account_name, check_path};
 
 /// Maximum size, in bytes, of a text file that [`read_source`] reads, such as the configuration or a policy.
+/// Bound: configuration and policy.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Maximum number of backups of one file. If there are that many, [`back_up`] fails.

@@ -71,13 +71,17 @@ pub use tool_catalogue::{Catalogue, SkippedTools};
 pub use unmatched_rules::{tool_members, unmatched_rules};
 
 /// Maximum number of tools of one upstream server. Further tools are dropped with a warning.
+/// Bound: tools and searches.
 pub const TOOLS_MAX: usize = 2_000;
 /// Maximum total size of the tool definitions of one upstream server, in bytes. Further tools are dropped
 /// with a warning.
+/// Bound: tools and searches.
 pub const DEFINITIONS_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Maximum size of one tool definition, in bytes. A tool with a larger definition is skipped.
+/// Bound: tools and searches.
 const DEFINITION_BYTES_MAX: usize = 256 * 1024;
 /// Maximum length of [`Tool::description`], in characters. The rest of a longer description is dropped.
+/// Bound: tools and searches.
 const DESCRIPTION_CHARS_MAX: usize = 8_000;
 
 /// The result type in the signature of a tool that has no output schema and of which no earlier results

@@ -10,6 +10,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 /// Maximum number of connected AI clients. A further client runs an engine of its own.
+/// Bound: engines and fronts.
 const CLIENTS_MAX: usize = 128;
 /// Maximum length of the name of a client in the list, in characters.
 const NAME_CHARS_MAX: usize = 64;

@@ -35,6 +35,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 /// Maximum number of concurrent connections to the control socket.
+/// Bound: approvals and questions.
 const CONNECTIONS_MAX: usize = 16;
 /// Maximum time until a new connection sends its first message. After this time the connection is closed.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);

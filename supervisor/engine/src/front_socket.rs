@@ -27,7 +27,8 @@ use crate::supervisor::Supervisor;
 use crate::unix_acceptor::UnixAcceptor;
 use crate::unix_connections::UnixConnections;
 
-/// Maximum time until a new connection sends its first message.
+/// Maximum time until a new connection to an engine sends its first message.
+/// Bound: engines and fronts.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause after the socket failed to accept a connection. The cause is often temporary, such as too many open files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);

@@ -24,6 +24,7 @@ pub use session_name::{InvalidSessionName, SessionKey, SessionName};
 use crate::execution::SessionWorker;
 
 /// Maximum number of runs that wait for one session. Further runs are refused.
+/// Bound: workers and programs.
 const WAITING_MAX: usize = 16;
 
 /// The limits on sessions, from the configuration table `[sessions]`.

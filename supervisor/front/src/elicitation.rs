@@ -17,6 +17,7 @@ use rmcp::model::{
 use serde_json::Value;
 
 /// Maximum size of a user's answer, in bytes. A larger answer counts as malformed.
+/// Bound: approvals and questions.
 const CONTENT_BYTES_MAX: usize = 256 * 1024;
 
 /// Converts the capabilities that an AI client declares to the kinds of question that it supports: forms and URLs.

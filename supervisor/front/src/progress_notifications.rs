@@ -8,11 +8,14 @@ use lockhouse_policies::printable;
 use rmcp::model::{ProgressNotification, ProgressNotificationParam, ProgressToken, ServerNotification};
 
 /// Minimum time between two progress notifications of a tool call.
+/// Bound: AI clients.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval at which the state of a run is read for progress notifications.
+/// Bound: AI clients.
 pub(super) const VIEW_INTERVAL: Duration = Duration::from_secs(1);
 const PROGRESS_CHARS_MAX: usize = 300;
 /// Maximum number of characters of the program's last printed line in a progress notification.
+/// Bound: AI clients.
 const LINE_CHARS_MAX: usize = 120;
 
 /// Sends progress notifications for one tool call, if its request has a progress token.

@@ -10,6 +10,7 @@ use super::{AnswerSettings, ClientTransport, McpHandler};
 
 /// Maximum size of a message from the AI client, in bytes. It is larger than the size limit for code, so that code that
 /// is too long is answered with an error.
+/// Bound: AI clients.
 const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Why serving an AI client over standard input and output failed.

@@ -12,6 +12,7 @@ use thiserror::Error;
 
 /// Maximum time that `get_result` waits for a run. Larger values of its argument `wait_s` are reduced to
 /// this time. It is below 300 s, after which some AI clients cancel a request.
+/// Bound: AI clients.
 const WAIT_MAX: Duration = Duration::from_secs(240);
 const RUN_CODE_ARGUMENTS: [&str; 5] = ["language", "code", "session", "timeout_s", "servers"];
 /// Other names of the argument `servers`, which similar products use. The schema of `run_code` does not list them.

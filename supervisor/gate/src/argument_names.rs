@@ -20,6 +20,7 @@ use super::text_of_arguments;
 
 /// Maximum number of JSON values in the arguments of one call. The number is limited because a value that has two
 /// bytes as JSON text takes far more memory when it is parsed.
+/// Bound: calls and arguments.
 const NODES_MAX: usize = 50_000;
 /// Maximum number of values in the arguments of one call that are results of earlier calls, decoded from JSON
 /// text.

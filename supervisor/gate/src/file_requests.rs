@@ -22,6 +22,7 @@ use lockhouse_host_files::{StagedContent, StagedFile};
 use lockhouse_stores::result_files::media_type;
 
 /// Maximum time for one step of a transfer, since a file system may be remote or may hang.
+/// Bound: files of the host.
 const STEP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Runs a step of a transfer on a blocking thread.

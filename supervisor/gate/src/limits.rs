@@ -21,6 +21,7 @@ use super::schema::BlockingSlot;
 
 /// Maximum number of rate counters in memory, which is more than a policy needs. When the number is reached,
 /// all counters are dropped, since most belong to policies that were replaced.
+/// Bound: calls and arguments.
 const RATES_MAX: usize = 20_000;
 
 /// The used part of each of the policy's quotas, for one execution.

@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use super::code_server::CodeServer;
 use super::{Gate, RunContext};
 
-/// Maximum number of bytes of a program that are scanned; the rest of a longer program is ignored.
+/// Maximum number of bytes of a program that are scanned for names of tools; the rest of a longer program is ignored.
+/// Bound: workers and programs.
 const SCANNED_BYTES_MAX: usize = 64 * 1024;
 /// Maximum number of distinct words of a program that are looked up in the tool catalogues.
 const WORDS_MAX: usize = 2_000;

@@ -12,6 +12,7 @@ use super::transfers::Transfers;
 use lockhouse_stores::result_files::StoredFile;
 
 /// Maximum number of files that one run returns, apart from those in its value.
+/// Bound: values and answers.
 pub(super) const RETURNED_MAX: usize = 20;
 /// Maximum number of files that were not stored and that an answer names.
 const LEFT_OUT_MAX: usize = 20;

@@ -29,12 +29,15 @@ use compile::{SchemaError, compile};
 use validation_budget::{Budget, BudgetExceeded, ValidationMeter};
 
 /// Maximum time for compiling a schema.
+/// Bound: calls and arguments.
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of compiled schemas in the cache. When it is reached, the cache is emptied.
+/// Bound: calls and arguments.
 const SCHEMAS_MAX: usize = 256;
 
 /// Maximum length, in bytes, of arguments that are first validated on the current thread, with a small budget.
 /// Longer arguments are validated only on a blocking thread.
+/// Bound: calls and arguments.
 const SMALL_BYTES: usize = 16 * 1024;
 /// Budget of a validation on the current thread.
 const INLINE_BUDGET: Budget = Budget { reads: 10_000, time: Duration::from_millis(5) };
@@ -45,6 +48,7 @@ const BACKGROUND_BUDGET: Budget = Budget { reads: 5_000_000, time: Duration::fro
 const MESSAGE_BUDGET: Budget = Budget { reads: 5_000, time: Duration::from_millis(10) };
 /// Maximum time of a validation on a blocking thread. The time limit of [`BACKGROUND_BUDGET`] does not suffice,
 /// because it cannot interrupt the matching of a pattern with a long text.
+/// Bound: calls and arguments.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The compiled schema of a tool; `None` if the tool has no schema or its schema cannot be used.

@@ -15,6 +15,7 @@ use lockhouse_stores::skills::is_skills_server;
 
 /// Maximum number of names in the argument `servers` of a request, which restricts an execution to some
 /// servers.
+/// Bound: calls and arguments.
 const NAMES_MAX: usize = 1_000;
 /// Maximum number of names of servers or tools that an error message quotes.
 const NAMED_MAX: usize = 50;

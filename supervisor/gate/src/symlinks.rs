@@ -8,6 +8,7 @@ use lockhouse_policies::ResolvedPaths;
 use super::schema::{BlockingSlot, run_blocking};
 
 /// Maximum time for resolving the symbolic links of a call's paths, since a file system may be remote or may hang.
+/// Bound: calls and arguments.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Resolves the symbolic links of paths on a blocking thread, after waiting for `slot`. The result omits paths

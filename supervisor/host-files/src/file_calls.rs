@@ -14,6 +14,7 @@ use super::{Access, HostFiles};
 use crate::staged_file::StagedContent;
 
 /// Maximum number of entries in the list of one folder.
+/// Bound: files of the host.
 const ENTRIES_MAX: usize = 1_000;
 
 /// A call of one of the server's tools, without its path.

@@ -60,11 +60,13 @@ use reserved_places::ReservedPlaces;
 pub use staged_file::{StagedContent, StagedFile};
 pub use symlinks::resolve_paths;
 
-/// Maximum number of patterns of each list in the configuration of the server.
+/// Maximum number of patterns of each list in the configuration of the server `files`.
+/// Bound: files of the host.
 pub const FILE_PATTERNS_MAX: usize = 100;
 /// The name of the server, and its name if another server is called `files`.
 pub const FILES_NAMES: [&str; 2] = ["files", "lockhouse_files"];
 /// Maximum length of a path in bytes, as in Linux.
+/// Bound: files of the host.
 const PATH_BYTES_MAX: usize = 4_096;
 /// Folders whose files are not data: the kernel generates them, and some contain secrets of processes.
 const KERNEL_FOLDERS: [&str; 3] = ["/proc", "/sys", "/dev"];

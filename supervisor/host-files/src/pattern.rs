@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 /// Maximum number of components of a pattern, and of a path that is matched.
+/// Bound: files of the host.
 const COMPONENTS_MAX: usize = 128;
 
 /// A pattern of absolute paths. `*` matches any part of one name, `**` any number of folders. A pattern without a star

@@ -21,6 +21,7 @@ use super::file_error::FileError;
 /// File systems whose files are not data: the kernel generates them, and some contain secrets of processes.
 const KERNEL_FILE_SYSTEMS: [FsType; 2] = [PROC_SUPER_MAGIC, SYSFS_MAGIC];
 /// Maximum number of files and folders of Lockhouse that are compared with a file that has several names.
+/// Bound: files of the host.
 const ENTRIES_MAX: usize = 100_000;
 /// Maximum number of symbolic links in a path, as in Linux.
 const LINKS_MAX: usize = 40;

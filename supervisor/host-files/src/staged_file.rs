@@ -13,8 +13,10 @@ use sha2::{Digest, Sha256};
 
 /// Maximum number of bytes of the beginning of a content that its description has. A content that exceeds this number by
 /// at most [`END_BYTES_MAX`] bytes is described as a whole.
+/// Bound: files of the host.
 const BEGINNING_BYTES_MAX: usize = 2_000;
 /// Maximum number of bytes of the end of a content that its description has.
+/// Bound: files of the host.
 const END_BYTES_MAX: usize = 1_000;
 
 /// A content that is being received.

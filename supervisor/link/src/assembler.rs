@@ -9,9 +9,11 @@ use crate::frame::{FrameHeader, FrameKind, Violation};
 /// The parts of a message: the message as JSON without its large values, and then each of these.
 pub type Parts = Vec<Vec<u8>>;
 
-/// Maximum number of parts of a message.
+/// Maximum number of parts of a message between front and engine.
+/// Bound: engines and fronts.
 const PARTS_MAX: usize = 4_096;
 /// Maximum number of messages of which a part has arrived. A peer has at most one for each open exchange.
+/// Bound: engines and fronts.
 const INCOMPLETE_MAX: usize = 2_048;
 /// What each part of an incomplete message is charged in addition to its bytes, for the memory that its place needs: a peer
 /// could otherwise fill the memory with empty parts.

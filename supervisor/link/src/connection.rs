@@ -13,9 +13,11 @@ use crate::frame::{FrameHeader, FrameKind, HEADER_BYTES, Violation};
 use crate::outbox::{OutboxSender, OutboxWriter};
 
 /// If nothing has arrived for this time, the peer is asked for a sign of life.
+/// Bound: engines and fronts.
 const PING_AFTER: Duration = Duration::from_secs(20);
 /// If nothing has arrived for this time, the peer counts as lost: the end of its process is noticed at once, and so only a
 /// peer that hangs, or whose host is gone, is silent for so long.
+/// Bound: engines and fronts.
 const LEASE: Duration = Duration::from_secs(60);
 
 /// The messages of fronts: a line of an AI client has up to 32 MiB.

@@ -80,6 +80,7 @@ impl std::fmt::Display for Unreadable {
 /// What a value of a JSON text needs in memory at most, in bytes.
 const VALUE_BYTES: usize = 96;
 /// Number of bytes that a message of a front may need in memory. More is refused before it is parsed.
+/// Bound: engines and fronts.
 const MEMORY_MAX: usize = 512 * 1024 * 1024;
 
 /// Returns how many bytes a message needs in memory at most. Values of short JSON texts need more than their texts.

@@ -7,6 +7,7 @@
 use lockhouse_messages::ExchangeId;
 
 /// Maximum length of a frame in bytes, with its header.
+/// Bound: engines and fronts.
 pub const FRAME_BYTES_MAX: usize = 1024 * 1024;
 /// Length of the header of a frame in bytes.
 pub const HEADER_BYTES: usize = 13;

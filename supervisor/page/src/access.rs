@@ -27,7 +27,8 @@ pub use login_links::LoginLink;
 pub(super) const KEY_HEADER: &str = "x-lockhouse-page";
 /// The value of [`KEY_HEADER`] in a login, which has no key yet.
 pub(super) const LOGIN_KEY: &str = "login";
-/// How long a session lasts.
+/// How long a session of the page lasts.
+/// Bound: the live page.
 pub(super) const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// Returns who logs in with an access token of a service; `None` if the token is not valid.

@@ -25,9 +25,11 @@ use super::permissions;
 use super::request_check::{self, IsTls};
 use super::response_headers;
 
-/// Maximum bytes of the body of a request.
+/// Maximum bytes of the body of a request to the page.
+/// Bound: the live page.
 const BODY_BYTES_MAX: usize = 16 * 1024;
-/// Maximum time for the body of a request to arrive.
+/// Maximum time for the body of a request to the page to arrive.
+/// Bound: the live page.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Builds the router. Every request passes the check of its host and origin, and every response gets the headers of

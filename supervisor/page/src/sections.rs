@@ -12,8 +12,10 @@ use super::error::{ActionError, ErrorCode};
 use super::viewer::Viewer;
 
 /// Maximum number of open pages. Each has an event stream.
+/// Bound: the live page.
 pub(super) const PAGES_MAX: usize = 250;
 /// Maximum number of open pages of one person who is not an administrator.
+/// Bound: the live page.
 const PAGES_OF_PERSON_MAX: usize = 10;
 
 /// A section of the page. The name is that of its event.

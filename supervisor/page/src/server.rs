@@ -20,10 +20,13 @@ use super::router;
 use super::sections::{PAGES_MAX, Sections};
 
 /// Maximum number of connections: those of all open pages, and some for other requests.
+/// Bound: the live page.
 const CONNECTIONS_MAX: usize = PAGES_MAX + 150;
 /// Maximum time for the head of a request to arrive, also of the next request on an open connection.
+/// Bound: the live page.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum bytes of the head of a request. Longer heads are rejected.
+/// Bound: the live page.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// Pause after a connection could not be accepted. The cause is often temporary, such as too many open files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);

@@ -31,9 +31,11 @@ const ENABLE: &str = "+memory +pids";
 /// The name of the control group of the supervisor itself.
 const OWN: &str = "supervisor";
 /// Maximum number of tasks (threads and processes) in the control group of one worker.
+/// Bound: workers and programs.
 const TASKS_MAX: u32 = 256;
 /// Number of bytes by which the memory limit of a worker's control group exceeds the worker's own memory limit. A
 /// control group also counts the memory that the kernel allocates for the worker; resource limits do not.
+/// Bound: workers and programs.
 const KERNEL_MEMORY_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Why workers cannot have control groups, or why the control group of one worker could not be created.

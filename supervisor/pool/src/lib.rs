@@ -115,6 +115,7 @@ impl PoolError {
 }
 
 /// Maximum length, in characters, of a message from a worker or zygote that an error quotes.
+/// Bound: workers and programs.
 const REASON_CHARS_MAX: usize = 500;
 
 /// Truncates a message from a worker or zygote to [`REASON_CHARS_MAX`] and escapes its hidden characters, since a

@@ -34,8 +34,10 @@ const QUIET: Duration = Duration::from_millis(5);
 const FAILURES_MAX: u32 = 3;
 
 /// If the queue is full, an AI client is told to try again after at least this time.
+/// Bound: workers and programs.
 const RETRY_AFTER_MIN: Duration = Duration::from_secs(1);
 /// If the queue is full, an AI client is told to try again after at most this time.
+/// Bound: workers and programs.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 
 /// A sandboxed worker that waits for an execution, and the generation number of the zygote that forked it.

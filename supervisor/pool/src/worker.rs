@@ -13,6 +13,7 @@ use super::worker_process::WorkerProcess;
 use super::{PoolError, bounded, seal_verification};
 
 /// Maximum time from the fork of a worker until it reports that it is sandboxed and the supervisor has verified this.
+/// Bound: workers and programs.
 const SEAL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How a worker process ended, and the resources that it used, as reported by its zygote.

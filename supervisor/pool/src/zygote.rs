@@ -27,8 +27,11 @@ use socket::ZygoteSocket;
 
 /// Maximum time from the start of a zygote until it is ready to fork. Preloading Python takes a tenth of a second,
 /// heavy packages on a slow disk take much longer.
+/// Bound: workers and programs.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
-/// The same for a zygote that loads packages: dozens of them take a minute on a busy machine.
+/// Maximum time from the start of a zygote that loads packages until it is ready to fork. Dozens of packages take a
+/// minute on a busy machine.
+/// Bound: workers and programs.
 const PREPARE_PACKAGES_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// Maximum time that the supervisor waits for a zygote process to exit after its socket was closed or carried an

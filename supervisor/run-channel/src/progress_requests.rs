@@ -15,6 +15,7 @@ const REQUESTERS_MAX: usize = 4;
 /// in time.
 const REPLY_TIMEOUT: Duration = Duration::from_millis(200);
 /// Maximum number of bytes of the end of a run's output that a progress report contains.
+/// Bound: AI clients.
 pub const TAIL_BYTES_MAX: usize = 1_000;
 
 type ProgressReply = oneshot::Sender<Progress>;

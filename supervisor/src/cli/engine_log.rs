@@ -13,6 +13,7 @@ use nix::unistd::{dup2_stderr, dup2_stdout};
 
 /// Size of the log file at which it becomes the previous one, in bytes. There are at most two files. Between two checks,
 /// a file may exceed the size.
+/// Bound: engines and fronts.
 const LOG_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const CHECK_EVERY: Duration = Duration::from_secs(2);
 

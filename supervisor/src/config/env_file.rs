@@ -7,6 +7,8 @@ use lockhouse_base::path_trust::TrustedOwners;
 
 use super::file_permissions::refuse_untrusted;
 
+/// Maximum size of an `envFile`, in bytes.
+/// Bound: configuration and policy.
 const BYTES_MAX: u64 = 256 * 1024;
 
 /// Why the file that an `envFile` key names cannot be used.

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Maximum length of an entry, in bytes.
+/// Maximum length of the name of a Python package with its versions, in bytes.
+/// Bound: configuration and policy.
 const BYTES_MAX: usize = 200;
 
 /// A Python package that programs can import: a name such as `pandas`, possibly with extras and version specifiers, as in

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use super::search_paths::find_program;
 
 /// The maximum size in bytes of a value that is read from a file, a credential or a keyring.
+/// Bound: configuration and policy.
 const VALUE_BYTES_MAX: u64 = 64 * 1024;
 /// The time limit for reading a keyring entry. A locked keyring asks its user for the password, and the user may be
 /// absent.

@@ -9,7 +9,8 @@ use super::package_spec::PackageSpec;
 
 /// Maximum number of entries of the environment's folders that are read.
 const ENTRIES_MAX: usize = 20_000;
-/// Maximum number of names of modules. The zygote without packages receives them, in one message.
+/// Maximum number of names of modules of a Python environment. The zygote without packages receives them, in one message.
+/// Bound: configuration and policy.
 const MODULES_MAX: usize = 1_500;
 /// Maximum length of the name of a module, in bytes.
 const MODULE_BYTES_MAX: usize = 40;

@@ -18,6 +18,7 @@ use super::skipped_server::SkippedServer;
 use super::unique_servers::{UniqueServers, normalize_server_name};
 
 /// The maximum number of upstream servers. Each server takes a process or a connection for as long as Lockhouse runs.
+/// Bound: upstream servers.
 const SERVERS_MAX: usize = 500;
 
 /// Collects the upstream servers of all configuration files, which are added in order of precedence. If two servers

@@ -26,6 +26,7 @@ use index::Index;
 pub use media_type::{HEAD_BYTES, UNKNOWN, checked, default_name, media_type};
 
 /// Maximum number of stored files of all AI clients together.
+/// Bound: values and answers.
 const COUNT_MAX: usize = 1_000;
 /// Divisor of the byte limit of all stored files. The quotient is the maximum size of one file.
 const FILE_SHARE: u64 = 4;

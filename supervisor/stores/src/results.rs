@@ -19,6 +19,7 @@ use memory::{MemoryStore, ResultKind};
 pub use paging::page;
 
 /// Maximum number of stored results of all AI clients together.
+/// Bound: values and answers.
 const COUNT_MAX: usize = 1_000;
 /// Divisor of the byte limit of all stored results. The quotient is the maximum size of one result: a quarter of
 /// the limit.

@@ -26,6 +26,7 @@ use lockhouse_protocol::{Language, ServerName};
 use store::{Store, folder_names};
 
 /// Maximum number of configured directories with shared skills.
+/// Bound: skills.
 pub const DIRECTORIES_MAX: usize = 20;
 
 /// Whether this name is the name of the built-in server `skills`.

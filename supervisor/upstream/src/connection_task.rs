@@ -35,6 +35,7 @@ use super::server_start::{ServerStarter, StartFailure, StartedServer};
 /// themselves filter this target out.
 const LOG_TARGET: &str = "lockhouse_upstream::connection_task";
 /// How long calls in flight may still take when Lockhouse closes their connection.
+/// Bound: upstream servers.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Hint that is appended to the error of a failed start. Submitted code and the model do not get the server's own
 /// output, so the hint names the command that shows it.

@@ -9,13 +9,21 @@ use lockhouse_protocol::ServerName;
 use serde_json::{Map, Value};
 
 /// Maximum length, in bytes, of the JSON text of an elicitation request's parameters.
+/// Bound: approvals and questions.
 pub(super) const QUESTION_BYTES_MAX: usize = 32 * 1024;
 /// Maximum length, in bytes, of the JSON text of a sampling request's parameters.
+/// Bound: approvals and questions.
 const SAMPLING_BYTES_MAX: usize = 256 * 1024;
+/// Maximum length of the message of a question, in characters.
+/// Bound: approvals and questions.
 const MESSAGE_CHARS_MAX: usize = 2_000;
 /// Maximum number of JSON values in the parameters of an elicitation or sampling request.
 const VALUES_MAX: usize = 10_000;
+/// Maximum number of fields of a question's form.
+/// Bound: approvals and questions.
 const FIELDS_MAX: usize = 40;
+/// Maximum length of the address of a question, in bytes.
+/// Bound: approvals and questions.
 const URL_BYTES_MAX: usize = 2_048;
 
 /// Why a question of an upstream server is not shown to the user.

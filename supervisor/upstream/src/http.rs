@@ -23,6 +23,8 @@ use super::auth::TokenProvider;
 use super::definition::{HttpEndpoint, HttpTransport, Proxy, ServerLimits};
 use super::http_proxy::with_proxy;
 
+/// Maximum time for connecting to a server over HTTP.
+/// Bound: upstream servers.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an unused TCP connection to a server is kept open. Servers on Node.js close an unused connection after five
 /// seconds, and a request that is sent at that moment would be lost.

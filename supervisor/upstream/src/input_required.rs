@@ -16,9 +16,11 @@ use lockhouse_run_channel::{Answer, Question, RunChannel};
 
 /// Maximum number of times that Lockhouse sends one call to a server that answers with `input_required`. If the last
 /// answer is `input_required` too, the call fails.
+/// Bound: approvals and questions.
 pub(super) const ROUNDS_MAX: usize = 10;
 /// Maximum size in bytes of an `input_required` result, including its questions and state. A larger result fails the
 /// call.
+/// Bound: approvals and questions.
 const BYTES_MAX: usize = 256 * 1024;
 /// Maximum number of JSON values in an `input_required` result that is forwarded to the AI client. A result with more
 /// values fails the call.

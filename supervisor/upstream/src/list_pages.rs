@@ -2,11 +2,15 @@
 
 use std::collections::HashSet;
 
+/// Maximum number of pages of one list of a server.
+/// Bound: tools and searches.
 const PAGES_MAX: usize = 100;
 /// Maximum total size in bytes of the pages of one list. If it is exceeded, no further page is requested.
+/// Bound: tools and searches.
 const PAGES_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Maximum size in bytes of a page cursor, which the request for the next page repeats. If it is exceeded, no further
 /// page is requested.
+/// Bound: tools and searches.
 const CURSOR_BYTES_MAX: usize = 8 * 1024;
 
 /// The pages of one list that were requested so far.

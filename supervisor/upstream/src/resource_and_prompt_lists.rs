@@ -20,6 +20,8 @@ use super::request::send;
 use lockhouse_mcp::client::bounded_list::BoundedList;
 use lockhouse_mcp::client::inbound_message::offload_if_large;
 
+/// Maximum number of entries of each list of a server: its resources, templates and prompts.
+/// Bound: tools and searches.
 const ENTRIES_MAX: usize = 10_000;
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 

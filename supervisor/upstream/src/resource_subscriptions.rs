@@ -14,6 +14,7 @@ use rmcp::model::SubscriptionFilter;
 use super::change_notices::{ChangeNotice, ServerChangeNotices};
 
 /// Maximum number of subscribed resources of one server. Further subscriptions fail.
+/// Bound: upstream servers.
 const RESOURCES_MAX: usize = 100;
 
 /// The resources of one upstream server to whose changes AI clients are subscribed.

@@ -11,10 +11,12 @@ use std::time::{Duration, SystemTime};
 use lockhouse_base::files;
 use lockhouse_base::log_throttle::LogThrottle;
 
-/// Maximum number of bytes of the log file. A larger one is renamed to `.log.1`, in place of the previous `.log.1`.
+/// Maximum number of bytes of the log file of a server. A larger one is renamed to `.log.1`, in place of the previous `.log.1`.
+/// Bound: upstream servers.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// Number of lines that may be written in one burst. After that, at most one line is written per `LINE_EVERY`, so that
+/// Number of lines that a server may write in one burst. After that, at most one line is written per `LINE_EVERY`, so that
 /// a server cannot fill the disk.
+/// Bound: upstream servers.
 const BURST_LINES: u32 = 200;
 const LINE_EVERY: Duration = Duration::from_millis(50);
 

@@ -26,6 +26,7 @@ pub use review::{ChangedTool, ToolReview};
 const VERSION: u32 = 1;
 /// Maximum number of pinned tools of one server. It is higher than the number of tools that a server can offer, so all
 /// tools of a server can be accepted.
+/// Bound: tools and searches.
 const PINS_MAX: usize = 10_000;
 const FILE_BYTES_MAX: usize = 4 * DEFINITIONS_BYTES_MAX;
 

@@ -10,7 +10,9 @@ import os
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 
-# Limits on what is kept: bytes of compiled code, and modules.
+# Maximum size of the compiled code of packages that is kept for later imports, in bytes (`_BYTES_MAX`), and number of its modules
+# (`_MODULES_MAX`).
+# Bound: workers and programs.
 _BYTES_MAX = 96 * 1024 * 1024
 _MODULES_MAX = 20_000
 # Tests, and what installs packages.

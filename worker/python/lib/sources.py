@@ -7,6 +7,8 @@ import textwrap
 
 CODE = "<code>"  # File name of the current program in tracebacks.
 SKILL = "skills/"  # Prefix of the file names of skills.
+# Maximum number of programs of a session whose lines tracebacks show.
+# Bound: workers and programs.
 _PROGRAMS_MAX = 32
 
 _lines = {}

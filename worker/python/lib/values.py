@@ -18,8 +18,12 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import PurePath
 from uuid import UUID
 
+# Maximum nesting depth of a value in Python.
+# Bound: values and answers.
 MAX_DEPTH = 120
 MAX_REPR = 1_000
+# Maximum number of items that are read of an iterator in a value.
+# Bound: values and answers.
 MAX_ITERATED = 10_000
 
 _decode = json.JSONDecoder().decode

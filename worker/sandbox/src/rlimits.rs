@@ -5,10 +5,15 @@ use rlimit::Resource;
 
 use super::SandboxError;
 
+/// The stack of a worker, in bytes.
+/// Bound: workers and programs.
 const STACK_BYTES: u64 = 8 * 1024 * 1024;
+/// Open descriptors of a worker.
+/// Bound: workers and programs.
 const DESCRIPTORS: u64 = 64;
 /// Maximum number of threads of a zygote and all its workers together, because the kernel counts threads per user
 /// namespace (`RLIMIT_NPROC`).
+/// Bound: workers and programs.
 const TASKS: u64 = 256;
 
 /// Returns the size of the address space of this process, in bytes.

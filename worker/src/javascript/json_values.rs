@@ -2,6 +2,7 @@
 //! surrogates.
 
 /// Maximum nesting depth of arrays and objects in JSON. Many parsers stop at 128.
+/// Bound: values and answers.
 const DEPTH_MAX: usize = 120;
 
 /// The error of a result or an argument whose JSON is nested deeper than [`DEPTH_MAX`].

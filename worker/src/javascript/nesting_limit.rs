@@ -4,10 +4,12 @@
 //! without a message. A program that evades this estimate can still only end its own worker.
 
 /// Maximum number of brackets that may be open at one place of a program.
+/// Bound: workers and programs.
 const BRACKETS_MAX: usize = 400;
 
 /// Maximum number of operators within one pair of brackets, counted since the last separator. Each operator
 /// of a long sum is a level of nesting for the parser.
+/// Bound: workers and programs.
 const OPERATORS_MAX: usize = 3_000;
 
 /// State of the scanner inside one open bracket, or outside of all brackets.

@@ -8,6 +8,7 @@ use super::claims::Claims;
 use lockhouse_messages::AccessRefusal;
 
 /// Maximum number of bytes of an access token.
+/// Bound: AI clients.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
 impl ResourceServer {

@@ -16,6 +16,8 @@ use super::{TokenName, TokenRecord, seconds};
 use crate::token_format::Token;
 
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Maximum number of tokens of AI clients.
+/// Bound: AI clients.
 const TOKENS_MAX: usize = 1_000;
 const VERSION: u32 = 1;
 /// How long revoked and expired tokens stay in the token file, so that `lockhouse token list` can show them.

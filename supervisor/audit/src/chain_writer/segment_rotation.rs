@@ -15,6 +15,7 @@ use crate::segment_index::Index;
 use crate::signing::SigningKeys;
 
 /// A segment ends at the latest after this time, also if the wall clock was set back.
+/// Bound: the audit log.
 const SEGMENT_TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Minimum time between two checks whether the segment's file was removed. These checks are part of appending records.
 /// If each record were checked, writing would take a third longer.

@@ -13,10 +13,12 @@ pub use text::{group_thousands, truncate as truncate_text};
 
 /// Number of nesting levels at which lists and objects are truncated entry by entry. At deeper levels, a list or object
 /// that does not fit is replaced by [`ELLIPSIS`].
+/// Bound: values and answers.
 const LEVELS_MAX: usize = 60;
 /// Maximum nesting depth of the result. A value that is nested more deeply is truncated, even if its bytes fit.
 const DEPTH_MAX: usize = 100;
 /// Maximum number of omissions that are listed with the result. Further omissions are only counted.
+/// Bound: values and answers.
 const OMISSIONS_MAX: usize = 8;
 /// Maximum number of characters of a member's name in the path of an omission.
 const NAME_CHARS_MAX: usize = 40;

@@ -6,8 +6,10 @@ use super::tokenizer::{split_name, stem};
 use super::word_lists::{begins_question, implied_by_question, is_stop_word, synonyms_for, weight};
 
 /// Maximum length of a search query, in characters. The rest is ignored.
+/// Bound: tools and searches.
 const QUERY_CHARS_MAX: usize = 1_000;
 /// Maximum number of words of a query that are searched for. Further words are ignored.
+/// Bound: tools and searches.
 const WORDS_MAX: usize = 16;
 /// Maximum number of unknown words of a query that are treated as misspellings.
 const MISSPELLINGS_MAX: usize = 4;

@@ -8,14 +8,19 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// Maximum number of elements of each list that are sampled.
+/// Bound: tools and searches.
 pub(super) const ELEMENTS_MAX: usize = 24;
 /// Maximum number of keys of each object that are sampled.
+/// Bound: tools and searches.
 const KEYS_MAX: usize = 64;
 /// Maximum number of values in one result that are sampled.
+/// Bound: tools and searches.
 const VALUES_MAX: usize = 8_000;
 /// Maximum length, in bytes, of strings that are stored for the comparison with keys. Longer strings are
 /// skipped, because no field name is longer.
 const TEXT_BYTES_MAX: usize = 64;
+/// Maximum nesting depth of a result that is sampled.
+/// Bound: tools and searches.
 const DEPTH_MAX: usize = 12;
 
 /// A sample of a JSON value. Short strings are stored so that they can be compared with object keys. Of

@@ -15,6 +15,7 @@ const FIELDS_MAX: usize = 48;
 /// a key of only one object may be personal data.
 const CONFIRMATIONS_MIN: u32 = 2;
 /// Maximum number of types in the result shape of one tool.
+/// Bound: tools and searches.
 const NODES_MAX: usize = 600;
 /// Minimum number of keys with which an object that contains only numbers counts as a map.
 const NUMBERS_MIN: usize = 3;

@@ -19,15 +19,21 @@ use super::shape::Shape;
 
 /// Version of the file format. Files of other versions are ignored.
 const VERSION: u32 = 1;
+/// Maximum size in bytes of the stored shapes of one server.
+/// Bound: tools and searches.
 const FILE_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Maximum number of tools of one upstream server whose results are observed.
+/// Bound: tools and searches.
 const TOOLS_MAX: usize = 500;
 /// Maximum size of a result that is observed, in bytes.
+/// Bound: tools and searches.
 const RESULT_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum size of the arguments of a call that is observed, in bytes.
+/// Bound: tools and searches.
 const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
 /// The results of this number of first calls of each tool are all observed. After them, the result of a call is
 /// observed only if the number of the call (counted from 1) is a power of two.
+/// Bound: tools and searches.
 const OBSERVE_ALL_MAX: u32 = 16;
 
 /// The result type (shape) of one tool, as observed in its results.

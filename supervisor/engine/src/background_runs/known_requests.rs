@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use lockhouse_messages::{Owner, RequestId};
 use lockhouse_protocol::{ExecutionId, ResultHandle};
 
-/// Maximum number of requests that are remembered, of all owners together and of each owner. Above it, the oldest is
-/// forgotten.
+/// Maximum number of requests with effects that are remembered, of all owners together (`REQUESTS_MAX`) and of each
+/// owner (`REQUESTS_PER_OWNER_MAX`). Above it, the oldest is forgotten.
+/// Bound: engines and fronts.
 const REQUESTS_MAX: usize = 8_192;
 const REQUESTS_PER_OWNER_MAX: usize = 1_024;
 

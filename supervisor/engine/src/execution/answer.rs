@@ -44,8 +44,10 @@ pub struct Answer {
 
 /// Maximum size in bytes of each of two texts of an error: its type and its code. The worker sends the error, so the
 /// supervisor truncates its texts. Also the maximum number of characters of [`Answer::missing_value_advice`].
+/// Bound: values and answers.
 const NAME_BYTES_MAX: usize = 200;
 /// Maximum size in bytes of each of the other texts of an error: its message, its traceback and its hint.
+/// Bound: values and answers.
 const TEXT_BYTES_MAX: usize = 4_000;
 
 impl Answer {

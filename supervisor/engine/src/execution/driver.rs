@@ -26,6 +26,7 @@ use super::worker_requests::WorkerRequests;
 
 /// If this number of bytes waits to be written to a worker, no more messages of that worker are read
 /// (backpressure).
+/// Bound: workers and programs.
 const PENDING_OUT_BYTES_MAX: usize = 1024 * 1024;
 
 /// The start time of a run and its limits on wall-clock time and CPU time.

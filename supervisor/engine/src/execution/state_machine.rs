@@ -28,6 +28,7 @@ use super::end_reason::{EndReason, reason_from_exit};
 use super::limits::ExecutionLimits;
 
 /// How long the supervisor waits for a worker that closed its channel to exit by itself.
+/// Bound: workers and programs.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long the supervisor waits for the zygote (the parent process) to reap a worker that was killed.
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);

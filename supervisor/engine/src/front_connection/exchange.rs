@@ -14,10 +14,13 @@ use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 
 /// Maximum number of inputs (such as answers to questions) of one exchange that are queued. It is higher than the number of
 /// questions that one execution can have pending at the same time. A front that sends more gets an error.
+/// Bound: engines and fronts.
 const INPUTS_MAX: usize = 64;
 /// Number of bytes that the open requests of a front in another process may use together. One request may need more.
+/// Bound: engines and fronts.
 const REQUEST_MEMORY_MAX: usize = 256 * 1024 * 1024;
-/// The same for its inputs that no exchange has taken yet.
+/// Number of bytes that the inputs of a front in another process that no exchange has taken yet may use together.
+/// Bound: engines and fronts.
 const INPUT_MEMORY_MAX: usize = 64 * 1024 * 1024;
 
 /// The open exchanges of a front.

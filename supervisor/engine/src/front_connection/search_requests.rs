@@ -8,6 +8,7 @@ use crate::supervisor::Supervisor;
 
 /// The size limit of an answer divided by this number is the size limit for the JSON of one tool. A larger tool is
 /// listed without its schemas.
+/// Bound: tools and searches.
 const TOOL_SHARE_DIVISOR: usize = 3;
 /// Maximum number of characters of the description of a tool that is listed without its schemas. The rest is cut off.
 const FOLDED_DESCRIPTION_CHARS: usize = 600;

@@ -19,6 +19,7 @@ pub(super) use session::{GrantResult, WorkerGrant};
 
 /// Maximum number of session ends that the registry remembers until they are reported to a run. When there are more,
 /// the oldest is forgotten.
+/// Bound: workers and programs.
 const UNREPORTED_ENDS_MAX: usize = 256;
 
 /// The result of acquiring a session for a run.

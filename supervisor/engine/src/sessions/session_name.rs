@@ -4,6 +4,8 @@ use std::fmt;
 
 use lockhouse_messages::Owner;
 
+/// Maximum length of the name of a session, in characters.
+/// Bound: workers and programs.
 const CHARS_MAX: usize = 64;
 
 /// A session name, chosen by the AI client.

@@ -7,7 +7,8 @@
 
 use std::collections::BTreeSet;
 
-/// Maximum number of bytes of a program that are scanned; the rest of a longer program is ignored.
+/// Maximum number of bytes of a program that are scanned for imports; the rest of a longer program is ignored.
+/// Bound: workers and programs.
 const SCANNED_BYTES_MAX: usize = 256 * 1024;
 
 /// Whether a line of the code has one of the words `modules` after a word that begins an import: `import`, `from`,

@@ -22,6 +22,7 @@ use crate::runs::new_handle;
 
 /// Maximum number of suspended calls (calls that wait for the user's answer to a question), of all clients together
 /// (`SUSPENDED_MAX`) and per client (`SUSPENDED_PER_CLIENT_MAX`).
+/// Bound: approvals and questions.
 const SUSPENDED_MAX: usize = 256;
 const SUSPENDED_PER_CLIENT_MAX: usize = 32;
 /// Prefix of the `requestState` of a call that Lockhouse suspended. Any other state belongs to the upstream server.

@@ -22,6 +22,7 @@ use super::Call;
 use crate::{McpHandler, client_name};
 
 /// Maximum number of resource subscriptions of one connection, or of one `subscriptions/listen` request.
+/// Bound: AI clients.
 const SUBSCRIPTIONS_MAX: usize = 100;
 
 /// The URIs of the resources to which a connection has subscribed, each with its upstream server. Clones share them.

@@ -30,12 +30,15 @@ use crate::access::Peer;
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 /// Maximum number of connections that are being refused with a 503 response at the same time. Further connections are
 /// closed without a response.
+/// Bound: AI clients.
 pub(super) const REFUSALS_MAX: usize = 64;
 /// Timeout for sending the response on a refused connection and reading what the peer has sent.
+/// Bound: AI clients.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum number of bytes that are read and discarded from a refused connection.
 const REFUSAL_DRAIN_BYTES: u64 = 64 * 1024;
 /// Time in milliseconds after which a TCP peer that acknowledges no data is disconnected.
+/// Bound: AI clients.
 const TCP_TIMEOUT_MS: u32 = 60_000;
 const TCP_TIMEOUT_S: u32 = TCP_TIMEOUT_MS / 1_000;
 

@@ -40,6 +40,7 @@ const DISCARD_BODIES_MAX: usize = 4;
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of bytes of an unauthenticated request's body that are read and discarded. No client is charged for
 /// these bytes.
+/// Bound: AI clients.
 const UNAUTHENTICATED_DISCARD_BYTES_MAX: usize = 256 * 1024;
 /// Allows one request body at a time to be discarded, so that discarding many bodies cannot delay other clients.
 static DISCARD_LOCK: Semaphore = Semaphore::const_new(1);

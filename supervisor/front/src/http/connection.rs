@@ -34,15 +34,18 @@ use crate::access::Peer;
 
 /// Maximum time for a connection to end after its graceful shutdown has begun, because it was idle or because the
 /// process stops serving.
+/// Bound: AI clients.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 /// Interval of HTTP/2 keep-alive pings (`PING_INTERVAL`), and the time within which the client must answer each ping
 /// (`PING_TIMEOUT`).
+/// Bound: AI clients.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// HTTP/2 flow-control windows, in bytes, of a stream (`STREAM_WINDOW`) and of a connection (`CONNECTION_WINDOW`). They
 /// bound the memory for unread bytes: 128 KiB per connection, which is 128 MiB for the default of 1,024 `connections`.
 /// [`WAITING_REQUESTS_MAX`] keeps part of the connection's window free while requests wait for a permit for their
 /// bodies.
+/// Bound: AI clients.
 const STREAM_WINDOW: u32 = 32 * 1024;
 const CONNECTION_WINDOW: u32 = 128 * 1024;
 /// The stream window in bytes that a client assumes before it receives [`STREAM_WINDOW`] (RFC 9113).

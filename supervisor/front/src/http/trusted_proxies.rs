@@ -21,6 +21,7 @@ const X_FORWARDED_FOR: &str = "x-forwarded-for";
 const BYTES_MAX: usize = 4 * 1024;
 /// Maximum number of addresses in a forwarding header that are read to find the client. A request for which more would
 /// be needed is refused.
+/// Bound: AI clients.
 const HOPS_MAX: usize = 32;
 
 /// A trusted proxy: an address, a network, or any peer of a Unix domain socket.

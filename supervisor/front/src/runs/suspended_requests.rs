@@ -15,6 +15,7 @@ use super::super::elicitation;
 
 /// Maximum number of suspended requests (requests that wait for the user's answers to questions), of all clients
 /// together (`SUSPENDED_MAX`) and per client (`SUSPENDED_PER_CLIENT_MAX`).
+/// Bound: approvals and questions.
 const SUSPENDED_MAX: usize = 256;
 const SUSPENDED_PER_CLIENT_MAX: usize = 16;
 

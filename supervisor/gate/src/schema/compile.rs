@@ -8,11 +8,14 @@ use super::error_message;
 
 /// Maximum length in bytes of a tool definition whose schema is compiled. Definitions of well-known servers have at
 /// most 12 KiB.
+/// Bound: calls and arguments.
 const DEFINITION_BYTES_MAX: usize = 64 * 1024;
 /// Maximum of (number of references + 1) × nesting depth in a schema. This limits the recursion of the schema
 /// compiler. The products for the schemas of well-known servers stay below 300.
+/// Bound: calls and arguments.
 pub(super) const REFERENCE_DEPTH_MAX: usize = 1_024;
 /// Maximum size in bytes of one compiled pattern (regular expression).
+/// Bound: calls and arguments.
 const PATTERN_BYTES_MAX: usize = 64 * 1024;
 /// Maximum size, in bytes, of the cache that the matcher of one pattern (regular expression) uses.
 const PATTERN_MEMORY_BYTES: usize = 1024 * 1024;

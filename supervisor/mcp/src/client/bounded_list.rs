@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 /// Maximum number of items that are kept of one JSON list. Without this limit, a list of very small values would take
 /// many times its text size in memory.
+/// Bound: upstream servers.
 const ENTRIES_MAX: usize = 10_000;
 
 /// The first items of a JSON list from an upstream server, each as its JSON text.

@@ -23,8 +23,10 @@ use crate::client::{Client, request_line, to_line};
 
 /// Maximum number of requests of the server that are not answered yet, such as questions to a person. Further ones are
 /// refused.
+/// Bound: upstream servers.
 const REQUESTS_MAX: usize = 256;
 /// Maximum number of answers and refusals that are not sent yet, because the server does not read them.
+/// Bound: upstream servers.
 const UNSENT_MAX: usize = 512;
 const UNREAD_ANSWERS: &str = "it sends requests and does not read the answers";
 const TOO_MANY: &str = "256 requests of the server are not answered yet";

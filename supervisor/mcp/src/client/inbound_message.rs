@@ -21,21 +21,27 @@ pub const CUT_OFF: &str = "lockhouse: the answer was cut off";
 pub const NOT_JSON: &str = "the server's answer is not valid JSON, or is nested too deeply";
 
 /// Maximum size in bytes of a server's message that is parsed completely: a request, an error, or a handshake result.
+/// Bound: upstream servers.
 pub const TYPED_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum size in bytes of a notification of the server. Larger notifications are dropped; no notification of MCP
 /// needs more.
+/// Bound: upstream servers.
 const NOTIFICATION_BYTES_MAX: usize = 64 * 1024;
 /// Maximum number of JSON values in a notification of the server. Notifications with more values are dropped.
+/// Bound: upstream servers.
 const NOTIFICATION_VALUES_MAX: usize = 256;
 /// Maximum number of JSON values in a message that is parsed completely. The size limit alone does not suffice, because
 /// two bytes of text can become a value that takes a hundred bytes of memory.
+/// Bound: upstream servers.
 pub const TYPED_NODES_MAX: usize = 4096;
 /// Number of bytes that are charged to the server's traffic allowance for each JSON value of a completely parsed
 /// message, in addition to the size of the message. The first `VALUES_FREE` values are free. Parsing takes up to 0.6 µs
 /// for each value, because rmcp tries each type that the message could have.
+/// Bound: upstream servers.
 const VALUE_BYTES: usize = 64;
 const VALUES_FREE: usize = 32;
 /// Maximum size in bytes of the `id` or the `method` of a message. A server that exceeds this limit is disconnected.
+/// Bound: upstream servers.
 const NAME_BYTES_MAX: usize = 256;
 
 const LONG_NAME: &str = "it sent a message whose `id` or `method` is longer than 256 bytes";

@@ -22,6 +22,7 @@ use crate::pending_requests::PendingRequests;
 
 /// Maximum number of bytes of a line or event over the size limit that are skipped. Up to this number, a result that is
 /// too large fails only its own call; above it, the server is disconnected.
+/// Bound: upstream servers.
 pub(crate) const SKIPPED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 const LONG_LINE: &str = "it sent an unsolicited line of more than 1 MiB";

@@ -16,6 +16,7 @@ use crate::client::message_sender::MessageSender;
 
 /// Maximum number of requests and cancellations that may wait to be written to the server. Calls that time out leave their
 /// lines.
+/// Bound: upstream servers.
 const UNWRITTEN_MAX: usize = 512;
 
 /// Writes lines to the standard input of one process. Clones write to the same process. A line is written completely

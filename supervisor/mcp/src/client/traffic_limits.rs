@@ -19,17 +19,21 @@ use crate::client::connection_failure::FailureSignal;
 use crate::client::inbound_message::{Answer, InboundMessage, RxMessage};
 
 /// Number of bytes of unsolicited messages that a server may send at once. After that it may send `BYTES_PER_SECOND`.
+/// Bound: upstream servers.
 const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
 const BYTES_PER_SECOND: f64 = 256.0 * 1024.0;
 /// Number of bytes that are read without a pause, separately for unsolicited messages and for progress notifications.
-/// After that, Lockhouse reads more slowly, since reading a full burst at once would block all other connections for
-/// half a second.
+/// After that, Lockhouse reads `PACED_BYTES_PER_SECOND`, since reading a full burst at once would block all other
+/// connections for half a second.
+/// Bound: upstream servers.
 const UNPACED_BYTES: f64 = 256.0 * 1024.0;
 const PACED_BYTES_PER_SECOND: f64 = 2.0 * 1024.0 * 1024.0;
 /// Rate at which progress notifications of calls are read, in bytes per second.
+/// Bound: upstream servers.
 const PROGRESS_BYTES_PER_SECOND: f64 = 1024.0 * 1024.0;
 /// Number of bytes that are charged for each unsolicited message in addition to its size, since small messages take
 /// time as well.
+/// Bound: upstream servers.
 const MESSAGE_BYTES: usize = 256;
 /// Maximum number of Lockhouse's unanswered requests that are tracked; beyond it, the oldest is forgotten. A cancelled
 /// request is tracked as well, since the server may still answer it.

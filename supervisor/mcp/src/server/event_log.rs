@@ -13,8 +13,9 @@ use tokio::sync::Notify;
 
 use super::output::{Closed, Output, answer_text};
 
-/// Maximum number of messages that are kept. If there are more, the sender waits for the reader; without a reader, the oldest
+/// Maximum number of messages of an event stream that are kept. If there are more, the sender waits for the reader; without a reader, the oldest
 /// is dropped.
+/// Bound: AI clients.
 const MESSAGES_MAX: usize = 64;
 
 /// The messages of one stream.

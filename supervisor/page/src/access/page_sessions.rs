@@ -11,6 +11,7 @@ use crate::viewer::Viewer;
 /// Maximum number of sessions of one viewer. A further login ends the viewer's oldest session.
 const SESSIONS_OF_VIEWER_MAX: usize = 32;
 /// Maximum number of sessions of all viewers. A further login ends the oldest session.
+/// Bound: the live page.
 const SESSIONS_MAX: usize = 1_000;
 
 /// The sessions, oldest first.

@@ -8,8 +8,10 @@ use std::time::{Duration, SystemTime};
 use lockhouse_audit::{Record, SegmentFollower, SegmentName, segments};
 
 /// How many days of the audit log are read at most.
+/// Bound: the live page.
 pub(super) const DAYS_MAX: u64 = 30;
 /// Maximum bytes of the existing audit log that are read. The oldest segments beyond that are left out.
+/// Bound: the live page.
 const HISTORY_BYTES_MAX: u64 = 128 * 1024 * 1024;
 /// Number of records after which one call of [`LogReader::read_new`] returns.
 const BATCH_RECORDS: usize = 20_000;

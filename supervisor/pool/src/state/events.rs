@@ -10,6 +10,7 @@ use super::super::launch_config::ForkPurpose;
 
 /// Maximum number of forks for sessions that one zygote may have pending. Equals the largest number of sessions that
 /// can be configured.
+/// Bound: workers and programs.
 pub(super) const SESSION_FORKS_MAX: usize = 256;
 
 /// The limits of a pool: how many workers it keeps, and when it replaces its zygote.

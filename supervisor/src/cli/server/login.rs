@@ -19,9 +19,11 @@ use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error};
 use crate::config::{Files, Settings};
 
 /// How long the user may take to log in to the upstream server in the browser.
+/// Bound: upstream servers.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 /// The time limit for the requests to the upstream server and its authorization server. The limit applies separately
 /// to the requests before the user's login in the browser, and to those after the login.
+/// Bound: upstream servers.
 const SERVERS_TIMEOUT: Duration = Duration::from_secs(60);
 /// The maximum length of a redirect address that the user pastes, in bytes.
 const PASTED_CHARS_MAX: usize = 16 * 1024;

@@ -2,7 +2,8 @@
 
 use lockhouse_policies::visible_text;
 
-/// Maximum length of a name in bytes. File systems permit 255, and a suffix must fit too.
+/// Maximum length of the name of a stored file in bytes. File systems permit 255, and a suffix must fit too.
+/// Bound: values and answers.
 const NAME_BYTES_MAX: usize = 160;
 /// Maximum length of an extension in bytes that a shortened name keeps.
 const EXTENSION_BYTES_MAX: usize = 16;

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
 
-/// Maximum number of YAML events (scalars, and beginnings and ends of lists and mappings) in a front matter.
-/// A front matter with more is rejected.
+/// Maximum number of YAML events (scalars, and beginnings and ends of lists and mappings) in the front matter of a
+/// skill. A front matter with more is rejected.
+/// Bound: skills.
 const EVENTS_MAX: usize = 2_000;
-/// Maximum nesting depth of lists and mappings in a front matter.
+/// Maximum nesting depth of lists and mappings in the front matter of a skill.
+/// Bound: skills.
 const DEPTH_MAX: usize = 16;
 
 /// Why a front matter is invalid.

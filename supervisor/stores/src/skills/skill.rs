@@ -12,12 +12,16 @@ use super::skill_name::{InvalidSkillName, Name};
 use data_encoding::HEXLOWER;
 
 /// Maximum length, in bytes, of a skill's code and of its tests, each.
+/// Bound: skills.
 pub(super) const CODE_BYTES_MAX: usize = 256 * 1024;
-/// Maximum number of characters of a description, as in the Agent Skills specification.
+/// Maximum number of characters of the description of a skill, as in the Agent Skills specification.
+/// Bound: skills.
 const DESCRIPTION_CHARS_MAX: usize = 1_024;
 /// Maximum number of tags of a skill.
+/// Bound: skills.
 const TAGS_MAX: usize = 16;
-/// Maximum number of characters of a tag.
+/// Maximum number of characters of a tag of a skill.
+/// Bound: skills.
 const TAG_CHARS_MAX: usize = 40;
 
 /// Why a skill is invalid.

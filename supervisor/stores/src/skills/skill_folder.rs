@@ -21,6 +21,7 @@ use super::skill_name::{Name, NameFault};
 /// The name of the file with a skill's description. Each folder with such a file is a skill.
 pub(super) const DOCUMENT: &str = "SKILL.md";
 /// Maximum length of a SKILL.md in bytes.
+/// Bound: skills.
 const DOCUMENT_BYTES_MAX: usize = 256 * 1024;
 /// The languages in which a skill can be written.
 const LANGUAGES: [Language; 2] = [Language::Python, Language::Typescript];

@@ -6,6 +6,7 @@ use std::fmt;
 use lockhouse_protocol::SkillName;
 
 /// Maximum number of characters of a skill's name, as in the Agent Skills specification.
+/// Bound: skills.
 const NAME_CHARS_MAX: usize = 64;
 /// Names that no skill may have, because the module `skills` that programs import already contains functions with
 /// these names.

@@ -17,12 +17,16 @@ use super::skill_folder::{self, LoadError};
 use super::skill_name::Name;
 
 /// Maximum number of saved skills in one store.
+/// Bound: skills.
 const SKILLS_MAX: usize = 500;
 /// Maximum number of drafts (skills that are not yet approved) in one store.
+/// Bound: skills.
 const DRAFTS_MAX: usize = 100;
 /// Maximum number of older versions of each skill. When there are more, the oldest ones are removed.
+/// Bound: skills.
 const VERSIONS_MAX: usize = 20;
-/// Maximum number of entries that are read from one directory. Further entries are ignored.
+/// Maximum number of entries that are read from one directory of skills. Further entries are ignored.
+/// Bound: skills.
 const ENTRIES_MAX: usize = 2_000;
 
 /// The name of the subfolder, in the folder of a skill, with the older versions of the skill.

@@ -17,8 +17,10 @@ use sha2::{Digest, Sha256};
 use data_encoding::HEXLOWER;
 
 /// Maximum size of a token file, in bytes.
+/// Bound: upstream servers.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
 /// How long to wait for the lock of a token file, which another process may hold while it renews a token.
+/// Bound: upstream servers.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(45);
 /// Interval at which this process tries to lock a token file that another process has locked.
 const LOCK_EVERY: Duration = Duration::from_millis(50);

@@ -15,6 +15,7 @@ use lockhouse_mcp::client::{HttpError, HttpErrorKind};
 /// refuses within this time is not renewed again.
 const RENEWAL_EVERY: Duration = Duration::from_secs(5);
 /// Timeout of a request to the authorization server for a token.
+/// Bound: upstream servers.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl TokenProvider {

@@ -13,7 +13,8 @@ use crate::caller_signals::CallStats;
 use crate::request::ping;
 use lockhouse_mcp::client::{Client, ConnectionFailure};
 
-/// Timeout of a ping.
+/// Timeout of a ping to a server.
+/// Bound: upstream servers.
 pub(super) const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// The shortest time between the beginnings of two pings. A ping to a server over HTTP can fail at once.
 const PING_INTERVAL: Duration = Duration::from_secs(1);

@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 
 /// The first and the longest delay before a server is restarted after an ordinary failure, that is, not after a
 /// violation of a limit or the protocol.
+/// Bound: upstream servers.
 const FAILURE_BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 /// The delay after ordinary failures is reset to its minimum if a connection lasted at least this long, or if a call
 /// was answered on it. The delay after violations is not reset by this.
 const STEADY: Duration = Duration::from_secs(60);
 /// The first and the longest delay before the restart of a server that exceeded a limit or broke the protocol. Answered
 /// calls do not reset this delay. A connection that lasts longer than the longest delay resets it.
+/// Bound: upstream servers.
 const VIOLATION_BACKOFF: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(600));
 
 /// The delay before the next attempt to connect to an upstream server.

@@ -13,6 +13,7 @@ use lockhouse_mcp::client::ConnectionFailure;
 /// The shortest and the longest delay before a server's tools are listed again after the server announced a change of
 /// its tools. The delay doubles with each listing. It is reset if the previous listing was more than twice the longest
 /// delay ago.
+/// Bound: upstream servers.
 const LISTING_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// An event of the connection to an upstream server.

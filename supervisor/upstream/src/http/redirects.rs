@@ -5,6 +5,8 @@ use reqwest::redirect::{Action, Attempt, Policy};
 
 use crate::definition::HttpEndpoint;
 
+/// Maximum number of redirects of one request.
+/// Bound: upstream servers.
 const REDIRECTS_MAX: usize = 5;
 
 /// Returns the redirect policy of the HTTP connections to an upstream server.

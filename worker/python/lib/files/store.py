@@ -18,6 +18,8 @@ TEMPORARY = "/tmp"
 MEMORY = (HOME, OUT, TEMPORARY)
 NULL = "/dev/null"
 SERVERS = "servers"  # The name of the tree of MCP servers in the working directory at the start, and in /.
+# Maximum number of files and folders in memory.
+# Bound: workers and programs.
 ENTRIES_MAX = 10_000
 NAME_BYTES_MAX = 255
 PATH_BYTES_MAX = 4096

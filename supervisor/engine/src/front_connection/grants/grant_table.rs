@@ -10,6 +10,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// Maximum number of grants of one front. If the table is full, the client with the most grants loses the grant that it
 /// has not used for the longest time. Its next request with that credential gets a new grant.
+/// Bound: engines and fronts.
 const GRANTS_MAX: usize = 4_096;
 
 /// Identifies a credential, without containing a secret.

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The budget of a connection, as the number of responses of the maximum size that it may buffer at one time.
+/// Bound: upstream servers.
 const FULL_SIZE_MESSAGES: usize = 2;
 /// Number of bytes that each response may always buffer, so that a small message never fails for lack of budget.
+/// Bound: upstream servers.
 const GUARANTEED_BYTES: usize = 64 * 1024;
 
 /// The memory budget of one connection to an upstream server. Clones share it.

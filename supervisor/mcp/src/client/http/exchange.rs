@@ -16,6 +16,7 @@ pub(super) const JSON: &str = "application/json";
 pub const EVENTS: &str = "text/event-stream";
 
 /// Maximum size in bytes of the body of an error response. A larger body is ignored.
+/// Bound: upstream servers.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 /// How long to wait for the first event of a server that may use the deprecated HTTP+SSE transport.
 const OLD_TRANSPORT_TIMEOUT: Duration = Duration::from_secs(3);

@@ -15,6 +15,7 @@ const ANNOTATION: &str = "x-mcp-header";
 /// How the name of a header with an argument begins.
 const PREFIX: &str = "mcp-param-";
 /// Maximum total size in bytes of the names in the annotations of all tools of a connection. Tools beyond it are left out.
+/// Bound: upstream servers.
 const NAMES_BYTES_MAX: usize = 1024 * 1024;
 
 /// The tools of one connection that have header parameters, by their names.

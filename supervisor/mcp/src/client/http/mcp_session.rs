@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// The shortest time between two new sessions that replace lost ones.
+/// Bound: upstream servers.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
 /// The error of a request that did not run, because the server does not know its session.
 pub(super) const LOST: &str = "it does not know the MCP session any more";

@@ -18,6 +18,7 @@ use crate::cli::load_settings_and_policy;
 use crate::config::{Files, Settings, Setup};
 
 /// Maximum time from the start of the engine's process until it accepts clients.
+/// Bound: engines and fronts.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval between two attempts to connect to an engine that another client has started, and the number of attempts
 /// before this process tries to start one: the other one may have ended.
