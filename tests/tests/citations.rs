@@ -1,4 +1,5 @@
-//! What documents cite: the tests, files and tables in SECURITY.md and docs/review.md, and whether they exist.
+//! What documents cite: the tests, files and tables in security documents, properties and docs/review.md, and whether they
+//! exist.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,12 @@ fn root() -> PathBuf {
 /// Reads a file of the repository. `path` is relative to its root.
 pub(crate) fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Returns the names in a folder of the repository, in order.
+pub(crate) fn names_below(folder: &str) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(root().join(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));
+    entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// The cells of one row of a Markdown table.

@@ -1,10 +1,11 @@
 //! Tests of the repository itself: dependencies between crates and modules, the crates and files that ARCHITECTURE.md names,
-//! and the citations and numbers in SECURITY.md and docs/review.md.
+//! the properties that Lockhouse promises, and the citations and numbers in the security documents and docs/review.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on panics; tests print tables.
 
 mod citations;
 mod faults;
 mod layering;
+mod properties;
 mod review;
 mod security;
 mod skew_patch;

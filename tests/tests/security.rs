@@ -1,13 +1,18 @@
-//! Compares SECURITY.md with the code: every test and file that it cites must exist, and its lists and numbers must
-//! match the source files that define them.
+//! Compares the security documents with the code: every file that they cite must exist, and the lists and numbers of
+//! docs/security/sandbox.md must match the source files that define them. Their pages that are generated must be current.
 
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
 
 use lockhouse_sandbox::Layer;
 use lockhouse_tests::{Attack, Table, ensure, equal, native_attacks};
 use serde_json::Value;
 
-use crate::citations::{check_path, exists, paths, quoted, read, tables};
+use crate::citations::{check_path, names_below, paths, quoted, read, tables};
+
+const FOLDER: &str = "docs/security";
+const SANDBOX: &str = "docs/security/sandbox.md";
 
 /// Returns the rules of the seccomp filter `filter` that apply on all architectures. If `architecture` is
 /// given, adds the rules that apply only there.
@@ -31,52 +36,29 @@ fn check_contains(document: &str, words: &str) -> Result<(), String> {
 }
 
 #[test]
-fn every_cited_test_exists() {
-    let mut table = Table::new("what SECURITY.md cites");
-    for row in tables(&read("SECURITY.md"), "Properties").remove(0) {
-        let [property, _, tests] = &row[..] else { panic!("three cells: {row:?}") };
-        let faults: Vec<String> = quoted(tests)
-            .filter_map(|citation| exists(citation).err().map(|fault| format!("{citation}: {fault}")))
-            .collect();
-        let cites = quoted(tests).next().is_some();
-        table.row(property, ensure(cites && faults.is_empty(), faults));
-    }
-    table.finish();
-}
-
-#[test]
-fn citations_of_missing_tests_are_detected() {
-    let mut table = Table::new("citations of missing tests");
-    for wrong in [
-        "sandbox ablation::no_such_test",
-        "sandbox nowhere::each_attack_is_contained_by_exactly_the_layers_in_its_header",
-        "elsewhere ablation::each_attack_is_contained_by_exactly_the_layers_in_its_header",
-        "sandbox ablation::check",
-        "sandbox ablation::each_attack",
-        "lockhouse pool::seal::every_field_that_differs_is_refused",
-        "hostile/native/no_such_attack.c",
-        "hostile/native/no_such*.c",
-        "hostile/elsewhere/read_file.c",
-        "each_attack_is_contained_by_exactly_the_layers_in_its_header",
-    ] {
-        table.row(wrong, ensure(exists(wrong).is_err(), "it was found"));
-    }
-    table.finish();
-}
-
-#[test]
 fn every_path_in_the_text_exists() {
-    let document = read("SECURITY.md");
-    let mut table = Table::new("paths in SECURITY.md");
-    for path in paths(&document) {
-        table.row(path, check_path(path));
+    let mut documents = vec!["SECURITY.md".to_owned()];
+    documents.extend(names_below(FOLDER).into_iter().map(|name| format!("{FOLDER}/{name}")));
+    let mut table = Table::new("paths in security documents");
+    for document in documents {
+        for path in paths(&read(&document)) {
+            table.row(format!("{document}: {path}"), check_path(path));
+        }
     }
     table.finish();
+}
+
+#[test]
+fn generated_pages_are_current() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("generate_pages.py");
+    let done = Command::new("python3").arg(script).arg("--check").output().unwrap();
+    let printed = [done.stdout, done.stderr].concat();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&printed));
 }
 
 #[test]
 fn the_listed_system_calls_match_the_filter() {
-    let document = read("SECURITY.md");
+    let document = read(SANDBOX);
     let (mut listed, mut bound) = (Vec::new(), BTreeSet::new());
     for row in tables(&document, "Reachable system calls").remove(0) {
         let [_, calls, arguments] = &row[..] else { panic!("three cells: {row:?}") };
@@ -120,7 +102,7 @@ fn the_listed_protections_match_doctor() {
     let (variants, _) = variants.split_once('}').expect("its end");
     let variants = variants.lines().filter_map(|line| line.trim().strip_suffix(','));
     let protections: Vec<&str> = variants.filter(|line| !line.starts_with("//")).collect();
-    let rows = tables(&read("SECURITY.md"), "Layers").remove(0);
+    let rows = tables(&read(SANDBOX), "Layers").remove(0);
     let mut table = Table::new("protections");
     table.row("each row is a protection", equal(rows.len(), protections.len()));
     for protection in protections {
@@ -134,13 +116,13 @@ fn the_listed_protections_match_doctor() {
 
 #[test]
 fn the_numbers_of_attacks_are_correct() {
-    let document = read("SECURITY.md");
+    let document = read(SANDBOX);
     let native = native_attacks();
     let mut table = Table::new("attacks");
     table.row("native", check_contains(&document, &format!("{} native attacks", native.len())));
     for (language, title) in [("python", "Python"), ("typescript", "TypeScript")] {
         let count = Attack::all(language).len();
-        table.row(language, check_contains(&document, &format!("| {count} attacks in {title} |")));
+        table.row(language, check_contains(&document, &format!("{count} attacks in {title}")));
     }
     let [held, kinds] = &tables(&document, "What rests on one layer")[..] else { panic!("two tables") };
     let alone = |layer: Layer| native.iter().filter(move |attack| attack.layers == [vec![layer]]);
@@ -165,17 +147,5 @@ fn the_numbers_of_attacks_are_correct() {
     let listed: Vec<&str> = kinds.iter().flat_map(|row| quoted(&row[2])).collect();
     table.row("each of these is of one kind", equal(listed.len(), seccomp.len()));
     table.row("the kinds have them all", equal(listed.into_iter().collect(), seccomp));
-    table.finish();
-}
-
-/// Checks that the table "Figures" in SECURITY.md has no empty or "TBD" cell. The values of the figures are not tested,
-/// because they come from benchmarks on an otherwise idle machine.
-#[test]
-fn all_figures_are_filled_in() {
-    let mut table = Table::new("figures");
-    for row in tables(&read("SECURITY.md"), "Figures").remove(0) {
-        let is_open = row.iter().any(|cell| cell.is_empty() || cell.contains("TBD"));
-        table.row(&row[0], ensure(!is_open, &row));
-    }
     table.finish();
 }

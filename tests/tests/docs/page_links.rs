@@ -9,7 +9,8 @@ use super::code_blocks::{links, page};
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let below = |folder: &str| std::fs::read_dir(root.join(folder)).unwrap();
-    let mut pages: Vec<PathBuf> = below("docs").map(|entry| entry.unwrap().path()).collect();
+    let mut pages: Vec<PathBuf> =
+        ["docs", "docs/security"].into_iter().flat_map(below).map(|entry| entry.unwrap().path()).collect();
     pages.extend(below("examples").map(|entry| entry.unwrap().path().join("README.md")));
     pages.extend(
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]

@@ -37,7 +37,7 @@ const KILL_PROCESS: u32 = 0x8000_0000;
 const ACTION: u32 = 0xffff_0000;
 /// The upper bound (exclusive) of the tested system call numbers. The numbers of existing system calls are far lower.
 const NUMBERS: u32 = 2048;
-/// The maximum number of system calls that a filter may allow. SECURITY.md lists them.
+/// The maximum number of system calls that a filter may allow. docs/security/sandbox.md lists them.
 const REACHABLE_MAX: usize = 60;
 
 /// The input of a seccomp filter, as in `struct seccomp_data`.
