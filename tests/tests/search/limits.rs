@@ -93,12 +93,6 @@ fn the_reference_and_the_stubs_document_the_limits() {
     let mut table = Table::new("the limits of a search");
     for (path, line) in [
         (
-            "docs/configuration.md",
-            format!(
-                "| results of one search, of tools or skills: default; maximum. The default of `lockhouse tools search` is {SEARCH_LIMIT_MAX} | {SEARCH_LIMIT_DEFAULT}; {SEARCH_LIMIT_MAX} |"
-            ),
-        ),
-        (
             "docs/for-models.md",
             format!(
                 "| `limit` | the maximum number of tools: 1 to {SEARCH_LIMIT_MAX}, default {SEARCH_LIMIT_DEFAULT} |"
