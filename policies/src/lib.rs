@@ -41,8 +41,6 @@
 //! A document has at most [`TEXT_BYTES_MAX`] bytes, [`RULES_MAX`] rules and [`PATTERNS_MAX`] patterns. A call has at
 //! most [`PATHS_MAX`] paths whose links are resolved.
 
-#![cfg_attr(test, allow(clippy::unwrap_used))]
-
 mod call;
 mod call_target;
 mod condition;

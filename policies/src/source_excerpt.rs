@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    #[allow(clippy::reversed_empty_ranges)]
+    #[allow(clippy::reversed_empty_ranges, reason = "one of the spans is invalid in this way")]
     fn an_invalid_span_is_moved_to_the_nearest_valid_one() {
         assert_eq!(marked("a\nbé\n", 2..4), (2, 1, "bé".to_owned()));
         assert_eq!(marked("a\nbé\n", 4..usize::MAX), (2, 2, "é".to_owned()));

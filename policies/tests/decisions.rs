@@ -1,5 +1,5 @@
 //! Tests of policy decisions, and of the text of denials.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use lockhouse_policies::{Call, CallTarget, Decision, DenialReason, Listing, Policy, Source, explain};
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};

@@ -1,6 +1,6 @@
 //! Checks that the policies in `examples/` and in the documentation are valid for the parser and for the JSON Schema
 //! that editors use.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::path::{Path, PathBuf};
 

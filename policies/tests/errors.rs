@@ -1,5 +1,5 @@
 //! Tests of the error messages for invalid policy documents. Each snapshot must say what the user can do.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(clippy::expect_used, reason = "a test that cannot go on panics")]
 
 use lockhouse_policies::{
     DIAGNOSTICS_MAX, Diagnostic, Diagnostics, PATTERNS_MAX, Policy, RULES_MAX, Source, TEXT_BYTES_MAX,

@@ -1,6 +1,6 @@
 //! Tests of the limits that a policy sets for a call, of the setting `on_change` per server and client, and
 //! of the paths whose symbolic links must be resolved before a decision.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use lockhouse_policies::{
     Call, CallTarget, ClientName, Decision, Listing, OnChange, PATHS_MAX, Policy, Source,

@@ -1,5 +1,5 @@
 //! Tests of the texts about policies that users read: explanations, differences and suggested policies.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::BTreeMap;
 

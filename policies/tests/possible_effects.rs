@@ -1,5 +1,5 @@
 //! Tests of the policy effects that are possible for calls of a tool before their arguments are known.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use lockhouse_policies::{Call, ClientName, Diagnostics, Effect, Policy, Source, explain};
 use lockhouse_protocol::{ServerName, ToolName};

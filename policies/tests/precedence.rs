@@ -1,5 +1,5 @@
 //! Property tests of the precedence of policy statements, for arbitrary policies with rules and arbitrary calls.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::cmp::Reverse;
 

@@ -1,5 +1,5 @@
 //! Property tests of policies, with arbitrary patterns, names and texts.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use lockhouse_policies::{
     Call, CallTarget, Decision, Diagnostic, PATTERNS_MAX, Pattern, PatternKind, Policy, ServerOffer, Source,

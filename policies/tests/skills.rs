@@ -1,5 +1,5 @@
 //! Tests of the default decision about saving skills, which applies when a policy has no `[servers.skills]`.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use lockhouse_policies::{Call, CallTarget, ClientName, Decision, Policy, SKILLS, Source};
 use lockhouse_protocol::{ResourceUri, ServerName, ToolName};

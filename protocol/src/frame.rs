@@ -218,7 +218,7 @@ impl FrameDecoder {
     ///
     /// # Errors
     /// [`FrameError`] if the frame is too long or its message is not valid. The rest of the stream cannot be decoded.
-    #[allow(clippy::should_implement_trait)] // Each call chooses its type of message.
+    #[allow(clippy::should_implement_trait, reason = "each call chooses its type of message")]
     pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         let Some(body) = body_of_first(&self.buffer[self.consumed..self.end], self.limit)? else {
             return Ok(None);

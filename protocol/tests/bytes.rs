@@ -1,7 +1,7 @@
 //! Golden tests of the protocol's encoding: the snapshots contain the encoded bytes of an example of each message.
 //! Supervisor, zygote and worker are built together, but a replacement of the encoding library must produce the same
 //! bytes. If a snapshot changes, the protocol has changed.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::BTreeSet;
 use std::fmt::{Debug, Write};

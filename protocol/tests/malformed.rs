@@ -1,6 +1,6 @@
 //! Decodes 100,000 malformed frames, generated with a fixed seed: the decoder must not panic, and must not exceed the
 //! memory bounds below. With `LOCKHOUSE_TESTS=full`, it decodes a million frames.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod counting;
 
@@ -174,6 +174,7 @@ fn zygote() -> Vec<Vec<u8>> {
 
 /// Functions that generate malformed frames. Some of these frames are valid by chance; the decoded message must then
 /// encode to the same bytes again.
+#[allow(clippy::type_complexity, reason = "a table of test cases")]
 const MUTATIONS: [fn(&mut Random, &[Box<[u8]>]) -> Vec<u8>; 9] = [
     random_bytes,
     random_body,

@@ -38,7 +38,6 @@
 //!   thirds of an idle supervisor's memory (`cli/startup_code.rs`).
 //! - The event loop has one thread. The kernel kills a zygote when the thread that started it exits, and no call pays
 //!   for a switch.
-#![cfg_attr(test, allow(clippy::expect_used))]
 
 mod cli;
 mod config;

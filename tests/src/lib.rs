@@ -30,7 +30,11 @@
 //! - No test depends on another one, on their order, or on files outside of its directory.
 //! - No test waits for a fixed time where it can wait for an event ([`wait_until`]).
 //! - No hostile program is trusted to report its own failure: outcomes are read from the process and the supervisor.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on should end loudly.
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on panics; tests print tables"
+)]
 
 mod ambiguous_heads;
 mod approver;

@@ -1,5 +1,12 @@
 //! Black-box tests of the built Lockhouse programs: one module for each test suite.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on panics; tests print tables.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::too_many_lines,
+    reason = "a test that cannot go on panics; tests print tables"
+)]
+#![allow(clippy::type_complexity, reason = "tables of test cases are arrays of large tuples")]
 
 mod access;
 mod approvals;

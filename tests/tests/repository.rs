@@ -1,6 +1,6 @@
 //! Tests of the repository itself: dependencies between crates and modules, the crates and files that ARCHITECTURE.md names,
 //! the properties that Lockhouse promises, and the citations and numbers in the security documents and docs/review.md.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::too_many_lines)] // A test that cannot go on panics; tests print tables.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
 mod citations;
 mod faults;

@@ -33,8 +33,10 @@ impl Number {
             (Self::Float(one), Self::Float(other)) => one.partial_cmp(&other).unwrap_or(Ordering::Equal),
             (Self::Float(_), Self::Integer(_)) => other.compare(self).reverse(),
             (Self::Integer(one), Self::Float(other)) => {
-                // Integers here have at most 64 bits, so the cast is exact or saturates beyond all of them.
-                #[allow(clippy::cast_possible_truncation)]
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    reason = "integers here have at most 64 bits, so the cast is exact or saturates beyond all of them"
+                )]
                 let whole = other.floor() as i128;
                 one.cmp(&whole).then(if other.fract() == 0.0 { Ordering::Equal } else { Ordering::Less })
             }

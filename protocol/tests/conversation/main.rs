@@ -1,6 +1,6 @@
 //! Tests of the conversation, the state machine that checks the messages of a worker: each message in each phase, and
 //! random conversations that are compared with a model.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod history;
 mod phases;

@@ -1,6 +1,6 @@
 //! A global allocator that counts the allocations of each thread, for tests that check memory bounds.
 #![allow(unsafe_code, reason = "An allocator that counts is unsafe in itself")]
-#![allow(dead_code)] // Each test binary uses a part.
+#![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

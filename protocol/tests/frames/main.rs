@@ -1,6 +1,6 @@
 //! Property tests of protocol frames: messages are unchanged by encoding and decoding, however the byte stream is
 //! divided. Invalid bytes are rejected without a panic.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod arbitrary;
 

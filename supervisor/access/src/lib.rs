@@ -27,8 +27,7 @@
 //! - A grant can only narrow what the policy permits. So a stolen token never has more rights than its owner's policy.
 //! - Keys of an authorization server are fetched only over HTTPS or from this host ([`trusted_url`]), since whoever
 //!   supplies the keys decides who is authenticated.
-#![cfg_attr(test, allow(clippy::expect_used))]
-#![allow(missing_docs)] // Only the crates of this workspace use it; obvious fields need no comment.
+#![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 mod allowed_users;
 mod auth_method;

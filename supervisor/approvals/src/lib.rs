@@ -36,8 +36,7 @@
 //!   simply be run again, and must not wear the approver down.
 //! - `always` changes the policy file and keeps its comments and layout. The changed policy is evaluated and shown as a
 //!   difference before it is written.
-#![cfg_attr(test, allow(clippy::expect_used))]
-#![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
+#![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 mod approval_queue;
 mod approval_request;

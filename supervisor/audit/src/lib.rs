@@ -33,8 +33,7 @@
 //! - A segment is created with its first record, under the lock of the index. A holder of that lock sees a consistent
 //!   state.
 //! - The hash of arguments is keyed, because common arguments could be guessed from a plain hash.
-#![cfg_attr(test, allow(clippy::expect_used))]
-#![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
+#![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 mod administrative_records;
 mod call_arguments;

@@ -38,8 +38,7 @@
 //! - Spans for OpenTelemetry have a target of their own, which the log ignores, so log lines do not change with traces.
 //!   The exporter is behind the feature `otel`, because it is a second HTTP client in the process that holds the
 //!   secrets.
-#![cfg_attr(test, allow(clippy::expect_used))]
-#![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
+#![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 pub mod access_list;
 pub mod browser_opening;

@@ -35,8 +35,7 @@
 //!
 //! A server has at most [`TOOLS_MAX`] tools and [`DEFINITIONS_BYTES_MAX`] bytes of definitions; further ones are
 //! dropped with a warning. A single definition has at most 256 KiB.
-#![cfg_attr(test, allow(clippy::expect_used))]
-#![allow(missing_docs)] // Used only by the crates of this workspace. Names and types explain the fields.
+#![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 mod fingerprint;
 mod hidden_text;

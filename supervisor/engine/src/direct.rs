@@ -21,9 +21,15 @@ pub(crate) use name_resolution::{LookupError, completion_request, json_rpc_error
 /// tools.
 #[derive(Debug, Default)]
 pub(crate) struct DirectServers {
-    /// The exposed tool names, with the catalogues (each server's list of tools) from which they were
-    /// computed. `None` until the names are first needed.
-    named: Mutex<Option<(Vec<Arc<Catalogue>>, Arc<ExposedNames>)>>,
+    /// `None` until the names are first needed.
+    named: Mutex<Option<NamedTools>>,
+}
+
+/// The exposed tool names, with the catalogues (each server's list of tools) from which they were computed.
+#[derive(Debug)]
+struct NamedTools {
+    catalogues: Vec<Arc<Catalogue>>,
+    names: Arc<ExposedNames>,
 }
 
 impl DirectServers {
@@ -39,7 +45,7 @@ impl DirectServers {
                 && known.iter().zip(&catalogues).all(|(one, other)| Arc::ptr_eq(one, other))
         };
         let mut named = self.named.lock();
-        if let Some((known, names)) = &*named
+        if let Some(NamedTools { catalogues: known, names }) = &*named
             && same(known)
         {
             return names.clone();
@@ -54,7 +60,7 @@ impl DirectServers {
                 names.refused.join(", ")
             );
         }
-        *named = Some((catalogues, names.clone()));
+        *named = Some(NamedTools { catalogues, names: names.clone() });
         names
     }
 }

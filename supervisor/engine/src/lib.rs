@@ -43,8 +43,7 @@
 //!   answers them.
 //! - Futures of 9 to 14 KB are boxed. A task copies its future when it is spawned and when it ends; these copies were
 //!   the most frequent instructions of a run.
-#![cfg_attr(test, allow(clippy::expect_used))]
-#![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
+#![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 pub mod active_runs;
 mod background_runs;

@@ -62,7 +62,7 @@ impl Direct {
 
 /// Adds the MCP capabilities that Lockhouse declares if upstream servers are exposed directly, such as resources and
 /// prompts.
-#[expect(deprecated)]
+#[expect(deprecated, reason = "MCP deprecates it, but it is still in use")]
 pub(super) fn add_capabilities(capabilities: &mut ServerCapabilities) {
     let listed = ServerCapabilities::builder()
         .enable_tools()
@@ -87,7 +87,7 @@ impl McpHandler {
     }
 
     /// Serves `logging/setLevel`: sets the minimum severity of log messages that are forwarded to the AI client.
-    #[expect(deprecated)]
+    #[expect(deprecated, reason = "MCP deprecates it, but it is still in use")]
     pub(super) fn set_log_level(
         &self,
         request: &rmcp::model::SetLevelRequestParams,

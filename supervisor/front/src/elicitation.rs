@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lockhouse_mcp::server::{self, ClientChannel};
 use lockhouse_messages::{Answer, AskError, InputSupport, Question};
-#[expect(deprecated)]
+#[expect(deprecated, reason = "MCP deprecates it, but it is still in use")]
 use rmcp::model::CreateMessageResult;
 use rmcp::model::{
     ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest,
@@ -31,7 +31,7 @@ pub(super) fn client_abilities(capabilities: Option<ClientCapabilities>) -> Inpu
 
 /// Sends an elicitation or sampling request to the AI client and waits for the answer. Returns `Answer::TimedOut` if
 /// there is none within `timeout`, and an error if the client does not support the question.
-#[expect(deprecated)]
+#[expect(deprecated, reason = "MCP deprecates it, but it is still in use")]
 pub(super) async fn elicit(
     channel: &ClientChannel,
     question: Question,
@@ -65,7 +65,7 @@ pub(super) fn elicitation_params(question: Question) -> Result<ElicitRequestPara
 
 /// Converts a question for the user to an entry of `inputRequests` in an `input_required` result. Fails if MCP cannot
 /// express the question.
-#[expect(deprecated)]
+#[expect(deprecated, reason = "MCP deprecates it, but it is still in use")]
 pub(super) fn to_input_request(question: Question) -> Result<InputRequest, AskError> {
     match question {
         Question::Sampling(parameters) => serde_json::from_value(parameters)

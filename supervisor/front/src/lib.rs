@@ -40,8 +40,7 @@
 //! - If the process on a client's pipe ends, most AI clients do not start it again in the same conversation. With a
 //!   shared engine, that process has this crate only, and the engine may end: requests that only read are repeated,
 //!   others get an error.
-#![cfg_attr(test, allow(clippy::expect_used))]
-#![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
+#![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 mod access;
 mod answer;

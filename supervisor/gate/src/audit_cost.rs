@@ -1,5 +1,4 @@
 //! Benchmark: measures the time that writing the audit records of one call takes. Run with `make bench-audit`.
-#![allow(clippy::print_stdout)] // A table is what it is for.
 
 use std::time::{Duration, Instant};
 

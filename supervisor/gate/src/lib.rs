@@ -48,8 +48,7 @@
 //!   reply has the entries of the called tools, so the worker need not fetch the list of a server.
 //! - Text of a server that a program passes on as an argument is sent as text where the schema permits only a string
 //!   (`schema/other_forms.rs`). Digits and integers are exchanged only where the schema admits nothing else.
-#![cfg_attr(test, allow(clippy::expect_used))]
-#![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
+#![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 mod argument_names;
 #[cfg(test)]

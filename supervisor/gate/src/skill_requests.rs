@@ -96,6 +96,8 @@ enum State {
     Draft,
 }
 
+type WrittenSkill = (Skill, State);
+
 /// Saves the skill that the arguments of `skills.save` describe. The saved skill becomes the current version.
 pub(super) async fn save(skills: &Arc<Skills>, arguments: &Map<String, Value>) -> Reply {
     write_skill(skills, arguments, |skills, skill| skills.save(skill).map(|saved| (saved, State::Saved)))
@@ -120,7 +122,7 @@ pub(super) async fn save_draft(skills: &Arc<Skills>, arguments: &Map<String, Val
 async fn write_skill(
     skills: &Arc<Skills>,
     arguments: &Map<String, Value>,
-    how: fn(&Skills, &Skill) -> Result<(Skill, State), StoreError>,
+    how: fn(&Skills, &Skill) -> Result<WrittenSkill, StoreError>,
 ) -> Reply {
     let skill = Skill::from_arguments(arguments).map_err(|fault| invalid_arguments(fault.to_string()))?;
     let store = skills.clone();

@@ -179,7 +179,7 @@ fn outline(parts: &Parts) -> Result<Outline, Violation> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Unknown {
-        Name(#[expect(dead_code)] String),
+        Name(#[expect(dead_code, reason = "only the form counts")] String),
         Variant(std::collections::BTreeMap<String, IgnoredAny>),
     }
     let is_message = match serde_json::from_slice(head) {

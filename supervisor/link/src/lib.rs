@@ -39,8 +39,7 @@
 //!
 //! A frame has at most [`FRAME_BYTES_MAX`] bytes. A queue has 32 MiB; further messages wait, up to 256 MiB. The open
 //! requests of a connection may take 256 MiB, its waiting inputs 64 MiB; one request or input may be larger.
-#![cfg_attr(test, allow(clippy::expect_used, clippy::panic))]
-#![allow(missing_docs)] // Only the crates of this workspace use it; obvious fields need no comment.
+#![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 mod assembler;
 mod connection;

@@ -36,8 +36,7 @@
 //!   probe may take 15 s or half of the start timeout, because servers load for longer than 10 s.
 //! - A line over the limit becomes an error of the call that it answers; otherwise the call would hang.
 //! - Tools that use `Mcp-Param-*` headers incorrectly are left out.
-#![cfg_attr(test, allow(clippy::expect_used, clippy::panic))]
-#![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
+#![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 mod answer_error;
 pub mod client;

@@ -1,8 +1,8 @@
 //! Replays the fuzzing corpora through the functions that the fuzzer calls, and checks that each corpus still covers all kinds
 //! of results.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
-#[allow(unreachable_pub)] // There it is a library.
+#[allow(unreachable_pub, reason = "in the package for fuzzing, this module belongs to a library")]
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz;
 

@@ -34,8 +34,7 @@
 //!   carried out again.
 //! - The engine sends at most [`EVENTS_AHEAD_MAX`] events of an exchange before the front has passed earlier ones on. A
 //!   slow AI client slows down its own run and nothing else.
-#![cfg_attr(test, allow(clippy::expect_used, clippy::panic))]
-#![allow(missing_docs)] // Only the crates of this workspace use it; obvious fields need no comment.
+#![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 mod access;
 mod approval;

@@ -34,8 +34,7 @@
 //!   thread, which lives as long as the process.
 //! - A socket to a worker waits for data only, and for space only while it is full. tokio's sockets wait for both, and
 //!   the kernel reports space each time when the peer has read: every reply woke the supervisor once more, for nothing.
-#![cfg_attr(test, allow(clippy::expect_used))]
-#![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
+#![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 mod cgroup;
 mod driver;

@@ -23,7 +23,7 @@
 //!
 //! A queue has 16 messages, and 8 of its places are for questions alone. One run asks at most [`QUESTIONS_MAX`]
 //! questions of upstream servers.
-#![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
+#![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 mod pausable_timer;
 mod progress_requests;

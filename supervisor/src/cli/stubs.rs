@@ -107,7 +107,8 @@ fn write(gate: &Gate, known: &[ServerName], arguments: &Arguments) -> Result<Wri
         tree.add_typescript(&permitted, known);
     }
     tree.add_index(&permitted);
-    let (files, removed) = tree.write(&arguments.out, known)?;
+    let files = tree.write(&arguments.out)?;
+    let removed = tree.remove_unconfigured(&arguments.out, known);
     let servers = permitted.into_iter().map(|one| (one.server, one.tools.len())).collect();
     Ok(Written { out: arguments.out.clone(), files, removed, servers })
 }

@@ -165,7 +165,7 @@ macro_rules! table {
                 TableSpec { path: $path, description: str::trim($description), keys, tables }
             }
 
-            #[allow(unused_mut)] // A table may have neither ranges nor tables.
+            #[allow(unused_mut, reason = "a table may have neither ranges nor tables")]
             fn out_of_range(&self) -> Vec<$crate::config::keys::OutOfRange> {
                 use $crate::config::keys;
                 let mut found = Vec::<keys::OutOfRange>::new();
@@ -180,7 +180,7 @@ macro_rules! table {
                 found
             }
 
-            #[allow(unused_variables)] // A table may have none below it.
+            #[allow(unused_variables, reason = "a table may have no table below it")]
             fn tables_that_differ(&self, other: &Self) -> Vec<&'static str> {
                 let differ: Vec<(bool, &'static str)> =
                     vec![$((self.$table != other.$table, concat!("[", stringify!($table), "]")),)*];

@@ -27,8 +27,7 @@
 //!   them to later commands of the same user.
 //! - A skill is a folder with a text that people can read, so that it can be reviewed, copied and shared like a
 //!   program.
-#![cfg_attr(test, allow(clippy::expect_used))]
-#![allow(missing_docs)] // Its only users are the crates beside it: names and types say what fields are.
+#![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 pub mod result_files;
 pub mod results;

@@ -46,8 +46,7 @@
 //! - OAuth tokens are obtained on demand, and renewed under a lock of their file. Scopes that a request lacked are
 //!   requested at the next login: a user decides, never the model.
 //! - A result has one value. Content beside structured content is sent only if it says more (`call_result/content.rs`).
-#![cfg_attr(test, allow(clippy::expect_used))]
-#![allow(missing_docs)] // Used only by the crates of this workspace; obvious fields need no comment.
+#![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 mod auth;
 mod call_concurrency;

@@ -37,7 +37,7 @@ pub(super) struct LiveConnection {
 }
 
 /// What an MCP connection runs on: a child process or HTTP.
-#[allow(clippy::large_enum_variant)] // Only one exists for each connection.
+#[allow(clippy::large_enum_variant, reason = "only one exists for each connection")]
 pub(super) enum LiveTransport {
     Process {
         process: ServerProcess,

@@ -55,7 +55,7 @@ impl<'a> OutgoingRequest<'a> {
 
     /// Builds a request that only AI clients with direct access to the server can make: completion or subscription.
     /// Returns `None` for [`DirectRequestKind::Usual`]; [`Self::new`] builds that request.
-    #[expect(deprecated)]
+    #[expect(deprecated, reason = "MCP deprecates it, but it is still in use")]
     pub(super) fn direct(kind: &DirectRequestKind, item: &CallTarget) -> Option<Self> {
         use rmcp::model::{SubscribeRequest, SubscribeRequestParams};
         let request = match kind {

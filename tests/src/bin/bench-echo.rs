@@ -1,7 +1,6 @@
 //! A bare upstream server for benchmarks, which uses no MCP library and so costs little time. `bench-echo TOOLS` has
 //! TOOLS tools that add two numbers under different names, the first of which is `add`, and the tool `text`, which returns
 //! a text with a given number of bytes. It answers over standard input and output.
-#![allow(clippy::print_stdout)] // Standard output is the MCP connection.
 
 use std::error::Error;
 use std::io::{BufRead, Write};

@@ -4,7 +4,8 @@
 //! named. The exit status is 1 if a promise is broken and 2 for invalid arguments. Times are meaningful only on an
 //! otherwise idle machine.
 
-#![allow(clippy::print_stdout, clippy::too_many_lines)] // A table is what it is for.
+#![allow(clippy::print_stdout, reason = "it prints a table")]
+#![allow(clippy::expect_used, reason = "a program for tests, which ends with a panic")]
 
 #[path = "../endurance/suites.rs"]
 mod suites;

@@ -4,6 +4,7 @@
 //! and `--legacy-only`, `--crash-on-discover` and `--one-era` change the answer to `server/discover`. `--notes=FILE`
 //! records each call before it is executed, `--only-tools` announces neither resources nor prompts, and `--asking`
 //! adds tools that ask the user.
+#![allow(clippy::expect_used, reason = "a program for tests, which ends with a panic")]
 
 #[path = "../fixture/elicitation_tools.rs"]
 mod elicitation_tools;

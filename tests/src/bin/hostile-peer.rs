@@ -4,7 +4,7 @@
 //!
 //! If the program is started under a name that [`before_code`] knows, it misbehaves before it receives code. With
 //! `--list` it prints the names of its behaviours.
-#![allow(clippy::print_stdout, clippy::too_many_lines)] // The list is for a test.
+#![allow(clippy::print_stdout, reason = "a test reads the list")]
 
 #[path = "../peer/before_code.rs"]
 mod before_code;

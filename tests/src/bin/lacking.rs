@@ -4,6 +4,7 @@
 //! descendants. A filter cannot make a system call return the Landlock version. So this process stays alive and answers
 //! queries of the version by seccomp user notification.
 #![allow(unsafe_code, reason = "Raw seccomp")]
+#![allow(clippy::expect_used, reason = "a program for tests, which ends with a panic")]
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};

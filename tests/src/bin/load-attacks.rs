@@ -8,7 +8,7 @@
 //! each other. With `--beside yes`, attacking clients attack a second daemon. This shows how much the load on the
 //! machine alone slows down the honest clients.
 
-#![allow(clippy::print_stdout, clippy::too_many_lines)] // A table is what it is for.
+#![allow(clippy::print_stdout, reason = "it prints a table")]
 
 #[path = "../load/attacks.rs"]
 mod attacks;

@@ -7,7 +7,7 @@
 //! invalid arguments. The clients run on the same machine as the daemon: times are those of this machine, and only the
 //! ratios between kinds of turn can be compared.
 
-#![allow(clippy::print_stdout, clippy::too_many_lines)] // A table is what it is for.
+#![allow(clippy::print_stdout, reason = "it prints a table")]
 
 #[path = "../load/alternating_turns.rs"]
 mod alternating_turns;

@@ -5,7 +5,7 @@
 //! code that it receives is the name of a function, `call NUMBER ARGUMENT...` for a single system call, or `int80
 //! NUMBER` for an i386 system call. `--layers a,b` enables only these sandbox layers. If the configuration has this
 //! program as `[javascript] worker`, it runs under the real supervisor.
-#![allow(unsafe_code, missing_docs)] // The attacks are C.
+#![allow(unsafe_code, reason = "the attacks are C functions")]
 
 use std::ffi::c_long;
 use std::os::fd::AsRawFd;

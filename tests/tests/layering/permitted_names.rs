@@ -1,4 +1,4 @@
-//! Tests of names that only certain source files may use, and of the rules for unsafe code.
+//! Tests of names that only certain source files may use.
 
 use lockhouse_tests::{Table, ensure, equal};
 
@@ -55,20 +55,7 @@ fn sources_use_only_the_names_they_are_permitted() {
             table.row(format!("{folder} uses lockhouse_base::{module}: {expected}"), equal(uses, expected));
         }
     }
-    let bare = sources_with_bare_permission(CRATES.iter().flat_map(|(_, folder, _)| sources(folder)));
-    table.row("unsafe code is never permitted without a reason", ensure(bare.is_empty(), bare));
     table.finish();
-}
-
-/// Returns the paths of source files that allow unsafe code (`allow(unsafe_code)`) without giving a reason. Elsewhere,
-/// a lint of the workspace forbids unsafe code.
-fn sources_with_bare_permission(sources: impl Iterator<Item = Source>) -> Vec<String> {
-    let bare = sources.filter(|source| {
-        let attributes = source.text.split("allow(").skip(1).filter_map(|rest| rest.split_once(")]"));
-        let mut attributes = attributes.map(|(attribute, _)| attribute);
-        attributes.any(|attribute| attribute.contains("unsafe_code") && !attribute.contains("reason = \""))
-    });
-    bare.map(|source| source.path).collect()
 }
 
 /// Control: checks that the rules find names in code, and ignore names in comments, strings and test modules.

@@ -31,7 +31,6 @@
 //! - Packages are rehearsed in a process that is thrown away, to learn what they import later; after the seal, no file
 //!   can be read.
 //! - Names of similar products (`tools`, `codemode`) exist only in programs that use them (`lib/dialects.py`).
-#![allow(missing_docs)] // pyo3's macros make items that cannot carry any.
 
 mod engine;
 mod native;

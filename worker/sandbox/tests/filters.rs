@@ -1,5 +1,4 @@
 //! Checks the data of the worker's seccomp filters: no forbidden system call is allowed, and each rule states a reason.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 mod seccomp;
 

@@ -3,7 +3,7 @@
 //! zygote, which has no second one.
 //!
 //! The filter for aarch64 is tested only in this way, not on a machine of that architecture.
-#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
 
 mod seccomp;
 

@@ -190,6 +190,7 @@ fn tampering_with_a_segment_is_reported_with_the_record() {
 }
 
 #[test]
+#[allow(clippy::type_complexity, reason = "a table of test cases")]
 fn truncated_removed_renamed_and_forged_segments_are_found() {
     let other = Log::new();
     let rows: [(&str, &dyn Fn(&Log), &str); 7] = [
@@ -277,6 +278,7 @@ fn swapped_segments_and_a_removed_segment_are_found() {
 }
 
 #[test]
+#[allow(clippy::type_complexity, reason = "a table of test cases")]
 fn changes_to_the_index_are_found() {
     let rows: [(&str, fn(&mut Vec<String>)); 4] = [
         ("changed", |lines| lines[0] = lines[0].replace("\"opened\"", "\"expired\"")),

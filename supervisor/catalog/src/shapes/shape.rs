@@ -61,7 +61,7 @@ struct Field {
     shape: Shape,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref)] // As serde calls it.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_false(flag: &bool) -> bool {
     !flag
 }

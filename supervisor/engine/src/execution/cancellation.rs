@@ -127,6 +127,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::type_complexity, reason = "a table of test cases")]
     fn every_source_has_its_cause() {
         let table: [(fn(&Sources), Cancellation); 5] = [
             (|sources| sources.request.cancel(), Cancellation::Client),

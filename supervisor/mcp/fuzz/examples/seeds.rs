@@ -1,6 +1,6 @@
 //! Writes seeds for the fuzzer into the corpus: an example of each kind of line, event, list and request. Run this program after a change of what is
 //! read: `cargo run --example seeds`.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a program of a developer, which ends with a panic")]
 
 use std::path::Path;
 

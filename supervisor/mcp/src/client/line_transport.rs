@@ -43,8 +43,10 @@ pub struct LineTransport {
     pending: PendingRequests,
     traffic: TrafficLimiter,
     /// Examines each line, whether it is a message or not.
-    examine: Box<dyn Fn(&[u8]) + Send>,
+    examine: Box<LineObserver>,
 }
+
+type LineObserver = dyn Fn(&[u8]) + Send;
 
 impl LineTransport {
     /// Creates the transport over a process's standard streams. `bytes_max` is the maximum size of a line that is read

@@ -46,7 +46,7 @@ pub struct ClientRequest {
 
 /// The parameters of a request, for each method of MCP.
 #[derive(Debug)]
-#[expect(deprecated)]
+#[expect(deprecated, reason = "MCP deprecates it, but it is still in use")]
 pub enum Parameters {
     Initialize(Box<InitializeRequestParams>),
     Discover,

@@ -141,13 +141,8 @@ impl Tree {
     }
 
     /// Writes all stub files below the directory `out`, or none if one of them would replace a file that was not
-    /// generated. Removes the stub files of upstream servers that are not in `known`. Returns the written files with
-    /// their sizes in bytes, and the removed files; paths are relative to `out`.
-    pub(super) fn write(
-        &self,
-        out: &Path,
-        known: &[ServerName],
-    ) -> Result<(Vec<(String, usize)>, Vec<String>), TreeError> {
+    /// generated. Returns the written files, as paths relative to `out`, with their sizes in bytes.
+    pub(super) fn write(&self, out: &Path) -> Result<Vec<(String, usize)>, TreeError> {
         for path in self.0.keys().map(|path| out.join(path)) {
             if path.symlink_metadata().is_ok() && !is_generated(&path) {
                 return Err(TreeError::NotGenerated(path));
@@ -160,10 +155,12 @@ impl Tree {
                 .map_err(|source| TreeError::Unwritable { path: place, source })?;
             written.push((path.clone(), content.len()));
         }
-        Ok((written, self.remove_unconfigured(out, known)))
+        Ok(written)
     }
 
-    fn remove_unconfigured(&self, out: &Path, known: &[ServerName]) -> Vec<String> {
+    /// Removes the stub files of upstream servers that are not in `known`. Returns the removed files, as paths relative
+    /// to `out`.
+    pub(super) fn remove_unconfigured(&self, out: &Path, known: &[ServerName]) -> Vec<String> {
         let mut removed = Vec::new();
         for (folder, ending) in SERVER_FILES {
             let Ok(entries) = out.join(folder).read_dir() else { continue };

@@ -202,6 +202,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::type_complexity, reason = "a table of test cases")]
     fn invalid_skill_folders_are_reported() {
         let document: (&str, &[u8]) = (DOCUMENT, b"---\nname: report\ndescription: Reports.\n---\n");
         let rows: [(&[(&str, &[u8])], &str); 12] = [

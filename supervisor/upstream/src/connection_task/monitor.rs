@@ -47,7 +47,7 @@ pub(super) struct ConnectionMonitor {
 }
 
 /// An event of a live connection to an upstream server.
-#[allow(clippy::large_enum_variant)] // Only one exists at a time, and it is matched at once.
+#[allow(clippy::large_enum_variant, reason = "only one exists at a time, and it is matched at once")]
 pub(super) enum MonitorEvent {
     Event(Event),
     /// The server's tools were listed again, or listing them failed.

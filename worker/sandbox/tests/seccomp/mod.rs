@@ -1,5 +1,6 @@
 //! Reads the data of the worker's seccomp filters, and evaluates their rules for the tests.
-#![allow(dead_code, clippy::unwrap_used)] // Each test uses its part.
+#![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::BTreeSet;
 
