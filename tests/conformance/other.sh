@@ -3,58 +3,30 @@
 # author, alone and through Lockhouse, which exposes it directly. Fails if a check passes alone and fails through Lockhouse. The
 # server has few of the suite's fixtures, so many checks fail in both. LOCKHOUSE names another binary than target/debug/lockhouse.
 set -eu
+. "$(dirname "$0")/../shell/suite.sh"
 
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-build="$root/build/conformance"
-LOCKHOUSE=${LOCKHOUSE:-$root/target/debug/lockhouse}
-package=@modelcontextprotocol/server-everything@2026.8.31
-
-if [ ! -f "$build/stamp" ]; then
-    echo "tests/conformance: nothing is installed yet; run tests/conformance/prepare.sh" >&2
-    exit 1
-fi
+require_installed
+require_lockhouse debug
 PATH="$build/node_modules/.bin:$PATH"
+package=@modelcontextprotocol/server-everything@2026.8.31
 everything="$build/everything/node_modules/@modelcontextprotocol/server-everything/dist/index.js"
 if [ ! -f "$everything" ]; then
     npm install --prefix "$build/everything" --no-audit --no-fund --loglevel=error "$package"
 fi
 
-home=$(mktemp -d)
-pids=
-end() {
-    for pid in $pids; do kill "$pid" 2>/dev/null || true; done
-    rm -rf "$home"
-}
-trap end EXIT INT TERM
+. "$here/../shell/service.sh"
 
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 PORT=$port node "$everything" streamableHttp >"$home/everything.log" 2>&1 &
 pids=$!
-cat >"$home/config.toml" <<END
-[http]
-auth = "none"
-[audit]
-directory = "$home/audit"
-[catalogue]
-first_list_seconds = 10
-[servers.everything]
-command = "node"
-args = ["$everything", "stdio"]
-expose = "direct"
-prefix = ""
-END
-printf 'version = 1\n[servers.everything]\nallow = ["*"]\nresources = ["*"]\nprompts = ["*"]\n' >"$home/policy.toml"
-HOME="$home" XDG_CONFIG_HOME="$home" XDG_STATE_HOME="$home" XDG_CACHE_HOME="$home" XDG_RUNTIME_DIR="$home" \
-    "$LOCKHOUSE" serve --listen 127.0.0.1:0 --config "$home/config.toml" --policy "$home/policy.toml" 2>"$home/lockhouse.log" &
-pids="$pids $!"
-url=
+write_configuration "$home" everything node "\"$everything\", \"stdio\""
+echo 'prefix = ""' >>"$home/config.toml"
+serve "$home"
 tries=0
-while [ -z "$url" ] || ! grep -q listening "$home/everything.log"; do
-    url=$(sed -n 's/.*listening at \(http:[^ ]*\).*/\1/p' "$home/lockhouse.log" | head -n 1)
+until grep -q listening "$home/everything.log"; do
     tries=$((tries + 1))
     if [ $tries -gt 300 ]; then
-        cat "$home/everything.log" "$home/lockhouse.log" >&2
+        cat "$home/everything.log" >&2
         exit 1
     fi
     sleep 0.1

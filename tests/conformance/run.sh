@@ -3,21 +3,10 @@
 # LOCKHOUSE names another binary than target/debug/lockhouse. An argument, such as auth/basic-cimd, narrows it to one
 # scenario and prints all messages.
 set -eu
+. "$(dirname "$0")/../shell/suite.sh"
 
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-build="$root/build/conformance"
-LOCKHOUSE=${LOCKHOUSE:-$root/target/debug/lockhouse}
-export LOCKHOUSE
-
-if [ ! -f "$build/stamp" ]; then
-    echo "tests/conformance: nothing is installed yet; run tests/conformance/prepare.sh" >&2
-    exit 1
-fi
-if [ ! -x "$LOCKHOUSE" ]; then
-    echo "tests/conformance: there is no $LOCKHOUSE; run cargo build --workspace" >&2
-    exit 1
-fi
+require_installed
+require_lockhouse debug
 PATH="$build/node_modules/.bin:$PATH"
 client="python3 -B $here/client.py"
 # Milliseconds for all scenarios together: the suite starts them at once, and most wait for a slot.

@@ -3,73 +3,28 @@
 # time. The tools are those of tests/servers/conformance.py, which the client has directly, and our own.
 # LOCKHOUSE names another binary than target/debug/lockhouse; LOAD_SECONDS how long each load lasts.
 set -eu
+. "$(dirname "$0")/../shell/suite.sh"
 
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-build="$root/build/inspector"
-LOCKHOUSE=${LOCKHOUSE:-$root/target/debug/lockhouse}
 LOAD_SECONDS=${LOAD_SECONDS:-4}
-
-if [ ! -f "$build/stamp" ]; then
-    echo "tests/inspector: nothing is installed yet; run tests/inspector/prepare.sh" >&2
-    exit 1
-fi
-if [ ! -x "$LOCKHOUSE" ]; then
-    echo "tests/inspector: there is no $LOCKHOUSE; run cargo build --workspace" >&2
-    exit 1
-fi
+require_installed
+require_lockhouse debug
 PATH="$build/node_modules/.bin:$PATH"
-
-home=$(mktemp -d)
-served=
-end() {
-    [ -z "$served" ] || kill "$served" 2>/dev/null || true
-    [ -z "$served" ] || wait "$served" 2>/dev/null || true
-    rm -rf "$home"
-}
-trap end EXIT INT TERM
+. "$here/../shell/service.sh"
 
 # The inspector hands no more of the environment to a server than HOME and PATH.
 unset XDG_CONFIG_HOME XDG_STATE_HOME XDG_CACHE_HOME XDG_RUNTIME_DIR
 export HOME="$home"
 config="$home/.config/lockhouse"
-mkdir -p "$config"
-cat >"$config/config.toml" <<EOF
-[http]
-auth = "none"
+write_configuration "$config" fixture python3 "\"-B\", \"$root/tests/servers/conformance.py\""
+cat >>"$config/config.toml" <<EOF
+parallel_calls = 100
+queue = 1000
 
 # A load is one client's.
 [clients]
 requests = "1000000/min"
-
-[audit]
-directory = "$home/audit"
-
-[catalogue]
-first_list_seconds = 10
-
-[servers.fixture]
-command = "python3"
-args = ["-B", "$root/tests/servers/conformance.py"]
-expose = "direct"
-parallel_calls = 100
-queue = 1000
 EOF
-printf 'version = 1\n[servers.fixture]\nallow = ["*"]\nresources = ["*"]\nprompts = ["*"]\n' >"$config/policy.toml"
-
-"$LOCKHOUSE" serve --listen 127.0.0.1:0 2>"$home/log" &
-served=$!
-url=
-tries=0
-while [ -z "$url" ]; do
-    url=$(sed -n 's/.*listening at \(http:[^ ]*\).*/\1/p' "$home/log" | head -n 1)
-    tries=$((tries + 1))
-    if ! kill -0 "$served" 2>/dev/null || [ $tries -gt 600 ]; then
-        cat "$home/log" >&2
-        exit 1
-    fi
-    [ -n "$url" ] || sleep 0.1
-done
+serve "$config"
 
 status=0
 row() {

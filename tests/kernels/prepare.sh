@@ -4,17 +4,10 @@
 # busybox-static, cpio, python3 and the network. BINARIES and TESTS name other places than target/debug and tests: TESTS
 # must be the folder that the test binary was compiled in.
 set -eu
+. "$(dirname "$0")/../shell/suite.sh"
 
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-build=$root/build/kernels
 binaries=${BINARIES:-$root/target/debug}
 tests=${TESTS:-$root/tests}
-
-stop() {
-    echo "tests/kernels: $1" >&2
-    exit 1
-}
 
 for tool in apt-get dpkg-deb cpio busybox python3 strip; do
     command -v $tool >/dev/null 2>&1 || stop "$tool is missing. Install it with: apt-get install busybox-static cpio binutils"

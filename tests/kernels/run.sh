@@ -4,8 +4,8 @@
 # Prints the findings for each kernel and a table at the end; fails if a check fails. Needs qemu-system-x86. Minutes
 # with KVM; most of an hour without, of which the tables of native attacks are nearly all.
 set -eu
+. "$(dirname "$0")/../shell/suite.sh"
 
-build=$(cd "$(dirname "$0")/../.." && pwd)/build/kernels
 kernels=${*:-debian12 ubuntu2404 debian13}
 # Distribution kernels do not boot on a /dev/kvm that is emulated without hardware support.
 if [ -w /dev/kvm ] && grep -qE '^flags.* (vmx|svm)( |$)' /proc/cpuinfo; then usual=kvm; else usual=tcg; fi
@@ -13,14 +13,8 @@ accelerator=${ACCELERATOR:-$usual}
 model=host
 [ "$accelerator" = kvm ] || model=max
 
-if ! command -v qemu-system-x86_64 >/dev/null 2>&1; then
-    echo "tests/kernels: QEMU is missing. Install it with: apt-get install qemu-system-x86" >&2
-    exit 1
-fi
-if [ ! -s "$build/initramfs.cpio.gz" ]; then
-    echo "tests/kernels: nothing to boot yet; run tests/kernels/prepare.sh" >&2
-    exit 1
-fi
+command -v qemu-system-x86_64 >/dev/null 2>&1 || stop "QEMU is missing. Install it with: apt-get install qemu-system-x86"
+[ -s "$build/initramfs.cpio.gz" ] || stop "nothing to boot yet; run tests/kernels/prepare.sh"
 
 for kernel in $kernels; do
     echo "== $kernel: $(cat "$build/$kernel/version") ($accelerator)"

@@ -4,17 +4,8 @@
 #   run.sh actions payloads    these parts: actions, keyboard, views, payloads, attacks, rest
 # LOCKHOUSE names another binary, CHROMIUM another browser. PICTURES=docs/pictures writes the pictures of docs/page.md.
 set -eu
+. "$(dirname "$0")/../shell/suite.sh"
 
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-export LOCKHOUSE="${LOCKHOUSE:-$root/target/debug/lockhouse}"
-
-if [ ! -f "$root/build/page/stamp" ]; then
-    echo "tests/page: nothing is installed yet; run tests/page/prepare.sh" >&2
-    exit 1
-fi
-if [ ! -x "$LOCKHOUSE" ]; then
-    echo "tests/page: there is no $LOCKHOUSE; run cargo build --workspace" >&2
-    exit 1
-fi
+require_installed
+require_lockhouse debug
 exec node "$here/main.mjs" "$@"

@@ -3,18 +3,13 @@
 # PyPI and npm into build/peers, some 700 MB. A peer that cannot be installed does not stop the others: NAME.failed gets the reason,
 # which the table names, and the next run tries it again. NAME.log has the output of the installation.
 set -eu
+. "$(dirname "$0")/../shell/suite.sh"
 
-PYTHON=${PYTHON:-python3}
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-build=$root/build/peers
-
-# A virtual environment contains its absolute path, so the path is part of the stamp.
-pins=$(echo "$build" && "$PYTHON" --version && cat "$here/prepare.sh" "$here/constraints.txt")
+pins=$(pins_of "$here/prepare.sh" "$here/constraints.txt")
 if [ ! -f "$build/stamp" ] || [ "$(cat "$build/stamp")" != "$pins" ]; then
     mkdir -p "$build"
     rm -rf "$build/venv" "$build/node_modules" "$build/utcp" "$build"/*.installed
-    printf '%s\n' "$pins" >"$build/stamp"
+    mark_installed "$pins"
 fi
 
 # Runs a command that installs a peer, unless an earlier run has: install NAME COMMAND…

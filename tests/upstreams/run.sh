@@ -5,25 +5,15 @@
 #   run.sh cases files typescript    run.sh examples operator    run.sh sse everything    run.sh servers chroma redis
 # `run.sh restarts` is a test of its own, of ten servers that setup takes over, and needs the full set.
 set -eu
+. "$(dirname "$0")/../shell/suite.sh"
 
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-python="$root/build/upstreams/venv/bin/python"
-lockhouse=${LOCKHOUSE:-$root/target/debug/lockhouse}
-
-if [ ! -f "$root/build/upstreams/stamp" ]; then
-    echo "tests/upstreams: nothing is installed yet; run tests/upstreams/prepare.sh" >&2
-    exit 1
-fi
-if [ ! -x "$lockhouse" ]; then
-    echo "tests/upstreams: there is no $lockhouse; run cargo build --workspace" >&2
-    exit 1
-fi
+require_installed
+require_lockhouse debug
 
 check() {
     part=$1
     shift
-    "$python" -B "$here/check_$part.py" "$lockhouse" "$@"
+    "$build/venv/bin/python" -B "$here/check_$part.py" "$LOCKHOUSE" "$@"
 }
 
 case "${1:-}" in
