@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build build-dist docs demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-two-processes test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz memory-checks lint lint-files doc install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist docs demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-two-processes test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz fuzz-seeds fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -242,6 +242,17 @@ lint-files:
 	CARGO="$(CARGO)" packaging/check-advisories
 	if command -v systemd-analyze >/dev/null 2>&1; then packaging/systemd/check; else echo "no systemd-analyze: units are not checked"; fi
 	if command -v promtool >/dev/null 2>&1; then promtool check rules packaging/prometheus/alerts.yml; fi
+
+# The documentation of the crates, without warnings.
+doc: export RUSTDOCFLAGS = -D warnings
+doc: tools
+	$(CARGO) doc --locked --workspace --no-deps
+
+# Compiles with the oldest supported compiler, `rust-version` in Cargo.toml.
+MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1.0/p' Cargo.toml)
+msrv: tools
+	rustup run $(MSRV) rustc --version || rustup toolchain install $(MSRV) --profile minimal
+	rustup run $(MSRV) cargo check --locked --workspace --features otel
 
 # Installs the program, manual pages and shell completions below PREFIX. uninstall removes what install has installed.
 install: build
