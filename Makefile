@@ -243,11 +243,6 @@ lint-files:
 	if command -v systemd-analyze >/dev/null 2>&1; then packaging/systemd/check; else echo "no systemd-analyze: units are not checked"; fi
 	if command -v promtool >/dev/null 2>&1; then promtool check rules packaging/prometheus/alerts.yml; fi
 
-# The documentation of the crates, without warnings.
-doc: export RUSTDOCFLAGS = -D warnings
-doc: tools
-	$(CARGO) doc --locked --workspace --no-deps
-
 # Compiles with the oldest supported compiler, `rust-version` in Cargo.toml.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1.0/p' Cargo.toml)
 msrv: tools
