@@ -28,6 +28,17 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
+/// Returns the beginning of a line, at most `chars_max` characters, with tabs expanded and hidden characters escaped. A
+/// truncated line ends in an ellipsis.
+pub fn escaped_line(line: &str, chars_max: usize) -> String {
+    let mut shown: String = line.replace('\t', "    ").chars().take(chars_max + 1).collect();
+    if let Some((at, _)) = shown.char_indices().nth(chars_max) {
+        shown.truncate(at);
+        shown.push('…');
+    }
+    escaped(&shown)
+}
+
 /// Puts the text in quotation marks. A text of more than `chars_max` characters is truncated and ends in an ellipsis.
 /// Control and invisible characters become escapes such as `\n`.
 pub fn quoted(text: &str, chars_max: usize) -> String {
@@ -110,6 +121,11 @@ mod tests {
         assert_eq!(one_line("abcdef", 6), "abcdef");
         assert_eq!(one_line("abcdefg", 6), "abcde…");
         assert_eq!(one_line("\u{0}\n", 80), "");
+    }
+
+    #[test]
+    fn an_escaped_line_is_truncated_and_has_no_tabs() {
+        assert_eq!(escaped_line("\tabc\u{7}def", 8), "    abc\\u0007…");
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use lockhouse_catalog::ToolHints;
 use lockhouse_messages::CallSummary;
+use lockhouse_policies::escaped_line;
 
 use super::approval_request::ApprovalRequest;
 use super::argument_display::ArgumentDisplay;
 use super::prompt_limits::{ARGUMENT_CHARS_MAX, ARGUMENT_CHARS_MIN};
-use super::untrusted_text::{both_ends, one_line, push_json_escaped, rendered_chars, truncated_start};
+use super::untrusted_text::{both_ends, push_json_escaped, rendered_chars, truncated_start};
 
 /// Maximum number of characters that a prompt shows of a line of code.
 const CODE_CHARS_MAX: usize = 200;
@@ -36,7 +37,7 @@ pub(super) fn summarize(call: &ApprovalRequest, code: &str, together: usize) -> 
         content_left_out: *undescribed_bytes,
         claims: claims_text(*claims).to_owned(),
         line,
-        source: source.map(|source| one_line(source.trim(), CODE_CHARS_MAX)),
+        source: source.map(|source| escaped_line(source.trim(), CODE_CHARS_MAX)),
         rule: pending.rule().to_string(),
         directly: code.is_empty(),
     }

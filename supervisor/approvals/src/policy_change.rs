@@ -2,11 +2,10 @@
 //! approved calls require no approval. The changed policy is evaluated and shown as a diff before it is
 //! written.
 
+use lockhouse_policies::edit::{CallToAllow, allow_calls, unified_diff};
 use lockhouse_policies::{Decision, PendingCall, Policy, Source};
 
-use super::policy_edit::{CallToAllow, allow_calls};
 use super::policy_file::{PolicyFile, PolicyFileError};
-use super::policy_text::unified_diff;
 use super::untrusted_text;
 
 /// Maximum size of all arguments in an approval prompt, in bytes, for which a policy change is proposed. The

@@ -161,17 +161,6 @@ impl Write for Beginning {
     }
 }
 
-/// Renders the first `chars_max` characters of a text on one line, with hidden characters escaped. A truncated
-/// text ends with `…`.
-pub(super) fn one_line(text: &str, chars_max: usize) -> String {
-    let mut shown: String = text.replace('\t', "    ").chars().take(chars_max + 1).collect();
-    if let Some((at, _)) = shown.char_indices().nth(chars_max) {
-        shown.truncate(at);
-        shown.push('…');
-    }
-    escaped(&shown)
-}
-
 /// Escapes hidden characters as in JSON strings, except line breaks.
 fn escaped_lines(text: &str) -> String {
     text.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
@@ -232,7 +221,6 @@ mod tests {
         let Excerpt { text, left_out } = compact_json(&"é".repeat(1_000_000), 5);
         assert_eq!((text.as_str(), left_out), ("\"éééé", 999_997));
         assert_eq!(json_bytes(&"é"), 4);
-        assert_eq!(one_line("\tabc\u{7}def", 8), "    abc\\u0007…");
     }
 
     #[test]
@@ -251,7 +239,7 @@ mod tests {
             let shown = prefix_lines(&shown);
             prop_assert!(shown.lines().all(|line| line.starts_with(BAR) || line.starts_with(REST)));
             prop_assert!(!shown.chars().any(|c| c != '\n' && is_hidden(c)));
-            prop_assert!(!one_line(&text, chars_max).chars().any(is_hidden));
+            prop_assert!(!lockhouse_policies::escaped_line(&text, chars_max).chars().any(is_hidden));
         }
     }
 }

@@ -3,14 +3,11 @@
 pub(super) mod check;
 mod diff;
 mod dry_run;
-mod effect_edit;
 mod environment;
 mod explain;
 pub(super) mod init;
-mod list_layout;
 pub(super) mod policy_file;
 mod recorded_calls;
-mod server_statements;
 mod set_effect;
 mod suggest;
 

@@ -7,16 +7,15 @@ use std::process::ExitCode;
 
 use data_encoding::HEXLOWER;
 use lockhouse_approvals::PolicyFile;
-use lockhouse_approvals::policy_text::unified_diff;
 use lockhouse_base::text_files;
 use lockhouse_catalog::Catalogue;
+use lockhouse_policies::edit::{self, EditError, EditedPolicy, unified_diff};
 use lockhouse_policies::{
     Call, CallTarget, Effect, Explanation, Pattern, PatternKind, Policy, SKILLS, Source, printable,
 };
 use lockhouse_protocol::{ServerName, ToolName};
 use sha2::{Digest as _, Sha256};
 
-use super::effect_edit::{self, EditError, EditedPolicy};
 use super::environment::Environment;
 use super::explain;
 use crate::cli::{DIGEST_IS_STALE, UNAVAILABLE, USAGE, print_config_error, print_error};
@@ -64,7 +63,7 @@ pub(super) fn set_effect(files: &Files, arguments: &Arguments, wanted: Effect) -
     })?;
     let before = read_policy(&file, &path).map_err(failed)?;
     let text = before.as_ref().map(|source| source.text.as_str());
-    let edit = effect_edit::set_effect(text, &target.server, &target.pattern, wanted)
+    let edit = edit::set_effect(text, &target.server, &target.pattern, wanted)
         .map_err(|error| refuse(&path, &target, wanted, &error))?;
     let after = Source { path: path.display().to_string(), text: edit.text.clone() };
     let own = Policy::parse(after).map_err(|faults| {

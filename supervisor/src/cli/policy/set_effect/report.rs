@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
+use lockhouse_policies::edit::{EditedPolicy, Statement};
 use lockhouse_policies::{Effect, Explanation, printable};
 use serde_json::{Value, json};
 
 use super::Target;
-use crate::cli::policy::effect_edit::EditedPolicy;
 use crate::cli::policy::explain;
-use crate::cli::policy::server_statements::Statement;
 use crate::cli::terminal::for_stdout;
 
 /// The maximum number of tools or statements that decide otherwise and are printed. JSON has all of them.

@@ -1,18 +1,21 @@
-//! Edits the text of a policy so that the policy allows given calls. Comments and the order of entries are
-//! kept. This module does no I/O.
+//! Edits the text of a policy so that the policy allows given calls.
 
 use std::ops::Range;
 
-use lockhouse_policies::{CallTarget as PolicyItem, Effect};
 use toml_edit::{ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, value};
 
-use super::policy_text::{line_at, set_rule_effect};
+use super::server_table::{server_item, server_table, set_rule_effect};
+use crate::call_target::CallTarget;
+use crate::effect::Effect;
+use crate::source::LineIndex;
 
 /// A call that requires approval because of a rule or a list in the policy. The edited policy must allow the call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CallToAllow<'a> {
+pub struct CallToAllow<'a> {
+    /// The name of the upstream server.
     pub server: &'a str,
-    pub item: &'a PolicyItem,
+    /// What is called.
+    pub item: &'a CallTarget,
     /// The line of the rule or list in the policy, counted from 1.
     pub line: usize,
 }
@@ -29,13 +32,14 @@ enum EditTarget {
 
 /// Returns the text of the policy with the edits that allow all of these calls. Returns `None` if no edit of
 /// the text can do that.
-pub(super) fn allow_calls(text: &str, calls: &[CallToAllow<'_>]) -> Option<String> {
+#[must_use]
+pub fn allow_calls(text: &str, calls: &[CallToAllow<'_>]) -> Option<String> {
     let read = Document::parse(text).ok()?;
     let mut changed = text.parse::<DocumentMut>().ok()?;
-    let mut done: Vec<(&str, &PolicyItem, EditTarget)> = Vec::new();
+    let lines = LineIndex::new(text);
+    let mut done: Vec<(&str, &CallTarget, EditTarget)> = Vec::new();
     for call in calls {
-        let server = read.as_table().get("servers")?.as_table_like()?.get(call.server)?.as_table_like()?;
-        let place = edit_target(text, server, call.line)?;
+        let place = edit_target(&lines, server_table(read.as_table(), call.server)?, call.line)?;
         if done.iter().any(|(server, item, at)| {
             *server == call.server
                 && *at == place
@@ -43,12 +47,9 @@ pub(super) fn allow_calls(text: &str, calls: &[CallToAllow<'_>]) -> Option<Strin
         }) {
             continue;
         }
-        let server = changed.get_mut("servers")?.as_table_like_mut()?.get_mut(call.server)?;
+        let server = server_item(&mut changed, call.server)?;
         match place {
-            EditTarget::Rule(index) => {
-                let rules = server.as_table_like_mut()?.get_mut("rules")?;
-                set_rule_effect(rules, index, Effect::Allow)?
-            }
+            EditTarget::Rule(index) => set_rule_effect(server, index, Effect::Allow)?,
             EditTarget::List => add_allow_rule(server.as_table_mut()?, call.item)?,
         }
         done.push((call.server, call.item, place));
@@ -58,11 +59,8 @@ pub(super) fn allow_calls(text: &str, calls: &[CallToAllow<'_>]) -> Option<Strin
 
 /// Returns which part of a server's table in the policy contains this line: a rule or the `ask` list. Returns
 /// `None` if the line is in neither.
-fn edit_target(text: &str, server: &dyn TableLike, line: usize) -> Option<EditTarget> {
-    let has = |span: Option<Range<usize>>| {
-        let lines = |span: Range<usize>| line_at(text, span.start)..=line_at(text, span.end);
-        span.is_some_and(|span| lines(span).contains(&line))
-    };
+fn edit_target(lines: &LineIndex, server: &dyn TableLike, line: usize) -> Option<EditTarget> {
+    let has = |span: Range<usize>| (lines.line_at(span.start)..=lines.line_at(span.end)).contains(&line);
     let mut spans: Vec<Range<usize>> = Vec::new();
     match server.get("rules") {
         Some(Item::ArrayOfTables(tables)) => spans.extend(tables.iter().filter_map(table_span)),
@@ -71,10 +69,10 @@ fn edit_target(text: &str, server: &dyn TableLike, line: usize) -> Option<EditTa
         }
         _ => {}
     }
-    if let Some(index) = spans.into_iter().position(|span| has(Some(span))) {
+    if let Some(index) = spans.into_iter().position(has) {
         return Some(EditTarget::Rule(index));
     }
-    has(server.get("ask")?.span()).then_some(EditTarget::List)
+    has(server.get("ask")?.span()?).then_some(EditTarget::List)
 }
 
 /// Returns the byte range of a TOML table in the policy text, from its header to its last value.
@@ -86,8 +84,8 @@ fn table_span(table: &Table) -> Option<Range<usize>> {
 
 /// Adds a new rule to the table of a server. The rule allows exactly this tool. Returns `None` if the item is not
 /// a tool, or if `rules` is not an array of tables.
-fn add_allow_rule(server: &mut Table, item: &PolicyItem) -> Option<()> {
-    let PolicyItem::Tool(tool) = item else { return None };
+fn add_allow_rule(server: &mut Table, item: &CallTarget) -> Option<()> {
+    let CallTarget::Tool(tool) = item else { return None };
     let mut rule = Table::new();
     rule.insert("tool", value(tool.as_str()));
     rule.insert("effect", value("allow"));
@@ -102,7 +100,6 @@ fn add_allow_rule(server: &mut Table, item: &PolicyItem) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
-    use lockhouse_policies::CallTarget as PolicyItem;
     use lockhouse_protocol::ToolName;
 
     use super::*;
@@ -130,10 +127,8 @@ ask = [\"write\"]
 ";
 
     fn permitted(text: &str, wanted: &[(&str, &str, usize)]) -> Option<String> {
-        let items: Vec<PolicyItem> = wanted
-            .iter()
-            .map(|(_, tool, _)| PolicyItem::Tool(ToolName::new(*tool).expect("a name")))
-            .collect();
+        let items: Vec<CallTarget> =
+            wanted.iter().map(|(_, tool, _)| CallTarget::Tool(ToolName::new(*tool).unwrap())).collect();
         let calls: Vec<CallToAllow<'_>> = wanted
             .iter()
             .zip(&items)
@@ -143,7 +138,7 @@ ask = [\"write\"]
     }
 
     fn changes(text: &str, wanted: &[(&str, &str, usize)]) -> String {
-        let after = permitted(text, wanted).expect("a change");
+        let after = permitted(text, wanted).unwrap();
         let diff = similar::TextDiff::from_lines(text, &after);
         let changes = diff.iter_all_changes().filter(|change| change.tag() != similar::ChangeTag::Equal);
         changes.map(|change| format!("{}{change}", change.tag())).collect()

@@ -95,11 +95,11 @@ mod tests {
     use super::*;
 
     fn edited(text: &str, edit: impl Fn(&mut Array)) -> String {
-        let mut document: DocumentMut = format!("x = {text}\n").parse().expect("valid TOML");
-        edit(document["x"].as_array_mut().expect("an array"));
+        let mut document: DocumentMut = format!("x = {text}\n").parse().unwrap();
+        edit(document["x"].as_array_mut().unwrap());
         let text = document.to_string();
         assert!(text.parse::<DocumentMut>().is_ok(), "{text}");
-        text.strip_prefix("x = ").expect("the key").trim_end().to_owned()
+        text.strip_prefix("x = ").unwrap().trim_end().to_owned()
     }
 
     #[test]

@@ -4,20 +4,25 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use lockhouse_approvals::policy_text::line_at;
-use lockhouse_policies::{Effect, Pattern, PatternKind};
 use lockhouse_protocol::ServerName;
 use toml_edit::{Document, Item, TableLike, Value};
 
+use super::server_table::server_table;
+use crate::effect::Effect;
+use crate::pattern::{Pattern, PatternKind};
+use crate::source::LineIndex;
+
 /// An entry of the list `allow`, `ask` or `deny` of a server's table in a policy, or one of its rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Statement {
-    pub(super) effect: Effect,
-    pub(super) pattern: Pattern,
+pub struct Statement {
+    /// The effect of the list or the rule.
+    pub effect: Effect,
+    /// The tools that the statement is about.
+    pub pattern: Pattern,
     /// The position in its list, or among the rules.
     pub(super) index: usize,
     /// The line of the pattern in the policy, counted from 1.
-    pub(super) line: usize,
+    pub line: usize,
     kind: StatementKind,
 }
 
@@ -36,7 +41,9 @@ pub(super) struct ServerStatements {
 }
 
 impl Statement {
-    pub(super) fn is_rule(&self) -> bool {
+    /// Whether the statement is a rule, and not an entry of a list.
+    #[must_use]
+    pub fn is_rule(&self) -> bool {
         self.kind != StatementKind::Entry
     }
 
@@ -46,7 +53,8 @@ impl Statement {
     }
 
     /// Describes the statement as `policy explain` does, such as `"list_*" in allow`.
-    pub(super) fn describe(&self) -> String {
+    #[must_use]
+    pub fn describe(&self) -> String {
         let Self { effect, pattern, .. } = self;
         match self.kind {
             StatementKind::Entry => format!("\"{pattern}\" in {effect}"),
@@ -70,16 +78,10 @@ impl ServerStatements {
     /// Reads the table `[servers.NAME]` of a valid policy. There are no statements if the policy has no such table.
     pub(super) fn read(text: &str, server: &ServerName) -> Self {
         let Ok(document) = Document::parse(text) else { return Self::default() };
-        let table = document.as_table().get("servers").and_then(Item::as_table_like);
-        let Some(table) = table.and_then(|table| table.get(server.as_str())?.as_table_like()) else {
-            return Self::default();
-        };
-        let mut all = Vec::new();
-        for effect in [Effect::Allow, Effect::Ask, Effect::Deny] {
-            all.extend(entries(text, table, effect));
-        }
-        all.extend(rules(text, table));
-        Self { all }
+        let Some(table) = server_table(document.as_table(), server.as_str()) else { return Self::default() };
+        let lines = LineIndex::new(text);
+        let entries = Effect::ALL.into_iter().flat_map(|effect| entries(&lines, table, effect));
+        Self { all: entries.chain(rules(&lines, table)).collect() }
     }
 
     pub(super) fn without(&self, removed: &[Statement]) -> Self {
@@ -144,19 +146,19 @@ impl ServerStatements {
     }
 }
 
-fn entries(text: &str, table: &dyn TableLike, effect: Effect) -> Vec<Statement> {
+fn entries(lines: &LineIndex, table: &dyn TableLike, effect: Effect) -> Vec<Statement> {
     let list = table.get(effect.as_str()).and_then(Item::as_array);
     let values = list.into_iter().flat_map(toml_edit::Array::iter).enumerate();
     let entry = |(index, value): (usize, &Value)| {
         // An entry of `deny` with a colon is for URIs, and matches no tool.
         let pattern = Pattern::parse(PatternKind::Tools, value.as_str()?).ok()?;
-        let line = line_of(text, value.span());
+        let line = line_of(lines, value.span());
         Some(Statement { effect, pattern, index, line, kind: StatementKind::Entry })
     };
     values.filter_map(entry).collect()
 }
 
-fn rules(text: &str, table: &dyn TableLike) -> Vec<Statement> {
+fn rules(lines: &LineIndex, table: &dyn TableLike) -> Vec<Statement> {
     let tables: Vec<&dyn TableLike> = match table.get("rules") {
         Some(Item::ArrayOfTables(tables)) => tables.iter().map(|rule| rule as &dyn TableLike).collect(),
         Some(Item::Value(Value::Array(inline))) => {
@@ -167,20 +169,18 @@ fn rules(text: &str, table: &dyn TableLike) -> Vec<Statement> {
     let rule = |(index, rule): (usize, &dyn TableLike)| {
         let tool = rule.get("tool")?;
         let written = rule.get("effect")?.as_str()?;
-        let effect = [Effect::Allow, Effect::Ask, Effect::Deny]
-            .into_iter()
-            .find(|effect| effect.as_str() == written)?;
+        let effect = Effect::ALL.into_iter().find(|effect| effect.as_str() == written)?;
         let pattern = Pattern::parse(PatternKind::Tools, tool.as_str()?).ok()?;
         let conditions = rule.get("when").and_then(Item::as_table_like);
         let kind = match conditions.is_none_or(|conditions| conditions.is_empty()) {
             true => StatementKind::Rule,
             false => StatementKind::ConditionalRule,
         };
-        Some(Statement { effect, pattern, index, line: line_of(text, tool.span()), kind })
+        Some(Statement { effect, pattern, index, line: line_of(lines, tool.span()), kind })
     };
     tables.into_iter().enumerate().filter_map(rule).collect()
 }
 
-fn line_of(text: &str, span: Option<Range<usize>>) -> usize {
-    span.map_or(0, |span| line_at(text, span.start))
+fn line_of(lines: &LineIndex, span: Option<Range<usize>>) -> usize {
+    span.map_or(0, |span| lines.line_at(span.start))
 }

@@ -1,31 +1,31 @@
-//! Edits the text of a policy so that a tool has a given effect. Comments, layout and the order of entries are kept.
-//! This module does no I/O.
+//! Edits the text of a policy so that a tool has a given effect.
 
-use lockhouse_approvals::policy_text::set_rule_effect;
-use lockhouse_policies::{Effect, Pattern};
 use lockhouse_protocol::ServerName;
-use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use super::list_layout;
 use super::server_statements::{ServerStatements, Statement};
+use super::server_table::{server_item, set_rule_effect};
+use crate::effect::Effect;
+use crate::pattern::Pattern;
 
 /// The beginning of a policy that did not exist before.
 const NEW_POLICY: &str = "version = 1\n";
 
 /// The text of an edited policy.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct EditedPolicy {
+pub struct EditedPolicy {
     /// The text after the edit. Equal to the text before if the policy has the effect already.
-    pub(super) text: String,
+    pub text: String,
     /// The entries of lists that were removed, with their lines in the text before.
-    pub(super) removed: Vec<Statement>,
+    pub removed: Vec<Statement>,
     /// The statements that decide otherwise about some of the tools or calls, with their lines in the text after.
-    pub(super) exceptions: Vec<Statement>,
+    pub exceptions: Vec<Statement>,
 }
 
 /// Why a policy was not edited.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum EditError {
+pub enum EditError {
     /// This statement overrides each entry that an edit could make.
     Overridden(Statement),
     /// The policy has a form that cannot be edited.
@@ -38,7 +38,7 @@ pub(super) enum EditError {
 ///
 /// # Errors
 /// [`EditError::Overridden`] if an entry of `deny` or a rule with a wider pattern decides whatever the lists say.
-pub(super) fn set_effect(
+pub fn set_effect(
     text: Option<&str>,
     server: &ServerName,
     pattern: &Pattern,
@@ -79,11 +79,8 @@ fn change_rules(
     let of_pattern = |rule: &&Statement| rule.applies_always() && rule.pattern == *pattern;
     let rules: Vec<&Statement> = before.all.iter().filter(|rule| rule.is_rule()).filter(of_pattern).collect();
     for rule in rules.iter().filter(|rule| rule.effect != wanted) {
-        let mut edit = || {
-            let written = server_table(document, server)?.get_mut("rules")?;
-            set_rule_effect(written, rule.index, wanted)
-        };
-        edit().ok_or(EditError::Unsupported)?;
+        let table = server_item(document, server.as_str());
+        table.and_then(|table| set_rule_effect(table, rule.index, wanted)).ok_or(EditError::Unsupported)?;
     }
     Ok(!rules.is_empty())
 }
@@ -130,7 +127,7 @@ fn add_entry(
 }
 
 fn server_table<'d>(document: &'d mut DocumentMut, server: &ServerName) -> Option<&'d mut dyn TableLike> {
-    document.get_mut("servers")?.as_table_like_mut()?.get_mut(server.as_str())?.as_table_like_mut()
+    server_item(document, server.as_str())?.as_table_like_mut()
 }
 
 fn create_table(document: &mut DocumentMut, server: &ServerName) -> Option<()> {
@@ -138,7 +135,7 @@ fn create_table(document: &mut DocumentMut, server: &ServerName) -> Option<()> {
     servers.set_implicit(true);
     let servers = document.entry("servers").or_insert(Item::Table(servers));
     let table = match servers.is_inline_table() {
-        true => Item::Value(Value::InlineTable(toml_edit::InlineTable::new())),
+        true => Item::Value(Value::InlineTable(InlineTable::new())),
         false => Item::Table(Table::new()),
     };
     servers.as_table_like_mut()?.insert(server.as_str(), table);
@@ -147,9 +144,9 @@ fn create_table(document: &mut DocumentMut, server: &ServerName) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
-    use lockhouse_policies::{PatternKind, Policy, Source};
-
     use super::*;
+    use crate::pattern::PatternKind;
+    use crate::{Policy, Source};
 
     const POLICY: &str = r#"# Ours.
 version = 1
@@ -177,14 +174,14 @@ ask = ["write"]
 "#;
 
     fn edit(text: &str, tool: &str, wanted: Effect) -> Result<EditedPolicy, EditError> {
-        let (server, pattern) = tool.split_once('.').expect("a tool");
-        let server = ServerName::new(server).expect("a server");
-        let pattern = Pattern::parse(PatternKind::Tools, pattern).expect("a pattern");
+        let (server, pattern) = tool.split_once('.').unwrap();
+        let server = ServerName::new(server).unwrap();
+        let pattern = Pattern::parse(PatternKind::Tools, pattern).unwrap();
         set_effect(Some(text), &server, &pattern, wanted)
     }
 
     fn changes(text: &str, tool: &str, wanted: Effect) -> String {
-        let after = edit(text, tool, wanted).expect("a change").text;
+        let after = edit(text, tool, wanted).unwrap().text;
         let policy = Policy::parse(Source { path: "p".into(), text: after.clone() });
         assert!(policy.is_ok(), "{after}\n{policy:?}");
         let diff = similar::TextDiff::from_lines(text, &after);
@@ -258,7 +255,7 @@ ask = ["write"]
 
     #[test]
     fn a_denied_prefix_replaces_the_entries_that_it_makes_ineffective() {
-        let edited = edit(POLICY, "github.*", Effect::Deny).expect("a change");
+        let edited = edit(POLICY, "github.*", Effect::Deny).unwrap();
         let removed: Vec<(String, usize)> =
             edited.removed.iter().map(|entry| (entry.describe(), entry.line)).collect();
         let expected = [
@@ -272,7 +269,7 @@ ask = ["write"]
 
     #[test]
     fn narrower_statements_are_exceptions_with_their_lines_after_the_edit() {
-        let edited = edit(POLICY, "github.*", Effect::Allow).expect("a change");
+        let edited = edit(POLICY, "github.*", Effect::Allow).unwrap();
         let exceptions: Vec<usize> = edited.exceptions.iter().map(|entry| entry.line).collect();
         assert_eq!(exceptions, [8, 9, 11, 11, 14, 18]);
     }
@@ -290,11 +287,11 @@ ask = ["write"]
             ),
             ("version = 1\nservers = {}\n", "version = 1\nservers = { a = { allow = [\"x\"] } }\n"),
         ] {
-            assert_eq!(edit(text, "a.x", Effect::Allow).expect("a change").text, expected);
+            assert_eq!(edit(text, "a.x", Effect::Allow).unwrap().text, expected);
         }
-        let a = ServerName::new("a").expect("a server");
-        let x = Pattern::parse(PatternKind::Tools, "x").expect("a pattern");
-        let created = set_effect(None, &a, &x, Effect::Deny).expect("a new policy").text;
+        let a = ServerName::new("a").unwrap();
+        let x = Pattern::parse(PatternKind::Tools, "x").unwrap();
+        let created = set_effect(None, &a, &x, Effect::Deny).unwrap().text;
         assert_eq!(created, "version = 1\n\n[servers.a]\ndeny = [\"x\"]\n");
     }
 }

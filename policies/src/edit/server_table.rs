@@ -1,0 +1,30 @@
+//! The table `[servers.NAME]` in the text of a policy, and the rules in it.
+
+use toml_edit::{DocumentMut, Item, Table, TableLike};
+
+use crate::effect::Effect;
+
+/// Returns the table of a server, which applies to all AI clients. `None` if the policy has no such table.
+pub(super) fn server_table<'d>(document: &'d Table, server: &str) -> Option<&'d dyn TableLike> {
+    document.get("servers")?.as_table_like()?.get(server)?.as_table_like()
+}
+
+/// Returns the table of a server for an edit. `None` if the policy has no such table.
+pub(super) fn server_item<'d>(document: &'d mut DocumentMut, server: &str) -> Option<&'d mut Item> {
+    document.get_mut("servers")?.as_table_like_mut()?.get_mut(server).filter(|item| item.is_table_like())
+}
+
+/// Changes the effect of the rule with this index in a server's table. Returns `None` if the rule cannot be edited.
+pub(super) fn set_rule_effect(server: &mut Item, index: usize, wanted: Effect) -> Option<()> {
+    let effect = match server.as_table_like_mut()?.get_mut("rules")? {
+        Item::ArrayOfTables(tables) => tables.get_mut(index)?.get_mut("effect")?.as_value_mut()?,
+        Item::Value(inline) => {
+            inline.as_array_mut()?.get_mut(index)?.as_inline_table_mut()?.get_mut("effect")?
+        }
+        _ => return None,
+    };
+    let decor = effect.decor().clone();
+    *effect = wanted.as_str().into();
+    *effect.decor_mut() = decor;
+    Some(())
+}
