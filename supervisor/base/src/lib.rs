@@ -52,6 +52,7 @@ pub mod http_checks;
 pub mod json;
 pub mod lifecycle;
 pub mod line_buffer;
+pub mod listen;
 pub mod localhost_listener;
 pub mod log_throttle;
 mod new_file;

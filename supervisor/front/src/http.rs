@@ -21,7 +21,6 @@ mod health_endpoints;
 mod host_check;
 mod limit_key;
 mod limits;
-mod listen_address;
 mod listener;
 mod mcp_sessions;
 mod message_cost;
@@ -68,7 +67,7 @@ use trusted_proxies::TrustedProxies;
 
 pub use health_endpoints::{MetricsServerError, serve_metrics};
 pub use limits::HttpLimits;
-pub use listen_address::ListenAddress;
+pub use lockhouse_base::listen::ListenAddress;
 pub use refused_connections::SpareSockets;
 pub use tls::TlsFiles;
 pub use trusted_proxies::TrustedProxy;

@@ -58,7 +58,7 @@ pub use action::{Action, Decision, Effect, Operator, Scope};
 pub use activity::{ActiveRun, Activity, ServerStates};
 pub use attachment::Attachment;
 pub use error::{ActionError, ErrorCode};
-pub use listener::{InvalidAddress, ListenAddress, ListenError, Listener};
+pub use listener::{InvalidAddress, ListenError, Listener, PageAddress};
 pub use sections::{Section, Sections};
 pub use server::{PageServer, serve};
 pub use viewer::Viewer;

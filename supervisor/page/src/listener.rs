@@ -2,29 +2,29 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_base::http_checks::host_check::HostName;
+use lockhouse_base::listen::{
+    ListenAddress, Listener as OpenSocket, Socket, Stream, UnixSocketError, bind_tcp, bind_unix,
+};
 use lockhouse_base::localhost_listener::LocalhostListener;
-use lockhouse_base::path_trust::{Strictness, TrustedOwners, check_path};
+use lockhouse_base::path_trust::{Strictness, TrustedOwners, UntrustedPath, check_path};
 use lockhouse_base::tcp_connection::TcpConnection;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream, UnixListener};
+use lockhouse_base::unix_accept;
+use tokio::net::{TcpStream, UnixListener};
 
 /// The mode of the Unix domain socket: only its own user may connect.
 const SOCKET_MODE: u32 = 0o600;
 
 /// Where the page listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ListenAddress {
+pub enum PageAddress {
     /// This port of 127.0.0.1 and ::1, the addresses of `localhost`. Port 0 means any free port.
     Localhost(u16),
-    /// Another address of the loopback interface.
-    Loopback(SocketAddr),
-    Unix(PathBuf),
+    /// Another address of the loopback interface, or a Unix domain socket.
+    Other(ListenAddress),
 }
 
 /// Why a text is no address for the page.
@@ -34,22 +34,24 @@ pub enum ListenAddress {
 )]
 pub struct InvalidAddress(String);
 
-impl FromStr for ListenAddress {
+impl FromStr for PageAddress {
     type Err = InvalidAddress;
 
     fn from_str(text: &str) -> Result<Self, InvalidAddress> {
-        if let Some(path) = text.strip_prefix("unix:").filter(|path| path.starts_with('/')) {
-            return Ok(Self::Unix(path.into()));
-        }
         if let Some(port) = text.strip_prefix("localhost:").and_then(|port| port.parse().ok()) {
             return Ok(Self::Localhost(port));
         }
-        let address = text.parse::<SocketAddr>().ok().filter(|address| address.ip().is_loopback());
-        let address = address.ok_or_else(|| InvalidAddress(text.to_owned()))?;
-        Ok(match [Ipv4Addr::LOCALHOST.into(), IpAddr::from(Ipv6Addr::LOCALHOST)].contains(&address.ip()) {
-            true => Self::Localhost(address.port()),
-            false => Self::Loopback(address),
-        })
+        let localhost = [IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST)];
+        match text.parse() {
+            Ok(ListenAddress::Tcp(address)) if localhost.contains(&address.ip()) => {
+                Ok(Self::Localhost(address.port()))
+            }
+            Ok(ListenAddress::Tcp(address)) if !address.ip().is_loopback() => {
+                Err(InvalidAddress(text.to_owned()))
+            }
+            Ok(address) => Ok(Self::Other(address)),
+            Err(_) => Err(InvalidAddress(text.to_owned())),
+        }
     }
 }
 
@@ -61,27 +63,26 @@ pub enum ListenError {
     #[error("the page cannot listen at {address}: {source}")]
     Tcp { address: SocketAddr, source: io::Error },
     #[error("the page cannot listen at {path}: {source}")]
-    Unix { path: PathBuf, source: io::Error },
+    Unix { path: PathBuf, source: UnixSocketError },
+    #[error(
+        "the page cannot listen at {path}: {source}, who could replace the socket: use a directory of your own, such as $XDG_RUNTIME_DIR"
+    )]
+    Directory { path: PathBuf, source: UntrustedPath },
 }
 
 /// The open socket of the page. Dropping this value closes it, and removes the file of a Unix domain socket.
 #[derive(Debug)]
 pub struct Listener {
-    socket: Socket,
+    socket: PageSocket,
     /// Further hosts that requests may name.
     hosts: Vec<HostName>,
 }
 
 #[derive(Debug)]
-enum Socket {
+enum PageSocket {
     Localhost(LocalhostListener),
-    Tcp(TcpListener, SocketAddr),
-    Unix(UnixListener, PathBuf),
+    Other(OpenSocket),
 }
-
-/// The bytes of a connection.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 /// A connection of a browser.
 pub(super) struct Connection {
@@ -104,34 +105,30 @@ impl Listener {
     ///
     /// # Errors
     /// [`ListenError`] if the address is in use, or other users could replace the Unix domain socket.
-    pub async fn open(address: &ListenAddress, hosts: Vec<HostName>) -> Result<Self, ListenError> {
-        match address {
-            ListenAddress::Localhost(port) => {
+    pub async fn open(address: &PageAddress, hosts: Vec<HostName>) -> Result<Self, ListenError> {
+        let socket = match address {
+            PageAddress::Localhost(port) => {
                 let failed = |source| ListenError::Localhost { port: *port, source };
-                let listener = LocalhostListener::bind(*port).await.map_err(failed)?;
-                Ok(Self { socket: Socket::Localhost(listener), hosts })
+                PageSocket::Localhost(LocalhostListener::bind(*port).await.map_err(failed)?)
             }
-            ListenAddress::Loopback(address) => {
+            PageAddress::Other(ListenAddress::Tcp(address)) => {
                 let failed = |source| ListenError::Tcp { address: *address, source };
-                let listener = TcpListener::bind(address).await.map_err(failed)?;
-                let bound = listener.local_addr().map_err(failed)?;
-                Ok(Self { socket: Socket::Tcp(listener, bound), hosts })
+                PageSocket::Other(bind_tcp(*address).await.map_err(failed)?)
             }
-            ListenAddress::Unix(path) => {
-                let listener =
-                    bind_unix(path).map_err(|source| ListenError::Unix { path: path.clone(), source })?;
-                Ok(Self { socket: Socket::Unix(listener, path.clone()), hosts })
-            }
-        }
+            PageAddress::Other(ListenAddress::Unix(path)) => PageSocket::Other(open_unix(path)?),
+        };
+        Ok(Self { socket, hosts })
     }
 
     /// Returns the port; `None` for a Unix domain socket.
     #[must_use]
     pub fn port(&self) -> Option<u16> {
         match &self.socket {
-            Socket::Localhost(listener) => Some(listener.port()),
-            Socket::Tcp(_, address) => Some(address.port()),
-            Socket::Unix(..) => None,
+            PageSocket::Localhost(listener) => Some(listener.port()),
+            PageSocket::Other(OpenSocket { address: ListenAddress::Tcp(address), .. }) => {
+                Some(address.port())
+            }
+            PageSocket::Other(_) => None,
         }
     }
 
@@ -139,66 +136,57 @@ impl Listener {
     #[must_use]
     pub fn address(&self) -> String {
         match &self.socket {
-            Socket::Localhost(listener) => format!("localhost:{}", listener.port()),
-            Socket::Tcp(_, address) => address.to_string(),
-            Socket::Unix(_, path) => format!("unix:{}", path.display()),
+            PageSocket::Localhost(listener) => format!("localhost:{}", listener.port()),
+            PageSocket::Other(listener) => listener.address.to_string(),
         }
     }
 
     /// Returns the hosts that requests may name, beside the address of their connection. A Unix domain socket is
     /// reached through a forwarded port, whose number only the person knows.
     pub(super) fn hosts(&self) -> Vec<HostName> {
-        match &self.socket {
-            Socket::Localhost(_) | Socket::Tcp(..) => self.hosts.clone(),
-            Socket::Unix(..) => HostName::any_loopback(),
+        match self.port() {
+            Some(_) => self.hosts.clone(),
+            None => HostName::any_loopback(),
         }
     }
 
     pub(super) async fn accept(&self) -> io::Result<Connection> {
         match &self.socket {
-            Socket::Localhost(listener) => Connection::of_tcp(listener.accept().await?),
-            Socket::Tcp(listener, _) => Connection::of_tcp(listener.accept().await?.0),
-            Socket::Unix(listener, _) => loop {
-                let (stream, _) = listener.accept().await?;
-                let peer = stream.peer_cred()?;
-                let (uid, id) = (peer.uid(), peer.pid().and_then(|id| u32::try_from(id).ok()));
-                if (uid == 0 || uid == nix::unistd::geteuid().as_raw()) && !refuses_peer(id) {
-                    return Ok(Connection { stream: Box::new(stream), ends: None });
-                }
-                tracing::warn!("rejected a connection of user {uid}, or of a sandboxed server, to the page");
-            },
-        }
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Socket::Unix(_, path) = &self.socket {
-            let _ = std::fs::remove_file(path);
+            PageSocket::Localhost(listener) => Connection::of_tcp(listener.accept().await?),
+            PageSocket::Other(OpenSocket { socket: Socket::Tcp(listener), .. }) => {
+                Connection::of_tcp(listener.accept().await?.0)
+            }
+            PageSocket::Other(OpenSocket { socket: Socket::Unix(listener), .. }) => {
+                accept_own(listener).await
+            }
         }
     }
 }
 
 /// Creates the Unix domain socket. A directory to which other users can write is rejected, since they could replace the
 /// socket.
-fn bind_unix(path: &Path) -> io::Result<UnixListener> {
-    let directory = std::path::absolute(path.parent().unwrap_or(Path::new("/")))?;
-    check_path(&directory, &TrustedOwners::root_and_own(), Strictness::Usual).map_err(|untrusted| {
-        let reason = format!(
-            "{untrusted}, who could replace the socket: use a directory of your own, such as $XDG_RUNTIME_DIR"
-        );
-        io::Error::new(io::ErrorKind::PermissionDenied, reason)
-    })?;
-    if std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
-        && std::os::unix::net::UnixStream::connect(path)
-            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-    {
-        std::fs::remove_file(path)?;
+fn open_unix(path: &Path) -> Result<OpenSocket, ListenError> {
+    let failed = |source| ListenError::Unix { path: path.to_owned(), source };
+    let directory = std::path::absolute(path.parent().unwrap_or(Path::new("/")));
+    let directory = directory.map_err(|error| failed(error.into()))?;
+    check_path(&directory, &TrustedOwners::root_and_own(), Strictness::Usual)
+        .map_err(|source| ListenError::Directory { path: path.to_owned(), source })?;
+    bind_unix(path, SOCKET_MODE).map_err(failed)
+}
+
+/// Accepts the next connection of root or of this process's account.
+async fn accept_own(listener: &UnixListener) -> io::Result<Connection> {
+    loop {
+        let stream = match unix_accept::accept(listener).await {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+            accepted => accepted?,
+        };
+        let uid = stream.peer_cred()?.uid();
+        if uid == 0 || uid == nix::unistd::geteuid().as_raw() {
+            return Ok(Connection { stream: Box::new(stream), ends: None });
+        }
+        tracing::warn!("rejected a connection of user {uid} to the page");
     }
-    // A user who connects before the mode is set is rejected by `accept`.
-    let listener = UnixListener::bind(path)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(SOCKET_MODE))?;
-    Ok(listener)
 }
 
 #[cfg(test)]
@@ -208,18 +196,18 @@ mod tests {
     #[test]
     fn the_page_listens_on_this_machine_alone() {
         for (address, expected) in [
-            ("127.0.0.1:0", ListenAddress::Localhost(0)),
-            ("[::1]:80", ListenAddress::Localhost(80)),
-            ("localhost:80", ListenAddress::Localhost(80)),
-            ("127.1.2.3:80", ListenAddress::Loopback(([127, 1, 2, 3], 80).into())),
-            ("unix:/run/x.sock", ListenAddress::Unix("/run/x.sock".into())),
+            ("127.0.0.1:0", PageAddress::Localhost(0)),
+            ("[::1]:80", PageAddress::Localhost(80)),
+            ("localhost:80", PageAddress::Localhost(80)),
+            ("127.1.2.3:80", PageAddress::Other(ListenAddress::Tcp(([127, 1, 2, 3], 80).into()))),
+            ("unix:/run/x.sock", PageAddress::Other(ListenAddress::Unix("/run/x.sock".into()))),
         ] {
-            assert_eq!(address.parse::<ListenAddress>().ok(), Some(expected), "{address}");
+            assert_eq!(address.parse::<PageAddress>().ok(), Some(expected), "{address}");
         }
         for address in
             ["0.0.0.0:80", "[::]:80", "192.168.0.1:80", "localhost:x", "localhost", "unix:x.sock", "80", ""]
         {
-            assert!(address.parse::<ListenAddress>().is_err(), "{address}");
+            assert!(address.parse::<PageAddress>().is_err(), "{address}");
         }
     }
 }

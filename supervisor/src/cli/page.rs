@@ -18,7 +18,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_page::{Access, Activity, ListenAddress, ListenError, Listener, PageServer, Sections, Viewer};
+use lockhouse_base::listen::ListenAddress;
+use lockhouse_page::{Access, Activity, ListenError, Listener, PageAddress, PageServer, Sections, Viewer};
 use nix::unistd::{User, geteuid};
 use tokio::sync::watch;
 
@@ -45,7 +46,7 @@ pub(super) struct Arguments {
     /// Listen on this address of this machine instead of a random port: localhost:PORT, IP:PORT, or unix:/PATH. The page
     /// is then opened with its link alone, since a proxy may use the address
     #[arg(long, value_name = "ADDRESS", conflicts_with = "unix")]
-    listen: Option<ListenAddress>,
+    listen: Option<PageAddress>,
     /// Listen on a Unix domain socket, for example to forward it with ssh -L
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
@@ -59,14 +60,14 @@ pub(super) struct Arguments {
 
 impl Arguments {
     /// Returns where this user's own page listens.
-    fn address(&self) -> ListenAddress {
+    fn address(&self) -> PageAddress {
         match (&self.unix, &self.listen) {
             (Some(path), _) => {
                 let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-                ListenAddress::Unix(path)
+                PageAddress::Other(ListenAddress::Unix(path))
             }
             (None, Some(address)) => address.clone(),
-            (None, None) => ListenAddress::Localhost(0),
+            (None, None) => PageAddress::Localhost(0),
         }
     }
 

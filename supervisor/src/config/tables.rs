@@ -311,7 +311,7 @@ table! {
 fn page_address<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<ListenAddress>, D::Error> {
     use serde::de::Error;
     let written: String = Deserialize::deserialize(from)?;
-    written.parse::<lockhouse_page::ListenAddress>().map_err(D::Error::custom)?;
+    written.parse::<lockhouse_page::PageAddress>().map_err(D::Error::custom)?;
     written.parse().map(Some).map_err(D::Error::custom)
 }
 

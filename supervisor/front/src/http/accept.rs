@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::http_checks::host_check::ConnectionInfo;
+use lockhouse_base::listen::Stream;
 use lockhouse_base::log_throttle::LogThrottle;
 use lockhouse_link::EngineClient;
 use lockhouse_messages::HttpRefusal;
@@ -19,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection::ConnectionServer;
 use super::connection_limiter::ConnectionLimiter;
 use super::connection_source::{AcceptedConnection, AcceptedSocket, ConnectionSource};
-use super::connection_timeouts::{ConnectionTracker, Stream};
+use super::connection_timeouts::ConnectionTracker;
 use super::counters;
 use super::limit_key::LimitKey;
 use super::rate_limiter::RateLimiter;

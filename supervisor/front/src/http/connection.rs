@@ -18,12 +18,13 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use lockhouse_base::http_checks::checked_stream::HeadCheckedStream;
 use lockhouse_base::http_checks::host_check::ConnectionInfo;
+use lockhouse_base::listen::Stream;
 use lockhouse_messages::HttpRefusal;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::connection_timeouts::{
-    ConnectionTracker, Stream, TimedStream, TimeoutKind, TrackedBody, WAITING_REQUESTS_MAX,
+    ConnectionTracker, TimedStream, TimeoutKind, TrackedBody, WAITING_REQUESTS_MAX,
 };
 use super::counters;
 use super::limit_key::LimitKey;

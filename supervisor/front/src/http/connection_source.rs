@@ -4,12 +4,12 @@
 use std::io::{Error, Result};
 use std::os::fd::AsFd;
 
+use lockhouse_base::listen::{ListenAddress, Listener, Socket};
 use lockhouse_base::unix_accept;
 use lockhouse_link::{EngineClient, OpenConnection, PassedConnection, PassedConnections};
 use tokio::net::{TcpStream, UnixStream};
 
-use super::listen_address::ListenAddress;
-use super::listener::{self, BindError, Listener, Socket};
+use super::listener::{self, BindError};
 use crate::access::Peer;
 
 /// A source of connections, and the listen address at which AI clients make them.

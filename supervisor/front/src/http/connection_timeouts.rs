@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::http::Version;
 use hyper::body::{Body, Frame, SizeHint};
+use lockhouse_base::listen::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
@@ -21,10 +22,6 @@ use super::rate_limiter::{RatePermit, WAIT_MAX};
 pub(super) const WAITING_REQUESTS_MAX: usize = 2;
 /// Maximum delay of the response to a request without authentication, if its sender makes too many of them.
 const RESPONSE_DELAY_MAX: Duration = Duration::from_secs(30);
-
-/// A bidirectional byte stream: TCP, TLS or a Unix domain socket.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 /// How a connection is used. The connection limiter compares these values to choose the connection that it closes for a
 /// new one.

@@ -1,9 +1,9 @@
 //! Refuses listen addresses that would expose the server to other hosts without authentication or TLS.
 
+use lockhouse_base::listen::ListenAddress;
 use thiserror::Error;
 
 use super::HttpSettings;
-use super::listen_address::ListenAddress;
 use super::trusted_proxies::TrustedProxy;
 
 /// Why a listen address is refused, and what to change.

@@ -10,12 +10,13 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use lockhouse_base::listen::{ListenAddress, Listener, Socket};
 use lockhouse_link::{EngineClient, GrantedAccess};
 use lockhouse_messages::{Credential, Request as Ask, Response as Answer};
 use thiserror::Error;
 
-use super::listener::{self, BindError, Listener, Socket};
-use super::{ListenAddress, counters};
+use super::counters;
+use super::listener::{self, BindError};
 
 /// Content type of Prometheus' text format.
 const PROMETHEUS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

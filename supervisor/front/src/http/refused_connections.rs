@@ -7,12 +7,13 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use lockhouse_base::listen::{Listener, Socket, Stream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::has_inherited_sockets;
-use super::listener::{Listener, Socket, adopt, inherited_duplicates};
+use super::listener::{adopt, inherited_duplicates};
 
 /// How long connections are answered. With five starts in this time, systemd gives a service up by default
 /// (`StartLimitIntervalSec=`, `StartLimitBurst=`).
@@ -64,9 +65,6 @@ async fn refuse(listener: Listener) {
     }
     while answers.join_next().await.is_some() {}
 }
-
-trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 async fn accept(socket: &Socket) -> std::io::Result<Box<dyn Stream>> {
     Ok(match socket {

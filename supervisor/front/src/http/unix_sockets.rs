@@ -1,11 +1,12 @@
 //! The Unix domain sockets of an HTTP server whose front is a process of its own. The engine's process opens them and
 //! accepts their connections.
 
+use lockhouse_base::listen::{ListenAddress, Listener, Socket, SocketFile};
 use tokio::net::UnixListener;
 
 use super::accept::REFUSALS_MAX;
-use super::listener::{Listener, Socket, SocketFile, adopt, bind_at, inherited_duplicates};
-use super::{HttpSettings, HttpStartError, ListenAddress, has_systemd_sockets};
+use super::listener::{adopt, bind_at, inherited_duplicates};
+use super::{HttpSettings, HttpStartError, has_systemd_sockets};
 
 /// The Unix domain sockets of an HTTP server, in the order of the addresses at which it listens.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use lockhouse_access::{Authenticator, Evidence};
 use lockhouse_base::client_rate_limiter::ClientRateLimiter;
 use lockhouse_base::http_checks::host_check::HostName;
-use lockhouse_page::{ListenAddress, TokenCheck, TokenLogin, Viewer};
+use lockhouse_page::{PageAddress, TokenCheck, TokenLogin, Viewer};
 use lockhouse_policies::Rate;
 
 use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error};
@@ -16,7 +16,7 @@ use crate::config::{self, Files, PageSettings};
 
 /// The page of a service, from the table `[page]`.
 pub(super) struct ServicePage {
-    pub(super) listen: ListenAddress,
+    pub(super) listen: PageAddress,
     pub(super) hosts: Vec<HostName>,
     pub(super) token_check: TokenCheck,
 }

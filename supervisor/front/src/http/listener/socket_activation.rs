@@ -4,13 +4,11 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
+use lockhouse_base::listen::{ListenAddress, Listener, Socket};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::socket::{self, AddressFamily, SockType, SockaddrLike, SockaddrStorage, sockopt};
 use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener};
-
-use super::{Listener, Socket};
-use crate::http::listen_address::ListenAddress;
 
 /// The first descriptor that systemd passes (sd_listen_fds(3)), and the maximum number of them that are kept.
 const FIRST_DESCRIPTOR: i32 = 3;

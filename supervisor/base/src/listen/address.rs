@@ -19,7 +19,8 @@ pub enum ListenAddress {
 
 impl ListenAddress {
     /// Returns whether only this host can reach the address.
-    pub(super) fn is_local(&self) -> bool {
+    #[must_use]
+    pub fn is_local(&self) -> bool {
         match self {
             Self::Tcp(address) => address.ip().to_canonical().is_loopback(),
             Self::Unix(_) => true,
