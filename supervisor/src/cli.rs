@@ -169,6 +169,9 @@ enum Command {
     /// Count the Landlock layers that this process can still get
     #[command(hide = true)]
     LandlockRoom,
+    /// Carry out the action on standard input for the page, which has no secrets of the configuration
+    #[command(hide = true)]
+    PageAction,
     /// Run the example server of `lockhouse demo`
     #[command(hide = true)]
     DemoServer,
@@ -251,6 +254,7 @@ async fn run_command(command: Command, files: &Files) -> ExitCode {
         Command::Status(arguments) => status::status(&arguments).await,
         Command::Reload(arguments) => reload::reload(&arguments).await,
         Command::Page(arguments) => page::page(files, &arguments).await,
+        Command::PageAction => page::page_action(files).await,
         Command::Runs(command) => runs::runs(command).await,
         Command::Sessions(command) => sessions::sessions(command).await,
         Command::Token(command) => token::token(files, command),

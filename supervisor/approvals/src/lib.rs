@@ -73,7 +73,7 @@ use uuid::Uuid;
 
 pub use approval_queue::{Watcher, WatcherKind};
 pub use approvers::{ApprovalSettings, ApproverKind, Approvers};
-pub use policy_file::PolicyFile;
+pub use policy_file::{PolicyFile, PolicyFileError};
 
 use approval_request::ApprovalRequest;
 use argument_order::ArgumentOrder;

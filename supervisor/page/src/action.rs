@@ -1,7 +1,7 @@
 //! The actions of a page, and the interface of what carries them out.
 
 use futures_util::future::BoxFuture;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::attachment::Attachment;
@@ -95,23 +95,12 @@ pub enum Scope {
 }
 
 /// The effect of a change of the policy on a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
     Allow,
     Ask,
     Deny,
-}
-
-impl Effect {
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
-    }
 }
 
 /// Carries out the actions of viewers. Implemented with the commands of operators.

@@ -7,7 +7,7 @@ mod query;
 mod record_line;
 mod show;
 mod tail;
-mod verify;
+pub(super) mod verify;
 
 use std::process::ExitCode;
 

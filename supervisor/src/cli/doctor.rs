@@ -6,6 +6,7 @@
 
 use std::process::ExitCode;
 
+use lockhouse_audit::AuditError;
 use lockhouse_engine::supervisor::{CodeRequest, PrepareError, Supervisor};
 use lockhouse_messages::CutValue;
 use lockhouse_policies::printable;
@@ -18,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 use super::line_width;
 use super::package_costs::{self, PackageCosts};
 use super::terminal::{sanitize, sanitize_lines};
-use super::{UNAVAILABLE, load, start_with, table};
-use crate::config::{Environment, Files, ReadableSecret, UnsuitableEntry, unsuitable_entries};
+use super::{UNAVAILABLE, load_settings_and_policy, print_config_error, print_error, table};
+use crate::config::{ConfigError, Environment, Files, ReadableSecret, UnsuitableEntry, unsuitable_entries};
 
 /// Options of `lockhouse doctor`.
 #[derive(Debug, clap::Args)]
@@ -35,9 +36,27 @@ pub(super) struct Arguments {
     require: Option<String>,
 }
 
+/// Why this host cannot be examined.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DoctorError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Audit(#[from] AuditError),
+}
+
+impl DoctorError {
+    fn print(&self) -> ExitCode {
+        match self {
+            Self::Config(error) => print_config_error(error),
+            Self::Audit(error) => print_error(error, UNAVAILABLE),
+        }
+    }
+}
+
 /// The report of `lockhouse doctor`: the results for all language engines and sandbox protections.
 #[derive(Default)]
-struct Report {
+pub(super) struct Report {
     engines: Vec<Engine>,
     /// One finding for each sandbox protection: the worst one, if the findings of the language engines differ.
     findings: Vec<Finding>,
@@ -62,7 +81,7 @@ struct Engine {
 pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
     let report = match examine(files).await {
         Ok(report) => report,
-        Err(status) => return status,
+        Err(error) => return error.print(),
     };
     if arguments.json {
         println!("{:#}", report.to_json())
@@ -74,12 +93,15 @@ pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
 }
 
 /// Starts a sandboxed worker of each language, and collects the results.
-async fn examine(files: &Files) -> Result<Report, ExitCode> {
+///
+/// # Errors
+/// If the configuration, the policy or the audit log cannot be used.
+pub(super) async fn examine(files: &Files) -> Result<Report, DoctorError> {
     let languages = [Language::Python, Language::Typescript];
-    let (mut settings, policy) = load(files)?;
+    let (mut settings, policy) = load_settings_and_policy(files)?;
     let (secrets, transports) = (settings.readable_secrets(), settings.transport_warnings());
     settings.engine.servers.clear();
-    let supervisor = start_with(settings.engine, policy, &languages)?;
+    let supervisor = Supervisor::start(settings.engine, policy, &languages)?;
     let entries = unsuitable_entries(&Environment::from_process());
     let mut report = Report { secrets, transports, entries, ..Report::default() };
     for language in languages {
@@ -95,7 +117,13 @@ async fn examine(files: &Files) -> Result<Report, ExitCode> {
 
 /// Checks this host as [`doctor`] does, and prints the result in a few lines.
 pub(super) async fn check_host(files: &Files) {
-    let Ok(report) = examine(files).await else { return };
+    let report = match examine(files).await {
+        Ok(report) => report,
+        Err(error) => {
+            error.print();
+            return;
+        }
+    };
     let engine = |engine: &Engine| {
         format!("{} {}", engine.language.as_str(), if engine.works { "works" } else { "does not work" })
     };
@@ -176,7 +204,7 @@ impl Report {
         }
     }
 
-    fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let engine = |engine: &Engine| json!({"language": engine.language.as_str(), "works": engine.works, "found": engine.found});
         let row = |finding: &Finding| {
             let described = describe(finding.protection);

@@ -1,12 +1,13 @@
 //! `lockhouse page`: serves the live page, on which a person sees what Lockhouse does, and decides.
 //!
 //! The page is a process of its own, without connections to upstream servers. It does what operators' commands do:
-//! it asks the Lockhouse processes of this user through their control sockets, reads the audit log, and runs other
-//! commands of this program for what needs the configuration (`commands.rs`).
+//! it asks the Lockhouse processes of this user through their control sockets, and reads the audit log. What needs the
+//! configuration with its secrets is done in a process that ends with its result (`configured_action.rs`).
 
+mod action_process;
 mod approval_questions;
 mod browser;
-mod commands;
+mod configured_action;
 mod kept_results;
 mod operator;
 mod processes;
@@ -28,6 +29,8 @@ use crate::config::{self, Files};
 use approval_questions::ApprovalQuestions;
 use browser::LinkPrinter;
 use operator::PageOperator;
+
+pub(super) use configured_action::page_action;
 
 /// How long the page process stays connected to the Lockhouse processes after the last page was closed: a page that is
 /// loaded again is the same person.

@@ -8,7 +8,7 @@ mod explain;
 pub(super) mod init;
 pub(super) mod policy_file;
 mod recorded_calls;
-mod set_effect;
+pub(super) mod set_effect;
 mod suggest;
 
 use std::process::ExitCode;

@@ -1,10 +1,11 @@
 //! `lockhouse audit verify`: verifies that no record of the audit log was changed, dropped, inserted, moved or removed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lockhouse_audit::reader::ReadError;
 use lockhouse_audit::verify::{Finding, FindingKind, LogLocation, VerificationSummary};
-use lockhouse_audit::{AuditSettings, PublicKey, verify as audit_verify};
+use lockhouse_audit::{AuditSettings, KeyError, PublicKey, verify as audit_verify};
 use lockhouse_policies::printable;
 use serde_json::{Value, json};
 
@@ -39,38 +40,56 @@ pub(super) fn verify(settings: &AuditSettings, arguments: &Arguments) -> Command
                 return Ok(ExitCode::from(USAGE));
             }
         },
-        None => PublicKey::load(&settings.keys)?.ok_or(
-            "there is no key to verify with: pass the key that `lockhouse audit key` printed with --key",
-        )?,
+        None => own_key(settings)?,
     };
     // The configured directory must be complete. A part or a copy may lack the stored programs.
     let (path, place) = match &arguments.path {
         Some(path) => (path, LogLocation::Copy),
         None => (&settings.directory, LogLocation::Original),
     };
-    let (mut faults, mut notes) = (Findings::default(), Findings::default());
-    let verified = audit_verify::verify(path, place, &key, &mut |finding| {
-        let findings = match finding.kind {
-            FindingKind::Fault => &mut faults,
-            FindingKind::Note => &mut notes,
-        };
-        findings.count += 1;
-        if findings.count > PRINTED_MAX {
-            return;
+    let show = |finding: &Finding| {
+        if !arguments.json {
+            println!("{}", finding_line(finding));
         }
-        match arguments.json {
-            true => findings.json.push(finding_to_json(&finding)),
-            false => println!("{}", finding_line(&finding)),
-        }
-    })?;
+    };
+    let verification = Verification::of(path, place, key, show)?;
     match arguments.json {
-        true => println!("{:#}", summary_json(&verified, faults, notes, &key)),
-        false => print_summary(&verified, &faults, &notes, &key),
+        true => println!("{:#}", verification.to_json()),
+        false => verification.print_summary(),
     }
-    Ok(if verified.faults == 0 { ExitCode::SUCCESS } else { ExitCode::from(TAMPERED) })
+    Ok(if verification.summary.faults == 0 { ExitCode::SUCCESS } else { ExitCode::from(TAMPERED) })
 }
 
-/// The findings of one kind (faults or notes): their number and, for JSON output, the first [`PRINTED_MAX`] findings.
+/// Why the audit log of this user cannot be verified.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum VerifyError {
+    #[error("there is no key to verify with: pass the key that `lockhouse audit key` printed with --key")]
+    NoKey,
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error(transparent)]
+    Log(#[from] ReadError),
+}
+
+/// Verifies the configured audit log with the key of this user. Returns the result as JSON.
+pub(in crate::cli) fn verify_own_log(settings: &AuditSettings) -> Result<Value, VerifyError> {
+    let key = own_key(settings)?;
+    Ok(Verification::of(&settings.directory, LogLocation::Original, key, |_| {})?.to_json())
+}
+
+fn own_key(settings: &AuditSettings) -> Result<PublicKey, VerifyError> {
+    PublicKey::load(&settings.keys)?.ok_or(VerifyError::NoKey)
+}
+
+/// The result of a verification.
+struct Verification {
+    summary: VerificationSummary,
+    faults: Findings,
+    notes: Findings,
+    key: PublicKey,
+}
+
+/// The findings of one kind (faults or notes): their number and the first [`PRINTED_MAX`] findings as JSON.
 #[derive(Default)]
 struct Findings {
     count: u64,
@@ -86,35 +105,61 @@ fn state(verified: &VerificationSummary) -> &'static str {
     }
 }
 
-fn summary_json(verified: &VerificationSummary, faults: Findings, notes: Findings, key: &PublicKey) -> Value {
-    let VerificationSummary { segments, records, programs, unsigned, .. } = verified;
-    json!({
-        "state": state(verified), "segments": segments, "records": records, "unsigned": unsigned,
-        "programs": programs, "key": key.to_hex(),
-        "fault_count": faults.count, "faults": faults.json, "note_count": notes.count, "notes": notes.json,
-    })
-}
-
-fn print_summary(verified: &VerificationSummary, faults: &Findings, notes: &Findings, key: &PublicKey) {
-    for (findings, kind) in [(faults, "faults"), (notes, "notes")] {
-        if findings.count > PRINTED_MAX {
-            println!("and {} more {kind}", findings.count - PRINTED_MAX);
-        }
+impl Verification {
+    /// Verifies a log. Calls `show` for the first [`PRINTED_MAX`] findings of each kind.
+    fn of(
+        path: &Path,
+        place: LogLocation,
+        key: PublicKey,
+        show: impl Fn(&Finding),
+    ) -> Result<Self, ReadError> {
+        let (mut faults, mut notes) = (Findings::default(), Findings::default());
+        let summary = audit_verify::verify(path, place, &key, &mut |finding| {
+            let findings = match finding.kind {
+                FindingKind::Fault => &mut faults,
+                FindingKind::Note => &mut notes,
+            };
+            findings.count += 1;
+            if findings.count <= PRINTED_MAX {
+                show(&finding);
+                findings.json.push(finding_to_json(&finding));
+            }
+        })?;
+        Ok(Self { summary, faults, notes, key })
     }
-    println!(
-        "{}: {} segments, {} records, {} of them after the last signature of their segment; {} programs; {} faults; key {}",
-        match state(verified) {
-            "empty" => "EMPTY, nothing was verified",
-            "verified" => "verified",
-            _ => "MODIFIED",
-        },
-        verified.segments,
-        verified.records,
-        verified.unsigned,
-        verified.programs,
-        verified.faults,
-        key.to_hex()
-    );
+
+    fn to_json(&self) -> Value {
+        let Self { summary, faults, notes, key } = self;
+        let VerificationSummary { segments, records, programs, unsigned, .. } = summary;
+        json!({
+            "state": state(summary), "segments": segments, "records": records, "unsigned": unsigned,
+            "programs": programs, "key": key.to_hex(),
+            "fault_count": faults.count, "faults": faults.json, "note_count": notes.count, "notes": notes.json,
+        })
+    }
+
+    fn print_summary(&self) {
+        let Self { summary, faults, notes, key } = self;
+        for (findings, kind) in [(faults, "faults"), (notes, "notes")] {
+            if findings.count > PRINTED_MAX {
+                println!("and {} more {kind}", findings.count - PRINTED_MAX);
+            }
+        }
+        println!(
+            "{}: {} segments, {} records, {} of them after the last signature of their segment; {} programs; {} faults; key {}",
+            match state(summary) {
+                "empty" => "EMPTY, nothing was verified",
+                "verified" => "verified",
+                _ => "MODIFIED",
+            },
+            summary.segments,
+            summary.records,
+            summary.unsigned,
+            summary.programs,
+            summary.faults,
+            key.to_hex()
+        );
+    }
 }
 
 fn finding_to_json(finding: &Finding) -> Value {

@@ -1,5 +1,6 @@
 //! Carries out the actions of viewers, with the requests and commands of operators.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -7,26 +8,29 @@ use futures_util::future::BoxFuture;
 use lockhouse_messages::{
     Approval, ApproverAnswer, ApproverDecision, EndedRuns, EndedSessions, OperatorRequest, OperatorResponse,
 };
-use lockhouse_page::{Action, ActionError, Attachment, Decision, Effect, ErrorCode, Operator, Scope, Viewer};
+use lockhouse_page::{Action, ActionError, Attachment, Decision, ErrorCode, Operator, Scope, Viewer};
 use lockhouse_protocol::{ServerName, ToolName};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
+use super::action_process::ActionProcess;
 use super::approval_questions::ApprovalQuestions;
-use super::commands::Commands;
+use super::configured_action::{ConfiguredAction, action_error};
 use super::kept_results::KeptResults;
+use crate::cli::audit::verify::verify_own_log;
 use crate::cli::control_client::request_one;
 use crate::cli::reload;
-use crate::cli::{DIGEST_IS_STALE, UNAVAILABLE};
-use crate::config::Files;
+use crate::config::{self, Files};
 
-/// Maximum times of the commands that the page runs.
-const POLICY_TIMEOUT: Duration = Duration::from_secs(20);
-const SERVER_TIMEOUT: Duration = Duration::from_secs(90);
-const DOCTOR_TIMEOUT: Duration = Duration::from_secs(90);
+/// Maximum time of a verification of the audit log.
 const VERIFY_TIMEOUT: Duration = Duration::from_secs(120);
+/// Maximum number of actions at one time that take long. Further ones wait.
+const LONG_ACTIONS_MAX: usize = 2;
 
 pub(super) struct PageOperator {
-    commands: Commands,
+    files: Files,
+    process: ActionProcess,
+    long_actions: Arc<Semaphore>,
     questions: ApprovalQuestions,
     results: KeptResults,
 }
@@ -44,7 +48,13 @@ impl Operator for PageOperator {
 
 impl PageOperator {
     pub(super) fn new(files: &Files, questions: ApprovalQuestions) -> std::io::Result<Self> {
-        Ok(Self { commands: Commands::new(files)?, questions, results: KeptResults::new(files) })
+        Ok(Self {
+            files: files.clone(),
+            process: ActionProcess::new(files)?,
+            long_actions: Arc::new(Semaphore::new(LONG_ACTIONS_MAX)),
+            questions,
+            results: KeptResults::new(files),
+        })
     }
 
     pub(super) fn kept_results(&self) -> &KeptResults {
@@ -60,72 +70,67 @@ impl PageOperator {
             }
             Action::EndRun { supervisor, execution } => end_run(supervisor, execution).await,
             Action::EndSession { supervisor, id } => end_session(supervisor, id).await,
-            Action::PreviewPolicy { server, tool, effect } => self.preview(&server, &tool, effect).await,
+            Action::PreviewPolicy { server, tool, effect } => {
+                let tool = exact_tool(&server, &tool)?;
+                self.run(ConfiguredAction::PreviewPolicy { tool, effect }).await
+            }
             Action::ApplyPolicy { server, tool, effect, digest } => {
-                self.apply(&server, &tool, effect, &digest).await
+                let (tool, digest) = (exact_tool(&server, &tool)?, checked_digest(digest)?);
+                let mut applied = self.run(ConfiguredAction::ApplyPolicy { tool, effect, digest }).await?;
+                applied["reloads"] = reload_all().await;
+                Ok(applied)
             }
             Action::Reload {} => Ok(json!({"reloads": reload_all().await})),
-            Action::ReviewServer { server } => self.review(&server).await,
-            Action::AcceptServer { server, digest } => self.accept(&server, &digest).await,
-            Action::VerifyAudit {} => {
-                self.commands.run(&["audit", "verify", "--json"], &[], VERIFY_TIMEOUT).await?.json()
+            Action::ReviewServer { server } => {
+                self.run(ConfiguredAction::ReviewServer { server: server_name(&server)? }).await
             }
-            Action::CheckHost {} => {
-                self.commands.run(&["doctor", "--json"], &[], DOCTOR_TIMEOUT).await?.json()
+            Action::AcceptServer { server, digest } => {
+                let (server, digest) = (server_name(&server)?, checked_digest(digest)?);
+                self.run(ConfiguredAction::AcceptServer { server, digest }).await
             }
+            Action::VerifyAudit {} => self.verify_audit().await,
+            Action::CheckHost {} => self.run(ConfiguredAction::CheckHost).await,
         }
     }
 
-    async fn preview(&self, server: &str, tool: &str, effect: Effect) -> Result<Value, ActionError> {
-        let tool = exact_tool(server, tool)?;
-        let command = ["policy", effect.as_str(), "--dry-run", "--json"];
-        let output = self.commands.run(&command, &[&tool], POLICY_TIMEOUT).await?;
-        if output.status != Some(0) {
-            return Err(output.to_error(ErrorCode::Refused));
-        }
-        let told = output.json()?;
-        let diff = &told["diff"];
-        Ok(json!({
-            "file": told["file"], "diff": diff, "digest": told["digest"], "changed": diff != "",
-            "in_effect": told["in_effect"], "warnings": told["warnings"], "notes": told["notes"],
-        }))
+    async fn run(&self, action: ConfiguredAction) -> Result<Value, ActionError> {
+        let running = async {
+            let _permit = self.long_actions.acquire().await.map_err(|error| failed(&error))?;
+            self.process.run(&action).await
+        };
+        within(action.timeout(), running).await
     }
 
-    async fn apply(
-        &self,
-        server: &str,
-        tool: &str,
-        effect: Effect,
-        digest: &str,
-    ) -> Result<Value, ActionError> {
-        let tool = exact_tool(server, tool)?;
-        let command = ["policy", effect.as_str(), "--json", "--digest", checked_digest(digest)?];
-        let output = self.commands.run(&command, &[&tool], POLICY_TIMEOUT).await?;
-        match output.status {
-            Some(0) => Ok(json!({"changed": output.json()?["changed"], "reloads": reload_all().await})),
-            Some(status) if status == i32::from(UNAVAILABLE) => Err(output.to_error(ErrorCode::Stale)),
-            _ => Err(output.to_error(ErrorCode::Refused)),
-        }
+    async fn verify_audit(&self) -> Result<Value, ActionError> {
+        let settings = config::load_audit_settings(&self.files).map_err(|error| failed(&error))?;
+        let verifying = async {
+            let permit = self.long_actions.clone().acquire_owned().await.map_err(|error| failed(&error))?;
+            let verify = move || {
+                // A verification that takes too long still goes on.
+                let _permit = permit;
+                verify_own_log(&settings)
+            };
+            let verified = tokio::task::spawn_blocking(verify).await.map_err(|error| failed(&error))?;
+            verified.map_err(|error| failed(&error))
+        };
+        within(VERIFY_TIMEOUT, verifying).await
     }
+}
 
-    async fn review(&self, server: &str) -> Result<Value, ActionError> {
-        let server = server_name(server)?;
-        let output =
-            self.commands.run(&["server", "diff", "--json"], &[server.as_str()], SERVER_TIMEOUT).await?;
-        if output.status == Some(0) { output.json() } else { Err(output.to_error(ErrorCode::Failed)) }
-    }
+fn failed(error: &dyn std::error::Error) -> ActionError {
+    action_error(ErrorCode::Failed, error)
+}
 
-    async fn accept(&self, server: &str, digest: &str) -> Result<Value, ActionError> {
-        let server = server_name(server)?;
-        let command = ["server", "accept", "--digest", checked_digest(digest)?];
-        let output = self.commands.run(&command, &[server.as_str()], SERVER_TIMEOUT).await?;
-        match output.status {
-            // Lockhouse processes notice the accepted definitions themselves.
-            Some(0) => Ok(json!({"message": output.stdout.trim(), "reloads": []})),
-            _ if output.stderr.contains(DIGEST_IS_STALE) => Err(output.to_error(ErrorCode::Stale)),
-            _ => Err(output.to_error(ErrorCode::Failed)),
-        }
-    }
+/// Waits for an action for at most this time.
+async fn within(
+    time: Duration,
+    action: impl Future<Output = Result<Value, ActionError>>,
+) -> Result<Value, ActionError> {
+    let elapsed = |_| {
+        let message = format!("the action did not end within {} s", time.as_secs());
+        Err(ActionError::new(ErrorCode::Failed, message))
+    };
+    tokio::time::timeout(time, action).await.unwrap_or_else(elapsed)
 }
 
 fn decision_of(decision: Decision) -> ApproverDecision {
@@ -147,8 +152,8 @@ fn server_name(name: &str) -> Result<ServerName, ActionError> {
     ServerName::new(name).map_err(|invalid| ActionError::new(ErrorCode::Invalid, invalid.to_string()))
 }
 
-/// Returns `SERVER.TOOL` for a command that changes the policy. A name that the command would take for a pattern, or
-/// divide elsewhere, is rejected: the change would be about other tools than the one that was denied.
+/// Returns `SERVER.TOOL` for a change of the policy. A name that would be taken for a pattern, or divided elsewhere, is
+/// rejected: the change would be about other tools than the one that was denied.
 fn exact_tool(server: &str, tool: &str) -> Result<String, ActionError> {
     let server = server_name(server)?;
     let tool =
@@ -161,8 +166,8 @@ fn exact_tool(server: &str, tool: &str) -> Result<String, ActionError> {
     Ok(format!("{server}.{tool}"))
 }
 
-/// Returns the digest if it has the form `sha256:HEX`, so that it cannot be taken for something else on a command line.
-fn checked_digest(digest: &str) -> Result<&str, ActionError> {
+/// Returns the digest if it has the form `sha256:HEX`.
+fn checked_digest(digest: String) -> Result<String, ActionError> {
     let hex = digest.strip_prefix("sha256:").unwrap_or_default();
     let is_valid = hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_valid.then_some(digest).ok_or_else(|| ActionError::new(ErrorCode::Invalid, "the digest is invalid"))

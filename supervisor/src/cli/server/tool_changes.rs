@@ -5,22 +5,23 @@
 //! `diff` showed. So `accept` either requires the digest that `diff` printed, or shows the definitions that
 //! it received and asks for confirmation.
 
+use std::fmt;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use lockhouse_catalog::{Catalogue, ToolChange};
 use lockhouse_protocol::{Failure, ServerName, ToolName};
-use lockhouse_upstream::{ChangedTool, Pins, ToolReview, Upstreams};
+use lockhouse_upstream::{ChangedTool, Pins, PinsError, ToolReview, Upstreams};
 use serde_json::json;
 use similar::TextDiff;
 
-use super::{find, load};
-use crate::cli::command_audit_log::CommandAuditLog;
+use super::{UnknownServer, find};
+use crate::cli::command_audit_log::{CommandAuditLog, RecordError};
 use crate::cli::confirmation::ask_yes_no;
 use crate::cli::terminal::{for_stdout, sanitize, sanitize_lines};
-use crate::cli::{DIGEST_IS_STALE, UNAVAILABLE, USAGE, print_error};
-use crate::config::{Files, shell_quote};
+use crate::cli::{DIGEST_IS_STALE, UNAVAILABLE, USAGE, print_config_error, print_error};
+use crate::config::{ConfigError, Files, Settings, shell_quote};
 
 /// The number of unchanged lines that are shown before and after a change of a tool definition.
 const CONTEXT_LINES: usize = 2;
@@ -52,7 +53,7 @@ pub(in crate::cli) struct AcceptArguments {
 
 /// The current tools of an upstream server, and how their definitions differ from those that the user
 /// accepted before.
-struct OfferedTools {
+pub(in crate::cli) struct OfferedTools {
     name: ServerName,
     /// The tools that the user selected. An empty list selects all tools.
     only: Vec<ToolName>,
@@ -61,16 +62,74 @@ struct OfferedTools {
     review: ToolReview,
 }
 
+/// Why the tools of a server are not shown or not accepted.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum ToolChangesError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    UnknownServer(#[from] UnknownServer),
+    #[error("{server} has no tool {tool:?}; `lockhouse server diff {server}` shows what changed")]
+    UnknownTool { server: ServerName, tool: String },
+    #[error(
+        "nothing was accepted: confirmation needs a terminal; `lockhouse server diff {0}` shows the tools, and prints the \
+         command that accepts them"
+    )]
+    NoTerminal(ServerName),
+    #[error("{}", .0.message)]
+    Unavailable(Failure),
+    #[error("there is no server {0}")]
+    NotConnected(ServerName),
+    #[error(
+        "nothing was accepted: the tools of {0} {DIGEST_IS_STALE}, or it is the digest of other tools; \
+         `lockhouse server diff {0}` shows the current ones"
+    )]
+    Stale(ServerName),
+    #[error("nothing of {server} was accepted: {reason}")]
+    NotRecorded { server: ServerName, reason: RecordError },
+    #[error(transparent)]
+    Pins(#[from] PinsError),
+}
+
+impl ToolChangesError {
+    fn print(&self) -> ExitCode {
+        match self {
+            Self::Config(error) => print_config_error(error),
+            Self::UnknownServer(_) | Self::UnknownTool { .. } | Self::NoTerminal(_) => {
+                print_error(self, USAGE)
+            }
+            _ => print_error(self, UNAVAILABLE),
+        }
+    }
+}
+
+/// What an acceptance has done.
+pub(in crate::cli) enum Acceptance {
+    Unchanged(ServerName),
+    /// The number of tools whose definitions were accepted.
+    Accepted(ServerName, usize),
+}
+
+impl fmt::Display for Acceptance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unchanged(server) => write!(f, "The tools of {server} have not changed."),
+            Self::Accepted(server, count) => write!(f, "Accepted {count} tools of {server}."),
+        }
+    }
+}
+
 pub(super) async fn diff(files: &Files, arguments: &DiffArguments) -> Result<ExitCode, ExitCode> {
-    let offered = fetch_offered(files, &arguments.name, &arguments.tools).await?;
+    let offered = OfferedTools::fetch(files, &arguments.name, &arguments.tools).await;
+    let offered = offered.map_err(|error| error.print())?;
     let OfferedTools { name, review, .. } = &offered;
     if arguments.json {
-        println!("{}", for_stdout(&format!("{:#}", review_to_json(name, review))));
+        println!("{}", for_stdout(&format!("{:#}", offered.to_json())));
         return Ok(ExitCode::SUCCESS);
     }
     print_changes(review);
     match review.changes.is_empty() {
-        true => println!("The tools of {name} have not changed."),
+        true => println!("{}", Acceptance::Unchanged(name.clone())),
         false => {
             println!("To accept exactly these definitions, run:\n\n    {}", accept_command(files, &offered))
         }
@@ -79,17 +138,11 @@ pub(super) async fn diff(files: &Files, arguments: &DiffArguments) -> Result<Exi
 }
 
 pub(super) async fn accept(files: &Files, arguments: &AcceptArguments) -> Result<ExitCode, ExitCode> {
-    let offered = fetch_offered(files, &arguments.name, &arguments.tools).await?;
-    let OfferedTools { name, only, catalogue, pins, review } = &offered;
+    let print = |error: ToolChangesError| error.print();
+    let offered = OfferedTools::fetch(files, &arguments.name, &arguments.tools).await.map_err(print)?;
+    let OfferedTools { name, review, .. } = &offered;
     match &arguments.digest {
-        Some(digest) if *digest == review.digest => {}
-        Some(_) => {
-            eprintln!(
-                "lockhouse: nothing was accepted: the tools of {name} {DIGEST_IS_STALE}, or it is the \
-                 digest of other tools; `lockhouse server diff {name}` shows the current ones"
-            );
-            return Err(ExitCode::from(UNAVAILABLE));
-        }
+        Some(digest) => offered.check_digest(digest).map_err(print)?,
         None if review.changes.is_empty() => {}
         None if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() => {
             print_changes(review);
@@ -98,36 +151,10 @@ pub(super) async fn accept(files: &Files, arguments: &AcceptArguments) -> Result
                 return Ok(ExitCode::SUCCESS);
             }
         }
-        None => {
-            eprintln!(
-                "lockhouse: nothing was accepted: confirmation needs a terminal; `lockhouse server diff {name}` shows \
-                 the tools, and prints the command that accepts them"
-            );
-            return Err(ExitCode::from(USAGE));
-        }
+        None => return Err(ToolChangesError::NoTerminal(name.clone()).print()),
     }
-    if review.changes.is_empty() && review.unreadable.is_none() {
-        println!("The tools of {name} have not changed.");
-        return Ok(ExitCode::SUCCESS);
-    }
-    record(files, &offered)?;
-    let accepted = pins.accept(catalogue, only).map_err(|error| print_error(&error, UNAVAILABLE))?;
-    println!("Accepted {accepted} tools of {name}.");
+    println!("{}", offered.accept(files).map_err(print)?);
     Ok(ExitCode::SUCCESS)
-}
-
-/// Records in the audit log that the user accepts the shown tool definitions of an upstream server. If this fails,
-/// prints the error and returns the exit status; the caller must then accept no definition.
-fn record(files: &Files, offered: &OfferedTools) -> Result<(), ExitCode> {
-    let OfferedTools { name, only, catalogue, review, .. } = offered;
-    let accepted = catalogue.tools.iter().filter(|tool| only.is_empty() || only.contains(&tool.name));
-    let tools: Vec<String> = accepted.map(|tool| tool.name.to_string()).collect();
-    let recorded =
-        CommandAuditLog::open(files).and_then(|log| log.definitions_accepted(name, &tools, &review.digest));
-    recorded.map_err(|reason| {
-        eprintln!("lockhouse: nothing of {name} was accepted: {reason}");
-        ExitCode::from(UNAVAILABLE)
-    })
 }
 
 fn review_to_json(name: &ServerName, review: &ToolReview) -> serde_json::Value {
@@ -192,49 +219,62 @@ fn accept_command(files: &Files, offered: &OfferedTools) -> String {
     words.join(" ")
 }
 
-/// Why the current tools of an upstream server could not be loaded.
-#[derive(Debug, thiserror::Error)]
-enum OfferError {
-    #[error("{}", .0.message)]
-    Unavailable(Failure),
-    #[error("there is no server {0}")]
-    UnknownServer(ServerName),
-}
+impl OfferedTools {
+    /// Connects to an upstream server and compares its tools with the definitions that the user accepted before.
+    /// `tools` selects tools by name; an empty list selects all.
+    pub(in crate::cli) async fn fetch(
+        files: &Files,
+        name: &str,
+        tools: &[String],
+    ) -> Result<Self, ToolChangesError> {
+        let settings = Settings::load(files)?;
+        let (name, server) = find(&settings, name)?;
+        let pins = Pins::new(settings.engine.places.pins_file(name, server));
+        let upstreams = Upstreams::connect([(name.clone(), server.clone())].into(), &settings.engine.places);
+        let offer = match upstreams.get(name) {
+            Some(connection) => connection.connected_server().await.map_err(ToolChangesError::Unavailable),
+            None => Err(ToolChangesError::NotConnected(name.clone())),
+        };
+        upstreams.close().await;
+        let catalogue = offer?.catalogue.clone();
+        let only = parse_tools(name, &catalogue, tools)?;
+        let review = pins.review(name, &catalogue, &only);
+        Ok(Self { name: name.clone(), only, catalogue, pins, review })
+    }
 
-/// Connects to an upstream server and compares its tools with the definitions that the user accepted before.
-/// `tools` selects tools by name; an empty list selects all.
-async fn fetch_offered(files: &Files, name: &str, tools: &[String]) -> Result<OfferedTools, ExitCode> {
-    let settings = load(files)?;
-    let (name, server) = find(&settings, name)?;
-    let pins = Pins::new(settings.engine.places.pins_file(name, server));
-    let upstreams = Upstreams::connect([(name.clone(), server.clone())].into(), &settings.engine.places);
-    let offer = match upstreams.get(name) {
-        Some(connection) => connection.connected_server().await.map_err(OfferError::Unavailable),
-        None => Err(OfferError::UnknownServer(name.clone())),
-    };
-    upstreams.close().await;
-    let catalogue = match offer {
-        Ok(offer) => offer.catalogue.clone(),
-        Err(error) => return Err(print_error(&error, UNAVAILABLE)),
-    };
-    let only = parse_tools(name, &catalogue, tools)?;
-    let review = pins.review(name, &catalogue, &only);
-    Ok(OfferedTools { name: name.clone(), only, catalogue, pins, review })
+    pub(in crate::cli) fn to_json(&self) -> serde_json::Value {
+        review_to_json(&self.name, &self.review)
+    }
+
+    /// Checks that the tools are those that were shown with this digest.
+    pub(in crate::cli) fn check_digest(&self, digest: &str) -> Result<(), ToolChangesError> {
+        let is_shown = digest == self.review.digest;
+        is_shown.then_some(()).ok_or_else(|| ToolChangesError::Stale(self.name.clone()))
+    }
+
+    /// Accepts the definitions, and records this in the audit log before.
+    pub(in crate::cli) fn accept(&self, files: &Files) -> Result<Acceptance, ToolChangesError> {
+        let Self { name, only, catalogue, pins, review } = self;
+        if review.changes.is_empty() && review.unreadable.is_none() {
+            return Ok(Acceptance::Unchanged(name.clone()));
+        }
+        let accepted = catalogue.tools.iter().filter(|tool| only.is_empty() || only.contains(&tool.name));
+        let tools: Vec<String> = accepted.map(|tool| tool.name.to_string()).collect();
+        CommandAuditLog::open(files)
+            .and_then(|log| log.definitions_accepted(name, &tools, &review.digest))
+            .map_err(|reason| ToolChangesError::NotRecorded { server: name.clone(), reason })?;
+        Ok(Acceptance::Accepted(name.clone(), pins.accept(catalogue, only)?))
+    }
 }
 
 fn parse_tools(
-    name: &ServerName,
+    server: &ServerName,
     catalogue: &Catalogue,
     tools: &[String],
-) -> Result<Vec<ToolName>, ExitCode> {
+) -> Result<Vec<ToolName>, ToolChangesError> {
     let known = |tool: &String| {
         let known = ToolName::new(tool.as_str()).ok().filter(|tool| catalogue.tool(tool).is_some());
-        known.ok_or_else(|| {
-            eprintln!(
-                "lockhouse: {name} has no tool {tool:?}; `lockhouse server diff {name}` shows what changed"
-            );
-            ExitCode::from(USAGE)
-        })
+        known.ok_or_else(|| ToolChangesError::UnknownTool { server: server.clone(), tool: tool.clone() })
     };
     tools.iter().map(known).collect()
 }

@@ -13,19 +13,20 @@ use crate::cli::terminal::for_stdout;
 /// The maximum number of tools or statements that decide otherwise and are printed. JSON has all of them.
 const PRINTED_MAX: usize = 20;
 
-pub(super) struct Report {
-    pub(super) path: PathBuf,
+/// What a change of the policy has done, or would do.
+pub(in crate::cli) struct Report {
+    pub(in crate::cli) path: PathBuf,
     pub(super) target: Target,
     pub(super) wanted: Effect,
     /// Whether the text after the edit differs from the text before.
-    pub(super) changed: bool,
+    pub(in crate::cli) changed: bool,
     pub(super) dry_run: bool,
-    pub(super) diff: String,
-    pub(super) digest: String,
+    pub(in crate::cli) diff: String,
+    pub(in crate::cli) digest: String,
     pub(super) edit: EditedPolicy,
     /// The decisions about calls without arguments, of the tool or of the known tools that match the prefix.
     pub(super) decisions: Vec<Explanation>,
-    pub(super) notes: Vec<String>,
+    pub(in crate::cli) notes: Vec<String>,
 }
 
 impl Report {
@@ -56,6 +57,16 @@ impl Report {
         if self.changed && !self.dry_run {
             println!("note: running Lockhouse processes use the change after `lockhouse reload`");
         }
+    }
+
+    /// Whether the wanted effect applies to all calls without arguments that were examined.
+    pub(in crate::cli) fn is_in_effect(&self) -> bool {
+        self.otherwise().next().is_none()
+    }
+
+    /// Returns a sentence for each decision that differs from the wanted effect.
+    pub(in crate::cli) fn warnings(&self) -> Vec<String> {
+        self.otherwise().map(|decision| self.describe_otherwise(decision)).collect()
     }
 
     /// Returns the decisions that differ from the wanted effect.
@@ -106,8 +117,7 @@ impl Report {
         let told = json!({
             "tool": self.target.to_string(), "effect": self.wanted.as_str(), "file": path,
             "changed": self.changed && !self.dry_run, "dry_run": self.dry_run, "diff": self.diff,
-            "digest": self.digest, "warnings": self.otherwise().map(|decision| self.describe_otherwise(decision)).collect::<Value>(),
-            "in_effect": self.otherwise().next().is_none(),
+            "digest": self.digest, "warnings": self.warnings(), "in_effect": self.is_in_effect(),
             "removed": self.edit.removed.iter().map(statement).collect::<Value>(),
             "exceptions": self.edit.exceptions.iter().map(statement).collect::<Value>(),
             "decisions": self.decisions.iter().map(decision).collect::<Value>(), "notes": self.notes,
