@@ -77,7 +77,7 @@ mod tests {
         let users =
             AllowedUsers::resolve(Some(&[ConfiguredUser::Name("root".into()), ConfiguredUser::Id(12_345)]))
                 .expect("users");
-        let client = |uid| Some(users.principal(uid)?.client(None)?.as_str().to_owned());
+        let client = |uid| Some(users.principal(uid)?.client()?.as_str().to_owned());
         assert_eq!(client(0).as_deref(), Some("user:root"));
         assert_eq!(client(12_345).as_deref(), Some("user:12345"));
         assert_eq!(client(12_346), None);

@@ -11,14 +11,13 @@ pub(crate) struct Source {
     /// The module's path in the crate: the names of its parent modules and its own; empty for the root module.
     pub(crate) module: Vec<String>,
     pub(crate) tree: File,
-    pub(crate) text: String,
 }
 
 impl Source {
     /// Returns the source of a crate whose only file has this text.
     pub(crate) fn from_text(text: &str) -> Self {
         let tree = parse(text).unwrap();
-        Self { path: "lib.rs".into(), module: Vec::new(), tree, text: text.to_owned() }
+        Self { path: "lib.rs".into(), module: Vec::new(), tree }
     }
 }
 
@@ -62,7 +61,7 @@ fn read(file: &Path, folder: &Path, module: Vec<String>, sources: &mut Vec<Sourc
         }
     }
     let path = file.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
-    sources.push(Source { path, module, tree, text });
+    sources.push(Source { path, module, tree });
 }
 
 fn is_test(item: &Item) -> bool {
