@@ -9,7 +9,7 @@ mod server_table;
 mod set_effect;
 mod unified_diff;
 
-pub use allow_calls::{CallToAllow, allow_calls};
+pub use allow_calls::allow_calls;
 pub use server_statements::Statement;
 pub use set_effect::{EditError, EditedPolicy, set_effect};
 pub use unified_diff::unified_diff;

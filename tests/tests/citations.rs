@@ -10,7 +10,7 @@ use lockhouse_tests::ensure;
 const BLACK_BOX: &str = "tests";
 /// Cargo packages whose tests are separate test binaries in a folder `tests`. The package `lockhouse` and the
 /// supervisor's crates instead have their tests in the source modules.
-const PACKAGES: [&str; 3] = ["worker", "protocol", "policies"];
+const PACKAGES: [&str; 4] = ["worker", "worker/sandbox", "protocol", "policies"];
 const PRODUCT: &str = "lockhouse";
 /// Top-level folders of the repository. A quoted text that begins with one of these is checked as a path.
 const FOLDERS: [&str; 7] =

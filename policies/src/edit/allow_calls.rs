@@ -8,16 +8,16 @@ use super::server_table::{server_item, server_table, set_rule_effect};
 use crate::call_target::CallTarget;
 use crate::effect::Effect;
 use crate::source::LineIndex;
+use crate::{Decision, PendingCall, Policy, Source};
 
 /// A call that requires approval because of a rule or a list in the policy. The edited policy must allow the call.
 #[derive(Clone, Copy, Debug)]
-pub struct CallToAllow<'a> {
+struct CallToAllow<'a> {
     /// The name of the upstream server.
-    pub server: &'a str,
-    /// What is called.
-    pub item: &'a CallTarget,
+    server: &'a str,
+    item: &'a CallTarget,
     /// The line of the rule or list in the policy, counted from 1.
-    pub line: usize,
+    line: usize,
 }
 
 /// The part of a server's table in the policy that an edit changes.
@@ -30,10 +30,27 @@ enum EditTarget {
     List,
 }
 
-/// Returns the text of the policy with the edits that allow all of these calls. Returns `None` if no edit of
-/// the text can do that.
+/// Returns the text of a policy file with the edits that allow all of these calls. Returns `None` if no edit of the text
+/// can do that, or if the file does not ask for approval of each call with the call's own rule.
 #[must_use]
-pub fn allow_calls(text: &str, calls: &[CallToAllow<'_>]) -> Option<String> {
+pub fn allow_calls(source: &Source, calls: &[&PendingCall]) -> Option<String> {
+    let edits: Vec<CallToAllow<'_>> = calls
+        .iter()
+        .map(|call| CallToAllow { server: call.server().as_str(), item: call.item(), line: call.rule().line })
+        .collect();
+    let after = edited_text(&source.text, &edits)?;
+    let is = Policy::parse(source.clone()).ok()?;
+    let would_be = Policy::parse(Source { text: after.clone(), ..source.clone() }).ok()?;
+    let asks = |call: &PendingCall| match is.decide(call.call().clone()) {
+        Decision::Ask(asked) => asked.rule() == call.rule(),
+        Decision::Allow(_) | Decision::Deny(_) => false,
+    };
+    let allows = |call: &PendingCall| matches!(would_be.decide(call.call().clone()), Decision::Allow(_));
+    calls.iter().all(|call| asks(call) && allows(call)).then_some(after)
+}
+
+/// Returns the text of the policy with the edits for these calls.
+fn edited_text(text: &str, calls: &[CallToAllow<'_>]) -> Option<String> {
     let read = Document::parse(text).ok()?;
     let mut changed = text.parse::<DocumentMut>().ok()?;
     let lines = LineIndex::new(text);
@@ -134,7 +151,7 @@ ask = [\"write\"]
             .zip(&items)
             .map(|((server, _, line), item)| CallToAllow { server, item, line: *line })
             .collect();
-        allow_calls(text, &calls)
+        edited_text(text, &calls)
     }
 
     fn changes(text: &str, wanted: &[(&str, &str, usize)]) -> String {

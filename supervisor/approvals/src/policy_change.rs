@@ -2,8 +2,8 @@
 //! approved calls require no approval. The changed policy is evaluated and shown as a diff before it is
 //! written.
 
-use lockhouse_policies::edit::{CallToAllow, allow_calls, unified_diff};
-use lockhouse_policies::{Decision, PendingCall, Policy, Source};
+use lockhouse_policies::PendingCall;
+use lockhouse_policies::edit::{allow_calls, unified_diff};
 
 use super::policy_file::{PolicyFile, PolicyFileError};
 use super::untrusted_text;
@@ -42,21 +42,7 @@ pub(super) fn propose(file: &PolicyFile, calls: &[&PendingCall]) -> Option<Polic
     if arguments > ARGUMENT_BYTES_MAX {
         return None;
     }
-    let edits: Vec<CallToAllow<'_>> = calls
-        .iter()
-        .map(|call| CallToAllow { server: call.server().as_str(), item: call.item(), line: call.rule().line })
-        .collect();
-    let after = allow_calls(&source.text, &edits)?;
-    let (is, would_be) =
-        (parse_policy(&source)?, parse_policy(&Source { text: after.clone(), ..source.clone() })?);
-    let asks = |call: &PendingCall| match is.decide(call.call().clone()) {
-        Decision::Ask(asked) => asked.rule() == call.rule(),
-        Decision::Allow(_) | Decision::Deny(_) => false,
-    };
-    let allows = |call: &PendingCall| matches!(would_be.decide(call.call().clone()), Decision::Allow(_));
-    if !calls.iter().all(|call| asks(call) && allows(call)) {
-        return None;
-    }
+    let after = allow_calls(&source, calls)?;
     let diff = unified_diff(&source.path, &source.text, &after);
     (diff.lines().count() <= DIFF_LINES_MAX).then(|| PolicyChange {
         file: file.clone(),
@@ -71,9 +57,4 @@ impl PolicyChange {
     pub(super) fn apply(&self) -> Result<(), PolicyFileError> {
         self.file.replace(&self.before, &self.after)
     }
-}
-
-/// Parses a policy; `None` if it is not valid.
-fn parse_policy(source: &Source) -> Option<Policy> {
-    Policy::parse(source.clone()).ok()
 }
