@@ -15,9 +15,10 @@
 //! # Invariants
 //!
 //! - Nothing here decides whether a call requires approval. The gate asks after the policy said so.
-//! - No answer permits another call than the one that was shown: it is bound to the digest of server, tool and
-//!   arguments.
-//! - No argument is left out without a sign. What does not fit is counted, and the approver can read the whole.
+//! - No answer permits more than its question says. It is bound to a digest of the calls; an answer for the rest of the
+//!   run, or for always, names the tools that it covers.
+//! - No argument is left out without a sign. The first line says `INCOMPLETE`; of a long text, the question has the
+//!   beginning, the end and the length.
 //! - No text of a server, a tool or an argument can look like a part of the question: control and invisible characters
 //!   are shown as such.
 //! - No program chooses the order of arguments. It is that of the tool's schema.

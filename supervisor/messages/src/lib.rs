@@ -15,6 +15,9 @@
 //!   `lockhouse run --json`, is made from [`RunAnswer`].
 //! - [`DirectCall`] is a call that an AI client makes without code. [`Question`] and [`Answer`] are for its user.
 //! - [`OperatorRequest`] and [`ApprovalQuestion`] are for operators' commands and approvers.
+//! - [`LifecycleState`] tells fronts whether the engine serves, drains or closes. While it drains, a front sends no new
+//!   request and reports its requests in flight. [`FrontCounters`] and [`ToolCallSpan`] are what a front counts, and
+//!   the spans that the engine opens for it: the engine alone exports metrics and traces.
 //! - [`Bodies`] are the large values of a message. A link sends them beside it as bytes.
 //!
 //! # Invariants
