@@ -14,6 +14,8 @@
 //! - [`Limits`] are the limits of a policy, and [`ScopedLimits`] those that apply to one permitted call.
 //! - [`diff()`], [`suggest_policy`] and [`render_template`] are what `lockhouse policy diff`, `suggest` and `init`
 //!   print.
+//! - [`edit`] changes the text of a policy and keeps its comments and order, for answers `always` and for `lockhouse
+//!   policy allow`.
 //! - [`unmatched_names()`] finds names in a policy that no tool and no parameter of a server has.
 //! - [`Diagnostic`] shows errors in all files that people write: location, what is wrong, what to do.
 //!
@@ -26,6 +28,7 @@
 //! - No condition that cannot be evaluated counts as met. A condition is met, is not met, or cannot be evaluated; the
 //!   last fails closed.
 //! - No document can widen another one.
+//! - Nothing else in the product changes the text of a policy.
 //!
 //! # Decisions
 //!

@@ -14,9 +14,9 @@
 //! - [`secrets`] redacts configured values from what servers print. [`child_stderr`] reads the standard error of child
 //!   processes.
 //! - [`telemetry`] has one function for each metric, the log, and the spans of traces.
-//! - [`http_checks`], [`tcp_connection`], [`unix_accept`], [`confined_mark`]: what every server of the product checks
-//!   about a request and about who is at the other end of a connection. [`localhost_listener`] and [`browser_opening`]
-//!   let a browser of this host in.
+//! - [`listen`], [`http_checks`], [`tcp_connection`], [`unix_accept`], [`confined_mark`]: what every server of the
+//!   product checks about a request and about who is at the other end of a connection. [`localhost_listener`] and
+//!   [`browser_opening`] let a browser of this host in.
 //! - [`percent`], [`line_buffer`], [`representable_time`], [`log_throttle`] and the limiters of rates are small parts.
 //!
 //! # Invariants
