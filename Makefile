@@ -15,8 +15,8 @@ build-dist: tools
 	packaging/split-symbols target/dist
 
 # Writes the pages that are generated from data and from constants in the source: docs/security/properties.md and docs/bounds.md.
-.PHONY: docs
-docs:
+.PHONY: generate-docs
+generate-docs:
 	tests/generate_pages.py
 
 demo: build
