@@ -11,7 +11,6 @@ import difflib
 import operator
 import os
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -64,6 +63,7 @@ BOUND_TOPICS = ("workers and programs", "values and answers", "calls and argumen
                 "upstream servers", "tools and searches", "AI clients", "engines and fronts", "the live page", "configuration and policy",
                 "the audit log")
 SOURCES = ("policies", "protocol", "supervisor", "worker")
+SOURCE_SUFFIXES = (".rs", ".py", ".js")
 COMMENT = re.compile(r"\s*(?:///|#|//)(?!\[) ?(.*)")
 # A constant of Rust, Python or JavaScript in one statement.
 CONSTANT = re.compile(r"\s*(?:pub(?:\([^)]*\))? )?(?:const )?(?P<name>[A-Z_][A-Z0-9_]+)(?:: (?P<type>[^=]+))? = (?P<value>[^#;]+)")
@@ -175,8 +175,8 @@ def bounds_of(path, text, constants):
 
 
 def bounds_page():
-    listed = subprocess.run(["git", "-C", ROOT, "ls-files", *SOURCES], check=True, capture_output=True, text=True).stdout
-    kept = [path for path in listed.splitlines() if path.endswith((".rs", ".py", ".js")) and (ROOT / path).exists()]
+    found = (path.relative_to(ROOT) for folder in SOURCES for path in (ROOT / folder).rglob("*") if path.suffix in SOURCE_SUFFIXES)
+    kept = sorted(str(path) for path in found if "target" not in path.parts)
     files = {path: (ROOT / path).read_text() for path in kept}
     constants = Constants(files)
     rows = [row for path, text in files.items() for row in bounds_of(path, text, constants)]
