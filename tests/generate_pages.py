@@ -153,8 +153,10 @@ def bounds_of(path, text, constants):
     for at, line in enumerate(lines):
         comment = comment_above(lines, at)
         topic = re.fullmatch(r"Bound: (.+)\.", comment[-1]) if comment else None
-        if not topic or not CONSTANT.match(line):
+        if not topic or line.lstrip().startswith("#["):
             continue
+        if not CONSTANT.match(line):
+            sys.exit(f"{path}:{at + 1}: no constant below {comment[-1]!r}")
         sentence = re.sub(r"\[(`[^`]+`)\](?:\([^)]*\))?", r"\1", " ".join(comment[:-1]))
         names, values = [], []
         # Constants below without a comment of their own belong to the row if the comment names them.
