@@ -8,6 +8,7 @@ mod approvals;
 mod audit;
 mod check;
 mod command_audit_log;
+mod command_error;
 mod configuration;
 mod confine;
 mod confirmation;
@@ -169,7 +170,7 @@ enum Command {
     /// Count the Landlock layers that this process can still get
     #[command(hide = true)]
     LandlockRoom,
-    /// Carry out the action on standard input for the page, which has no secrets of the configuration
+    /// Carry out the action of the page on standard input, since the page has no secrets of the configuration
     #[command(hide = true)]
     PageAction,
     /// Run the example server of `lockhouse demo`

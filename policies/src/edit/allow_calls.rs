@@ -1,33 +1,25 @@
 //! Edits the text of a policy so that the policy allows given calls.
 
-use std::ops::Range;
+use std::collections::BTreeMap;
 
-use toml_edit::{ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, value};
+use lockhouse_protocol::ServerName;
+use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 
-use super::server_table::{server_item, server_table, set_rule_effect};
+use super::server_statements::ServerStatements;
+use super::server_table::{server_item, set_rule_effect};
 use crate::call_target::CallTarget;
 use crate::effect::Effect;
-use crate::source::LineIndex;
 use crate::{Decision, PendingCall, Policy, Source};
 
 /// A call that requires approval because of a rule or a list in the policy. The edited policy must allow the call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CallToAllow<'a> {
-    /// The name of the upstream server.
-    server: &'a str,
+    /// The upstream server.
+    server: &'a ServerName,
+    /// What is called.
     item: &'a CallTarget,
-    /// The line of the rule or list in the policy, counted from 1.
+    /// The line of the rule or of the entry of the list in the policy, counted from 1.
     line: usize,
-}
-
-/// The part of a server's table in the policy that an edit changes.
-#[derive(Debug, PartialEq)]
-enum EditTarget {
-    /// The rule with this index in `rules`: its effect is changed.
-    Rule(usize),
-    /// The `ask` list of tools. The edit does not change the list. It adds a rule for the tool, which has precedence
-    /// over the list.
-    List,
 }
 
 /// Returns the text of a policy file with the edits that allow all of these calls. Returns `None` if no edit of the text
@@ -36,7 +28,7 @@ enum EditTarget {
 pub fn allow_calls(source: &Source, calls: &[&PendingCall]) -> Option<String> {
     let edits: Vec<CallToAllow<'_>> = calls
         .iter()
-        .map(|call| CallToAllow { server: call.server().as_str(), item: call.item(), line: call.rule().line })
+        .map(|call| CallToAllow { server: call.server(), item: call.item(), line: call.rule().line })
         .collect();
     let after = edited_text(&source.text, &edits)?;
     let is = Policy::parse(source.clone()).ok()?;
@@ -49,54 +41,23 @@ pub fn allow_calls(source: &Source, calls: &[&PendingCall]) -> Option<String> {
     calls.iter().all(|call| asks(call) && allows(call)).then_some(after)
 }
 
-/// Returns the text of the policy with the edits for these calls.
+/// Returns the text of the policy with the edits that allow all of these calls: a rule gets another effect, and the `ask`
+/// list gets a rule beside it, which has precedence. Returns `None` if no edit of the text can do that.
 fn edited_text(text: &str, calls: &[CallToAllow<'_>]) -> Option<String> {
-    let read = Document::parse(text).ok()?;
-    let mut changed = text.parse::<DocumentMut>().ok()?;
-    let lines = LineIndex::new(text);
-    let mut done: Vec<(&str, &CallTarget, EditTarget)> = Vec::new();
-    for call in calls {
-        let place = edit_target(&lines, server_table(read.as_table(), call.server)?, call.line)?;
-        if done.iter().any(|(server, item, at)| {
-            *server == call.server
-                && *at == place
-                && (matches!(at, EditTarget::Rule(_)) || *item == call.item)
-        }) {
-            continue;
+    let mut document = text.parse::<DocumentMut>().ok()?;
+    let mut known: BTreeMap<&ServerName, ServerStatements> = BTreeMap::new();
+    for (at, call) in calls.iter().enumerate() {
+        let CallToAllow { server, item, line } = *call;
+        let statements = known.entry(server).or_insert_with(|| ServerStatements::read(text, server));
+        let statement = statements.requiring_approval(item, line)?;
+        let table = server_item(&mut document, server)?;
+        if statement.is_rule() {
+            set_rule_effect(table, statement.index, Effect::Allow)?;
+        } else if !calls.get(..at)?.contains(call) {
+            add_allow_rule(table.as_table_mut()?, item)?;
         }
-        let server = server_item(&mut changed, call.server)?;
-        match place {
-            EditTarget::Rule(index) => set_rule_effect(server, index, Effect::Allow)?,
-            EditTarget::List => add_allow_rule(server.as_table_mut()?, call.item)?,
-        }
-        done.push((call.server, call.item, place));
     }
-    Some(changed.to_string())
-}
-
-/// Returns which part of a server's table in the policy contains this line: a rule or the `ask` list. Returns
-/// `None` if the line is in neither.
-fn edit_target(lines: &LineIndex, server: &dyn TableLike, line: usize) -> Option<EditTarget> {
-    let has = |span: Range<usize>| (lines.line_at(span.start)..=lines.line_at(span.end)).contains(&line);
-    let mut spans: Vec<Range<usize>> = Vec::new();
-    match server.get("rules") {
-        Some(Item::ArrayOfTables(tables)) => spans.extend(tables.iter().filter_map(table_span)),
-        Some(Item::Value(inline)) => {
-            spans.extend(inline.as_array()?.iter().filter_map(toml_edit::Value::span));
-        }
-        _ => {}
-    }
-    if let Some(index) = spans.into_iter().position(has) {
-        return Some(EditTarget::Rule(index));
-    }
-    has(server.get("ask")?.span()?).then_some(EditTarget::List)
-}
-
-/// Returns the byte range of a TOML table in the policy text, from its header to its last value.
-fn table_span(table: &Table) -> Option<Range<usize>> {
-    let header = table.span()?;
-    let ends = table.iter().filter_map(|(_, item)| Some(item.span()?.end));
-    Some(header.start..ends.max().unwrap_or(header.end).max(header.end))
+    Some(document.to_string())
 }
 
 /// Adds a new rule to the table of a server. The rule allows exactly this tool. Returns `None` if the item is not
@@ -144,12 +105,16 @@ ask = [\"write\"]
 ";
 
     fn permitted(text: &str, wanted: &[(&str, &str, usize)]) -> Option<String> {
-        let items: Vec<CallTarget> =
-            wanted.iter().map(|(_, tool, _)| CallTarget::Tool(ToolName::new(*tool).unwrap())).collect();
+        let names: Vec<(ServerName, CallTarget)> = wanted
+            .iter()
+            .map(|(server, tool, _)| {
+                (ServerName::new(*server).unwrap(), CallTarget::Tool(ToolName::new(*tool).unwrap()))
+            })
+            .collect();
         let calls: Vec<CallToAllow<'_>> = wanted
             .iter()
-            .zip(&items)
-            .map(|((server, _, line), item)| CallToAllow { server, item, line: *line })
+            .zip(&names)
+            .map(|((.., line), (server, item))| CallToAllow { server, item, line: *line })
             .collect();
         edited_text(text, &calls)
     }
@@ -166,7 +131,7 @@ ask = [\"write\"]
         let rule = "+[[servers.github.rules]]\n+tool = \"create_pull\"\n+effect = \"allow\"\n+\n";
         assert_eq!(sorted(&changes(POLICY, &[("github", "create_pull", 8)])), sorted(rule));
         assert_eq!(
-            changes(POLICY, &[("github", "create_issue", 12)]),
+            changes(POLICY, &[("github", "create_issue", 13)]),
             "-effect = \"ask\"              # for now\n+effect = \"allow\"              # for now\n"
         );
         let files = "+\n+[[servers.files.rules]]\n+tool = \"write\"\n+effect = \"allow\"\n";

@@ -8,6 +8,7 @@ use lockhouse_protocol::ServerName;
 use toml_edit::{Document, Item, TableLike, Value};
 
 use super::server_table::server_table;
+use crate::call_target::CallTarget;
 use crate::effect::Effect;
 use crate::pattern::{Pattern, PatternKind};
 use crate::source::LineIndex;
@@ -78,10 +79,18 @@ impl ServerStatements {
     /// Reads the table `[servers.NAME]` of a valid policy. There are no statements if the policy has no such table.
     pub(super) fn read(text: &str, server: &ServerName) -> Self {
         let Ok(document) = Document::parse(text) else { return Self::default() };
-        let Some(table) = server_table(document.as_table(), server.as_str()) else { return Self::default() };
+        let Some(table) = server_table(document.as_table(), server) else { return Self::default() };
         let lines = LineIndex::new(text);
         let entries = Effect::ALL.into_iter().flat_map(|effect| entries(&lines, table, effect));
         Self { all: entries.chain(rules(&lines, table)).collect() }
+    }
+
+    /// Returns the statement at this line because of which calls of a tool require approval: a rule, or an entry of `ask`.
+    pub(super) fn requiring_approval(&self, item: &CallTarget, line: usize) -> Option<&Statement> {
+        let is_meant = |statement: &&Statement| {
+            statement.effect == Effect::Ask && statement.line == line && statement.pattern.permits(item)
+        };
+        self.all.iter().filter(is_meant).min_by_key(|statement| !statement.is_rule())
     }
 
     pub(super) fn without(&self, removed: &[Statement]) -> Self {

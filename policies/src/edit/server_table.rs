@@ -1,17 +1,22 @@
 //! The table `[servers.NAME]` in the text of a policy, and the rules in it.
 
+use lockhouse_protocol::ServerName;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use crate::effect::Effect;
 
 /// Returns the table of a server, which applies to all AI clients. `None` if the policy has no such table.
-pub(super) fn server_table<'d>(document: &'d Table, server: &str) -> Option<&'d dyn TableLike> {
-    document.get("servers")?.as_table_like()?.get(server)?.as_table_like()
+pub(super) fn server_table<'d>(document: &'d Table, server: &ServerName) -> Option<&'d dyn TableLike> {
+    document.get("servers")?.as_table_like()?.get(server.as_str())?.as_table_like()
 }
 
 /// Returns the table of a server for an edit. `None` if the policy has no such table.
-pub(super) fn server_item<'d>(document: &'d mut DocumentMut, server: &str) -> Option<&'d mut Item> {
-    document.get_mut("servers")?.as_table_like_mut()?.get_mut(server).filter(|item| item.is_table_like())
+pub(super) fn server_item<'d>(document: &'d mut DocumentMut, server: &ServerName) -> Option<&'d mut Item> {
+    document
+        .get_mut("servers")?
+        .as_table_like_mut()?
+        .get_mut(server.as_str())
+        .filter(|item| item.is_table_like())
 }
 
 /// Changes the effect of the rule with this index in a server's table. Returns `None` if the rule cannot be edited.

@@ -79,7 +79,7 @@ fn change_rules(
     let of_pattern = |rule: &&Statement| rule.applies_always() && rule.pattern == *pattern;
     let rules: Vec<&Statement> = before.all.iter().filter(|rule| rule.is_rule()).filter(of_pattern).collect();
     for rule in rules.iter().filter(|rule| rule.effect != wanted) {
-        let table = server_item(document, server.as_str());
+        let table = server_item(document, server);
         table.and_then(|table| set_rule_effect(table, rule.index, wanted)).ok_or(EditError::Unsupported)?;
     }
     Ok(!rules.is_empty())
@@ -127,7 +127,7 @@ fn add_entry(
 }
 
 fn server_table<'d>(document: &'d mut DocumentMut, server: &ServerName) -> Option<&'d mut dyn TableLike> {
-    server_item(document, server.as_str())?.as_table_like_mut()
+    server_item(document, server)?.as_table_like_mut()
 }
 
 fn create_table(document: &mut DocumentMut, server: &ServerName) -> Option<()> {

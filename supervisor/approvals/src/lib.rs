@@ -74,7 +74,7 @@ use uuid::Uuid;
 
 pub use approval_queue::{Watcher, WatcherKind};
 pub use approvers::{ApprovalSettings, ApproverKind, Approvers};
-pub use policy_file::{PolicyFile, PolicyFileError};
+pub use policy_file::PolicyFile;
 
 use approval_request::ApprovalRequest;
 use argument_order::ArgumentOrder;

@@ -4,14 +4,11 @@
 mod address;
 mod unix_socket;
 
-use std::io;
-use std::net::SocketAddr;
-
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 
 pub use address::{InvalidListenAddress, ListenAddress};
-pub use unix_socket::{SocketFile, UnixSocketError, bind as bind_unix};
+pub use unix_socket::{SocketError, SocketFile};
 
 /// A bidirectional byte stream: TCP, TLS or a Unix domain socket.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -33,12 +30,21 @@ pub enum Socket {
     Unix(UnixListener),
 }
 
-/// Opens a TCP socket.
+/// Opens a socket. The file of a Unix domain socket has this mode, and replaces the socket of a process that has ended: the
+/// caller has checked that no other user can replace it.
 ///
 /// # Errors
 /// If this process cannot listen at the address, for example because it is in use.
-pub async fn bind_tcp(address: SocketAddr) -> io::Result<Listener> {
-    let listener = TcpListener::bind(address).await?;
-    let address = ListenAddress::Tcp(listener.local_addr()?);
-    Ok(Listener { socket: Socket::Tcp(listener), address, file: None })
+pub async fn bind(address: &ListenAddress, mode: u32) -> Result<Listener, SocketError> {
+    match address {
+        ListenAddress::Tcp(address) => {
+            let listener = TcpListener::bind(address).await?;
+            let address = ListenAddress::Tcp(listener.local_addr()?);
+            Ok(Listener { socket: Socket::Tcp(listener), address, file: None })
+        }
+        ListenAddress::Unix(path) => {
+            let (listener, file) = unix_socket::bind(path, mode)?;
+            Ok(Listener { socket: Socket::Unix(listener), address: address.clone(), file: Some(file) })
+        }
+    }
 }

@@ -10,7 +10,7 @@ use super::viewer::Viewer;
 
 /// An action that a viewer requests: what an operator's command can do. The fields are the members of the request's
 /// body, which must have exactly these.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
     /// Answer a question about calls that require approval. The digest is that of the question that was shown.
@@ -78,7 +78,7 @@ impl Action {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
     Approve,
@@ -86,7 +86,7 @@ pub enum Decision {
 }
 
 /// Which calls an approval covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
     Once,

@@ -1,14 +1,12 @@
 //! The socket of the page: a port of `localhost` or of another loopback address, or a Unix domain socket.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
 use std::str::FromStr;
 
 use lockhouse_base::http_checks::host_check::HostName;
-use lockhouse_base::listen::{
-    ListenAddress, Listener as OpenSocket, Socket, Stream, UnixSocketError, bind_tcp, bind_unix,
-};
+use lockhouse_base::listen::{self, ListenAddress, Listener as OpenSocket, Socket, SocketError, Stream};
 use lockhouse_base::localhost_listener::LocalhostListener;
 use lockhouse_base::path_trust::{Strictness, TrustedOwners, UntrustedPath, check_path};
 use lockhouse_base::tcp_connection::TcpConnection;
@@ -57,17 +55,18 @@ impl FromStr for PageAddress {
 
 /// Why the page cannot listen.
 #[derive(Debug, thiserror::Error)]
-pub enum ListenError {
-    #[error("the page cannot listen at localhost:{port}: {source}")]
-    Localhost { port: u16, source: io::Error },
-    #[error("the page cannot listen at {address}: {source}")]
-    Tcp { address: SocketAddr, source: io::Error },
-    #[error("the page cannot listen at {path}: {source}")]
-    Unix { path: PathBuf, source: UnixSocketError },
-    #[error(
-        "the page cannot listen at {path}: {source}, who could replace the socket: use a directory of your own, such as $XDG_RUNTIME_DIR"
-    )]
-    Directory { path: PathBuf, source: UntrustedPath },
+#[error("the page cannot listen at {at}: {source}")]
+pub struct ListenError {
+    at: String,
+    source: ListenFault,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum ListenFault {
+    #[error("{0}, who could replace the socket: use a directory of your own, such as $XDG_RUNTIME_DIR")]
+    Directory(#[from] UntrustedPath),
+    #[error(transparent)]
+    Socket(#[from] SocketError),
 }
 
 /// The open socket of the page. Dropping this value closes it, and removes the file of a Unix domain socket.
@@ -106,17 +105,15 @@ impl Listener {
     /// # Errors
     /// [`ListenError`] if the address is in use, or other users could replace the Unix domain socket.
     pub async fn open(address: &PageAddress, hosts: Vec<HostName>) -> Result<Self, ListenError> {
-        let socket = match address {
-            PageAddress::Localhost(port) => {
-                let failed = |source| ListenError::Localhost { port: *port, source };
-                PageSocket::Localhost(LocalhostListener::bind(*port).await.map_err(failed)?)
-            }
-            PageAddress::Other(ListenAddress::Tcp(address)) => {
-                let failed = |source| ListenError::Tcp { address: *address, source };
-                PageSocket::Other(bind_tcp(*address).await.map_err(failed)?)
-            }
-            PageAddress::Other(ListenAddress::Unix(path)) => PageSocket::Other(open_unix(path)?),
+        let failed = |source| {
+            let at = match address {
+                PageAddress::Localhost(port) => format!("localhost:{port}"),
+                PageAddress::Other(ListenAddress::Unix(path)) => path.display().to_string(),
+                PageAddress::Other(address) => address.to_string(),
+            };
+            ListenError { at, source }
         };
+        let socket = open_socket(address).await.map_err(failed)?;
         Ok(Self { socket, hosts })
     }
 
@@ -163,15 +160,20 @@ impl Listener {
     }
 }
 
-/// Creates the Unix domain socket. A directory to which other users can write is rejected, since they could replace the
-/// socket.
-fn open_unix(path: &Path) -> Result<OpenSocket, ListenError> {
-    let failed = |source| ListenError::Unix { path: path.to_owned(), source };
-    let directory = std::path::absolute(path.parent().unwrap_or(Path::new("/")));
-    let directory = directory.map_err(|error| failed(error.into()))?;
-    check_path(&directory, &TrustedOwners::root_and_own(), Strictness::Usual)
-        .map_err(|source| ListenError::Directory { path: path.to_owned(), source })?;
-    bind_unix(path, SOCKET_MODE).map_err(failed)
+/// Opens the socket. The directory of a Unix domain socket is rejected if other users can write to it, since they could
+/// replace the socket.
+async fn open_socket(address: &PageAddress) -> Result<PageSocket, ListenFault> {
+    if let PageAddress::Other(ListenAddress::Unix(path)) = address {
+        let directory = std::path::absolute(path.parent().unwrap_or(Path::new("/")));
+        let directory = directory.map_err(SocketError::from)?;
+        check_path(&directory, &TrustedOwners::root_and_own(), Strictness::Usual)?;
+    }
+    Ok(match address {
+        PageAddress::Localhost(port) => {
+            PageSocket::Localhost(LocalhostListener::bind(*port).await.map_err(SocketError::from)?)
+        }
+        PageAddress::Other(address) => PageSocket::Other(listen::bind(address, SOCKET_MODE).await?),
+    })
 }
 
 /// Accepts the next connection of root or of this process's account.

@@ -6,7 +6,6 @@
 
 use std::process::ExitCode;
 
-use lockhouse_audit::AuditError;
 use lockhouse_engine::supervisor::{CodeRequest, PrepareError, Supervisor};
 use lockhouse_messages::CutValue;
 use lockhouse_policies::printable;
@@ -16,11 +15,12 @@ use lockhouse_protocol::{Finding, Language, Verdict};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::command_error::CommandError;
 use super::line_width;
 use super::package_costs::{self, PackageCosts};
 use super::terminal::{sanitize, sanitize_lines};
-use super::{UNAVAILABLE, load_settings_and_policy, print_config_error, print_error, table};
-use crate::config::{ConfigError, Environment, Files, ReadableSecret, UnsuitableEntry, unsuitable_entries};
+use super::{UNAVAILABLE, load_settings_and_policy, table};
+use crate::config::{Environment, Files, ReadableSecret, UnsuitableEntry, unsuitable_entries};
 
 /// Options of `lockhouse doctor`.
 #[derive(Debug, clap::Args)]
@@ -34,24 +34,6 @@ pub(super) struct Arguments {
     /// Fail unless the sandbox level is at least LEVEL
     #[arg(long, value_name = "LEVEL", value_parser = ["full"])]
     require: Option<String>,
-}
-
-/// Why this host cannot be examined.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum DoctorError {
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error(transparent)]
-    Audit(#[from] AuditError),
-}
-
-impl DoctorError {
-    fn print(&self) -> ExitCode {
-        match self {
-            Self::Config(error) => print_config_error(error),
-            Self::Audit(error) => print_error(error, UNAVAILABLE),
-        }
-    }
 }
 
 /// The report of `lockhouse doctor`: the results for all language engines and sandbox protections.
@@ -96,12 +78,13 @@ pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
 ///
 /// # Errors
 /// If the configuration, the policy or the audit log cannot be used.
-pub(super) async fn examine(files: &Files) -> Result<Report, DoctorError> {
+pub(super) async fn examine(files: &Files) -> Result<Report, CommandError> {
     let languages = [Language::Python, Language::Typescript];
     let (mut settings, policy) = load_settings_and_policy(files)?;
     let (secrets, transports) = (settings.readable_secrets(), settings.transport_warnings());
     settings.engine.servers.clear();
-    let supervisor = Supervisor::start(settings.engine, policy, &languages)?;
+    let supervisor =
+        Supervisor::start(settings.engine, policy, &languages).map_err(CommandError::unavailable)?;
     let entries = unsuitable_entries(&Environment::from_process());
     let mut report = Report { secrets, transports, entries, ..Report::default() };
     for language in languages {
@@ -117,13 +100,7 @@ pub(super) async fn examine(files: &Files) -> Result<Report, DoctorError> {
 
 /// Checks this host as [`doctor`] does, and prints the result in a few lines.
 pub(super) async fn check_host(files: &Files) {
-    let report = match examine(files).await {
-        Ok(report) => report,
-        Err(error) => {
-            error.print();
-            return;
-        }
-    };
+    let Ok(report) = examine(files).await.map_err(|error| error.print()) else { return };
     let engine = |engine: &Engine| {
         format!("{} {}", engine.language.as_str(), if engine.works { "works" } else { "does not work" })
     };

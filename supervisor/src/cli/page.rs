@@ -2,12 +2,12 @@
 //!
 //! The page is a process of its own, without connections to upstream servers. It does what operators' commands do:
 //! it asks the Lockhouse processes of this user through their control sockets, and reads the audit log. What needs the
-//! configuration with its secrets is done in a process that ends with its result (`configured_action.rs`).
+//! configuration with its secrets, or takes long, is done in a process that ends with its result (`command_actions.rs`).
 
 mod action_process;
 mod approval_questions;
 mod browser;
-mod configured_action;
+mod command_actions;
 mod kept_results;
 mod operator;
 mod processes;
@@ -30,7 +30,7 @@ use approval_questions::ApprovalQuestions;
 use browser::LinkPrinter;
 use operator::PageOperator;
 
-pub(super) use configured_action::page_action;
+pub(super) use command_actions::page_action;
 
 /// How long the page process stays connected to the Lockhouse processes after the last page was closed: a page that is
 /// loaded again is the same person.

@@ -19,8 +19,9 @@ use std::process::ExitCode;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::ServerDefinition;
 
+use super::command_error::CommandError;
+use super::print_config_error;
 use super::terminal::sanitize;
-use super::{USAGE, print_config_error, print_error};
 use crate::config::{Files, Settings};
 use lockhouse_policies::most_similar_name;
 
@@ -77,43 +78,28 @@ fn load(files: &Files) -> Result<Settings, ExitCode> {
     Settings::load(files).map_err(|error| print_config_error(&error))
 }
 
-/// The error for a name that no server in use has.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum UnknownServer {
-    #[error("server {name:?} from {origin} is not used: {reason}")]
-    Skipped { name: String, origin: String, reason: String },
-    /// The hint suggests a similar name.
-    #[error("there is no server {name:?}; {hint}")]
-    NotConfigured { name: String, hint: String },
-}
-
 /// Finds a configured upstream server by name.
 fn find<'a>(
     settings: &'a Settings,
     name: &str,
-) -> Result<(&'a ServerName, &'a ServerDefinition), UnknownServer> {
+) -> Result<(&'a ServerName, &'a ServerDefinition), CommandError> {
     let found = settings.engine.servers.iter().find(|(known, _)| known.as_str() == name);
     found.ok_or_else(|| unknown(settings, name))
 }
 
-fn report_unknown(settings: &Settings, name: &str) -> ExitCode {
-    print_error(&unknown(settings, name), USAGE)
-}
-
-fn unknown(settings: &Settings, name: &str) -> UnknownServer {
-    let unused = settings.skipped_servers.iter().find(|unused| unused.name == name);
-    let name = name.to_owned();
-    if let Some(unused) = unused {
+/// Returns the error for a name that no server in use has. It suggests a similar name.
+fn unknown(settings: &Settings, name: &str) -> CommandError {
+    if let Some(unused) = settings.skipped_servers.iter().find(|unused| unused.name == name) {
         let (origin, reason) = (sanitize(&unused.origin), sanitize(&unused.reason));
-        return UnknownServer::Skipped { name, origin, reason };
+        return CommandError::usage(format!("server {name:?} from {origin} is not used: {reason}"));
     }
     let known = || settings.engine.servers.keys().map(ServerName::as_str);
-    let hint = match most_similar_name(&name, known()) {
+    let hint_text = match most_similar_name(name, known()) {
         Some(suggestion) => format!("did you mean {suggestion}?"),
         None if settings.engine.servers.is_empty() => {
             "none is configured; `lockhouse server add` adds one".into()
         }
         None => "`lockhouse server list` lists all servers".into(),
     };
-    UnknownServer::NotConfigured { name, hint }
+    CommandError::usage(format!("there is no server {name:?}; {hint_text}"))
 }

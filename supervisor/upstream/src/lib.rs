@@ -123,7 +123,7 @@ pub use program_digest::program_digest;
 pub use start_fault::find_program;
 pub use storage_paths::StoragePaths;
 pub use tool_cache::cached_tools;
-pub use tool_pins::{ChangedTool, Pins, PinsError, ToolReview};
+pub use tool_pins::{ChangedTool, Pins, ToolReview};
 
 /// Environment variable that is set for every upstream server, to the mark of the process that started it (see
 /// [`process_guard`]). `lockhouse serve` does not start if this variable is set, so that one Lockhouse cannot be an

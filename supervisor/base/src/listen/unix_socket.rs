@@ -10,11 +10,9 @@ use nix::sys::socket::{self, AddressFamily, Backlog, SockFlag, SockType};
 use thiserror::Error;
 use tokio::net::UnixListener;
 
-use super::{ListenAddress, Listener, Socket};
-
-/// Why a Unix domain socket cannot be created at a path.
+/// Why a socket cannot be opened.
 #[derive(Debug, Error)]
-pub enum UnixSocketError {
+pub enum SocketError {
     #[error("a file of that name exists and is not a socket: remove it, or choose another path")]
     NotSocket,
     #[error("another process listens there already")]
@@ -27,32 +25,25 @@ pub enum UnixSocketError {
     System(#[from] io::Error),
 }
 
-/// Creates a socket whose file has this mode. Replaces the socket of a process that has ended. The caller has checked that
-/// other users cannot replace the file.
-///
-/// # Errors
-/// [`UnixSocketError`].
-pub fn bind(path: &Path, mode: u32) -> Result<Listener, UnixSocketError> {
+pub(super) fn bind(path: &Path, mode: u32) -> Result<(UnixListener, SocketFile), SocketError> {
     clear_stale(path)?;
     let listener = listener(path, mode)?;
-    let file = SocketFile::new(path)?;
-    let address = ListenAddress::Unix(path.to_owned());
-    Ok(Listener { socket: Socket::Unix(listener), address, file: Some(file) })
+    Ok((listener, SocketFile::new(path)?))
 }
 
 /// Removes a socket file that was left by a process that has ended. Fails if a process still listens at the socket, or
 /// if the file is not a socket.
-fn clear_stale(path: &Path) -> Result<(), UnixSocketError> {
+fn clear_stale(path: &Path) -> Result<(), SocketError> {
     let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {
-        return Err(UnixSocketError::NotSocket);
+        return Err(SocketError::NotSocket);
     }
     match UnixStream::connect(path) {
-        Ok(_) => Err(UnixSocketError::InUse),
+        Ok(_) => Err(SocketError::InUse),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            std::fs::remove_file(path).map_err(UnixSocketError::Stale)
+            std::fs::remove_file(path).map_err(SocketError::Stale)
         }
-        Err(error) => Err(UnixSocketError::Unknown(error)),
+        Err(error) => Err(SocketError::Unknown(error)),
     }
 }
 

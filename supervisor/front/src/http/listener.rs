@@ -1,15 +1,14 @@
 //! Listening sockets of the HTTP server: opened by this process, or passed by systemd.
 
 mod socket_activation;
-mod socket_directory;
 
 use std::io;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
-use lockhouse_base::listen::{ListenAddress, Listener, UnixSocketError, bind_tcp, bind_unix};
+use lockhouse_base::listen::{self, ListenAddress, Listener, SocketError};
+use lockhouse_base::path_trust::{Strictness, TrustedOwners, UntrustedPath, check_path};
 use thiserror::Error;
-
-use socket_directory::{SocketDirectoryError, check_directory};
 
 pub use socket_activation::SocketActivationError;
 pub(super) use socket_activation::{
@@ -25,17 +24,23 @@ const SOCKET_MODE: u32 = 0o660;
 #[error("cannot listen at {address}: {source}")]
 pub struct BindError {
     address: ListenAddress,
-    source: Box<SocketError>,
+    source: Box<ListenFault>,
 }
 
 #[derive(Debug, Error)]
-enum SocketError {
+enum ListenFault {
+    #[error("{directory}: {source}")]
+    Directory { directory: PathBuf, source: io::Error },
+    #[error(
+        "users other than its owner may write to {directory} and could replace the socket: use a directory of its own, such as $XDG_RUNTIME_DIR/lockhouse"
+    )]
+    OpenDirectory { directory: PathBuf },
+    #[error("{directory} belongs to user {owner}, who could replace the socket")]
+    ForeignDirectory { directory: PathBuf, owner: u32 },
+    #[error("{directory} cannot be used: {source}, who could replace the directory of the socket")]
+    Way { directory: PathBuf, source: UntrustedPath },
     #[error(transparent)]
-    Tcp(#[from] io::Error),
-    #[error(transparent)]
-    Directory(#[from] SocketDirectoryError),
-    #[error(transparent)]
-    Unix(#[from] UnixSocketError),
+    Socket(#[from] SocketError),
     #[error("the process of the engine does not pass its connections on")]
     NotPassed,
 }
@@ -43,7 +48,7 @@ enum SocketError {
 impl BindError {
     /// The error if the engine's process should accept the connections of a Unix domain socket, and does not.
     pub(super) fn not_passed(address: &ListenAddress) -> Self {
-        Self { address: address.clone(), source: Box::new(SocketError::NotPassed) }
+        Self { address: address.clone(), source: Box::new(ListenFault::NotPassed) }
     }
 }
 
@@ -57,14 +62,34 @@ pub(super) async fn bind(addresses: &[ListenAddress]) -> Result<Vec<Listener>, B
 }
 
 pub(super) async fn bind_at(address: &ListenAddress) -> Result<Listener, BindError> {
-    let opened = match address {
-        ListenAddress::Tcp(tcp) => bind_tcp(*tcp).await.map_err(SocketError::from),
-        ListenAddress::Unix(path) => open_unix(path),
-    };
-    opened.map_err(|source| BindError { address: address.clone(), source: Box::new(source) })
+    let failed = |source| BindError { address: address.clone(), source: Box::new(source) };
+    open(address).await.map_err(failed)
 }
 
-fn open_unix(path: &Path) -> Result<Listener, SocketError> {
-    check_directory(path.parent().unwrap_or(Path::new("/")))?;
-    Ok(bind_unix(path, SOCKET_MODE)?)
+async fn open(address: &ListenAddress) -> Result<Listener, ListenFault> {
+    if let ListenAddress::Unix(path) = address {
+        check_directory(path.parent().unwrap_or(Path::new("/")))?;
+    }
+    Ok(listen::bind(address, SOCKET_MODE).await?)
+}
+
+/// Checks that no other user can write to the directory of the socket and replace the socket.
+fn check_directory(directory: &Path) -> Result<(), ListenFault> {
+    let shown = directory.to_owned();
+    let found = match std::fs::metadata(directory) {
+        Ok(found) => found,
+        Err(source) => return Err(ListenFault::Directory { directory: shown, source }),
+    };
+    if found.mode() & 0o022 != 0 {
+        return Err(ListenFault::OpenDirectory { directory: shown });
+    }
+    let us = nix::unistd::geteuid().as_raw();
+    match found.uid() {
+        owner if owner == 0 || owner == us => {
+            let absolute = std::path::absolute(directory).map_err(SocketError::from)?;
+            let checked = check_path(&absolute, &TrustedOwners::root_and_own(), Strictness::Usual);
+            checked.map_err(|source| ListenFault::Way { directory: shown, source })
+        }
+        owner => Err(ListenFault::ForeignDirectory { directory: shown, owner }),
+    }
 }

@@ -1,11 +1,12 @@
 //! `lockhouse audit verify`: verifies that no record of the audit log was changed, dropped, inserted, moved or removed.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lockhouse_audit::reader::ReadError;
 use lockhouse_audit::verify::{Finding, FindingKind, LogLocation, VerificationSummary};
-use lockhouse_audit::{AuditSettings, KeyError, PublicKey, verify as audit_verify};
+use lockhouse_audit::{AuditSettings, PublicKey, verify as audit_verify};
 use lockhouse_policies::printable;
 use serde_json::{Value, json};
 
@@ -47,46 +48,52 @@ pub(super) fn verify(settings: &AuditSettings, arguments: &Arguments) -> Command
         Some(path) => (path, LogLocation::Copy),
         None => (&settings.directory, LogLocation::Original),
     };
-    let show = |finding: &Finding| {
+    let (verified, faults, notes) = verify_log(path, place, &key, |finding| {
         if !arguments.json {
             println!("{}", finding_line(finding));
         }
-    };
-    let verification = Verification::of(path, place, key, show)?;
+    })?;
     match arguments.json {
-        true => println!("{:#}", verification.to_json()),
-        false => verification.print_summary(),
+        true => println!("{:#}", summary_json(&verified, faults, notes, &key)),
+        false => print_summary(&verified, &faults, &notes, &key),
     }
-    Ok(if verification.summary.faults == 0 { ExitCode::SUCCESS } else { ExitCode::from(TAMPERED) })
-}
-
-/// Why the audit log of this user cannot be verified.
-#[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum VerifyError {
-    #[error("there is no key to verify with: pass the key that `lockhouse audit key` printed with --key")]
-    NoKey,
-    #[error(transparent)]
-    Key(#[from] KeyError),
-    #[error(transparent)]
-    Log(#[from] ReadError),
+    Ok(if verified.faults == 0 { ExitCode::SUCCESS } else { ExitCode::from(TAMPERED) })
 }
 
 /// Verifies the configured audit log with the key of this user. Returns the result as JSON.
-pub(in crate::cli) fn verify_own_log(settings: &AuditSettings) -> Result<Value, VerifyError> {
+pub(in crate::cli) fn verify_own_log(settings: &AuditSettings) -> Result<Value, Box<dyn Error>> {
     let key = own_key(settings)?;
-    Ok(Verification::of(&settings.directory, LogLocation::Original, key, |_| {})?.to_json())
+    let (verified, faults, notes) = verify_log(&settings.directory, LogLocation::Original, &key, |_| {})?;
+    Ok(summary_json(&verified, faults, notes, &key))
 }
 
-fn own_key(settings: &AuditSettings) -> Result<PublicKey, VerifyError> {
-    PublicKey::load(&settings.keys)?.ok_or(VerifyError::NoKey)
+fn own_key(settings: &AuditSettings) -> Result<PublicKey, Box<dyn Error>> {
+    let missing =
+        "there is no key to verify with: pass the key that `lockhouse audit key` printed with --key";
+    Ok(PublicKey::load(&settings.keys)?.ok_or(missing)?)
 }
 
-/// The result of a verification.
-struct Verification {
-    summary: VerificationSummary,
-    faults: Findings,
-    notes: Findings,
-    key: PublicKey,
+/// Verifies a log, and returns the result with the faults and the notes. Calls `show` for the first [`PRINTED_MAX`]
+/// findings of each kind.
+fn verify_log(
+    path: &Path,
+    place: LogLocation,
+    key: &PublicKey,
+    show: impl Fn(&Finding),
+) -> Result<(VerificationSummary, Findings, Findings), ReadError> {
+    let (mut faults, mut notes) = (Findings::default(), Findings::default());
+    let verified = audit_verify::verify(path, place, key, &mut |finding| {
+        let findings = match finding.kind {
+            FindingKind::Fault => &mut faults,
+            FindingKind::Note => &mut notes,
+        };
+        findings.count += 1;
+        if findings.count <= PRINTED_MAX {
+            show(&finding);
+            findings.json.push(finding_to_json(&finding));
+        }
+    })?;
+    Ok((verified, faults, notes))
 }
 
 /// The findings of one kind (faults or notes): their number and the first [`PRINTED_MAX`] findings as JSON.
@@ -105,61 +112,35 @@ fn state(verified: &VerificationSummary) -> &'static str {
     }
 }
 
-impl Verification {
-    /// Verifies a log. Calls `show` for the first [`PRINTED_MAX`] findings of each kind.
-    fn of(
-        path: &Path,
-        place: LogLocation,
-        key: PublicKey,
-        show: impl Fn(&Finding),
-    ) -> Result<Self, ReadError> {
-        let (mut faults, mut notes) = (Findings::default(), Findings::default());
-        let summary = audit_verify::verify(path, place, &key, &mut |finding| {
-            let findings = match finding.kind {
-                FindingKind::Fault => &mut faults,
-                FindingKind::Note => &mut notes,
-            };
-            findings.count += 1;
-            if findings.count <= PRINTED_MAX {
-                show(&finding);
-                findings.json.push(finding_to_json(&finding));
-            }
-        })?;
-        Ok(Self { summary, faults, notes, key })
-    }
+fn summary_json(verified: &VerificationSummary, faults: Findings, notes: Findings, key: &PublicKey) -> Value {
+    let VerificationSummary { segments, records, programs, unsigned, .. } = verified;
+    json!({
+        "state": state(verified), "segments": segments, "records": records, "unsigned": unsigned,
+        "programs": programs, "key": key.to_hex(),
+        "fault_count": faults.count, "faults": faults.json, "note_count": notes.count, "notes": notes.json,
+    })
+}
 
-    fn to_json(&self) -> Value {
-        let Self { summary, faults, notes, key } = self;
-        let VerificationSummary { segments, records, programs, unsigned, .. } = summary;
-        json!({
-            "state": state(summary), "segments": segments, "records": records, "unsigned": unsigned,
-            "programs": programs, "key": key.to_hex(),
-            "fault_count": faults.count, "faults": faults.json, "note_count": notes.count, "notes": notes.json,
-        })
-    }
-
-    fn print_summary(&self) {
-        let Self { summary, faults, notes, key } = self;
-        for (findings, kind) in [(faults, "faults"), (notes, "notes")] {
-            if findings.count > PRINTED_MAX {
-                println!("and {} more {kind}", findings.count - PRINTED_MAX);
-            }
+fn print_summary(verified: &VerificationSummary, faults: &Findings, notes: &Findings, key: &PublicKey) {
+    for (findings, kind) in [(faults, "faults"), (notes, "notes")] {
+        if findings.count > PRINTED_MAX {
+            println!("and {} more {kind}", findings.count - PRINTED_MAX);
         }
-        println!(
-            "{}: {} segments, {} records, {} of them after the last signature of their segment; {} programs; {} faults; key {}",
-            match state(summary) {
-                "empty" => "EMPTY, nothing was verified",
-                "verified" => "verified",
-                _ => "MODIFIED",
-            },
-            summary.segments,
-            summary.records,
-            summary.unsigned,
-            summary.programs,
-            summary.faults,
-            key.to_hex()
-        );
     }
+    println!(
+        "{}: {} segments, {} records, {} of them after the last signature of their segment; {} programs; {} faults; key {}",
+        match state(verified) {
+            "empty" => "EMPTY, nothing was verified",
+            "verified" => "verified",
+            _ => "MODIFIED",
+        },
+        verified.segments,
+        verified.records,
+        verified.unsigned,
+        verified.programs,
+        verified.faults,
+        key.to_hex()
+    );
 }
 
 fn finding_to_json(finding: &Finding) -> Value {

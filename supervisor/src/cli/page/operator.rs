@@ -1,36 +1,22 @@
 //! Carries out the actions of viewers, with the requests and commands of operators.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lockhouse_messages::{
     Approval, ApproverAnswer, ApproverDecision, EndedRuns, EndedSessions, OperatorRequest, OperatorResponse,
 };
 use lockhouse_page::{Action, ActionError, Attachment, Decision, ErrorCode, Operator, Scope, Viewer};
-use lockhouse_protocol::{ServerName, ToolName};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 
-use super::action_process::ActionProcess;
+use super::action_process::ActionProcesses;
 use super::approval_questions::ApprovalQuestions;
-use super::configured_action::{ConfiguredAction, action_error};
 use super::kept_results::KeptResults;
-use crate::cli::audit::verify::verify_own_log;
 use crate::cli::control_client::request_one;
 use crate::cli::reload;
-use crate::config::{self, Files};
-
-/// Maximum time of a verification of the audit log.
-const VERIFY_TIMEOUT: Duration = Duration::from_secs(120);
-/// Maximum number of actions at one time that take long. Further ones wait.
-const LONG_ACTIONS_MAX: usize = 2;
+use crate::config::Files;
 
 pub(super) struct PageOperator {
-    files: Files,
-    process: ActionProcess,
-    long_actions: Arc<Semaphore>,
+    processes: ActionProcesses,
     questions: ApprovalQuestions,
     results: KeptResults,
 }
@@ -48,13 +34,7 @@ impl Operator for PageOperator {
 
 impl PageOperator {
     pub(super) fn new(files: &Files, questions: ApprovalQuestions) -> std::io::Result<Self> {
-        Ok(Self {
-            files: files.clone(),
-            process: ActionProcess::new(files)?,
-            long_actions: Arc::new(Semaphore::new(LONG_ACTIONS_MAX)),
-            questions,
-            results: KeptResults::new(files),
-        })
+        Ok(Self { processes: ActionProcesses::new(files)?, questions, results: KeptResults::new(files) })
     }
 
     pub(super) fn kept_results(&self) -> &KeptResults {
@@ -70,67 +50,15 @@ impl PageOperator {
             }
             Action::EndRun { supervisor, execution } => end_run(supervisor, execution).await,
             Action::EndSession { supervisor, id } => end_session(supervisor, id).await,
-            Action::PreviewPolicy { server, tool, effect } => {
-                let tool = exact_tool(&server, &tool)?;
-                self.run(ConfiguredAction::PreviewPolicy { tool, effect }).await
-            }
-            Action::ApplyPolicy { server, tool, effect, digest } => {
-                let (tool, digest) = (exact_tool(&server, &tool)?, checked_digest(digest)?);
-                let mut applied = self.run(ConfiguredAction::ApplyPolicy { tool, effect, digest }).await?;
+            Action::Reload {} => Ok(json!({"reloads": reload_all().await})),
+            action @ Action::ApplyPolicy { .. } => {
+                let mut applied = self.processes.run(&action).await?;
                 applied["reloads"] = reload_all().await;
                 Ok(applied)
             }
-            Action::Reload {} => Ok(json!({"reloads": reload_all().await})),
-            Action::ReviewServer { server } => {
-                self.run(ConfiguredAction::ReviewServer { server: server_name(&server)? }).await
-            }
-            Action::AcceptServer { server, digest } => {
-                let (server, digest) = (server_name(&server)?, checked_digest(digest)?);
-                self.run(ConfiguredAction::AcceptServer { server, digest }).await
-            }
-            Action::VerifyAudit {} => self.verify_audit().await,
-            Action::CheckHost {} => self.run(ConfiguredAction::CheckHost).await,
+            action => self.processes.run(&action).await,
         }
     }
-
-    async fn run(&self, action: ConfiguredAction) -> Result<Value, ActionError> {
-        let running = async {
-            let _permit = self.long_actions.acquire().await.map_err(|error| failed(&error))?;
-            self.process.run(&action).await
-        };
-        within(action.timeout(), running).await
-    }
-
-    async fn verify_audit(&self) -> Result<Value, ActionError> {
-        let settings = config::load_audit_settings(&self.files).map_err(|error| failed(&error))?;
-        let verifying = async {
-            let permit = self.long_actions.clone().acquire_owned().await.map_err(|error| failed(&error))?;
-            let verify = move || {
-                // A verification that takes too long still goes on.
-                let _permit = permit;
-                verify_own_log(&settings)
-            };
-            let verified = tokio::task::spawn_blocking(verify).await.map_err(|error| failed(&error))?;
-            verified.map_err(|error| failed(&error))
-        };
-        within(VERIFY_TIMEOUT, verifying).await
-    }
-}
-
-fn failed(error: &dyn std::error::Error) -> ActionError {
-    action_error(ErrorCode::Failed, error)
-}
-
-/// Waits for an action for at most this time.
-async fn within(
-    time: Duration,
-    action: impl Future<Output = Result<Value, ActionError>>,
-) -> Result<Value, ActionError> {
-    let elapsed = |_| {
-        let message = format!("the action did not end within {} s", time.as_secs());
-        Err(ActionError::new(ErrorCode::Failed, message))
-    };
-    tokio::time::timeout(time, action).await.unwrap_or_else(elapsed)
 }
 
 fn decision_of(decision: Decision) -> ApproverDecision {
@@ -146,31 +74,6 @@ fn approval(scope: Scope) -> Approval {
         Scope::Execution => Approval::Execution,
         Scope::Always => Approval::Always,
     }
-}
-
-fn server_name(name: &str) -> Result<ServerName, ActionError> {
-    ServerName::new(name).map_err(|invalid| ActionError::new(ErrorCode::Invalid, invalid.to_string()))
-}
-
-/// Returns `SERVER.TOOL` for a change of the policy. A name that would be taken for a pattern, or divided elsewhere, is
-/// rejected: the change would be about other tools than the one that was denied.
-fn exact_tool(server: &str, tool: &str) -> Result<String, ActionError> {
-    let server = server_name(server)?;
-    let tool =
-        ToolName::new(tool).map_err(|invalid| ActionError::new(ErrorCode::Invalid, invalid.to_string()))?;
-    if tool.as_str().contains('*') || server.as_str().contains(['.', '/']) || server.as_str().starts_with('-')
-    {
-        let message = "a rule for this name would match other tools too: edit the policy yourself";
-        return Err(ActionError::new(ErrorCode::Refused, message));
-    }
-    Ok(format!("{server}.{tool}"))
-}
-
-/// Returns the digest if it has the form `sha256:HEX`.
-fn checked_digest(digest: String) -> Result<String, ActionError> {
-    let hex = digest.strip_prefix("sha256:").unwrap_or_default();
-    let is_valid = hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_valid.then_some(digest).ok_or_else(|| ActionError::new(ErrorCode::Invalid, "the digest is invalid"))
 }
 
 async fn end_run(supervisor: u32, execution: String) -> Result<Value, ActionError> {

@@ -2,114 +2,57 @@
 
 mod report;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use data_encoding::HEXLOWER;
-use lockhouse_approvals::{PolicyFile, PolicyFileError};
-use lockhouse_base::text_files;
+use lockhouse_approvals::PolicyFile;
 use lockhouse_catalog::Catalogue;
-use lockhouse_policies::edit::{self, EditError, EditedPolicy, Statement, unified_diff};
+use lockhouse_policies::edit::{self, EditError, EditedPolicy, unified_diff};
 use lockhouse_policies::{
-    Call, CallTarget, Diagnostics, Effect, Explanation, InvalidPattern, Pattern, PatternKind, Policy, SKILLS,
-    Source, printable,
+    Call, CallTarget, Effect, Explanation, Pattern, PatternKind, Policy, SKILLS, Source, printable,
 };
-use lockhouse_protocol::{InvalidName, ServerName, ToolName};
+use lockhouse_protocol::{ServerName, ToolName};
 use sha2::{Digest as _, Sha256};
 
 use super::environment::Environment;
-use super::explain;
-use crate::cli::{DIGEST_IS_STALE, UNAVAILABLE, USAGE, print_config_error, print_error};
+use super::{explain, policy_file};
+use crate::cli::DIGEST_IS_STALE;
+use crate::cli::command_error::CommandError;
 use crate::config::{self, ConfigError, Files};
 pub(in crate::cli) use report::Report;
 
 /// Options of `lockhouse policy allow`, `ask` and `deny`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// SERVER.TOOL, or SERVER.PREFIX* for all tools whose names begin with the prefix
-    #[arg(value_name = "SERVER.TOOL")]
-    tool: String,
-    /// Make the change even if no server, or no tool of it, has this name yet
-    #[arg(long)]
-    unknown: bool,
-    /// Show the change and its effect, without changing the file
-    #[arg(long)]
-    dry_run: bool,
-    /// Change the file only if this is exactly the change that --dry-run --json showed with this digest
-    #[arg(long, value_name = "DIGEST", conflicts_with = "dry_run")]
-    digest: Option<String>,
+    #[command(flatten)]
+    change: EffectChange,
     /// Print as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// A change of the policy file after which the tools have an effect.
-pub(in crate::cli) struct EffectChange<'a> {
-    /// SERVER.TOOL, or SERVER.PREFIX* for all tools whose names begin with the prefix.
-    pub(in crate::cli) tool: &'a str,
-    pub(in crate::cli) wanted: Effect,
-    /// Whether to make the change even if it matches nothing that is known.
+/// A change of the policy file after which tools have an effect.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct EffectChange {
+    /// SERVER.TOOL, or SERVER.PREFIX* for all tools whose names begin with the prefix
+    #[arg(value_name = "SERVER.TOOL")]
+    pub(in crate::cli) tool: String,
+    /// Make the change even if no server, or no tool of it, has this name yet
+    #[arg(long)]
     pub(in crate::cli) unknown: bool,
-    /// Whether to leave the file as it is.
+    /// Show the change and its effect, without changing the file
+    #[arg(long)]
     pub(in crate::cli) dry_run: bool,
-    /// The digest of the only change that is made; `None` for any.
-    pub(in crate::cli) digest: Option<&'a str>,
+    /// Change the file only if this is exactly the change that --dry-run --json showed with this digest
+    #[arg(long, value_name = "DIGEST", conflicts_with = "dry_run")]
+    pub(in crate::cli) digest: Option<String>,
 }
 
 /// The tools that a command is about.
-#[derive(Clone, Debug)]
 pub(in crate::cli) struct Target {
     server: ServerName,
     pattern: Pattern,
-}
-
-/// Why the policy file was not changed.
-#[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum SetEffectError {
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error("{0:?} does not have the form SERVER.TOOL or SERVER.PREFIX*")]
-    Form(String),
-    #[error(transparent)]
-    Server(#[from] InvalidName),
-    #[error("{name:?} does not name a tool: {invalid}; {}", .invalid.help())]
-    Pattern { name: String, invalid: InvalidPattern },
-    #[error("{file} was not changed: {missing}. --unknown makes the change nevertheless")]
-    Unknown { file: String, missing: String },
-    #[error(
-        "{file} was not changed: {}, at {file}:{}, covers {target} and overrides an entry in `{wanted}`. Remove it, or narrow \
-         its pattern", .statement.describe(), .statement.line
-    )]
-    Overridden { file: String, statement: Box<Statement>, target: Target, wanted: Effect },
-    #[error(
-        "{file} was not changed: [servers.{}] has a form that only a person can edit. Add \"{}\" to its list `{wanted}`",
-        .target.server, .target.pattern
-    )]
-    Unsupported { file: String, target: Target, wanted: Effect },
-    #[error(
-        "{file} was not changed, since the result would not be valid. The lines below are those of the result:\n{faults}"
-    )]
-    Invalid { file: String, faults: Diagnostics },
-    #[error("{0} was not changed: the policy or the change of it {DIGEST_IS_STALE}")]
-    Stale(String),
-    #[error(transparent)]
-    NotReplaced(#[from] PolicyFileError),
-    #[error("cannot write {}: {source}", .path.display())]
-    Unwritable { path: PathBuf, source: std::io::Error },
-}
-
-impl SetEffectError {
-    /// Whether the policy is not what was shown, or cannot be written. Any other error is a fault of the change.
-    pub(in crate::cli) fn is_unavailable(&self) -> bool {
-        matches!(self, Self::Stale(_) | Self::NotReplaced(_) | Self::Unwritable { .. })
-    }
-
-    fn print(&self) -> ExitCode {
-        match self {
-            Self::Config(error) => print_config_error(error),
-            _ => print_error(self, if self.is_unavailable() { UNAVAILABLE } else { USAGE }),
-        }
-    }
 }
 
 /// Changes the policy file so that the tools have the effect `wanted`, and prints the change and what is decided about
@@ -117,11 +60,8 @@ impl SetEffectError {
 /// is 2 if an entry of `deny` or a rule overrides the change, or if it would match nothing that is known, and then the
 /// file is not changed.
 pub(super) fn set_effect(files: &Files, arguments: &Arguments, wanted: Effect) -> Result<ExitCode, ExitCode> {
-    let Arguments { tool, unknown, dry_run, digest, json } = arguments;
-    let (unknown, dry_run, digest) = (*unknown, *dry_run, digest.as_deref());
-    let change = EffectChange { tool, wanted, unknown, dry_run, digest };
-    let report = change.make(files).map_err(|error| error.print())?;
-    if *json {
+    let report = arguments.change.make(files, wanted).map_err(|error| error.print())?;
+    if arguments.json {
         report.print_json()
     } else {
         report.print()
@@ -129,42 +69,42 @@ pub(super) fn set_effect(files: &Files, arguments: &Arguments, wanted: Effect) -
     Ok(ExitCode::SUCCESS)
 }
 
-impl EffectChange<'_> {
+impl EffectChange {
     /// Changes the policy file, unless the change is a dry run.
     ///
     /// # Errors
-    /// [`SetEffectError`]: the file was not changed.
-    pub(in crate::cli) fn make(&self, files: &Files) -> Result<Report, SetEffectError> {
-        let (target, wanted) = (parse_target(self.tool)?, self.wanted);
+    /// Why the file was not changed.
+    pub(in crate::cli) fn make(&self, files: &Files, wanted: Effect) -> Result<Report, CommandError> {
+        let target = parse_target(&self.tool)?;
         let path = config::editable_policy(files)?;
-        let shown_path = || printable(&path.display().to_string());
+        let refused = |reason: String| {
+            CommandError::usage(format!("{} was not changed{reason}", printable(&path.display().to_string())))
+        };
         let file = PolicyFile::new(path.clone());
         let mut environment = Environment::load(&Files { policy: Some(path.clone()), ..files.clone() });
-        let note = match check_names(&mut environment, &target) {
-            Ok(note) => note,
-            Err(missing) if self.unknown => Some(missing),
-            Err(missing) => return Err(SetEffectError::Unknown { file: shown_path(), missing }),
-        };
+        let note = check_names(&mut environment, &target).or_else(|missing| match self.unknown {
+            true => Ok(Some(missing)),
+            false => Err(refused(format!(": {missing}. --unknown makes the change nevertheless"))),
+        })?;
         let before = read_policy(&file, &path)?;
         let text = before.as_ref().map(|source| source.text.as_str());
-        let edit = edit::set_effect(text, &target.server, &target.pattern, wanted).map_err(|error| {
-            let (file, target) = (shown_path(), target.clone());
-            match error {
-                EditError::Overridden(statement) => {
-                    SetEffectError::Overridden { file, statement: Box::new(statement), target, wanted }
-                }
-                EditError::Unsupported => SetEffectError::Unsupported { file, target, wanted },
-            }
-        })?;
+        let edit = edit::set_effect(text, &target.server, &target.pattern, wanted)
+            .map_err(|error| refused(describe(&error, &path, &target, wanted)))?;
         let after = Source { path: path.display().to_string(), text: edit.text.clone() };
-        let own =
-            Policy::parse(after).map_err(|faults| SetEffectError::Invalid { file: shown_path(), faults })?;
+        let own = Policy::parse(after).map_err(|faults| {
+            refused(format!(
+                ", since the result would not be valid. The lines below are those of the result:\n{faults}"
+            ))
+        })?;
         let policy = config::restrict_by_requirements(own)?;
         let decisions = examine(&mut environment, &policy, &target);
         let changed = text != Some(edit.text.as_str());
         let digest = change_digest(&path, text, &edit.text);
-        if self.digest.is_some_and(|shown| shown != digest) {
-            return Err(SetEffectError::Stale(shown_path()));
+        if self.digest.as_ref().is_some_and(|shown| *shown != digest) {
+            let file = printable(&path.display().to_string());
+            return Err(CommandError::Stale(format!(
+                "{file} was not changed: the policy or the change of it {DIGEST_IS_STALE}"
+            )));
         }
         if changed && !self.dry_run {
             write(&file, &path, text, &edit)?;
@@ -195,12 +135,14 @@ fn change_digest(path: &Path, before: Option<&str>, after: &str) -> String {
     format!("sha256:{}", HEXLOWER.encode(&hash.finalize()))
 }
 
-fn parse_target(name: &str) -> Result<Target, SetEffectError> {
-    let parts = name.split_once(['.', '/']);
-    let (server, pattern) = parts.ok_or_else(|| SetEffectError::Form(name.to_owned()))?;
-    let server = ServerName::new(server)?;
-    let pattern = Pattern::parse(PatternKind::Tools, pattern)
-        .map_err(|invalid| SetEffectError::Pattern { name: name.to_owned(), invalid })?;
+fn parse_target(name: &str) -> Result<Target, CommandError> {
+    let form =
+        || CommandError::usage(format!("{name:?} does not have the form SERVER.TOOL or SERVER.PREFIX*"));
+    let (server, pattern) = name.split_once(['.', '/']).ok_or_else(form)?;
+    let server = ServerName::new(server).map_err(CommandError::usage)?;
+    let pattern = Pattern::parse(PatternKind::Tools, pattern).map_err(|invalid| {
+        CommandError::usage(format!("{name:?} does not name a tool: {invalid}; {}", invalid.help()))
+    })?;
     Ok(Target { server, pattern })
 }
 
@@ -214,21 +156,34 @@ fn read_policy(file: &PolicyFile, path: &Path) -> Result<Option<Source>, ConfigE
     Ok(Some(source))
 }
 
+/// Describes why the text of the policy was not edited.
+fn describe(error: &EditError, path: &Path, target: &Target, wanted: Effect) -> String {
+    match error {
+        EditError::Overridden(statement) => format!(
+            ": {}, at {}:{}, covers {target} and overrides an entry in `{wanted}`. Remove it, or narrow its pattern",
+            statement.describe(),
+            printable(&path.display().to_string()),
+            statement.line
+        ),
+        EditError::Unsupported => format!(
+            ": [servers.{}] has a form that only a person can edit. Add \"{}\" to its list `{wanted}`",
+            target.server, target.pattern
+        ),
+    }
+}
+
 /// Writes the edited policy, or creates it. Fails if the file has changed since it was read.
 fn write(
     file: &PolicyFile,
     path: &Path,
     before: Option<&str>,
     edit: &EditedPolicy,
-) -> Result<(), SetEffectError> {
+) -> Result<(), CommandError> {
     let Some(before) = before else {
-        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-        let create = |_| directory.map_or(Ok(()), std::fs::create_dir_all);
-        let created = text_files::write_target(path).and_then(create);
-        let written = created.and_then(|()| text_files::replace(path, &edit.text));
-        return written.map_err(|source| SetEffectError::Unwritable { path: path.to_owned(), source });
+        return policy_file::write(path, &edit.text, false)
+            .map_err(|error| CommandError::unavailable(format!("cannot write {}: {error}", path.display())));
     };
-    Ok(file.replace(before, &edit.text)?)
+    file.replace(before, &edit.text).map_err(CommandError::unavailable)
 }
 
 /// Returns the decisions of the policy about calls without arguments: of the tool, or of the known tools that match

@@ -9,8 +9,8 @@ use lockhouse_upstream::{Connection, ConnectionState, Upstreams};
 
 use super::status_report::StatusReport;
 use super::{connection_progress, find, load, redacted_definition};
+use crate::cli::print_config_error;
 use crate::cli::terminal::{for_stdout, sanitize};
-use crate::cli::{USAGE, print_config_error, print_error};
 use crate::config::{self, Files, UnresolvedServer};
 
 /// Maximum number of characters of a server's instructions that are shown.
@@ -30,7 +30,7 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) async fn get(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     let settings = load(files)?;
-    let (name, server) = find(&settings, &arguments.name).map_err(|unknown| print_error(&unknown, USAGE))?;
+    let (name, server) = find(&settings, &arguments.name).map_err(|unknown| unknown.print())?;
     let policy = config::load_policy(files).map_err(|error| print_config_error(&error))?;
     let chosen = if arguments.no_connect { None } else { Some((name.clone(), server.clone())) };
     let upstreams = Upstreams::connect(chosen.into_iter().collect(), &settings.engine.places);

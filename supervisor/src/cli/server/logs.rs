@@ -12,7 +12,7 @@ use std::time::Duration;
 use lockhouse_protocol::ServerName;
 use serde_json::json;
 
-use super::{load, report_unknown};
+use super::{load, unknown};
 use crate::cli::terminal::sanitize;
 use crate::cli::{UNAVAILABLE, output, print_config_error, print_error};
 use crate::config::{ConfigError, Files};
@@ -75,7 +75,7 @@ fn log_path(files: &Files, name: &str) -> Result<PathBuf, ExitCode> {
     match known {
         Some((None, _)) => Err(print_config_error(&ConfigError::NoStateDirectory)),
         Some((Some(path), configured)) if configured || path.exists() => Ok(path),
-        _ => Err(report_unknown(&settings, name)),
+        _ => Err(unknown(&settings, name).print()),
     }
 }
 

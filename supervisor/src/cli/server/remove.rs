@@ -6,7 +6,7 @@ use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{Endpoint, ServerDefinition, StoragePaths, log_out};
 
 use super::secret_files::{remove_unused, secret_files};
-use super::{load, report_unknown};
+use super::{load, unknown};
 use crate::cli::{USAGE, print_config_error};
 use crate::config::{ConfigEdit, Files};
 
@@ -52,7 +52,7 @@ pub(super) fn remove(files: &Files, arguments: &Arguments) -> Result<ExitCode, E
     let mut edit = ConfigEdit::open(files).map_err(|error| print_config_error(&error))?;
     let Some(server) = edit.server(name) else {
         let other = settings.engine.servers.iter().find(|(known, _)| known.as_str() == name);
-        let Some((_, server)) = other else { return Err(report_unknown(&settings, name)) };
+        let Some((_, server)) = other else { return Err(unknown(&settings, name).print()) };
         eprintln!(
             "lockhouse: {name} is configured in {}, which belongs to another program: remove it there",
             server.origin

@@ -39,7 +39,7 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) async fn test(files: &Files, arguments: Arguments) -> Result<ExitCode, ExitCode> {
     let mut settings = load(files)?;
-    let (name, server) = find(&settings, &arguments.name).map_err(|unknown| print_error(&unknown, USAGE))?;
+    let (name, server) = find(&settings, &arguments.name).map_err(|unknown| unknown.print())?;
     let (name, server) = (name.clone(), server.clone());
     let call = parse_call(&name, &arguments)?;
     let policy = config::load_policy(files).map_err(|error| print_config_error(&error))?;

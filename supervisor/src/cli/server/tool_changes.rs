@@ -5,23 +5,23 @@
 //! `diff` showed. So `accept` either requires the digest that `diff` printed, or shows the definitions that
 //! it received and asks for confirmation.
 
-use std::fmt;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use lockhouse_catalog::{Catalogue, ToolChange};
-use lockhouse_protocol::{Failure, ServerName, ToolName};
-use lockhouse_upstream::{ChangedTool, Pins, PinsError, ToolReview, Upstreams};
+use lockhouse_protocol::{ServerName, ToolName};
+use lockhouse_upstream::{ChangedTool, Pins, ToolReview, Upstreams};
 use serde_json::json;
 use similar::TextDiff;
 
-use super::{UnknownServer, find};
-use crate::cli::command_audit_log::{CommandAuditLog, RecordError};
+use super::find;
+use crate::cli::DIGEST_IS_STALE;
+use crate::cli::command_audit_log::CommandAuditLog;
+use crate::cli::command_error::CommandError;
 use crate::cli::confirmation::ask_yes_no;
 use crate::cli::terminal::{for_stdout, sanitize, sanitize_lines};
-use crate::cli::{DIGEST_IS_STALE, UNAVAILABLE, USAGE, print_config_error, print_error};
-use crate::config::{ConfigError, Files, Settings, shell_quote};
+use crate::config::{Files, Settings, shell_quote};
 
 /// The number of unchanged lines that are shown before and after a change of a tool definition.
 const CONTEXT_LINES: usize = 2;
@@ -62,63 +62,6 @@ pub(in crate::cli) struct OfferedTools {
     review: ToolReview,
 }
 
-/// Why the tools of a server are not shown or not accepted.
-#[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum ToolChangesError {
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error(transparent)]
-    UnknownServer(#[from] UnknownServer),
-    #[error("{server} has no tool {tool:?}; `lockhouse server diff {server}` shows what changed")]
-    UnknownTool { server: ServerName, tool: String },
-    #[error(
-        "nothing was accepted: confirmation needs a terminal; `lockhouse server diff {0}` shows the tools, and prints the \
-         command that accepts them"
-    )]
-    NoTerminal(ServerName),
-    #[error("{}", .0.message)]
-    Unavailable(Failure),
-    #[error("there is no server {0}")]
-    NotConnected(ServerName),
-    #[error(
-        "nothing was accepted: the tools of {0} {DIGEST_IS_STALE}, or it is the digest of other tools; \
-         `lockhouse server diff {0}` shows the current ones"
-    )]
-    Stale(ServerName),
-    #[error("nothing of {server} was accepted: {reason}")]
-    NotRecorded { server: ServerName, reason: RecordError },
-    #[error(transparent)]
-    Pins(#[from] PinsError),
-}
-
-impl ToolChangesError {
-    fn print(&self) -> ExitCode {
-        match self {
-            Self::Config(error) => print_config_error(error),
-            Self::UnknownServer(_) | Self::UnknownTool { .. } | Self::NoTerminal(_) => {
-                print_error(self, USAGE)
-            }
-            _ => print_error(self, UNAVAILABLE),
-        }
-    }
-}
-
-/// What an acceptance has done.
-pub(in crate::cli) enum Acceptance {
-    Unchanged(ServerName),
-    /// The number of tools whose definitions were accepted.
-    Accepted(ServerName, usize),
-}
-
-impl fmt::Display for Acceptance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unchanged(server) => write!(f, "The tools of {server} have not changed."),
-            Self::Accepted(server, count) => write!(f, "Accepted {count} tools of {server}."),
-        }
-    }
-}
-
 pub(super) async fn diff(files: &Files, arguments: &DiffArguments) -> Result<ExitCode, ExitCode> {
     let offered = OfferedTools::fetch(files, &arguments.name, &arguments.tools).await;
     let offered = offered.map_err(|error| error.print())?;
@@ -129,7 +72,7 @@ pub(super) async fn diff(files: &Files, arguments: &DiffArguments) -> Result<Exi
     }
     print_changes(review);
     match review.changes.is_empty() {
-        true => println!("{}", Acceptance::Unchanged(name.clone())),
+        true => println!("The tools of {name} have not changed."),
         false => {
             println!("To accept exactly these definitions, run:\n\n    {}", accept_command(files, &offered))
         }
@@ -138,7 +81,7 @@ pub(super) async fn diff(files: &Files, arguments: &DiffArguments) -> Result<Exi
 }
 
 pub(super) async fn accept(files: &Files, arguments: &AcceptArguments) -> Result<ExitCode, ExitCode> {
-    let print = |error: ToolChangesError| error.print();
+    let print = |error: CommandError| error.print();
     let offered = OfferedTools::fetch(files, &arguments.name, &arguments.tools).await.map_err(print)?;
     let OfferedTools { name, review, .. } = &offered;
     match &arguments.digest {
@@ -151,7 +94,12 @@ pub(super) async fn accept(files: &Files, arguments: &AcceptArguments) -> Result
                 return Ok(ExitCode::SUCCESS);
             }
         }
-        None => return Err(ToolChangesError::NoTerminal(name.clone()).print()),
+        None => {
+            return Err(print(CommandError::usage(format!(
+                "nothing was accepted: confirmation needs a terminal; `lockhouse server diff {name}` shows the tools, \
+                 and prints the command that accepts them"
+            ))));
+        }
     }
     println!("{}", offered.accept(files).map_err(print)?);
     Ok(ExitCode::SUCCESS)
@@ -226,17 +174,17 @@ impl OfferedTools {
         files: &Files,
         name: &str,
         tools: &[String],
-    ) -> Result<Self, ToolChangesError> {
+    ) -> Result<Self, CommandError> {
         let settings = Settings::load(files)?;
         let (name, server) = find(&settings, name)?;
         let pins = Pins::new(settings.engine.places.pins_file(name, server));
         let upstreams = Upstreams::connect([(name.clone(), server.clone())].into(), &settings.engine.places);
         let offer = match upstreams.get(name) {
-            Some(connection) => connection.connected_server().await.map_err(ToolChangesError::Unavailable),
-            None => Err(ToolChangesError::NotConnected(name.clone())),
+            Some(connection) => connection.connected_server().await.map_err(|failure| failure.message),
+            None => Err(format!("there is no server {name}")),
         };
         upstreams.close().await;
-        let catalogue = offer?.catalogue.clone();
+        let catalogue = offer.map_err(CommandError::unavailable)?.catalogue.clone();
         let only = parse_tools(name, &catalogue, tools)?;
         let review = pins.review(name, &catalogue, &only);
         Ok(Self { name: name.clone(), only, catalogue, pins, review })
@@ -247,34 +195,45 @@ impl OfferedTools {
     }
 
     /// Checks that the tools are those that were shown with this digest.
-    pub(in crate::cli) fn check_digest(&self, digest: &str) -> Result<(), ToolChangesError> {
-        let is_shown = digest == self.review.digest;
-        is_shown.then_some(()).ok_or_else(|| ToolChangesError::Stale(self.name.clone()))
+    pub(in crate::cli) fn check_digest(&self, digest: &str) -> Result<(), CommandError> {
+        let name = &self.name;
+        let stale = || {
+            CommandError::Stale(format!(
+                "nothing was accepted: the tools of {name} {DIGEST_IS_STALE}, or it is the digest of other tools; \
+                 `lockhouse server diff {name}` shows the current ones"
+            ))
+        };
+        (digest == self.review.digest).then_some(()).ok_or_else(stale)
     }
 
-    /// Accepts the definitions, and records this in the audit log before.
-    pub(in crate::cli) fn accept(&self, files: &Files) -> Result<Acceptance, ToolChangesError> {
+    /// Records in the audit log that the user accepts the definitions, and accepts them. Returns what was done, as a
+    /// sentence.
+    pub(in crate::cli) fn accept(&self, files: &Files) -> Result<String, CommandError> {
         let Self { name, only, catalogue, pins, review } = self;
         if review.changes.is_empty() && review.unreadable.is_none() {
-            return Ok(Acceptance::Unchanged(name.clone()));
+            return Ok(format!("The tools of {name} have not changed."));
         }
         let accepted = catalogue.tools.iter().filter(|tool| only.is_empty() || only.contains(&tool.name));
         let tools: Vec<String> = accepted.map(|tool| tool.name.to_string()).collect();
-        CommandAuditLog::open(files)
-            .and_then(|log| log.definitions_accepted(name, &tools, &review.digest))
-            .map_err(|reason| ToolChangesError::NotRecorded { server: name.clone(), reason })?;
-        Ok(Acceptance::Accepted(name.clone(), pins.accept(catalogue, only)?))
+        let log = CommandAuditLog::open(files);
+        log.and_then(|log| log.definitions_accepted(name, &tools, &review.digest)).map_err(|reason| {
+            CommandError::unavailable(format!("nothing of {name} was accepted: {reason}"))
+        })?;
+        let accepted = pins.accept(catalogue, only).map_err(CommandError::unavailable)?;
+        Ok(format!("Accepted {accepted} tools of {name}."))
     }
 }
 
 fn parse_tools(
-    server: &ServerName,
+    name: &ServerName,
     catalogue: &Catalogue,
     tools: &[String],
-) -> Result<Vec<ToolName>, ToolChangesError> {
+) -> Result<Vec<ToolName>, CommandError> {
     let known = |tool: &String| {
         let known = ToolName::new(tool.as_str()).ok().filter(|tool| catalogue.tool(tool).is_some());
-        known.ok_or_else(|| ToolChangesError::UnknownTool { server: server.clone(), tool: tool.clone() })
+        let unknown =
+            || format!("{name} has no tool {tool:?}; `lockhouse server diff {name}` shows what changed");
+        known.ok_or_else(|| CommandError::usage(unknown()))
     };
     tools.iter().map(known).collect()
 }
