@@ -54,76 +54,62 @@ pub fn set_effect(
         !entry.is_rule() && entry.effect != wanted && (entry.pattern == *pattern || is_ineffective)
     };
     let removed: Vec<Statement> = before.all.iter().filter(is_removed).cloned().collect();
-    let has_rule = change_rules(&mut document, server, &before, (pattern, wanted))?;
-    remove_entries(&mut document, server, &removed)?;
+    let has_rule =
+        change_rules(&mut document, server, &before, (pattern, wanted)).ok_or(EditError::Unsupported)?;
+    remove_entries(&mut document, server, &removed).ok_or(EditError::Unsupported)?;
     let remaining = before.without(&removed);
     let needs_entry = match wanted {
         Effect::Deny => !remaining.is_denied(pattern),
         Effect::Allow | Effect::Ask => !has_rule && remaining.unconditional_effect(pattern) != Some(wanted),
     };
     if needs_entry {
-        add_entry(&mut document, server, (pattern, wanted))?;
+        add_entry(&mut document, server, (pattern, wanted)).ok_or(EditError::Unsupported)?;
     }
     let text = document.to_string();
     let exceptions = ServerStatements::read(&text, server).exceptions(pattern, wanted);
     Ok(EditedPolicy { text, removed, exceptions })
 }
 
-/// Changes the effect of the rules for exactly this pattern that apply to every call. Returns whether there are any.
+/// Changes the effect of the rules for exactly this pattern that apply to every call. Returns whether there are any;
+/// `None` if they cannot be edited.
 fn change_rules(
     document: &mut DocumentMut,
     server: &ServerName,
     before: &ServerStatements,
     (pattern, wanted): (&Pattern, Effect),
-) -> Result<bool, EditError> {
+) -> Option<bool> {
     let of_pattern = |rule: &&Statement| rule.applies_always() && rule.pattern == *pattern;
     let rules: Vec<&Statement> = before.all.iter().filter(|rule| rule.is_rule()).filter(of_pattern).collect();
     for rule in rules.iter().filter(|rule| rule.effect != wanted) {
-        let table = server_item(document, server);
-        table.and_then(|table| set_rule_effect(table, rule.index, wanted)).ok_or(EditError::Unsupported)?;
+        set_rule_effect(server_item(document, server)?, rule.index, wanted)?;
     }
-    Ok(!rules.is_empty())
+    Some(!rules.is_empty())
 }
 
-fn remove_entries(
-    document: &mut DocumentMut,
-    server: &ServerName,
-    removed: &[Statement],
-) -> Result<(), EditError> {
+/// Removes entries from their lists. Returns `None` if a list cannot be edited.
+fn remove_entries(document: &mut DocumentMut, server: &ServerName, removed: &[Statement]) -> Option<()> {
     // From the last one to the first, so that the indexes of the others stay valid.
     for entry in removed.iter().rev() {
-        let mut remove = || {
-            let list = server_table(document, server)?.get_mut(entry.effect.as_str())?.as_array_mut()?;
-            list_layout::remove(list, entry.index);
-            Some(())
-        };
-        remove().ok_or(EditError::Unsupported)?;
+        let list = server_table(document, server)?.get_mut(entry.effect.as_str())?.as_array_mut()?;
+        list_layout::remove(list, entry.index);
     }
-    Ok(())
+    Some(())
 }
 
-/// Adds the pattern to the list of its effect. Creates the list and the server's table if they do not exist.
+/// Adds the pattern to the list of its effect. Creates the list and the server's table if they do not exist. Returns `None`
+/// if the list cannot be edited.
 fn add_entry(
     document: &mut DocumentMut,
     server: &ServerName,
     (pattern, wanted): (&Pattern, Effect),
-) -> Result<(), EditError> {
+) -> Option<()> {
     if server_table(document, server).is_none() {
-        create_table(document, server).ok_or(EditError::Unsupported)?;
+        create_table(document, server)?;
     }
-    let table = server_table(document, server).ok_or(EditError::Unsupported)?;
-    match table.get_mut(wanted.as_str()) {
-        Some(list) => {
-            let list = list.as_array_mut().ok_or(EditError::Unsupported)?;
-            list_layout::push(list, &pattern.to_string());
-        }
-        None => {
-            let mut list = Array::new();
-            list_layout::push(&mut list, &pattern.to_string());
-            table.insert(wanted.as_str(), Item::Value(Value::Array(list)));
-        }
-    }
-    Ok(())
+    let list = server_table(document, server)?.entry(wanted.as_str());
+    let list = list.or_insert(Item::Value(Value::Array(Array::new()))).as_array_mut()?;
+    list_layout::push(list, &pattern.to_string());
+    Some(())
 }
 
 fn server_table<'d>(document: &'d mut DocumentMut, server: &ServerName) -> Option<&'d mut dyn TableLike> {

@@ -45,8 +45,8 @@ impl ActionProcesses {
         let result = result
             .unwrap_or_else(|_| Err(elapsed()))
             .map_err(|error| ActionError::new(ErrorCode::Failed, format!("the action failed: {error}")))?;
-        let no_result = |_| Err(ActionError::new(ErrorCode::Failed, "the command failed without a message"));
-        serde_json::from_slice(&result).unwrap_or_else(no_result)
+        let no_result = || ActionError::new(ErrorCode::Failed, "the command failed without a message");
+        serde_json::from_slice(&result).unwrap_or_else(|_| Err(no_result()))
     }
 
     /// Returns what the process writes to its standard output.

@@ -105,27 +105,6 @@ pub(super) async fn accept(files: &Files, arguments: &AcceptArguments) -> Result
     Ok(ExitCode::SUCCESS)
 }
 
-fn review_to_json(name: &ServerName, review: &ToolReview) -> serde_json::Value {
-    let parsed = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap_or_default();
-    let row = |change: &ChangedTool| {
-        let (since, before) = change.before.as_ref().map(|(since, before)| (since, parsed(before))).unzip();
-        let change_kind = match change.kind {
-            ToolChange::Definition => "changed",
-            ToolChange::New => "new",
-            ToolChange::NotComparable => "not_comparable",
-        };
-        json!({
-            "tool": change.tool.as_str(), "change": change_kind, "since": since,
-            "before": before, "after": parsed(&change.after), "diff": unified_diff(change),
-        })
-    };
-    let rows: Vec<_> = review.changes.iter().map(row).collect();
-    json!({
-        "server": name.as_str(), "changes": rows, "gone": review.removed, "digest": review.digest,
-        "error": review.unreadable.as_ref().map(ToString::to_string),
-    })
-}
-
 fn print_changes(review: &ToolReview) {
     if let Some(error) = &review.unreadable {
         eprintln!("lockhouse: {}; all tools are shown", sanitize(&error.to_string()));
@@ -191,7 +170,26 @@ impl OfferedTools {
     }
 
     pub(in crate::cli) fn to_json(&self) -> serde_json::Value {
-        review_to_json(&self.name, &self.review)
+        let Self { name, review, .. } = self;
+        let parsed = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap_or_default();
+        let row = |change: &ChangedTool| {
+            let (since, before) =
+                change.before.as_ref().map(|(since, before)| (since, parsed(before))).unzip();
+            let change_kind = match change.kind {
+                ToolChange::Definition => "changed",
+                ToolChange::New => "new",
+                ToolChange::NotComparable => "not_comparable",
+            };
+            json!({
+                "tool": change.tool.as_str(), "change": change_kind, "since": since,
+                "before": before, "after": parsed(&change.after), "diff": unified_diff(change),
+            })
+        };
+        let rows: Vec<_> = review.changes.iter().map(row).collect();
+        json!({
+            "server": name.as_str(), "changes": rows, "gone": review.removed, "digest": review.digest,
+            "error": review.unreadable.as_ref().map(ToString::to_string),
+        })
     }
 
     /// Checks that the tools are those that were shown with this digest.
