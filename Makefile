@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-two-processes test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz fuzz-seeds fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-two-processes test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -207,23 +207,13 @@ bench-tokens: build
 eval: build prepare-eval
 	tests/eval/run.sh $(EVAL)
 
-# Fuzzing. Requires a nightly compiler and `cargo install cargo-fuzz`. Findings are stored in fuzz/found of the crate.
-FUZZ_SECONDS ?= 180
-fuzz = mkdir -p fuzz/found/$(1) && $(CARGO) +nightly fuzz run $(1) fuzz/found/$(1) fuzz/corpus/$(1) -- \
-	-max_total_time=$(FUZZ_SECONDS) -max_len=4096 $(2)
+# Fuzzes each target for FUZZ_SECONDS (180). FUZZ="frames tool_list" selects targets; see tests/fuzz/run.sh.
 fuzz:
-	cd protocol && $(call fuzz,frame_decoder,-malloc_limit_mb=65)
-	cd protocol && $(call fuzz,conversation,-malloc_limit_mb=65)
-	cd protocol && $(call fuzz,zygote_messages,-malloc_limit_mb=65)
-	cd policies && $(call fuzz,policy_document)
-	cd policies && $(call fuzz,decision)
-	cd supervisor/link && $(call fuzz,frames,-malloc_limit_mb=65)
-	cd supervisor/link && $(call fuzz,engine_side,-malloc_limit_mb=65)
-	cd supervisor/link && $(call fuzz,front_side,-malloc_limit_mb=65)
-	cd supervisor/mcp && $(call fuzz,server_lines,-malloc_limit_mb=65)
-	cd supervisor/mcp && $(call fuzz,server_events,-malloc_limit_mb=65)
-	cd supervisor/mcp && $(call fuzz,tool_list,-malloc_limit_mb=65)
-	cd supervisor/mcp && $(call fuzz,client_requests,-malloc_limit_mb=65)
+	tests/fuzz/run.sh $(FUZZ)
+
+# Packs the corpora that `make fuzz` has left, for a release: unpacked into build, they are where the next `make fuzz` begins.
+fuzz-corpus:
+	tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -czf build/fuzz-corpus.tar.gz -C build fuzz
 
 # Searches for invalid memory accesses in the tests of files with `unsafe` blocks. Requires valgrind, and a nightly compiler for Miri.
 memory-checks:

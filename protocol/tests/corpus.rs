@@ -1,31 +1,20 @@
-//! Replays the fuzzing corpus of the protocol crate through the functions that the fuzzer calls, and checks that the
-//! corpus still covers all kinds of results.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+//! Passes the seeds of the fuzz targets, and changes of them, to the functions that the fuzzer calls, and checks that these inputs cover all
+//! kinds of results.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on panics")]
 
 #[allow(unreachable_pub, reason = "in the package for fuzzing, this module belongs to a library")]
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz;
-
-use std::path::Path;
+#[path = "../../tests/fuzz/replay.rs"]
+mod replay;
 
 use fuzz::Coverage;
+use replay::assert_reaches;
 
-/// Passes each input in the corpus of the fuzz target `target` to `check`, and returns the kinds of results that all
-/// inputs together produced.
-fn replay(target: &str, check: fn(&[u8]) -> Coverage) -> Coverage {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
-    let inputs: Vec<_> = std::fs::read_dir(directory).unwrap().map(|input| input.unwrap().path()).collect();
-    assert!(!inputs.is_empty(), "no corpus for {target}");
-    inputs.into_iter().flat_map(|input| check(&std::fs::read(input).unwrap())).collect()
-}
-
-/// Asserts that the inputs of the corpus produced each of the results `kinds`, given all results `reached`. If one is
-/// missing, the corpus was made for an older protocol; `fuzz/examples/seeds.rs` generates new inputs.
-fn assert_reaches(reached: &Coverage, kinds: &[&str]) {
-    let is_reached =
-        |kind: &&&str| reached.iter().any(|reached| reached.split(' ').any(|word| word == **kind));
-    let missing: Vec<_> = kinds.iter().filter(|kind| !is_reached(kind)).collect();
-    assert!(missing.is_empty(), "not reached any more: {missing:?} in {reached:?}");
+/// Passes the seeds of a target to its function. Returns the words in the kinds of results that they reach.
+fn replay(target: &str, run: fn(&[u8]) -> Coverage) -> Coverage {
+    let reached = replay::replay(&fuzz::seeds()[target], run);
+    reached.iter().flat_map(|kind| kind.split(' ')).map(str::to_owned).collect()
 }
 
 #[test]

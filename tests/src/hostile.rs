@@ -14,6 +14,8 @@
 //! - `limits` (optional): keys of the configuration table `[limits]` with their values, separated by commas. A program
 //!   with another key than `timeout_seconds` exhausts the resource that this key limits. Such a program runs alone or
 //!   beside few others.
+//! - `endurance` (optional): the program is one of those that the endurance suites repeat, with a deadline of less than a
+//!   second. It `ends at its deadline`, or `ends by its deadline`, if it may end earlier, at another limit or with an error.
 
 use std::path::{Path, PathBuf};
 
@@ -38,6 +40,8 @@ pub struct Attack {
     pub preload: Vec<String>,
     /// The lines of the configuration table `[limits]` with which the program is run.
     pub limits: Vec<String>,
+    /// When the program ends in the endurance suites; `None` if it is not one of theirs.
+    pub endurance: Option<Ending>,
     /// The source code of the program, with its header.
     pub source: String,
 }
@@ -54,6 +58,15 @@ pub enum Outcome {
         /// The text that the error message must contain.
         words: String,
     },
+}
+
+/// When a program without end ends, if its deadline is short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// At its deadline, and not earlier.
+    AtDeadline,
+    /// At its deadline, or earlier at another limit or with an error.
+    ByDeadline,
 }
 
 /// Whether a hostile program is also run outside the sandbox, where it must succeed.
@@ -98,7 +111,7 @@ impl Attack {
 
     fn parse(path: &Path, marker: &str, source: String) -> Result<Self, String> {
         let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
-        let (mut what, mut control, mut preload, mut limits) = (None, None, None, None);
+        let (mut what, mut control, mut preload, mut limits, mut endurance) = (None, None, None, None, None);
         let (mut outcomes, mut outcomes_with_packages) = (Vec::new(), Vec::new());
         for line in source.lines().map_while(|line| line.strip_prefix(marker)) {
             let (key, text) = line.split_once(": ").ok_or("a line of the header has no `key: text`")?;
@@ -116,6 +129,7 @@ impl Attack {
                 "control" => control.replace(Control::parse(text)?).is_some(),
                 "preload" => preload.replace(words(text, ' ')).is_some(),
                 "limits" => limits.replace(words(text, ',')).is_some(),
+                "endurance" => endurance.replace(Ending::parse(text)?).is_some(),
                 other => return Err(format!("the header has no key {other:?}")),
             };
             if repeated {
@@ -130,6 +144,7 @@ impl Attack {
             control: control.ok_or("control is missing")?,
             preload: preload.unwrap_or_default(),
             limits: limits.map(sorted).unwrap_or_default(),
+            endurance,
             source,
         })
     }
@@ -184,6 +199,16 @@ impl Outcome {
     }
 }
 
+impl Ending {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "ends at its deadline" => Ok(Self::AtDeadline),
+            "ends by its deadline" => Ok(Self::ByDeadline),
+            _ => Err("endurance is `ends at its deadline` or `ends by its deadline`".into()),
+        }
+    }
+}
+
 impl Control {
     fn parse(text: &str) -> Result<Self, String> {
         match text {
@@ -225,6 +250,7 @@ mod tests {
             "# attack: a\n# outcome: error x\n# control: none\n",
             "# attack: a\n# attack: a\n# outcome: error x\n# control: outside\n",
             "# attack: a\n# outcome: error x\n# control: outside\n# colour: red\n",
+            "# attack: a\n# outcome: error x\n# control: outside\n# endurance: long\n",
         ];
         for header in bad {
             assert!(parse(header).is_err(), "{header}");

@@ -67,7 +67,7 @@ pub use case_table::{Table, ensure, equal};
 pub use client_user::{ClientUser, UserReply};
 pub use command_output::CommandOutput;
 pub use daemon::{ALL_VERSIONS, Daemon, Events, HttpClient, LATEST_VERSION, Reply, read_to_end};
-pub use hostile::{Attack, Control, Outcome};
+pub use hostile::{Attack, Control, Ending, Outcome};
 pub use http_server::{HttpAnswer, HttpRequest, HttpServer};
 pub use issuer::{Issuer, Signer};
 pub use lockhouse::{EARLIER_PRODUCTS_SERVERS, Lockhouse};

@@ -1,13 +1,17 @@
 //! Fuzz functions of the policy crate: invariants of policies that must hold for every input. Each function takes
 //! bytes, panics when an invariant is violated, and returns the kinds of results that the input produced. Ordinary
-//! tests replay the fuzzing corpus through the same functions and check that the corpus still covers all kinds of
+//! tests pass the seeds, and changes of them, to the same functions, and check that these inputs cover all kinds of
 //! results.
+
+mod seeds;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use lockhouse_policies::{Call, Decision, Policy, Source, diff, explain};
 use lockhouse_protocol::{ServerName, ToolName};
 use serde_json::{Map, Value};
+
+pub use seeds::seeds;
 
 /// The names of the kinds of results that an input produced, such as `allow` or `deny`.
 pub type Coverage = BTreeSet<String>;

@@ -1,24 +1,18 @@
-//! Replays the fuzzing corpus of the link through the functions that the fuzzer calls, and checks that the corpus still
-//! covers all kinds of results.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on panics")]
+//! Passes the seeds of the fuzz targets, and changes of them, to the functions that the fuzzer calls, and checks that these inputs cover all
+//! kinds of results.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on panics")]
 
 #[allow(unreachable_pub, reason = "in the package for fuzzing, this module belongs to a library")]
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz;
-
-use std::path::Path;
+#[path = "../../../tests/fuzz/replay.rs"]
+mod replay;
 
 use fuzz::Coverage;
 
-/// Passes each input in the corpus of the fuzz target `target` to `check`. Asserts that the inputs produced each of the
-/// results `expected`. If one is missing, the corpus was made for older messages; `fuzz/examples/seeds.rs` generates new
-/// inputs.
-fn assert_reaches(target: &str, check: fn(&[u8]) -> Coverage, expected: &[&str]) {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
-    let inputs = std::fs::read_dir(directory).unwrap().map(|input| input.unwrap().path());
-    let reached: Coverage = inputs.flat_map(|input| check(&std::fs::read(input).unwrap())).collect();
-    let missing: Vec<_> = expected.iter().filter(|kind| !reached.contains(**kind)).collect();
-    assert!(missing.is_empty(), "not reached any more: {missing:?} in {reached:?}");
+/// Passes the seeds of a target to its function, and checks that they reach these kinds of results.
+fn assert_reaches(target: &str, run: fn(&[u8]) -> Coverage, expected: &[&str]) {
+    replay::assert_reaches(&replay::replay(&fuzz::seeds()[target], run), expected);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 # outcome with packages: timeout did not end within
 # control: none: there is no MCP server outside
 # limits: timeout_seconds = 20, memory_mib = 64
+# endurance: ends by its deadline
 
 # A thread whose memory does not suffice to announce its start makes its creator wait for ever, in some versions of Python.
 import threading

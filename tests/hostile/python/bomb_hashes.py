@@ -2,6 +2,7 @@
 # outcome: timeout did not end within
 # control: none: it would not end
 # limits: timeout_seconds = 1
+# endurance: ends at its deadline
 
 class Key:
     def __hash__(self):

@@ -2,6 +2,7 @@
 # outcome: timeout did not end within
 # control: none: it would take the machine down
 # limits: timeout_seconds = 2, memory_mib = 64
+# endurance: ends by its deadline
 
 kept = []
 while True:

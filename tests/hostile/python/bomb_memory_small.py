@@ -3,6 +3,7 @@
 # outcome: killed for want of memory
 # control: none: it would take the machine down
 # limits: timeout_seconds = 20, memory_mib = 64
+# endurance: ends by its deadline
 
 kept = []
 while True:

@@ -2,6 +2,7 @@
 // outcome: limit|timeout did not end within
 // control: none: nothing would end it outside
 // limits: memory_mib = 64, timeout_seconds = 1
+// endurance: ends by its deadline
 const held = [];
 for (;;) {
   try {

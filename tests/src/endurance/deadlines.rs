@@ -15,9 +15,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use lockhouse_tests::{ensure, equal};
+use lockhouse_tests::{Ending, ensure, equal};
 
-use super::hostile_programs::{HOSTILE, Hostile};
+use super::hostile_programs::{self, Hostile};
 use super::leftover_resources;
 use super::load_client::{Program, ProgramAnswer};
 use super::progress::Progress;
@@ -58,18 +58,19 @@ pub(crate) async fn deadlines(count: usize, at_a_time: usize) -> Report {
     let mut report = Report::new(format!("deadlines, {at_a_time} at a time"));
     let server = Server::start().await;
     let mut progress = Progress::new("deadlines", count);
+    let hostile = hostile_programs::all();
     let mut tallies = Tallies::default();
     let mut numbers = 0..count;
     let programs = || {
         let number = numbers.next()?;
-        let Hostile { language, code, .. } = HOSTILE[number % HOSTILE.len()];
-        Some(Program { number, language, code: code.to_owned(), timeout: Some(TIMEOUT) })
+        let Hostile { language, attack } = &hostile[number % hostile.len()];
+        Some(Program { number, language, code: attack.source.clone(), timeout: Some(TIMEOUT) })
     };
     server
         .client
         .load(at_a_time, programs, |answered| {
             progress.step();
-            tallies.add(&answered);
+            tallies.add(&answered, &hostile);
         })
         .await;
     let answered = Instant::now();
@@ -77,7 +78,7 @@ pub(crate) async fn deadlines(count: usize, at_a_time: usize) -> Report {
     let dying = answered.elapsed();
     report.figure("executions", count as f64, "");
     report.figure("took", progress.seconds(), "s");
-    tallies.judge(&mut report, count, at_a_time);
+    tallies.judge(&mut report, &hostile, count, at_a_time);
     report.figure("from the last answer until no process of a program is alive", millis(dying), "ms");
     report.promise(Kind::Count, "with the last answer the last program is dead", dead);
     report.promise(
@@ -90,11 +91,11 @@ pub(crate) async fn deadlines(count: usize, at_a_time: usize) -> Report {
 }
 
 impl Tallies {
-    fn add(&mut self, answered: &ProgramAnswer) {
-        let which = answered.program.number % HOSTILE.len();
+    fn add(&mut self, answered: &ProgramAnswer, hostile: &[Hostile]) {
+        let which = answered.program.number % hostile.len();
         let tally = self.by_program.entry(which).or_default();
         let status = answered.text("/status").to_owned();
-        if !is_expected(&HOSTILE[which], &status, answered.text("/error/message")) {
+        if !is_expected(&hostile[which], &status, answered.text("/error/message")) {
             self.unexpected.push(answered.to_text());
         }
         *tally.statuses.entry(status).or_default() += 1;
@@ -111,13 +112,13 @@ impl Tallies {
         }
     }
 
-    fn judge(self, report: &mut Report, count: usize, at_a_time: usize) {
+    fn judge(self, report: &mut Report, hostile: &[Hostile], count: usize, at_a_time: usize) {
         let judged = |p99: f64| ensure(p99 <= LATE_MS_MAX, p99);
         let reached = self.late_by_answer.len();
         let [_, by_answer, _] = report.times("late by the answer's clock", self.late_by_answer);
         let [_, by_client, _] = report.times("late by the client's clock", self.late_by_client);
         for (which, tally) in &self.by_program {
-            let name = format!("{}: {}", HOSTILE[*which].language, HOSTILE[*which].name);
+            let name = format!("{}: {}", hostile[*which].language, hostile[*which].attack.name);
             let statuses: Vec<String> =
                 tally.statuses.iter().map(|(status, count)| format!("{status} {count}")).collect();
             report.remarked(format!("latest {name}"), tally.latest_ms, "ms", statuses.join(", "));
@@ -149,8 +150,8 @@ impl Tallies {
 fn is_expected(program: &Hostile, status: &str, message: &str) -> bool {
     // C code of the interpreter may abort when memory cannot be allocated.
     let aborted = status == "killed" && message.contains("for want of memory");
-    match program.spins {
-        true => status == "timeout" && !message.is_empty(),
-        false => ["error", "limit", "timeout"].contains(&status) && !message.is_empty() || aborted,
+    match program.attack.endurance {
+        Some(Ending::AtDeadline) => status == "timeout" && !message.is_empty(),
+        _ => ["error", "limit", "timeout"].contains(&status) && !message.is_empty() || aborted,
     }
 }

@@ -1,6 +1,8 @@
 //! Invariants of reading what an upstream server or an AI client sends that must hold for every input. Each function takes bytes, panics when
-//! an invariant is violated, and returns the kinds of results that the input produced. An ordinary test replays each corpus
-//! through the same function and checks that the corpus still covers all kinds of results.
+//! an invariant is violated, and returns the kinds of results that the input produced. Ordinary tests pass the seeds, and
+//! changes of them, to the same functions, and check that these inputs cover all kinds of results.
+
+mod seeds;
 
 use std::collections::BTreeSet;
 
@@ -14,6 +16,8 @@ use lockhouse_mcp::server::client_message::{ClientMessage, InvalidMessage};
 use lockhouse_mcp::server::http_head::{self, HttpLifecycle};
 use rmcp::model::RequestId;
 use serde_json::Value;
+
+pub use seeds::seeds;
 
 /// The names of the kinds of results that an input produced.
 pub type Coverage = BTreeSet<String>;
