@@ -102,3 +102,19 @@ fn messages_of_the_engine() {
     let expected = [&messages[..], &events, &responses, &others].concat();
     assert_reaches("front_side", fuzz::front_side, &expected);
 }
+
+#[test]
+fn first_messages_of_connections() {
+    let expected = [
+        "Hello",
+        "Welcome",
+        "Unsupported",
+        "OtherSetup",
+        "Busy",
+        "closed",
+        "too long",
+        "incomplete",
+        "invalid",
+    ];
+    assert_reaches("first_messages", fuzz::first_messages, &expected);
+}

@@ -3,12 +3,14 @@
 //! and changes of them, to the same functions, and check that these inputs cover all kinds of results.
 
 mod frames;
+mod greetings;
 mod messages;
 mod seeds;
 
 use std::collections::BTreeSet;
 
 pub use frames::frames;
+pub use greetings::first_messages;
 pub use messages::{engine_side, front_side};
 pub use seeds::seeds;
 

@@ -20,6 +20,7 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
         ("frames", frames()),
         ("engine_side", with_others(from_front())),
         ("front_side", with_others(from_engine())),
+        ("first_messages", first_messages()),
     ])
 }
 
@@ -45,6 +46,21 @@ fn frames() -> Vec<Vec<u8>> {
         vec![2, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0],
         vec![2, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0],
     ]
+}
+
+fn first_messages() -> Vec<Vec<u8>> {
+    let texts = [
+        r#"{"Hello":{"version":4,"oldest":3,"setup":"s","surprise":1}}"#,
+        r#"{"Hello":{"version":4}}"#,
+        r#"{"Welcome":{"version":4}}"#,
+        r#"{"Unsupported":{"version":4}}"#,
+        r#""OtherSetup""#,
+        r#""Busy""#,
+        r#""Surprise""#,
+        "",
+    ];
+    let framed = texts.map(|text| [&(text.len() as u32).to_be_bytes()[..], text.as_bytes()].concat());
+    framed.into_iter().chain([vec![], vec![0, 1, 0, 0, b'{']]).collect()
 }
 
 fn stream(start: &[u8], frames: &[(FrameKind, &[u8])]) -> Vec<u8> {

@@ -1,0 +1,25 @@
+//! Passes the seeds of the fuzz targets, and changes of them, to the functions that the fuzzer calls, and checks that these inputs cover all
+//! kinds of results.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[allow(unreachable_pub)] // There it is a library.
+#[path = "../fuzz/src/lib.rs"]
+mod fuzz;
+#[path = "../../../tests/fuzz/replay.rs"]
+mod replay;
+
+#[test]
+fn json_texts() {
+    let expected = [
+        "valid",
+        "invalid",
+        "too deep",
+        "too many values",
+        "reserved key",
+        "whole",
+        "truncated",
+        "an id",
+        "no id",
+    ];
+    replay::assert_reaches(&replay::replay(&fuzz::seeds()["json_text"], fuzz::json_text), &expected);
+}
