@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-two-processes test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-policy bench-search bench-seal bench-tokens fuzz fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-two-processes test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-parts bench-policy bench-search bench-seal bench-tokens fuzz fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -182,8 +182,13 @@ bench-shapes:
 
 # Measures the duration of a policy decision: median and p99.
 bench-policy:
-	$(CARGO) build --release --locked -p lockhouse-tests --bin bench-policy
-	target/release/bench-policy
+	$(CARGO) bench --locked -p lockhouse-policies --bench decide
+
+# Measures small parts alone: frames of workers, JSON of upstream servers, definitions of tools and the search.
+bench-parts:
+	$(CARGO) bench --locked -p lockhouse-protocol --bench frames
+	$(CARGO) bench --locked -p lockhouse-base --bench json
+	$(CARGO) bench --locked -p lockhouse-catalog --bench search
 
 # Measures the retrieval quality of search_tools. LOCKHOUSE_CATALOGUES=DIR has the file NAME.json, a tools/list result, for each server.
 bench-search: build
