@@ -17,7 +17,7 @@ pub const URI_BYTES_MAX: usize = 8 * 1024;
 pub const PROMPT_BYTES_MAX: usize = 256;
 
 /// The id of an execution: 128 bits, which the supervisor generates as a UUID of version 7.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ExecutionId(pub u128);
 
 impl fmt::Display for ExecutionId {

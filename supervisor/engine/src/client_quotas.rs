@@ -3,7 +3,6 @@
 
 mod cpu_credit;
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 use lockhouse_base::client_rate_limiter::ClientRateLimiter;
 use lockhouse_messages::Owner;
 use lockhouse_policies::Rate;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use cpu_credit::CpuCredit;
 
@@ -41,15 +40,12 @@ pub enum QuotaExceeded {
     TooManyConcurrent { active_max: usize, waiting_max: usize },
 }
 
-/// Counts the runs and the CPU time of each AI client, and checks them against the quotas. Clones share the counts.
-#[derive(Clone, Debug)]
-pub struct ClientQuotas(Arc<Usage>);
-
+/// Counts the runs and the CPU time of each AI client, and checks them against the quotas.
 #[derive(Debug)]
-struct Usage {
+pub(crate) struct ClientQuotas {
     limits: ClientLimits,
     runs: ClientRateLimiter,
-    running: Mutex<BTreeMap<Owner, ClientRuns>>,
+    running: BTreeMap<Owner, ClientRuns>,
     cpu: CpuCredit,
 }
 
@@ -61,77 +57,57 @@ struct ClientRuns {
     places: Arc<Semaphore>,
 }
 
-/// The permission for one run of an AI client. The run counts as waiting or active until this value is
-/// dropped.
-#[derive(Debug)]
-pub struct RunPermit {
-    quotas: ClientQuotas,
-    owner: Owner,
-    places: Arc<Semaphore>,
-    place: Option<OwnedSemaphorePermit>,
-}
-
 impl ClientQuotas {
-    pub fn new(limits: ClientLimits) -> Self {
+    pub(crate) fn new(limits: ClientLimits) -> Self {
         let runs = ClientRateLimiter::new(limits.runs);
-        Self(Arc::new(Usage { limits, runs, running: Mutex::default(), cpu: CpuCredit::default() }))
+        Self { limits, runs, running: BTreeMap::new(), cpu: CpuCredit::default() }
     }
 
-    /// Admits one more run of an AI client. The run then counts as waiting or active. Before it starts, it must wait
-    /// with [`RunPermit::wait_for_place`] until fewer of the client's runs are active than [`ClientLimits::running`]
-    /// permits.
+    /// Admits one more run of an AI client. The run then counts as waiting or active, until [`Self::end_run`] is called.
+    /// Before it starts, it must get a permit of the returned semaphore, and so waits until fewer of the client's runs
+    /// are active than [`ClientLimits::running`] permits. Waiting runs become active in the order in which they began to
+    /// wait.
     ///
     /// # Errors
     /// The quota that the client has reached: the number of its runs that wait or are active ([`ClientLimits::running`]
     /// and [`ClientLimits::waiting`] together), or the rate of its runs ([`ClientLimits::runs`]).
-    pub fn admit_run(&self, owner: Owner) -> Result<RunPermit, QuotaExceeded> {
-        let ClientLimits { running: active_max, waiting: waiting_max, .. } = self.0.limits;
-        let mut running = self.0.running.lock();
-        let count = running.get(&owner).map_or(0, |runs| runs.count);
+    pub(crate) fn admit_run(&mut self, owner: Owner) -> Result<Arc<Semaphore>, QuotaExceeded> {
+        let ClientLimits { running: active_max, waiting: waiting_max, .. } = self.limits;
+        let count = self.running.get(&owner).map_or(0, |runs| runs.count);
         if owner.is_limited() && count >= active_max + waiting_max {
             return Err(QuotaExceeded::TooManyConcurrent { active_max, waiting_max });
         }
-        self.0
-            .runs
+        self.runs
             .take(owner, Instant::now())
             .map_err(|retry_after| QuotaExceeded::RateLimit { retry_after })?;
         let places = if owner.is_limited() { active_max } else { Semaphore::MAX_PERMITS };
-        let runs = running
+        let runs = self
+            .running
             .entry(owner)
             .or_insert_with(|| ClientRuns { count: 0, places: Arc::new(Semaphore::new(places)) });
         runs.count += 1;
-        Ok(RunPermit { quotas: self.clone(), owner, places: runs.places.clone(), place: None })
+        Ok(runs.places.clone())
+    }
+
+    /// Ends the count of an admitted run.
+    pub(crate) fn end_run(&mut self, owner: Owner) {
+        if let Some(runs) = self.running.get_mut(&owner) {
+            runs.count -= 1;
+            if runs.count == 0 {
+                self.running.remove(&owner);
+            }
+        }
     }
 
     /// Returns the CPU time that a run of this AI client may use before it is scheduled as idle work. Returns `None`
     /// for the user at the command line and for an AI client on standard input, who have no limit.
-    pub fn cpu_credit(&self, owner: Owner) -> Option<Duration> {
-        self.0.cpu.remaining(owner, Instant::now())
+    pub(crate) fn cpu_credit(&self, owner: Owner) -> Option<Duration> {
+        self.cpu.remaining(owner, Instant::now())
     }
 
     /// Deducts the CPU time that a run has used from the CPU credit of its AI client.
-    pub fn charge_cpu(&self, owner: Owner, used: Duration) {
-        self.0.cpu.charge(owner, used, Instant::now());
-    }
-}
-
-impl RunPermit {
-    /// Waits until fewer runs of the AI client are active than its quota permits; from then on, this run counts as
-    /// active. Waiting runs become active in the order in which they began to wait.
-    pub async fn wait_for_place(&mut self) {
-        self.place = self.places.clone().acquire_owned().await.ok();
-    }
-}
-
-impl Drop for RunPermit {
-    fn drop(&mut self) {
-        let mut running = self.quotas.0.running.lock();
-        if let Some(runs) = running.get_mut(&self.owner) {
-            runs.count -= 1;
-            if runs.count == 0 {
-                running.remove(&self.owner);
-            }
-        }
+    pub(crate) fn charge_cpu(&self, owner: Owner, used: Duration) {
+        self.cpu.charge(owner, used, Instant::now());
     }
 }
 
@@ -154,13 +130,13 @@ mod tests {
     #[test]
     fn quotas_of_clients_are_independent() {
         let (one, other) = (owner_of_name("one"), owner_of_name("other"));
-        let quotas = quotas("3/h", 1);
-        let first = quotas.admit_run(one).expect("room");
+        let mut quotas = quotas("3/h", 1);
+        let _first = quotas.admit_run(one).expect("room");
         let _second = quotas.admit_run(one).expect("room");
         let full = QuotaExceeded::TooManyConcurrent { active_max: 1, waiting_max: 1 };
         assert_eq!(quotas.admit_run(one).expect_err("full"), full);
         assert!(quotas.admit_run(other).is_ok());
-        drop(first);
+        quotas.end_run(one);
         assert!(quotas.admit_run(one).is_ok());
         let refused = quotas.admit_run(one).expect_err("often");
         assert!(
@@ -169,26 +145,24 @@ mod tests {
         );
     }
 
-    #[tokio::test]
-    async fn a_run_beyond_the_active_ones_waits_for_its_place() {
-        let (quotas, one) = (quotas("100/h", 1), owner_of_name("one"));
-        let mut first = quotas.admit_run(one).expect("room");
-        first.wait_for_place().await;
-        let mut second = quotas.admit_run(one).expect("room to wait");
-        tokio::select! {
-            biased;
-            () = second.wait_for_place() => panic!("the first run has the place"),
-            () = std::future::ready(()) => {}
-        }
+    #[test]
+    fn a_run_beyond_the_active_ones_waits_for_its_place() {
+        let (mut quotas, one) = (quotas("100/h", 1), owner_of_name("one"));
+        let mut place = || quotas.admit_run(one).expect("room").try_acquire_owned();
+        let first = place().expect("a place");
+        assert!(place().is_err(), "the first run has the place");
         drop(first);
-        second.wait_for_place().await;
+        quotas.end_run(one);
+        assert!(quotas.admit_run(one).expect("room").try_acquire_owned().is_ok());
     }
 
     #[test]
     fn the_local_user_has_no_quota() {
-        let quotas = quotas("1/h", 1);
-        let runs: Vec<RunPermit> = (0..50).map(|_| quotas.admit_run(Owner::LOCAL).expect("room")).collect();
-        drop(runs);
-        assert!(quotas.0.running.lock().is_empty());
+        let mut quotas = quotas("1/h", 1);
+        for _ in 0..50 {
+            quotas.admit_run(Owner::LOCAL).expect("room").try_acquire_owned().expect("a place").forget();
+        }
+        (0..50).for_each(|_| quotas.end_run(Owner::LOCAL));
+        assert!(quotas.running.is_empty());
     }
 }

@@ -29,7 +29,7 @@ use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::background_runs::RequestDigest;
+use crate::runs::RequestDigest;
 use crate::supervisor::Supervisor;
 use exchange::{Exchange, OpenExchanges, TooManyInputs};
 use front_reports::FrontReports;

@@ -9,7 +9,8 @@
 //!   `execution/driver.rs` reads, writes, waits and sends signals. `execution/answer_truncation.rs` fits an answer into
 //!   its limits.
 //! - [`sessions`] keeps workers between runs. Background runs continue after their request was answered, and are found
-//!   by handle or id; [`active_runs`] is what operators list and end. [`client_quotas`] are the rate, the number and
+//!   by handle or id; `runs.rs` owns the facts about all runs behind one lock: what operators list and end, and
+//!   the quotas of clients. [`client_quotas`] are the rate, the number and
 //!   the CPU credit of a client's runs.
 //! - `front_connection.rs` is the engine's end of the edge: each request of a front is a task with an exchange.
 //!   `grants.rs` below it is the table of accesses. [`front_socket`] accepts fronts of other processes;
@@ -45,8 +46,6 @@
 //!   the most frequent instructions of a run.
 #![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
-pub mod active_runs;
-mod background_runs;
 pub mod client_quotas;
 pub mod connected_clients;
 pub mod control_socket;
@@ -56,6 +55,7 @@ mod front_connection;
 mod front_link;
 pub mod front_socket;
 mod pending_questions;
+mod runs;
 pub mod sessions;
 pub mod supervisor;
 pub mod systemd_notify;

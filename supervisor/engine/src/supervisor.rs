@@ -35,11 +35,9 @@ use lockhouse_stores::results::Results;
 use lockhouse_stores::skills::Skills;
 use lockhouse_upstream::Upstreams;
 
-use crate::active_runs::ActiveRuns;
-use crate::background_runs::BackgroundRuns;
-use crate::client_quotas::ClientQuotas;
 use crate::connected_clients::ConnectedClients;
 use crate::direct::DirectServers;
+use crate::runs::Runs;
 use crate::sessions::Sessions;
 pub use direct_calls::DirectCallOutcome;
 pub use gauges::set_gauges;
@@ -68,8 +66,7 @@ pub struct Supervisor {
     result_files: ResultFiles,
     approvers: Arc<Approvers>,
     sessions: Sessions,
-    active_runs: ActiveRuns,
-    background_runs: BackgroundRuns,
+    runs: Runs,
     direct: DirectServers,
     /// The fronts, each with whether it serves AI clients over HTTP.
     fronts: Mutex<Vec<(Weak<dyn FrontEndpoint>, bool)>>,
@@ -78,7 +75,6 @@ pub struct Supervisor {
     /// Verifies the credentials of AI clients. Empty if no front serves clients over HTTP.
     authenticator: OnceLock<Arc<Authenticator>>,
     connected_clients: ConnectedClients,
-    quotas: ClientQuotas,
     lifecycle: Lifecycle,
     incarnation: Incarnation,
     pools: WorkerPools,
@@ -127,8 +123,7 @@ impl Supervisor {
         let approvers = Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone()));
         let sessions = Sessions::new(settings.sessions);
         let (lifecycle, retired_upstreams) = (Lifecycle::new(settings.drain), Mutex::default());
-        let quotas = ClientQuotas::new(settings.clients);
-        let background_runs = BackgroundRuns::new(settings.runs, results.clone());
+        let runs = Runs::new(settings.runs, settings.clients, results.clone());
         Ok(Self {
             settings,
             in_force,
@@ -138,8 +133,7 @@ impl Supervisor {
             result_files,
             approvers,
             sessions,
-            active_runs: ActiveRuns::default(),
-            background_runs,
+            runs,
             direct: DirectServers::default(),
             fronts: Mutex::default(),
             certificate_reloads: watch::Sender::new(0),
@@ -147,7 +141,6 @@ impl Supervisor {
             connected_clients: ConnectedClients::default(),
             lifecycle,
             incarnation: Incarnation::generate(),
-            quotas,
             pools,
         })
     }
@@ -205,13 +198,8 @@ impl Supervisor {
         &self.result_files
     }
 
-    /// Returns the registry of active runs.
-    pub fn active_runs(&self) -> &ActiveRuns {
-        &self.active_runs
-    }
-
-    pub(crate) fn background_runs(&self) -> &BackgroundRuns {
-        &self.background_runs
+    pub(crate) fn runs(&self) -> &Runs {
+        &self.runs
     }
 
     pub(crate) fn direct(&self) -> &DirectServers {
@@ -227,7 +215,7 @@ impl Supervisor {
     pub(crate) fn forget_client(&self, owner: Owner) {
         self.sessions.forget(owner);
         self.results.forget(owner);
-        self.background_runs.forget(owner);
+        self.runs.forget(owner);
     }
 
     pub fn sessions(&self) -> &Sessions {

@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::exchange::{Credit, Exchange};
 use super::{ChosenId, digest_of};
-use crate::background_runs::Admission;
 use crate::direct::{LookupError, completion_request, json_rpc_error};
 use crate::pending_questions::PendingQuestions;
+use crate::runs::Admission;
 use crate::supervisor::{DirectCallOutcome, Supervisor};
 
 /// Makes one direct call to an upstream server. During the call, forwards the questions and notifications of the server
@@ -91,7 +91,7 @@ fn refuse_repetition(
     call: &DirectCall,
 ) -> Option<Response> {
     let digest = id.is_chosen.then(|| digest_of(call));
-    match supervisor.background_runs().admit(client.owner(), id.id, digest) {
+    match supervisor.runs().admit(client.owner(), id.id, digest) {
         Admission::New => None,
         Admission::Refused(reason) => Some(Response::Invalid(reason.to_owned())),
         // A direct call starts no run.

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::exchange::{Credit, Exchange};
 use super::{ChosenId, digest_of};
-use crate::background_runs::{Admission, RunHandle, RunLookup, RunUpdate};
 use crate::execution::{self, Answer, DisplayOptions, FileStorage, RenderedAnswer};
+use crate::runs::{Admission, RunHandle, RunLookup, RunUpdate};
 use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
 
@@ -26,7 +26,7 @@ pub(super) async fn run(
         Ok(name) => name.map(|name| SessionKey { owner, name }),
         Err(invalid) => return Some(Response::Invalid(invalid.to_string())),
     };
-    let runs = supervisor.background_runs();
+    let runs = supervisor.runs();
     // The ids in the claims differ when a request is sent again.
     let claims = std::mem::take(&mut program.claims);
     let digest = id.is_chosen.then(|| digest_of(&program));
@@ -65,7 +65,7 @@ pub(super) async fn resume_following(
     name: &RunReference,
     exchange: &mut Exchange,
 ) -> Option<Response> {
-    match supervisor.background_runs().find(client.owner(), name) {
+    match supervisor.runs().find(client.owner(), name) {
         None => Some(Response::NotFound),
         Some(RunLookup::Ended(ended)) => Some(Response::Run(ended)),
         Some(RunLookup::Live(run)) => {
@@ -87,7 +87,7 @@ async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exc
                 Input::Questions => exchange.send(Event::Questions(run.questions())).await,
                 Input::View => exchange.send(Event::View(run.view().await)).await,
                 Input::Detach => {
-                    exchange.send(Event::Detached(supervisor.background_runs().keep(&run))).await;
+                    exchange.send(Event::Detached(supervisor.runs().keep(&run))).await;
                 }
                 Input::Cancel => run.cancel(),
                 Input::Abandon => {

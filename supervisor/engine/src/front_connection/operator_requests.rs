@@ -29,7 +29,7 @@ pub(crate) const NO_RESULT: &str = "there is no such result: it has expired, or 
 
 /// Carries an operator's request out, and returns the response.
 pub(super) async fn carry_out(supervisor: &Supervisor, request: OperatorRequest) -> OperatorResponse {
-    let runs = supervisor.active_runs();
+    let runs = supervisor.runs();
     match request {
         OperatorRequest::Health => OperatorResponse::Health(supervisor.complete_health()),
         OperatorRequest::ListSessions => OperatorResponse::Sessions(supervisor.sessions().list()),

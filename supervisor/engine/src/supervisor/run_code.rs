@@ -2,7 +2,7 @@
 
 mod worker_acquisition;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockhouse_audit::{ExecutionEnd, Program, RefusedRun};
 use lockhouse_base::principal::Principal;
@@ -21,6 +21,7 @@ use crate::execution::{
     self, Answer, Cancellation, ExecutionLimits, OutputFollower, Refusal, RunResult, Sandbox, StopHandle,
     SubmittedProgram,
 };
+use crate::runs::{ActiveRun, ActiveRunGuard};
 use crate::sessions::{SessionKey, SessionLease};
 use worker_acquisition::AcquiredWorker;
 
@@ -109,19 +110,22 @@ impl Supervisor {
             span.record("client", client.as_str());
         }
         let client = channel.client().cloned();
-        let language_and_session = (request.language, request.session.as_ref());
         let record_fields = (client.clone(), request.language, request.claims.clone());
         let default_cause = if channel.has_client() { Cancellation::Client } else { Cancellation::Interrupt };
         let stop = StopHandle::new(cancelled, default_cause);
-        let active_run = self.active_runs.register(
-            execution,
+        let active_run = ActiveRun {
             client,
-            language_and_session,
-            (&progress_requests, channel.questions()),
+            language: request.language,
+            session: request.session.as_ref().map(|key| key.name.to_string()),
+            requested_at: Instant::now(),
+            started: progress_requests.started_flag(),
+            questions: channel.questions().clone(),
             stop,
-        );
+            worker: None,
+        };
+        let mut active_run = self.runs.register(execution, active_run);
         let answer_future = async {
-            let answer = self.answer(channel, request, progress_requests, &active_run.stop).await;
+            let answer = self.answer(channel, request, progress_requests, &mut active_run).await;
             tracing::debug!(status = answer.status.as_str(), "a run ended");
             if answer.refusal.is_some() {
                 self.record_refusal(&answer, &record_fields);
@@ -140,26 +144,25 @@ impl Supervisor {
         channel: RunChannel,
         request: CodeRequest,
         progress_requests: ProgressRequests,
-        stop: &StopHandle,
+        active_run: &mut ActiveRunGuard,
     ) -> Answer {
         let (execution, principal) = (channel.execution(), channel.principal());
-        let mut permit = match self.quotas.admit_run(principal.owner()) {
-            Ok(permit) => permit,
+        let places = match active_run.admit(principal.owner()) {
+            Ok(places) => places,
             Err(error) => return quota_answer(execution, error),
         };
-        tokio::select! {
+        let stop = &active_run.stop;
+        let _place = tokio::select! {
             biased;
-            () = permit.wait_for_place() => {}
+            place = places.acquire_owned() => place,
             why = stop.requested(None, principal, &self.lifecycle) => return Answer::cancelled(execution, why),
-        }
-        let answer = match self.validate(principal, &request) {
+        };
+        match self.validate(principal, &request) {
             Ok(scope) => self.run_checked(channel, request, scope, progress_requests, stop).await,
             Err(error) => {
                 Answer::refused(execution, Refusal::InvalidRequest, error.to_string(), error.hint())
             }
-        };
-        drop(permit);
-        answer
+        }
     }
 
     fn record_refusal(
@@ -212,7 +215,7 @@ impl Supervisor {
                 Ok(acquired) => acquired,
                 Err(error) => return error.to_answer(execution),
             };
-        self.active_runs.set_worker(execution, worker.pid());
+        self.runs.set_worker(execution, worker.pid());
         // The run keeps this configuration until it ends, even if a reload replaces it.
         let gate = self.gate();
         let owner = principal.owner();
@@ -247,7 +250,7 @@ impl Supervisor {
         let limits = self.settings.limits;
         let wall = request.timeout.unwrap_or(limits.wall).min(limits.wall);
         let (wall_asked, wall_max) = (request.timeout, limits.wall);
-        ExecutionLimits { wall, wall_asked, wall_max, cpu_credit: self.quotas.cpu_credit(owner), ..limits }
+        ExecutionLimits { wall, wall_asked, wall_max, cpu_credit: self.runs.cpu_credit(owner), ..limits }
     }
 
     /// Returns the context of this run for the gate: who asks, and which servers and tools the run may use.
@@ -270,7 +273,7 @@ impl Supervisor {
     fn charge(&self, owner: Owner, limits: &ExecutionLimits, result: &RunResult) {
         telemetry::record_stage(Stage::Run, result.wall);
         if let Some((credit, used)) = limits.cpu_credit.zip(result.cpu) {
-            self.quotas.charge_cpu(owner, used.min(credit));
+            self.runs.charge_cpu(owner, used.min(credit));
         }
         if let Some(reason) = result.end_reason.kill_label() {
             telemetry::count_kill(reason);

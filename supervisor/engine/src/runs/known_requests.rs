@@ -22,8 +22,6 @@ pub(super) struct KnownRequests {
     requests: HashMap<(Owner, RequestId), KnownRequest>,
     /// The keys of `requests`, in the order in which they were added.
     order: VecDeque<(Owner, RequestId)>,
-    /// The number of requests of each owner that has any.
-    counts: HashMap<Owner, usize>,
     /// How long a request is remembered.
     lifetime: Duration,
 }
@@ -52,7 +50,7 @@ pub(super) enum Recognition {
 
 impl KnownRequests {
     pub(super) fn new(lifetime: Duration) -> Self {
-        Self { requests: HashMap::new(), order: VecDeque::new(), counts: HashMap::new(), lifetime }
+        Self { requests: HashMap::new(), order: VecDeque::new(), lifetime }
     }
 
     /// Looks up a request, and remembers it if it is new.
@@ -72,7 +70,6 @@ impl KnownRequests {
         let known = KnownRequest { begun: now, digest, execution: None, handle: None };
         self.requests.insert((owner, id), known);
         self.order.push_back((owner, id));
-        *self.counts.entry(owner).or_default() += 1;
         Recognition::New
     }
 
@@ -97,7 +94,6 @@ impl KnownRequests {
     pub(super) fn forget(&mut self, owner: Owner) {
         self.order.retain(|(other, _)| *other != owner);
         self.requests.retain(|(other, _), _| *other != owner);
-        self.counts.remove(&owner);
     }
 
     fn remove_old(&mut self, now: Instant) {
@@ -113,22 +109,18 @@ impl KnownRequests {
     fn make_room(&mut self, owner: Owner) {
         if self.order.len() >= REQUESTS_MAX {
             self.remove_at(0);
-        } else if self.counts.get(&owner).is_some_and(|count| *count >= REQUESTS_PER_OWNER_MAX)
-            && let Some(oldest) = self.order.iter().position(|(other, _)| *other == owner)
-        {
+            return;
+        }
+        let mut own = self.order.iter().enumerate().rev().filter(|(_, (other, _))| *other == owner);
+        if let Some((oldest, _)) = own.nth(REQUESTS_PER_OWNER_MAX - 1) {
             self.remove_at(oldest);
         }
     }
 
     /// Forgets the request at this place of `order`.
     fn remove_at(&mut self, place: usize) {
-        let Some(key) = self.order.remove(place) else { return };
-        self.requests.remove(&key);
-        if let Some(count) = self.counts.get_mut(&key.0) {
-            *count -= 1;
-            if *count == 0 {
-                self.counts.remove(&key.0);
-            }
+        if let Some(key) = self.order.remove(place) {
+            self.requests.remove(&key);
         }
     }
 }
@@ -179,6 +171,5 @@ mod tests {
             known.recognise(owner_of_name(&number.to_string()), id(number), None, now);
         }
         assert_eq!((known.requests.len(), known.order.len()), (REQUESTS_MAX, REQUESTS_MAX));
-        assert_eq!(known.counts.values().sum::<usize>(), REQUESTS_MAX);
     }
 }

@@ -30,30 +30,30 @@ struct Shared {
     execution: ExecutionId,
     started_at: Instant,
     started_at_wall: SystemTime,
+    /// One of the requests that follow the run receives the next message.
     messages: tokio::sync::Mutex<mpsc::Receiver<ClientMessage>>,
-    questions: Mutex<PendingQuestions>,
+    following: Mutex<Following>,
     finished: watch::Receiver<Option<Arc<FinishedRun>>>,
     progress: ProgressHandle,
     token: CancellationToken,
-    /// The number of requests that follow the run now, and of all that have begun to follow it since it started.
-    followers: Mutex<Followers>,
     _cancelling: DropGuard,
 }
 
+/// The requests that follow a run, and the questions that they have received.
 #[derive(Debug, Default)]
-struct Followers {
+struct Following {
+    questions: PendingQuestions,
+    /// The number of requests that follow the run now, and of all that have begun to follow it since it started.
     now: usize,
     total: u64,
 }
 
 /// Counts a request that follows a run, until the guard is dropped.
-pub(crate) struct FollowerGuard(WeakRunHandle);
+pub(crate) struct FollowerGuard<'a>(&'a RunHandle);
 
-impl Drop for FollowerGuard {
+impl Drop for FollowerGuard<'_> {
     fn drop(&mut self) {
-        if let Some(run) = self.0.upgrade() {
-            run.0.followers.lock().now -= 1;
-        }
+        self.0.0.following.lock().now -= 1;
     }
 }
 
@@ -88,10 +88,9 @@ impl RunHandle {
             started_at: Instant::now(),
             started_at_wall,
             messages: tokio::sync::Mutex::new(messages),
-            questions: Mutex::default(),
+            following: Mutex::default(),
             finished,
             progress: progress_handle,
-            followers: Mutex::default(),
             _cancelling: token.clone().drop_guard(),
             token,
         }))
@@ -115,11 +114,11 @@ impl RunHandle {
     }
 
     /// Counts a request that follows the run, until the guard is dropped.
-    pub(crate) fn count_follower(&self) -> FollowerGuard {
-        let mut followers = self.0.followers.lock();
-        followers.now += 1;
-        followers.total += 1;
-        FollowerGuard(self.downgrade())
+    pub(crate) fn count_follower(&self) -> FollowerGuard<'_> {
+        let mut following = self.0.following.lock();
+        following.now += 1;
+        following.total += 1;
+        FollowerGuard(self)
     }
 
     /// Waits for the time `abandoned` in the background, and then cancels the run if no request follows it
@@ -128,13 +127,13 @@ impl RunHandle {
         if abandoned.is_zero() {
             return self.cancel();
         }
-        let (run, total) = (self.downgrade(), self.0.followers.lock().total);
+        let (run, total) = (self.downgrade(), self.0.following.lock().total);
         tokio::spawn(async move {
             tokio::time::sleep(abandoned).await;
             let Some(run) = run.upgrade() else { return };
             let is_abandoned = {
-                let followers = run.0.followers.lock();
-                followers.total == total && followers.now == 0
+                let following = run.0.following.lock();
+                following.total == total && following.now == 0
             };
             if is_abandoned {
                 run.cancel();
@@ -171,7 +170,7 @@ impl RunHandle {
         loop {
             match messages.recv().await {
                 Some(ClientMessage::Question(pending)) => {
-                    if let Some(question) = self.0.questions.lock().open(pending) {
+                    if let Some(question) = self.0.following.lock().questions.open(pending) {
                         return RunUpdate::Question(question);
                     }
                 }
@@ -192,19 +191,15 @@ impl RunHandle {
         };
         RunView {
             execution: self.0.execution,
-            age: self.age(),
+            age: self.0.started_at.elapsed(),
             begun: rfc3339(self.0.started_at_wall),
             state,
         }
     }
 
-    fn age(&self) -> Duration {
-        self.0.started_at.elapsed()
-    }
-
     /// Returns all pending questions of the run, including those that have just arrived.
     pub(crate) fn questions(&self) -> Vec<OpenQuestion> {
-        let mut questions = self.0.questions.lock();
+        let questions = &mut self.0.following.lock().questions;
         if let Ok(mut messages) = self.0.messages.try_lock() {
             while let Ok(message) = messages.try_recv() {
                 if let ClientMessage::Question(pending) = message {
@@ -217,7 +212,7 @@ impl RunHandle {
 
     /// Passes the user's answer to the pending question with this key. An `Err` tells why the user could not be asked.
     pub(crate) fn answer(&self, key: &str, answer: Result<Answer, AskError>) {
-        self.0.questions.lock().answer(key, answer);
+        self.0.following.lock().questions.answer(key, answer);
     }
 }
 
