@@ -1,8 +1,8 @@
 //! Passes the seeds of the fuzz targets, and changes of them, to the functions that the fuzzer calls, and checks that these inputs cover all
 //! kinds of results.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on panics")]
 
-#[allow(unreachable_pub)] // There it is a library.
+#[allow(unreachable_pub, reason = "in the package for fuzzing, this module belongs to a library")]
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz;
 #[path = "../../../tests/fuzz/replay.rs"]

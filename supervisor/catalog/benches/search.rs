@@ -1,5 +1,5 @@
 //! `make bench-parts`: the time to read the definition of a tool, to index a catalogue and to search.
-#![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)] // A table is what it is for.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "it prints a table")]
 
 #[path = "../../../tests/bench/measure.rs"]
 mod measure;
