@@ -6,15 +6,17 @@ set -eu
 . "$(dirname "$0")/../shell/suite.sh"
 
 cargo=${CARGO:-cargo}
+found=
 status=0
-for folder in "$root"/*/fuzz "$root"/supervisor/*/fuzz; do
+for folder in "$root"/*/fuzz/fuzz_targets "$root"/supervisor/*/fuzz/fuzz_targets; do
     targets=
-    for file in "$folder"/fuzz_targets/*.rs; do
+    for file in "$folder"/*.rs; do
         target=$(basename "$file" .rs)
         case " ${*:-$target} " in *" $target "*) targets="$targets $target" ;; esac
     done
     [ -n "$targets" ] || continue
-    cd "$folder"
+    found=yes
+    cd "$folder/.."
     "$cargo" +nightly run --quiet --example seeds -- "$build"
     cd ..
     for target in $targets; do
@@ -22,4 +24,5 @@ for folder in "$root"/*/fuzz "$root"/supervisor/*/fuzz; do
         "$cargo" +nightly fuzz cmin "$target" "$build/$target" || status=1
     done
 done
+[ -n "$found" ] || stop "no target is called $*"
 exit $status
