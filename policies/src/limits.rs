@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// A rate limit: a maximum number of calls per period, and the part of this number that may be used at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rate {
     /// The maximum number of calls per period.
     pub calls: NonZeroU32,
@@ -16,6 +16,15 @@ pub struct Rate {
 }
 
 impl Rate {
+    /// Returns the rate of `calls` calls per period, of which `burst` may be made at once. A number of zero counts as one.
+    #[must_use]
+    pub const fn new(calls: u32, per: Duration, burst: u32) -> Self {
+        const fn at_least_one(number: u32) -> NonZeroU32 {
+            NonZeroU32::MIN.saturating_add(number.saturating_sub(1))
+        }
+        Self { calls: at_least_one(calls), per, burst: at_least_one(burst) }
+    }
+
     /// Parses a rate such as `60/min`. Units are `s`, `m` or `min`, `h` and `d`. Returns `None` if the text is not a
     /// rate.
     #[must_use]

@@ -4,7 +4,7 @@
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::ChildStderr;
@@ -24,8 +24,8 @@ const LINE_BYTES_MAX: usize = 128 * 1024 + 4 * LINE_CHARS_MAX;
 /// `BYTES_PER_SECOND` (1 MiB) are read in each second, and a child process that writes faster blocks on its pipe. Each
 /// line is charged `LINE_BYTES` (64) more than its length, because short lines take time as well.
 /// Bound: upstream servers.
-const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
-const BYTES_PER_SECOND: f64 = 1024.0 * 1024.0;
+const BURST_BYTES: u32 = 4 * 1024 * 1024;
+const BYTES_PER_SECOND: u32 = 1024 * 1024;
 const LINE_BYTES: usize = 64;
 
 /// How long [`LastLines::error_clause`] waits for the last lines of a process that has exited.
@@ -57,10 +57,12 @@ impl LastLines {
         tokio::spawn(async move {
             let mut stderr = BufReader::new(stderr);
             let (mut line, mut buffer) = (Vec::new(), [0; 4096]);
-            let mut budget = TokenBucket::new(BURST_BYTES, BYTES_PER_SECOND);
+            let mut budget =
+                TokenBucket::new(Duration::from_secs(1) / BYTES_PER_SECOND, BURST_BYTES, Instant::now());
             while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
                 let ends = buffer[..count].iter().filter(|byte| **byte == b'\n').count();
-                if let Err(wait) = budget.take(count + ends * LINE_BYTES) {
+                let cost = (count + ends * LINE_BYTES) as u32;
+                if let Some(wait) = budget.charge(cost, Instant::now()) {
                     tokio::time::sleep(wait).await;
                 }
                 for &byte in &buffer[..count] {

@@ -43,13 +43,13 @@
 pub mod access_list;
 pub mod browser_opening;
 pub mod child_stderr;
-pub mod client_rate_limiter;
 pub mod confined_mark;
 pub mod delegated_files;
 pub mod directories;
 pub mod files;
 pub mod http_checks;
 pub mod json;
+pub mod keyed_limiter;
 pub mod lifecycle;
 pub mod line_buffer;
 pub mod listen;

@@ -1,10 +1,11 @@
 //! Limits the rate of log lines that AI clients or upstream servers can cause as often as they want.
 
-use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use parking_lot::Mutex;
+
+use crate::token_bucket::TokenBucket;
 
 /// The interval in which a [`LogThrottle`] with default settings admits one line.
 const DEFAULT_EVERY: Duration = Duration::from_secs(10);
@@ -12,7 +13,7 @@ const DEFAULT_EVERY: Duration = Duration::from_secs(10);
 /// Limits the rate of one kind of log line, and counts the suppressed lines.
 #[derive(Debug)]
 pub struct LogThrottle {
-    limiter: DefaultDirectRateLimiter,
+    lines: Mutex<TokenBucket>,
     left_out: AtomicU64,
 }
 
@@ -25,15 +26,14 @@ impl Default for LogThrottle {
 impl LogThrottle {
     /// Creates a throttle that admits `burst` lines at once, and one more in each interval `every`.
     pub fn new(burst: u32, every: Duration) -> Self {
-        let burst = NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN);
-        let quota = Quota::with_period(every).unwrap_or(Quota::per_second(burst));
-        Self { limiter: RateLimiter::direct(quota.allow_burst(burst)), left_out: AtomicU64::new(0) }
+        let lines = TokenBucket::new(every, burst.max(1), Instant::now());
+        Self { lines: Mutex::new(lines), left_out: AtomicU64::new(0) }
     }
 
     /// If a line may be written now, returns the number of lines that were suppressed since the last admitted line.
     /// Otherwise counts this line as suppressed and returns `None`.
     pub fn admit(&self) -> Option<u64> {
-        if self.limiter.check().is_err() {
+        if self.lines.lock().reserve(Duration::ZERO, Instant::now()).is_err() {
             self.left_out.fetch_add(1, Ordering::Relaxed);
             return None;
         }

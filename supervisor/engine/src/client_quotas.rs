@@ -1,18 +1,18 @@
 //! Quotas of each AI client: the rate of its runs, its concurrent runs and its CPU time. They prevent one client from
 //! using up the capacity that all clients share.
 
-mod cpu_credit;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lockhouse_base::client_rate_limiter::ClientRateLimiter;
+use lockhouse_base::keyed_limiter::KeyedLimiter;
 use lockhouse_messages::Owner;
 use lockhouse_policies::Rate;
 use tokio::sync::Semaphore;
 
-use cpu_credit::CpuCredit;
+/// The CPU credit of each AI client, as burstable virtual machines have it: a client may use 50 ms at once before its
+/// runs are scheduled as idle work, and the credit grows by one percent of the elapsed time. A unit is a nanosecond.
+const CPU_CREDIT: Rate = Rate::new(10_000_000, Duration::from_secs(1), 50_000_000);
 
 /// The quotas of each AI client, from the configuration table `[clients]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +44,9 @@ pub enum QuotaExceeded {
 #[derive(Debug)]
 pub(crate) struct ClientQuotas {
     limits: ClientLimits,
-    runs: ClientRateLimiter,
+    runs: KeyedLimiter<Owner>,
     running: BTreeMap<Owner, ClientRuns>,
-    cpu: CpuCredit,
+    cpu: KeyedLimiter<Owner>,
 }
 
 /// The runs of one AI client that wait or are active.
@@ -59,8 +59,7 @@ struct ClientRuns {
 
 impl ClientQuotas {
     pub(crate) fn new(limits: ClientLimits) -> Self {
-        let runs = ClientRateLimiter::new(limits.runs);
-        Self { limits, runs, running: BTreeMap::new(), cpu: CpuCredit::default() }
+        Self { limits, runs: KeyedLimiter::default(), running: BTreeMap::new(), cpu: KeyedLimiter::default() }
     }
 
     /// Admits one more run of an AI client. The run then counts as waiting or active, until [`Self::end_run`] is called.
@@ -72,14 +71,16 @@ impl ClientQuotas {
     /// The quota that the client has reached: the number of its runs that wait or are active ([`ClientLimits::running`]
     /// and [`ClientLimits::waiting`] together), or the rate of its runs ([`ClientLimits::runs`]).
     pub(crate) fn admit_run(&mut self, owner: Owner) -> Result<Arc<Semaphore>, QuotaExceeded> {
-        let ClientLimits { running: active_max, waiting: waiting_max, .. } = self.limits;
+        let ClientLimits { runs: rate, running: active_max, waiting: waiting_max, .. } = self.limits;
         let count = self.running.get(&owner).map_or(0, |runs| runs.count);
-        if owner.is_limited() && count >= active_max + waiting_max {
-            return Err(QuotaExceeded::TooManyConcurrent { active_max, waiting_max });
+        if owner.is_limited() {
+            if count >= active_max + waiting_max {
+                return Err(QuotaExceeded::TooManyConcurrent { active_max, waiting_max });
+            }
+            let now = Instant::now();
+            let reserved = self.runs.bucket(owner, rate, now).reserve(Duration::ZERO, now);
+            reserved.map_err(|retry_after| QuotaExceeded::RateLimit { retry_after })?;
         }
-        self.runs
-            .take(owner, Instant::now())
-            .map_err(|retry_after| QuotaExceeded::RateLimit { retry_after })?;
         let places = if owner.is_limited() { active_max } else { Semaphore::MAX_PERMITS };
         let runs = self
             .running
@@ -102,12 +103,18 @@ impl ClientQuotas {
     /// Returns the CPU time that a run of this AI client may use before it is scheduled as idle work. Returns `None`
     /// for the user at the command line and for an AI client on standard input, who have no limit.
     pub(crate) fn cpu_credit(&self, owner: Owner) -> Option<Duration> {
-        self.cpu.remaining(owner, Instant::now())
+        let now = Instant::now();
+        let left = || self.cpu.bucket(owner, CPU_CREDIT, now).remaining(now);
+        owner.is_limited().then(|| Duration::from_nanos(left().into()))
     }
 
-    /// Deducts the CPU time that a run has used from the CPU credit of its AI client.
+    /// Deducts the CPU time that a run has used from the CPU credit of its AI client. Deducts at most the full credit.
     pub(crate) fn charge_cpu(&self, owner: Owner, used: Duration) {
-        self.cpu.charge(owner, used, Instant::now());
+        let (now, full) = (Instant::now(), CPU_CREDIT.burst.get());
+        let used = u32::try_from(used.as_nanos()).unwrap_or(full).min(full);
+        if owner.is_limited() {
+            self.cpu.bucket(owner, CPU_CREDIT, now).charge(used, now);
+        }
     }
 }
 
@@ -154,6 +161,22 @@ mod tests {
         drop(first);
         quotas.end_run(one);
         assert!(quotas.admit_run(one).expect("room").try_acquire_owned().is_ok());
+    }
+
+    #[test]
+    fn cpu_time_is_deducted_from_the_credit_of_its_client_and_a_run_uses_at_most_all_of_it() {
+        let (quotas, full) = (quotas("1/h", 1), Duration::from_millis(50));
+        let (one, other) = (owner_of_name("one"), owner_of_name("other"));
+        assert_eq!(quotas.cpu_credit(one), Some(full));
+        quotas.charge_cpu(one, Duration::from_millis(20));
+        let left = quotas.cpu_credit(one).expect("a limit");
+        assert!((Duration::from_millis(30)..Duration::from_millis(40)).contains(&left), "{left:?}");
+        assert_eq!(quotas.cpu_credit(other), Some(full));
+        quotas.charge_cpu(one, Duration::from_mins(1));
+        assert_eq!(quotas.cpu_credit(one), Some(Duration::ZERO));
+        let (now, bucket) = (Instant::now(), |at| quotas.cpu.bucket(one, CPU_CREDIT, at).remaining(at));
+        // Without the bound, the credit of this minute would be missing for 100 minutes.
+        assert_eq!(bucket(now + Duration::from_secs(10)), 50_000_000);
     }
 
     #[test]

@@ -5,24 +5,17 @@
 //! again.
 
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Write;
-use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use governor::clock::{Clock, DefaultClock};
-use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use lockhouse_base::keyed_limiter::KeyedLimiter;
 use lockhouse_policies::{Limits, PermittedCall, Rate, ScopedLimits, SourceLocation};
 use lockhouse_protocol::{Failure, FailureCode, ServerName, ToolName};
 use serde_json::{Map, Value};
 
 use super::schema::BlockingSlot;
-
-/// Maximum number of rate counters in memory, which is more than a policy needs. When the number is reached,
-/// all counters are dropped, since most belong to policies that were replaced.
-/// Bound: calls and arguments.
-const RATES_MAX: usize = 20_000;
 
 /// The used part of each of the policy's quotas, for one execution.
 #[derive(Debug, Default)]
@@ -45,12 +38,10 @@ struct ScopeUsage {
     result_bytes: u64,
 }
 
-/// Identifies a rate counter: the scope of the limit, the number of calls, the period, and the burst.
-type RateKey = (String, NonZeroU32, Duration, NonZeroU32);
-
-/// The counters of rate limits, which all executions share.
+/// The counters of rate limits, which all executions share. A counter is identified by the scope of its limit and the
+/// rate.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Limiter(Arc<Mutex<HashMap<RateKey, Arc<DefaultDirectRateLimiter>>>>);
+pub(super) struct Limiter(Arc<KeyedLimiter<(String, Rate)>>);
 
 /// The refusal of a call that exceeds a limit.
 #[derive(Debug)]
@@ -122,28 +113,16 @@ impl Limiter {
 
     /// Counts one call against each rate limit. Fails at the first limit that the call exceeds.
     fn check_rates(&self, limits: &[ScopedLimits]) -> Result<(), Box<LimitRefusal>> {
-        let mut seen = BTreeSet::new();
+        let (now, mut seen) = (Instant::now(), HashSet::new());
         for scoped in limits {
             let Some(rate) = scoped.limits.rate else { continue };
-            let counted = (scoped.scope.clone(), rate.calls, rate.per, rate.burst);
-            if !seen.insert(counted.clone()) {
-                continue;
-            }
-            if let Err(later) = self.rate_limiter(counted, rate).check() {
-                return Err(rate_exceeded(scoped, rate, later.wait_time_from(DefaultClock::default().now())));
+            let counted = (scoped.scope.clone(), rate);
+            if seen.insert(counted.clone()) {
+                let reserved = self.0.bucket(counted, rate, now).reserve(Duration::ZERO, now);
+                reserved.map_err(|wait| rate_exceeded(scoped, rate, wait))?;
             }
         }
         Ok(())
-    }
-
-    /// Returns the counter of a rate limit. Creates the counter if it does not exist.
-    fn rate_limiter(&self, counted: RateKey, rate: Rate) -> Arc<DefaultDirectRateLimiter> {
-        let mut counters = self.0.lock();
-        if counters.len() >= RATES_MAX {
-            counters.clear();
-        }
-        let counter = || Arc::new(RateLimiter::direct(quota(rate)));
-        counters.entry(counted).or_insert_with(counter).clone()
     }
 
     /// Counts the bytes of a call's result against the quotas for results.
@@ -201,13 +180,6 @@ impl ScopeUsage {
         }
         Ok(())
     }
-}
-
-/// Converts a rate of the policy to a quota of the rate limiter.
-fn quota(rate: Rate) -> Quota {
-    let one = (rate.per / rate.calls.get()).max(Duration::from_nanos(1));
-    let quota = Quota::with_period(one).unwrap_or_else(|| Quota::per_second(rate.calls));
-    quota.allow_burst(rate.burst)
 }
 
 fn quota_exceeded(scoped: &ScopedLimits, limit: &ExceededLimit) -> Box<LimitRefusal> {

@@ -1,6 +1,5 @@
 //! Converts the configuration tables `[http]` and `[clients]` into authentication settings and limits per AI client.
 
-use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
@@ -58,7 +57,7 @@ pub(super) fn token_file(http: &Http, configuration: &Path, environment: &Enviro
 
 pub(super) fn client_limits(table: &Clients) -> ClientLimits {
     // Invalid rates were rejected when the file was read.
-    let closed = Rate { calls: NonZeroU32::MIN, per: Duration::from_hours(1), burst: NonZeroU32::MIN };
+    let closed = Rate::new(1, Duration::from_hours(1), 1);
     let rate = |text: &str| Rate::parse(text).unwrap_or(closed);
     ClientLimits {
         requests: rate(&table.requests),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::http::request::Parts;
-use lockhouse_base::client_rate_limiter::ClientRateLimiter;
+use lockhouse_base::keyed_limiter::KeyedLimiter;
+use lockhouse_base::token_bucket::TokenBucket;
 use lockhouse_link::{EngineClient, GrantedAccess};
 use lockhouse_messages::{AccessRefusal, Credential, Owner};
 use lockhouse_policies::Rate;
@@ -16,15 +17,15 @@ use super::{Peer, Rejection};
 /// Authenticates HTTP requests and applies the rate limit of each client.
 pub(crate) struct RequestAuthenticator {
     engine: EngineClient,
-    requests: ClientRateLimiter,
+    rate: Rate,
+    requests: KeyedLimiter<Owner>,
     failures: FailureLog,
 }
 
 impl RequestAuthenticator {
-    /// `requests` limits the requests of one client. A request with a large body counts more than once.
-    pub(crate) fn new(engine: EngineClient, requests: Rate) -> Arc<Self> {
-        let (requests, failures) = (ClientRateLimiter::new(requests), FailureLog::default());
-        Arc::new(Self { engine, requests, failures })
+    /// `rate` limits the requests of one client. A request with a large body counts more than once.
+    pub(crate) fn new(engine: EngineClient, rate: Rate) -> Arc<Self> {
+        Arc::new(Self { engine, rate, requests: KeyedLimiter::default(), failures: FailureLog::default() })
     }
 
     /// Authenticates a request by its head and the peer of its connection, and counts the request against the client's
@@ -46,9 +47,11 @@ impl RequestAuthenticator {
             Err(refusal) => Err(refusal),
         };
         let access = access.map_err(|refusal| self.reject(refusal, peer))?;
-        let charged = self.requests.take(access.owner(), Instant::now());
-        charged.map_err(Rejection::RateLimited)?;
-        Ok(access)
+        let reserved = self.limited(access.owner(), |bucket, now| bucket.reserve(Duration::ZERO, now));
+        match reserved {
+            Some(Err(wait)) => Err(Rejection::RateLimited(wait)),
+            Some(Ok(_)) | None => Ok(access),
+        }
     }
 
     /// Logs that a request is refused, and returns its response.
@@ -63,13 +66,19 @@ impl RequestAuthenticator {
     /// # Errors
     /// The response to send, if the client is over its limit.
     pub(crate) fn check_debt(&self, owner: Owner) -> Result<(), Rejection> {
-        let wait: Option<Duration> = self.requests.debt_wait(owner, Instant::now());
+        let wait = self.limited(owner, |bucket, now| bucket.debt_wait(now)).flatten();
         wait.map_or(Ok(()), |wait| Err(Rejection::RateLimited(wait)))
     }
 
     /// Charges a client for the size of a request, in units of the client's rate limit, in addition to the unit that
-    /// [`Self::authenticate`] charges for each request.
+    /// [`Self::authenticate`] reserves for each request. Charges at most as many units as the client may use at once.
     pub(crate) fn charge(&self, owner: Owner, units: u32) {
-        self.requests.charge(owner, units, Instant::now());
+        self.limited(owner, |bucket, now| bucket.charge(units.min(self.rate.burst.get()), now));
+    }
+
+    /// Calls `with` with the units that this client has left. Returns `None` for a client that has no limit.
+    fn limited<T>(&self, owner: Owner, with: impl FnOnce(&mut TokenBucket, Instant) -> T) -> Option<T> {
+        let now = Instant::now();
+        owner.is_limited().then(|| with(&mut self.requests.bucket(owner, self.rate, now), now))
     }
 }

@@ -15,8 +15,7 @@ fn call(arguments: &Value) -> PermittedCall {
 }
 
 fn rate(calls: u32, per: Duration, burst: u32) -> Option<Rate> {
-    let number = |n| NonZeroU32::new(n).expect("above 0");
-    Some(Rate { calls: number(calls), per, burst: number(burst) })
+    Some(Rate::new(calls, per, burst))
 }
 
 fn scoped(scope: &str, limits: Limits) -> ScopedLimits {

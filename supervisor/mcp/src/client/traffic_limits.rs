@@ -10,6 +10,7 @@
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lockhouse_base::token_bucket::TokenBucket;
 use rmcp::model::{JsonRpcMessage, ProgressToken, RequestId, ServerNotification};
@@ -20,17 +21,17 @@ use crate::client::inbound_message::{Answer, InboundMessage, RxMessage};
 
 /// Number of bytes of unsolicited messages that a server may send at once. After that it may send `BYTES_PER_SECOND`.
 /// Bound: upstream servers.
-const BURST_BYTES: f64 = 4.0 * 1024.0 * 1024.0;
-const BYTES_PER_SECOND: f64 = 256.0 * 1024.0;
+const BURST_BYTES: u32 = 4 * 1024 * 1024;
+const BYTES_PER_SECOND: u32 = 256 * 1024;
 /// Number of bytes that are read without a pause, separately for unsolicited messages and for progress notifications.
-/// After that, Lockhouse reads `PACED_BYTES_PER_SECOND`, since reading a full burst at once would block all other
-/// connections for half a second.
+/// After that, Lockhouse reads more slowly, since reading a full burst at once would block all other connections for
+/// half a second.
 /// Bound: upstream servers.
-const UNPACED_BYTES: f64 = 256.0 * 1024.0;
-const PACED_BYTES_PER_SECOND: f64 = 2.0 * 1024.0 * 1024.0;
+const UNPACED_BYTES: u32 = 256 * 1024;
+const PACED_BYTES_PER_SECOND: u32 = 2 * 1024 * 1024;
 /// Rate at which progress notifications of calls are read, in bytes per second.
 /// Bound: upstream servers.
-const PROGRESS_BYTES_PER_SECOND: f64 = 1024.0 * 1024.0;
+const PROGRESS_BYTES_PER_SECOND: u32 = 1024 * 1024;
 /// Number of bytes that are charged for each unsolicited message in addition to its size, since small messages take
 /// time as well.
 /// Bound: upstream servers.
@@ -64,7 +65,7 @@ struct TrafficState {
     pending_requests: HashMap<i64, PendingRequest>,
     /// Number of requests that Lockhouse has sent on this connection.
     requests_sent: u64,
-    charge_unsolicited: TokenBucket,
+    unsolicited: TokenBucket,
     pace: TokenBucket,
     progress: TokenBucket,
 }
@@ -80,11 +81,13 @@ struct PendingRequest {
 
 impl TrafficLimiter {
     pub fn new(failure_signal: FailureSignal) -> Self {
-        let charge_unsolicited = TokenBucket::new(BURST_BYTES, BYTES_PER_SECOND);
-        let pace = TokenBucket::new(UNPACED_BYTES, PACED_BYTES_PER_SECOND);
-        let progress = TokenBucket::new(UNPACED_BYTES, PROGRESS_BYTES_PER_SECOND);
+        let now = Instant::now().into_std();
+        let bucket = |burst, per_second| TokenBucket::new(Duration::from_secs(1) / per_second, burst, now);
+        let unsolicited = bucket(BURST_BYTES, BYTES_PER_SECOND);
+        let pace = bucket(UNPACED_BYTES, PACED_BYTES_PER_SECOND);
+        let progress = bucket(UNPACED_BYTES, PROGRESS_BYTES_PER_SECOND);
         let pending_requests = HashMap::new();
-        let state = TrafficState { pending_requests, requests_sent: 0, charge_unsolicited, pace, progress };
+        let state = TrafficState { pending_requests, requests_sent: 0, unsolicited, pace, progress };
         Self { state: Arc::new(Mutex::new(state)), failure_signal }
     }
 
@@ -148,8 +151,9 @@ impl TrafficLimiter {
         }
         let mut state = self.state();
         let bucket = if is_of_a_call { &mut state.progress } else { &mut state.pace };
-        let wait = bucket.take(cost + MESSAGE_BYTES).err();
-        Some(wait.map(|wait| Instant::now() + wait))
+        let now = Instant::now();
+        let wait = charge(bucket, cost + MESSAGE_BYTES, now);
+        Some(wait.map(|wait| now + wait))
     }
 
     /// Charges an unsolicited message of this cost in bytes to the server's traffic allowance. If the allowance
@@ -162,7 +166,7 @@ impl TrafficLimiter {
     /// allowance. If the allowance is exceeded, the connection fails. Returns whether the connection may
     /// continue.
     pub fn charge_bytes(&self, bytes: usize) -> bool {
-        let within = self.state().charge_unsolicited.take(bytes).is_ok();
+        let within = charge(&mut self.state().unsolicited, bytes, Instant::now()).is_none();
         if !within {
             self.failure_signal.fail_for_violation(TOO_MUCH);
         }
@@ -192,6 +196,11 @@ impl TrafficLimiter {
     fn state(&self) -> MutexGuard<'_, TrafficState> {
         self.state.lock()
     }
+}
+
+/// Charges a bucket for a number of bytes. Returns how long it is in debt.
+fn charge(bucket: &mut TokenBucket, bytes: usize, now: Instant) -> Option<Duration> {
+    bucket.charge(u32::try_from(bytes).unwrap_or(u32::MAX), now.into_std())
 }
 
 /// Returns the progress token of a progress notification; `None` for other messages.

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use lockhouse_access::{Authenticator, Evidence};
-use lockhouse_base::client_rate_limiter::ClientRateLimiter;
 use lockhouse_base::http_checks::host_check::HostName;
+use lockhouse_base::keyed_limiter::KeyedLimiter;
 use lockhouse_page::{PageAddress, TokenCheck, TokenLogin, Viewer};
 use lockhouse_policies::Rate;
 
@@ -38,15 +38,18 @@ pub(super) fn load(files: &Files) -> Result<ServicePage, ExitCode> {
 }
 
 /// Returns the check of access tokens, as the HTTP server for AI clients makes it.
-fn token_check(authenticator: Arc<Authenticator>, logins: Rate, administrators: Vec<String>) -> TokenCheck {
+fn token_check(authenticator: Arc<Authenticator>, rate: Rate, administrators: Vec<String>) -> TokenCheck {
     let administrators = Arc::new(administrators);
-    let logins = Arc::new(ClientRateLimiter::new(logins));
+    let logins = Arc::new(KeyedLimiter::default());
     Box::new(move |token| {
         let (authenticator, administrators) = (authenticator.clone(), administrators.clone());
         let (logins, token) = (logins.clone(), token.to_owned());
         async move {
             let principal = authenticator.authenticate(Evidence::Token(&token)).await.ok()?;
-            logins.take(principal.owner(), Instant::now()).ok()?;
+            let (owner, now) = (principal.owner(), Instant::now());
+            if owner.is_limited() {
+                logins.bucket(owner, rate, now).reserve(Duration::ZERO, now).ok()?;
+            }
             // Without a name that is authenticated, nobody knows whose runs the person may see.
             principal.name()?;
             let client = principal.authenticated_client()?.as_str().to_owned();
