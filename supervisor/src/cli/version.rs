@@ -108,8 +108,8 @@ impl Installed {
             let file = ProgramFile::open(path)?;
             Ok(Contents {
                 sha256: program_digest(path)?,
-                has_dependency_list: file.has_dependency_list(),
-                glibc: file.oldest_glibc(),
+                has_dependency_list: file.has_dependency_list,
+                glibc: file.oldest_glibc,
             })
         };
         let found = path.and_then(|path| match contents(&path) {
