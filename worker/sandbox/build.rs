@@ -3,6 +3,8 @@
 
 #[path = "../seccomp/compile_filters.rs"]
 mod compile_filters;
+#[path = "../seccomp/compiler.rs"]
+mod compiler;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     compile_filters::compile(std::env::var("OUT_DIR")?.as_ref())

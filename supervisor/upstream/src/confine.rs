@@ -9,17 +9,15 @@
     reason = "Privileges, descriptors and Landlock's version are asked for with bare system calls"
 )]
 
-mod bpf;
 mod default_paths;
 mod landlock_room;
 mod named_paths;
-mod process_filter;
 mod profile;
 mod program;
 mod protected_paths;
 mod refusal;
 mod runtime_paths;
-mod socket_filter;
+mod seccomp;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -233,9 +231,8 @@ fn restrict(grants: &Grants, program: &Program) -> Result<(), ConfineError> {
     marked.map_err(|source| ConfineError::Step { step: "limit of message queues", source })?;
     give_up_privileges()?;
     enforce(rules)?;
-    let seccomp = |source| ConfineError::Step { step: "seccomp", source };
-    socket_filter::install(grants.network).map_err(seccomp)?;
-    process_filter::install(supervisor, grants.user_namespaces).map_err(seccomp)
+    seccomp::install(grants.network, supervisor, grants.user_namespaces)
+        .map_err(|source| ConfineError::Step { step: "seccomp", source })
 }
 
 /// A Landlock rule: a path, and the access rights to it and everything below it.
