@@ -64,11 +64,10 @@ use clap::{Parser, Subcommand};
 use lockhouse_audit::AuditError;
 use lockhouse_base::path_trust::trust_with_writing;
 use lockhouse_base::telemetry::{log, traces};
+use lockhouse_config::{self as config, ConfigError, Files, Settings};
 use lockhouse_engine::supervisor::{self, Supervisor};
 use lockhouse_policies::Policy;
 use lockhouse_protocol::Language;
-
-use crate::config::{self, ConfigError, Files, Settings};
 
 /// The exit status for invalid command-line arguments or an unusable file. clap exits with the same status on a usage
 /// error.

@@ -40,7 +40,6 @@
 //!   for a switch.
 
 mod cli;
-mod config;
 
 use std::process::ExitCode;
 

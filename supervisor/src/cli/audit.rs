@@ -12,9 +12,9 @@ pub(super) mod verify;
 use std::process::ExitCode;
 
 use lockhouse_audit::PublicKey;
+use lockhouse_config::{self as config, Files};
 
 use super::{UNAVAILABLE, print_config_error, print_error};
-use crate::config::{self, Files};
 
 /// Subcommands of `lockhouse audit`.
 #[derive(Debug, clap::Subcommand)]

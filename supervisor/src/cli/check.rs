@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use lockhouse_config::Files;
+
 use super::language::LanguageName;
 use super::run;
-use crate::config::Files;
 
 /// Options of `lockhouse check`.
 #[derive(Debug, clap::Args)]

@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use lockhouse_audit::{Audit, AuditError, LocalUser, LoginStep, TokenChange};
+use lockhouse_config::{self as config, ConfigError, Files};
 use lockhouse_protocol::ServerName;
-
-use crate::config::{self, ConfigError, Files};
 
 /// Why an action of a command could not be recorded in the audit log.
 #[derive(Debug, thiserror::Error)]

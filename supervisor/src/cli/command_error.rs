@@ -4,7 +4,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use super::{UNAVAILABLE, USAGE, print_config_error, print_error};
-use crate::config::ConfigError;
+use lockhouse_config::ConfigError;
 
 /// Why a command failed, with the kind of the failure.
 #[derive(Debug, thiserror::Error)]

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use lockhouse_config::{self as config, Files, Settings, SkippedServer};
 use serde_json::{Value, json};
 
 use super::USAGE;
 use super::policy::check::{Format, faults_to_json, print_fault};
 use super::terminal::{for_stdout, sanitize};
-use crate::config::{self, Files, Settings, SkippedServer};
 
 /// Subcommands of `lockhouse config`.
 #[derive(Debug, clap::Subcommand)]

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
+use lockhouse_config::{Files, Settings};
 use lockhouse_engine::execution::{Answer, parse_value};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
 use lockhouse_messages::CutValue;
@@ -18,7 +19,6 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{UNAVAILABLE, print_error, table};
-use crate::config::{Files, Settings};
 
 const POLICY: &str = include_str!("demo/policy.toml");
 const PROGRAMS: [(&str, Language, &str); 4] = [

@@ -20,7 +20,7 @@ use super::line_width;
 use super::package_costs::{self, PackageCosts};
 use super::terminal::{sanitize, sanitize_lines};
 use super::{UNAVAILABLE, load_settings_and_policy, table};
-use crate::config::{Environment, Files, ReadableSecret, UnsuitableEntry, unsuitable_entries};
+use lockhouse_config::{Environment, Files, ReadableSecret, UnsuitableEntry, unsuitable_entries};
 
 /// Options of `lockhouse doctor`.
 #[derive(Debug, clap::Args)]

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Listener;
+use lockhouse_config::{ExposeMode, Files, Settings, Setup, SetupParts};
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::front_socket::FrontSocket;
 use lockhouse_engine::supervisor::Supervisor;
@@ -32,7 +33,6 @@ use super::reloader::Reloader;
 use super::startup_code::release_after_start;
 use super::stop_signals::end_on_signal;
 use super::{UNAVAILABLE, USAGE, load, print_error, start_with};
-use crate::config::{ExposeMode, Files, Settings, Setup, SetupParts};
 use endpoint::Endpoint;
 
 /// Maximum time until the last answers are written when the engine ends.

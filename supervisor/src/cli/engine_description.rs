@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use lockhouse_base::files::read_bounded;
+use lockhouse_config::SetupParts;
 use serde::{Deserialize, Serialize};
 
 use super::engine_socket::{lock_path, locked_setups};
-use crate::config::SetupParts;
 
 /// Maximum size of a description in bytes. A setup has two parts of up to 200 bytes for each of up to 500 servers.
 const DESCRIPTION_BYTES_MAX: u64 = 1024 * 1024;

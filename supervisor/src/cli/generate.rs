@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, ValueEnum};
 use clap_complete::Shell;
+use lockhouse_config as config;
 
 use super::{UNAVAILABLE, guide, print_error};
-use crate::config;
 
 /// The shells for which completions are generated.
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];

@@ -9,16 +9,16 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use lockhouse_base::delegated_files::is_delegated;
 use lockhouse_base::text_files::back_up;
+use lockhouse_config::{
+    self as config, AiClient, ConfigEdit, ConfigError, Environment, Files, ServerEntry, Settings,
+    looks_secret, store_secret, to_server_table,
+};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ConfinementProfile, ServerLimits};
 
 use super::confirmation::{Confirmation, NoAnswer, ask_no_yes, ask_yes_no};
 use super::terminal::sanitize;
 use super::{USAGE, print_config_error, print_error, sandbox, table};
-use crate::config::{
-    self, AiClient, ConfigEdit, ConfigError, Environment, Files, ServerEntry, Settings, looks_secret,
-    store_secret, to_server_table,
-};
 use candidate::{Candidate, Importer};
 
 /// Options of `lockhouse import`.

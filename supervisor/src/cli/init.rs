@@ -5,16 +5,16 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use lockhouse_base::text_files::{back_up, read_source, replace, write_target};
+use lockhouse_config::{
+    self as config, AiClient, ConfigError, Environment, ExposeMode, Files, Insertion, LaunchCommand,
+    approve_run_code, insert,
+};
 use lockhouse_policies::Source;
 use similar::{ChangeTag, TextDiff};
 
 use super::confirmation::{Confirmation, NoAnswer, ask_valid, ask_yes_no};
 use super::terminal::sanitize;
 use super::{UNAVAILABLE, USAGE, print_config_error, print_error};
-use crate::config::{
-    self, AiClient, ConfigError, Environment, ExposeMode, Files, Insertion, LaunchCommand, approve_run_code,
-    insert,
-};
 
 /// Options of `lockhouse init`.
 #[derive(Debug, clap::Args)]

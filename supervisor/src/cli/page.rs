@@ -25,7 +25,7 @@ use nix::unistd::{User, geteuid};
 use tokio::sync::watch;
 
 use super::{UNAVAILABLE, print_error};
-use crate::config::{self, Files};
+use lockhouse_config::{self as config, Files};
 use approval_questions::ApprovalQuestions;
 use browser::LinkPrinter;
 use operator::PageOperator;

@@ -13,9 +13,8 @@ mod suggest;
 
 use std::process::ExitCode;
 
+use lockhouse_config::Files;
 use lockhouse_policies::Effect;
-
-use crate::config::Files;
 
 /// Subcommands of `lockhouse policy`.
 #[derive(Debug, clap::Subcommand)]

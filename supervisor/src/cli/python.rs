@@ -14,8 +14,9 @@ mod uv_settings;
 
 use std::process::ExitCode;
 
+use lockhouse_config::{ConfigError, Files, InvalidPackage, PackageSpec, Settings};
+
 use super::{UNAVAILABLE, USAGE, print_config_error, print_error};
-use crate::config::{ConfigError, Files, InvalidPackage, PackageSpec, Settings};
 use environment::EnvironmentError;
 use installer::InstallError;
 

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 
 use lockhouse_audit::ReloadCause;
 use lockhouse_base::telemetry;
+use lockhouse_config::{Files, Settings};
 use lockhouse_engine::supervisor::{ReloadRequest, Supervisor};
 use lockhouse_engine::systemd_notify;
 use lockhouse_messages::ReloadReport;
@@ -13,7 +14,6 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::load_settings_and_policy;
-use crate::config::{Files, Settings};
 
 /// Maximum length of the error in the report of a reload, in characters. The rest of a longer error is only in the log.
 const ERROR_CHARS_MAX: usize = 32 * 1024;

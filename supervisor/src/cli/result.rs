@@ -15,7 +15,7 @@ use super::id_prefix::{Match, find_by_prefix, list_candidates};
 use super::output_folder::OutputFolder;
 use super::terminal::for_stdout;
 use super::{USAGE, print_config_error, print_error};
-use crate::config::{self, Files};
+use lockhouse_config::{self as config, Files};
 
 /// Options of `lockhouse result`.
 #[derive(Debug, clap::Args)]

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use lockhouse_approvals::{Watcher, WatcherKind};
 use lockhouse_base::json;
+use lockhouse_config::Files;
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::execution::{self, Answer, DisplayOptions, FileStorage, Refusal, RunError, RunStatus};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
@@ -30,7 +31,6 @@ use super::language::LanguageName;
 use super::stop_signals::cancel_on_signal;
 use super::terminal::{for_stderr, for_stdout};
 use super::{UNAVAILABLE, USAGE, load, print_error, report_start_error, result};
-use crate::config::Files;
 pub(super) use file_options::FileOptions;
 use file_options::GivenFileError;
 use live_output::{LiveOutput, SharedTerminal};

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use lockhouse_config::Environment;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{Endpoint, ServerDefinition, StoragePaths, kernel_gaps, profile_paths};
 
 use super::terminal::sanitize;
-use crate::config::Environment;
 
 /// The maximum number of paths of a server that are shown for each permission.
 const SHOWN_MAX: usize = 12;

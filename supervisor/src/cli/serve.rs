@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use lockhouse_access::Authenticator;
 use lockhouse_base::telemetry;
+use lockhouse_config::{ExposeMode, Files, Settings};
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_engine::systemd_notify;
@@ -26,7 +27,6 @@ use super::reloader::Reloader;
 use super::startup_code::release_after_start;
 use super::stop_signals::end_on_signal;
 use super::{UNAVAILABLE, USAGE, load, print_error, start_with};
-use crate::config::{ExposeMode, Files, Settings};
 use front_process::FrontProcess;
 use shared::ThinProcess;
 

@@ -22,7 +22,7 @@ use lockhouse_upstream::ServerDefinition;
 use super::command_error::CommandError;
 use super::print_config_error;
 use super::terminal::sanitize;
-use crate::config::{Files, Settings};
+use lockhouse_config::{Files, Settings};
 use lockhouse_policies::most_similar_name;
 
 pub(super) use add::hint;

@@ -16,13 +16,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use lockhouse_base::delegated_files::{Delegation, delegate};
+use lockhouse_config::Files;
 use nix::sys::prctl;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sigaction};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, User, fork, geteuid, initgroups, setresgid, setresuid, setsid};
 
 use super::{Command, USAGE, print_error};
-use crate::config::Files;
 
 /// The name of the program for commands about the service. It is beside this program.
 const SERVICE_PROGRAM: &str = "lockhouse-service";

@@ -14,13 +14,15 @@ mod undo;
 use std::process::ExitCode;
 
 use lockhouse_base::text_files::{replace, write_target};
+use lockhouse_config::{
+    self as config, ConfigEdit, ConfigError, Environment, ExposeMode, Files, Settings, own_place,
+};
 use lockhouse_protocol::ServerName;
 
 use super::confirmation::{Confirmation, ask_yes_no};
 use super::import::candidate::Candidate;
 use super::terminal::{sanitize, sanitize_lines};
 use super::{UNAVAILABLE, USAGE, doctor, import, init, print_config_error, print_error};
-use crate::config::{self, ConfigEdit, ConfigError, Environment, ExposeMode, Files, Settings, own_place};
 use client_change::ClientFile;
 use decisions::Decisions;
 use inventory::Inventory;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::confirmation::Confirmation;
 use super::terminal::{for_stdout, sanitize, sanitize_lines};
 use super::{UNAVAILABLE, USAGE, print_config_error, print_error, table};
-use crate::config::{self, Files};
+use lockhouse_config::{self as config, Files};
 
 /// Options of `lockhouse skills`.
 #[derive(Debug, clap::Args)]

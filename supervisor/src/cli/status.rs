@@ -3,13 +3,13 @@
 
 use std::process::ExitCode;
 
+use lockhouse_config::{Environment, unsuitable_entries};
 use lockhouse_messages::{OperatorRequest, OperatorResponse};
 use serde_json::{Value, json};
 
 use super::control_client::request_all;
 use super::engine_description::{DescribedEngine, EngineDescription};
 use super::{UNAVAILABLE, engine_socket, line_width, table};
-use crate::config::{Environment, unsuitable_entries};
 
 /// Options of `lockhouse status`.
 #[derive(Debug, clap::Args)]

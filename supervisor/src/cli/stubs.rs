@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lockhouse_catalog::Tool;
+use lockhouse_config::Files;
 use lockhouse_gate::Gate;
 use lockhouse_protocol::ServerName;
 use serde_json::{Value, json};
@@ -14,7 +15,6 @@ use super::language::LanguageName;
 use super::terminal::for_stdout;
 use super::unavailable_servers::describe_unavailable;
 use super::{UNAVAILABLE, USAGE, print_error, start};
-use crate::config::Files;
 
 use tree::{Tree, TreeError};
 

@@ -6,12 +6,12 @@ use std::time::{Duration, SystemTime};
 use lockhouse_access::{TokenFile, TokenFileError, TokenName, TokenRecord};
 use lockhouse_audit::TokenChange;
 use lockhouse_base::representable_time::representable;
+use lockhouse_config::{self as config, Files};
 use lockhouse_gate::grant_error;
 use serde_json::json;
 
 use super::command_audit_log::{CommandAuditLog, RecordError};
 use super::{UNAVAILABLE, USAGE, print_config_error, table};
-use crate::config::{self, Files};
 
 /// The maximum lifetime of a token with an expiry time: about ten years.
 const EXPIRES_MAX: Duration = Duration::from_hours(24 * 3_660);

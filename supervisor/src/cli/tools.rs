@@ -5,6 +5,7 @@ mod shapes;
 use std::process::ExitCode;
 
 use lockhouse_catalog::{DescribeOptions, Tool};
+use lockhouse_config::{self as config, Files};
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_gate::{Scope, Search, effect_label};
 use lockhouse_policies::Effect;
@@ -14,7 +15,6 @@ use serde_json::{Value, json};
 use super::terminal::for_stdout;
 use super::unavailable_servers::describe_unavailable;
 use super::{UNAVAILABLE, USAGE, print_error, start, table};
-use crate::config::{self, Files};
 
 /// Subcommands of `lockhouse tools`.
 #[derive(Debug, clap::Subcommand)]

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use std::time::{Duration, UNIX_EPOCH};
 
 use clap::Parser;
+use lockhouse_config::installed_file;
 use lockhouse_upstream::program_digest;
 use serde_json::{Value, json};
 
 use self::elf::{GlibcVersion, ProgramFile};
 use super::table;
-use crate::config::installed_file;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const LICENCE: &str = env!("CARGO_PKG_LICENSE");

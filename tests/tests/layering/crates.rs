@@ -10,7 +10,7 @@ use crate::layering::source::root;
 
 /// Lockhouse's crates, each with its name, its source folder, and the workspace crates that it may depend on. A crate
 /// may depend only on crates that precede it in this list.
-pub(crate) const CRATES: [(&str, &str, &[&str]); 23] = [
+pub(crate) const CRATES: [(&str, &str, &[&str]); 24] = [
     ("lockhouse-protocol", "protocol/src", &[]),
     ("lockhouse-policies", "policies/src", &["protocol"]),
     ("lockhouse-sandbox", "worker/sandbox/src", &["protocol"]),
@@ -82,6 +82,14 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 23] = [
     ("lockhouse-front", "supervisor/front/src", &["protocol", "policies", "base", "messages", "link", "mcp"]),
     ("lockhouse-page", "supervisor/page/src", &["base", "audit"]),
     (
+        "lockhouse-config",
+        "supervisor/config/src",
+        &[
+            "protocol", "policies", "base", "access", "catalog", "audit", "pool", "upstream", "gate",
+            "engine", "front", "page",
+        ],
+    ),
+    (
         "lockhouse",
         "supervisor/src",
         &[
@@ -103,6 +111,7 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 23] = [
             "engine",
             "front",
             "page",
+            "config",
         ],
     ),
 ];
@@ -163,7 +172,7 @@ fn crates_depend_on_each_other_as_designed() {
             ],
         ),
         ("reqwest", &["lockhouse-access", "lockhouse-mcp", "lockhouse-upstream", TESTS]),
-        ("jsonschema", &["lockhouse", "lockhouse-gate", "lockhouse-policies", TESTS]),
+        ("jsonschema", &["lockhouse-config", "lockhouse-gate", "lockhouse-policies", TESTS]),
     ];
     for (dependency, owners) in owners {
         let knows = |(_, known): &(&String, &BTreeSet<String>)| known.contains(dependency);

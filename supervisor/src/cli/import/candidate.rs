@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use lockhouse_catalog::python_name;
+use lockhouse_config::{
+    ConfigEdit, Environment, ListedServer, PlaceholderError, ServerEntry, SkipReason, normalize_server_name,
+};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, ServerLimits};
 
 use super::secret_names;
-use crate::config::{
-    ConfigEdit, Environment, ListedServer, PlaceholderError, ServerEntry, SkipReason, normalize_server_name,
-};
 
 /// An MCP server found in an AI client's file, and the decision whether it is imported.
 pub(in crate::cli) struct Candidate {

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
-use crate::config::Files;
+use lockhouse_config::Files;
 
 /// Maximum number of processes at one time. Further actions wait.
 const PROCESSES_MAX: usize = 2;

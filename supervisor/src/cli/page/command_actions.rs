@@ -15,7 +15,7 @@ use crate::cli::policy::set_effect::{EffectChange, Report};
 use crate::cli::server::tool_changes::OfferedTools;
 use crate::cli::terminal::sanitize_lines;
 use crate::cli::{UNAVAILABLE, doctor, print_error};
-use crate::config::{self, Files};
+use lockhouse_config::{self as config, Files};
 
 /// Carries out the action on standard input, and prints its result.
 pub(in crate::cli) async fn page_action(files: &Files) -> ExitCode {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::stable_times::StableTimes;
 use crate::cli::control_client::{request_all, request_one};
 use crate::cli::result::open_results;
-use crate::config::{self, Files};
+use lockhouse_config::{self as config, Files};
 
 /// Maximum number of results on the page: the latest ones.
 const RESULTS_MAX: usize = 200;

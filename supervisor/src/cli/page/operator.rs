@@ -13,7 +13,7 @@ use super::approval_questions::ApprovalQuestions;
 use super::kept_results::KeptResults;
 use crate::cli::control_client::request_one;
 use crate::cli::reload;
-use crate::config::Files;
+use lockhouse_config::Files;
 
 pub(super) struct PageOperator {
     processes: ActionProcesses,

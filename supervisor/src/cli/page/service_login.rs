@@ -12,7 +12,7 @@ use lockhouse_page::{PageAddress, TokenCheck, TokenLogin, Viewer};
 use lockhouse_policies::Rate;
 
 use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error};
-use crate::config::{self, Files, PageSettings};
+use lockhouse_config::{self as config, Files, PageSettings};
 
 /// The page of a service, from the table `[page]`.
 pub(super) struct ServicePage {

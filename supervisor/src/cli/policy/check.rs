@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lockhouse_catalog::unmatched_rules;
+use lockhouse_config::{self as config, ConfigError, Files, Settings};
 use lockhouse_policies::{Diagnostic, Diagnostics, Policy, SKILLS, printable};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::cached_tools;
@@ -11,7 +12,6 @@ use serde_json::{Value, json};
 
 use crate::cli::USAGE;
 use crate::cli::terminal::{for_stdout, has_colour};
-use crate::config::{self, ConfigError, Files, Settings};
 
 /// Options of `lockhouse policy check`.
 #[derive(Debug, clap::Args)]

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lockhouse_base::text_files::read_source;
+use lockhouse_config::{self as config, ConfigError, Files};
 use lockhouse_policies::{Change, Policy, PolicyValue};
 use serde_json::{Value, json};
 
 use crate::cli::terminal::for_stdout;
 use crate::cli::{USAGE, print_config_error, table};
-use crate::config::{self, ConfigError, Files};
 
 /// Options of `lockhouse policy diff`: the policies to compare.
 #[derive(Debug, clap::Args)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use lockhouse_config::{self as config, Files};
 use lockhouse_policies::{Call, Effect, Policy, explain};
 use serde_json::{Value, json};
 
@@ -13,7 +14,6 @@ use super::recorded_calls::{self, RecordedCall};
 use crate::cli::line_width::wrap_lines;
 use crate::cli::terminal::for_stdout;
 use crate::cli::{UNAVAILABLE, print_config_error, print_error, table};
-use crate::config::{self, Files};
 
 /// The maximum number of table rows that are printed. Only audit logs with very many resources or AI clients have more
 /// rows.

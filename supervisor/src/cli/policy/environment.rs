@@ -9,7 +9,7 @@ use lockhouse_policies::{Call, CallTarget, Policy};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::cached_tools;
 
-use crate::config::{Files, Settings};
+use lockhouse_config::{Files, Settings};
 
 /// The data on which policy decisions depend besides the policy and the call: the configured servers and the
 /// last known definitions of their tools.

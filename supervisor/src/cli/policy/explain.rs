@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use lockhouse_catalog::{Catalogue, tool_members};
+use lockhouse_config::{self as config, Files};
 use lockhouse_policies::{
     Call, CallTarget, ClientName, ConsideredStatement, Explanation, SKILLS, most_similar_name, printable,
 };
@@ -14,7 +15,6 @@ use super::environment::Environment;
 use crate::cli::terminal::for_stdout;
 use crate::cli::tools::parse_name;
 use crate::cli::{USAGE, print_config_error, print_error};
-use crate::config::{self, Files};
 
 /// The maximum number of notes about arguments of the call that are not parameters of the tool.
 const NOTES_MAX: usize = 20;

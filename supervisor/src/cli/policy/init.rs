@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use lockhouse_config::{self as config, Files, Settings};
 use lockhouse_gate::Gate;
 use lockhouse_policies::{Policy, ServerOffer, ToolOffer, render_template};
 
 use super::policy_file;
 use crate::cli::unavailable_servers::describe_unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, print_config_error, start_with};
-use crate::config::{self, Files, Settings};
 
 /// Connects to the configured servers and writes a policy generated from their tools. Replaces an existing policy only
 /// with `force`.

@@ -19,7 +19,7 @@ use super::environment::Environment;
 use super::{explain, policy_file};
 use crate::cli::DIGEST_IS_STALE;
 use crate::cli::command_error::CommandError;
-use crate::config::{self, ConfigError, Files};
+use lockhouse_config::{self as config, ConfigError, Files};
 pub(in crate::cli) use report::Report;
 
 /// Options of `lockhouse policy allow`, `ask` and `deny`.

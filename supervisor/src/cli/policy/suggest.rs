@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use lockhouse_config::{self as config, Files};
 use lockhouse_policies::CallKey;
 
 use super::{policy_file, recorded_calls};
 use crate::cli::terminal::for_stdout;
 use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error};
-use crate::config::{self, Files};
 
 /// Options of `lockhouse policy suggest`.
 #[derive(Debug, clap::Args)]

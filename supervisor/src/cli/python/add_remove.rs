@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use lockhouse_config::{ConfigEdit, Files, PackageSpec, PreparedEdit, Settings};
+
 use super::environment::ManagedDirectory;
 use super::lock::{Versions, build, names};
 use super::unusable::refuse_unusable;
 use super::{PythonError, load, parse_packages};
 use crate::cli::package_costs::PackageCosts;
 use crate::cli::reload::reload_all_and_print;
-use crate::config::{ConfigEdit, Files, PackageSpec, PreparedEdit, Settings};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {

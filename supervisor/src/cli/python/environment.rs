@@ -5,9 +5,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use lockhouse_base::text_files::write_target;
+use lockhouse_config::{Settings, managed_directory};
 use nix::fcntl::{Flock, FlockArg};
-
-use crate::config::{Settings, managed_directory};
 
 /// The name of the file with the exact version and the hashes of each package, in the managed directory.
 const LOCK_FILE: &str = "requirements.lock";

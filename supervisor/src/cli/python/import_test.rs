@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use lockhouse_config::{self as config, Files, PackageSpec, Settings};
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_protocol::Language;
 
 use super::PythonError;
 use crate::cli::package_costs::{PackageCosts, measure};
-use crate::config::{self, Files, PackageSpec, Settings};
 
 /// Starts a worker with the packages of the environment, and runs a program in it. Returns what the packages cost.
 pub(super) async fn test(

@@ -5,13 +5,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
+use lockhouse_config::{PackageSpec, find_program};
 use tokio::process::Command;
 
 use super::lock_file::{self, LockError};
 use super::package_index;
 use super::uv_settings::{SOURCE_VARIABLES, source_setting};
 use crate::cli::terminal::sanitize_lines;
-use crate::config::{PackageSpec, find_program};
 
 /// Maximum number of characters of an installer's output that an error shows.
 const OUTPUT_CHARS_MAX: usize = 1_500;

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lockhouse_config::{Files, PackageSpec, environment_in_use, managed_directory};
 use serde_json::json;
 
 use super::{PythonError, import_test, load, lock_file};
 use crate::cli::{UNAVAILABLE, table};
-use crate::config::{Files, PackageSpec, environment_in_use, managed_directory};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {

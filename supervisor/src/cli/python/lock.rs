@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
+use lockhouse_config::{Files, PackageSpec, Settings};
+
 use super::environment::{EnvironmentError, ManagedDirectory, NewEnvironment};
 use super::installer::{Installer, Resolution};
 use super::{PythonError, import_test, load, lock_file, print_step};
 use crate::cli::package_costs::PackageCosts;
 use crate::cli::terminal::sanitize;
-use crate::config::{Files, PackageSpec, Settings};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {

@@ -1,7 +1,8 @@
 //! Packages that no program can use in the sandbox, with the reason.
 
+use lockhouse_config::PackageSpec;
+
 use super::PythonError;
-use crate::config::PackageSpec;
 
 const NETWORK: &str = "a sandboxed worker has no network; add an MCP server whose tools make the requests, with `lockhouse server add`";
 const PROCESSES: &str = "a sandboxed worker starts no processes";

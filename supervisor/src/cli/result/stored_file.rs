@@ -15,7 +15,7 @@ use super::super::id_prefix::{Match, find_by_prefix, list_candidates};
 use super::super::output_folder::OutputFolder;
 use super::super::terminal::for_stderr;
 use super::super::{USAGE, print_error};
-use crate::config::ResultBounds;
+use lockhouse_config::ResultBounds;
 
 /// A stored file, with its content.
 struct Found {

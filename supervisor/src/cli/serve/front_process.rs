@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use interprocess::local_socket::tokio::Stream;
 use lockhouse_access::Authenticator;
+use lockhouse_config::Files;
 use lockhouse_engine::UnixAcceptor;
 use lockhouse_engine::front_socket::serve_child;
 use lockhouse_engine::supervisor::Supervisor;
@@ -27,7 +28,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Arguments, Front, ServeResult, open_front, report_start_error, serve_front};
 use crate::cli::{UNAVAILABLE, load, print_error};
-use crate::config::Files;
 
 /// The environment variable that moves the front into a process of its own, and the value that does.
 const VARIABLE: &str = "LOCKHOUSE_FRONT";

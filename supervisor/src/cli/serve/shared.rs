@@ -7,6 +7,7 @@ mod engine_process;
 use std::process::ExitCode;
 
 use lockhouse_base::lifecycle::Lifecycle;
+use lockhouse_config::{Files, Settings};
 use lockhouse_front::{self as front, AnswerSettings};
 use lockhouse_link::{EngineClient, RemoteEngineSettings};
 use lockhouse_policies::Policy;
@@ -16,7 +17,6 @@ use crate::cli::engine_log::LogFile;
 use crate::cli::startup_code::release_after_start;
 use crate::cli::stop_signals::end_on_signal;
 use crate::cli::{UNAVAILABLE, print_error};
-use crate::config::{Files, Settings};
 use engine_process::EngineProcess;
 
 /// An AI client's side of a shared engine.

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lockhouse_catalog::python_name;
+use lockhouse_config::{self as config, ConfigEdit, ConfigError, Files, Settings};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ConfinementProfile, HttpTransport, ServerDefinition};
 
 use super::secret_files::{remove_unused, secret_files};
 use crate::cli::terminal::sanitize;
 use crate::cli::{USAGE, print_config_error, print_error, sandbox};
-use crate::config::{self, ConfigEdit, ConfigError, Files, Settings};
 use new_server::{NewServer, Target};
 
 #[derive(Debug, clap::Args)]

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lockhouse_config::{Files, Settings};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, Upstreams, cached_tools};
 
 use super::connection_progress;
 use crate::cli::terminal::sanitize;
 use crate::cli::unavailable_servers::unavailable_reason;
-use crate::config::{Files, Settings};
 
 /// The maximum time for all first connections together.
 const CONNECT_MAX: Duration = Duration::from_secs(30);

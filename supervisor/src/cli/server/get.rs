@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use lockhouse_config::{self as config, Files, UnresolvedServer};
 use lockhouse_gate::unconditional_effect;
 use lockhouse_policies::{Effect, Policy, visible_text};
 use lockhouse_protocol::ServerName;
@@ -11,7 +12,6 @@ use super::status_report::StatusReport;
 use super::{connection_progress, find, load, redacted_definition};
 use crate::cli::print_config_error;
 use crate::cli::terminal::{for_stdout, sanitize};
-use crate::config::{self, Files, UnresolvedServer};
 
 /// Maximum number of characters of a server's instructions that are shown.
 const INSTRUCTIONS_CHARS_MAX: usize = 4_000;

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use lockhouse_config::{Files, Settings};
 use lockhouse_upstream::Upstreams;
 use serde_json::Value;
 
@@ -9,7 +10,6 @@ use super::status_report::{COLUMNS, StatusReport};
 use super::{connection_progress, load};
 use crate::cli::table;
 use crate::cli::terminal::for_stdout;
-use crate::config::{Files, Settings};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use lockhouse_audit::LoginStep;
+use lockhouse_config::{Files, Settings};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{Authorization, Endpoint, HttpEndpoint, Login, LoginError, log_out};
 use tokio::sync::mpsc;
@@ -16,7 +17,6 @@ use crate::cli::command_audit_log::{CommandAuditLog, RecordError};
 use crate::cli::desktop_browser;
 use crate::cli::terminal::sanitize;
 use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error};
-use crate::config::{Files, Settings};
 
 /// How long the user may take to log in to the upstream server in the browser.
 /// Bound: upstream servers.

@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use lockhouse_config::{ConfigError, Files};
 use lockhouse_protocol::ServerName;
 use serde_json::json;
 
 use super::{load, unknown};
 use crate::cli::terminal::sanitize;
 use crate::cli::{UNAVAILABLE, output, print_config_error, print_error};
-use crate::config::{ConfigError, Files};
 use log_file::LogFile;
 
 /// How often to check the server's log file for new lines.

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use lockhouse_config::{UnresolvedServer, looks_secret, replace_secrets};
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
     Authorization, Confinement, DecodeRules, Endpoint, HttpEndpoint, HttpTransport, Network, Proxy,
     ServerCommand, ServerDefinition,
 };
 use serde_json::{Map, Value, json};
-
-use crate::config::{UnresolvedServer, looks_secret, replace_secrets};
 
 /// The text that replaces a redacted value.
 const REDACTED: &str = "***";

@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
+use lockhouse_config::{ConfigEdit, Files};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{Endpoint, ServerDefinition, StoragePaths, log_out};
 
 use super::secret_files::{remove_unused, secret_files};
 use super::{load, unknown};
 use crate::cli::{USAGE, print_config_error};
-use crate::config::{ConfigEdit, Files};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {

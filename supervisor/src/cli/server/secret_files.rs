@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use lockhouse_config as config;
 use toml_edit::{Item, TableLike, Value};
-
-use crate::config;
 
 /// Returns the secret files that Lockhouse wrote for a server: those that placeholders in the server's configuration
 /// table name and that are in the directory for secrets. Other files that the table names are not included.

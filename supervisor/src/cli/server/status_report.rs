@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use lockhouse_config::SkippedServer;
 use lockhouse_upstream::{Connection, ConnectionState, Endpoint, HttpTransport, ServerDefinition};
 use serde_json::{Value, json};
 
 use crate::cli::unavailable_servers::unavailable_reason;
-use crate::config::SkippedServer;
 
 /// The state of one upstream server. The fields are the keys of the `--json` output, except that `start` is
 /// called `start_ms` there. The names of these keys are stable.

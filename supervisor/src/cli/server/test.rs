@@ -16,7 +16,7 @@ use super::{find, load};
 use crate::cli::terminal::{for_stdout, sanitize};
 use crate::cli::unavailable_servers::unavailable_reason;
 use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error, start_with};
-use crate::config::{self, Files, Settings};
+use lockhouse_config::{self as config, Files, Settings};
 use steps::{StepError, Steps};
 
 /// The maximum number of characters that are shown of a tool result.

@@ -21,7 +21,7 @@ use crate::cli::command_audit_log::CommandAuditLog;
 use crate::cli::command_error::CommandError;
 use crate::cli::confirmation::ask_yes_no;
 use crate::cli::terminal::{for_stdout, sanitize, sanitize_lines};
-use crate::config::{Files, Settings, shell_quote};
+use lockhouse_config::{Files, Settings, shell_quote};
 
 /// The number of unchanged lines that are shown before and after a change of a tool definition.
 const CONTEXT_LINES: usize = 2;

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use lockhouse_base::text_files::{replace, write_target};
+use lockhouse_config::{
+    AiClient, ConfigError, EntryPlace, Environment, Insertion, LaunchCommand, own_place, take_out,
+};
 use lockhouse_policies::Source;
 
 use super::journal::{Change, Journal};
 use crate::cli::init::{self, read_or_empty, show_entry};
 use crate::cli::print_config_error;
 use crate::cli::terminal::sanitize;
-use crate::config::{
-    AiClient, ConfigError, EntryPlace, Environment, Insertion, LaunchCommand, own_place, take_out,
-};
 
 /// An AI client's file, and what to change in it.
 pub(super) struct ClientFile {

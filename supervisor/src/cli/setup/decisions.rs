@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use lockhouse_config::{
+    self as config, AiClient, EntryPlace, Environment, ExposeMode, Files, ServerEntry, SkipReason,
+};
 use lockhouse_policies::most_similar_name;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ConfinementProfile, ServerDefinition, ServerLimits, StoragePaths};
@@ -17,7 +20,6 @@ use crate::cli::import::takes_over_sse;
 use crate::cli::init::{choose_mode, targets};
 use crate::cli::sandbox;
 use crate::cli::terminal::sanitize;
-use crate::config::{self, AiClient, EntryPlace, Environment, ExposeMode, Files, ServerEntry, SkipReason};
 
 /// What the user decided. Without questions, the careful answers: all servers but those that are private to a project
 /// or use HTTP+SSE, all AI clients, programs of `run_code` only, and a policy that allows read-only tools.

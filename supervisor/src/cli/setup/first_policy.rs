@@ -1,10 +1,10 @@
 //! Writes a first policy from the tools of the servers for `lockhouse setup`.
 
+use lockhouse_config::{self as config, ConfigError, Files};
 use lockhouse_policies::{ServerOffer, render_template};
 
 use super::journal::{Change, Journal};
 use crate::cli::policy::{init, policy_file};
-use crate::config::{self, ConfigError, Files};
 
 /// Writes the policy. Does nothing if no server has any tools.
 pub(super) fn write(files: &Files, offers: &[ServerOffer], journal: &mut Journal) -> Result<(), ConfigError> {

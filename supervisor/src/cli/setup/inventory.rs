@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use lockhouse_config::{self as config, AiClient, ConfigEdit, EntryPlace, Environment, SkipReason};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::ServerDefinition;
 
 use crate::cli::import::candidate::{Candidate, Importer, Verdict};
 use crate::cli::import::{show_losses, show_project_files, sources};
 use crate::cli::{print_config_error, table};
-use crate::config::{self, AiClient, ConfigEdit, EntryPlace, Environment, SkipReason};
 
 /// A server in an AI client's file.
 pub(super) struct Found {

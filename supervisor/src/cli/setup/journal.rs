@@ -11,11 +11,10 @@ use std::path::{Path, PathBuf};
 use lockhouse_base::directories;
 use lockhouse_base::files::{create_private_directory, read_bounded, replace_durably};
 use lockhouse_base::text_files::write_target;
+use lockhouse_config::{AiClient, ConfigError, EntryPlace};
 use lockhouse_policies::Source;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
-
-use crate::config::{AiClient, ConfigError, EntryPlace};
 
 const MANIFEST: &str = "manifest.json";
 const MANIFEST_BYTES_MAX: u64 = 4 * 1024 * 1024;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lockhouse_config::{self as config, ConfigError, Environment, Settings};
 use lockhouse_policies::{Policy, ServerOffer};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{Connection, Endpoint, ServerDefinition, refused_path, without_sandbox_advice};
@@ -17,7 +18,6 @@ use crate::cli::server::connect_all;
 use crate::cli::terminal::sanitize;
 use crate::cli::unavailable_servers::unavailable_reason;
 use crate::cli::{start_with, table};
-use crate::config::{self, ConfigError, Environment, Settings};
 
 /// The maximum time for the start of one server. It is longer than the usual one, since in the sandbox the first start
 /// of a server with npx or uvx downloads its packages into caches of its own.

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use lockhouse_audit::digest::sha256_hex;
 use lockhouse_base::text_files::read_source;
+use lockhouse_config::{ConfigEdit, ConfigError, Files};
 
 use super::decisions::Decisions;
 use super::journal::{Change, Journal, Secret};
 use crate::cli::import::write_tables;
 use crate::cli::terminal::sanitize;
-use crate::config::{ConfigEdit, ConfigError, Files};
 
 /// Writes the servers into the configuration file, and their secrets into files. If the configuration cannot be
 /// written, the files with secrets are removed again.

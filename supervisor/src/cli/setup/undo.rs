@@ -9,6 +9,9 @@ use std::process::ExitCode;
 use lockhouse_audit::digest::sha256_hex;
 use lockhouse_base::directories;
 use lockhouse_base::text_files::{read_source, replace, write_target};
+use lockhouse_config::{
+    AiClient, ConfigEdit, ConfigError, EntryPlace, Files, put_back, restore_code_mode_setting, take_out,
+};
 use lockhouse_policies::{Diagnostics, Source};
 
 use super::journal::{Change, Journal, Secret, Step};
@@ -16,9 +19,6 @@ use super::print_unfinished;
 use crate::cli::UNAVAILABLE;
 use crate::cli::confirmation::Confirmation;
 use crate::cli::terminal::sanitize;
-use crate::config::{
-    AiClient, ConfigEdit, ConfigError, EntryPlace, Files, put_back, restore_code_mode_setting, take_out,
-};
 
 /// What became of a change.
 struct Outcome {

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use lockhouse_config::Files;
 use lockhouse_engine::supervisor::CodeRequest;
 use lockhouse_protocol::Language;
 use lockhouse_stores::skills::{Origin, Skill, Skills};
@@ -9,7 +10,6 @@ use serde_json::{Map, Value};
 
 use super::{USAGE, load_skill};
 use crate::cli::run;
-use crate::config::Files;
 
 /// Options of `lockhouse skills run`.
 #[derive(Debug, clap::Args)]

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use lockhouse_config::Files;
 use lockhouse_engine::execution::{Answer, RunStatus};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
 use lockhouse_protocol::Language;
@@ -12,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 use super::load_skill;
 use crate::cli::terminal::for_stdout;
 use crate::cli::{start, table};
-use crate::config::Files;
 
 /// Options of `lockhouse skills test`.
 #[derive(Debug, clap::Args)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Stream;
+use lockhouse_config::{Files, Settings, Setup};
 use lockhouse_link::{EngineSocket, EngineSource};
 use lockhouse_policies::Policy;
 use parking_lot::Mutex;
@@ -15,7 +16,6 @@ use tokio::time::{sleep, timeout};
 
 use crate::cli::engine_socket::{READY, TAKEN, activated_socket_path, connect, directory, socket_path};
 use crate::cli::load_settings_and_policy;
-use crate::config::{Files, Settings, Setup};
 
 /// Maximum time from the start of the engine's process until it accepts clients.
 /// Bound: engines and fronts.

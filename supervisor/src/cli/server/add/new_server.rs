@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use http::{HeaderName, HeaderValue};
+use lockhouse_config::{looks_secret, replace_secrets, replace_secrets_in_arguments, sandbox_table};
 use lockhouse_protocol::{InvalidName, ServerName};
 use lockhouse_upstream::{ConfinementProfile, HttpTransport};
 use toml_edit::{Array, InlineTable, Table, value};
 use url::Url;
 
 use super::Arguments;
-use crate::config::{looks_secret, replace_secrets, replace_secrets_in_arguments, sandbox_table};
 
 /// The upstream server that `lockhouse server add` adds.
 pub(super) struct NewServer {

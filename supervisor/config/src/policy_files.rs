@@ -1,0 +1,69 @@
+//! Finds and loads the policy: the user's file, and the policies that the administrator requires.
+
+use std::path::PathBuf;
+
+use lockhouse_approvals::PolicyFile;
+use lockhouse_base::directories;
+use lockhouse_base::text_files::read_source;
+use lockhouse_policies::Policy;
+
+use super::{ConfigError, Files, file_permissions, requirements, search_paths};
+
+/// Loads the policy in use, together with the policies that the administrator requires. Without a policy file, every
+/// call is denied, with a hint in the denial's error.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the policy that cannot be used.
+pub fn load_policy(files: &Files) -> Result<Policy, ConfigError> {
+    let own = match find_policy(files) {
+        Some(path) => {
+            file_permissions::refuse_untrusted(&path, &files.owners())?;
+            Policy::parse(read_source(&path)?)?
+        }
+        None => Policy::empty(),
+    };
+    restrict_by_requirements(own)
+}
+
+/// Returns `own`, restricted by the policies that the administrator requires.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of a required policy that cannot be used.
+pub fn restrict_by_requirements(own: Policy) -> Result<Policy, ConfigError> {
+    Ok(requirements::policies()?.into_iter().fold(own, Policy::restricted_by))
+}
+
+/// Returns the path of the policy file in use, if one exists.
+pub fn find_policy(files: &Files) -> Option<PathBuf> {
+    search_paths::config_file(files.policy.as_deref(), "policy.toml")
+}
+
+/// Returns the path to which `lockhouse policy init` writes the policy file: the one of `--policy`, or else
+/// `policy.toml` in the user's configuration directory.
+pub fn policy_path(files: &Files) -> Result<PathBuf, ConfigError> {
+    let default = || directories::configuration().map(|directory| directory.join("policy.toml"));
+    files.policy.clone().or_else(default).ok_or(ConfigError::NoPolicyDirectory)
+}
+
+/// Returns the path of the policy file that a command may change: the one of `--policy`, or else `policy.toml` in the
+/// user's configuration directory. The file need not exist.
+///
+/// # Errors
+/// [`ConfigError`] if users other than its owner can write the file, or if the system-wide policy is in use: a new file
+/// of this user would replace it as a whole.
+pub fn editable_policy(files: &Files) -> Result<PathBuf, ConfigError> {
+    let path = policy_path(files)?;
+    match find_policy(files) {
+        Some(used) if used != path => Err(ConfigError::SystemWidePolicy { path: used }),
+        _ if path.exists() => file_permissions::refuse_untrusted(&path, &files.owners()).map(|()| path),
+        _ => Ok(path),
+    }
+}
+
+/// Returns the policy file in use if it is the one of `--policy`, or else `policy.toml` in the user's configuration
+/// directory. `None` if the system-wide policy file or no policy file is in use.
+pub(super) fn own_policy(files: &Files) -> Option<PolicyFile> {
+    let own = || directories::configuration().map(|directory| directory.join("policy.toml"));
+    let path = files.policy.clone().or_else(own)?;
+    (find_policy(files).as_ref() == Some(&path)).then(|| PolicyFile::new(path))
+}

@@ -1,0 +1,235 @@
+//! The settings that the configuration gives to the components, and the steps of loading them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use lockhouse_access::AuthSettings;
+use lockhouse_audit as audit;
+use lockhouse_audit::digest;
+use lockhouse_base::directories;
+use lockhouse_base::text_files::read_source;
+use lockhouse_engine::supervisor::{self, MissingProgram};
+use lockhouse_front::http::{HttpSettings, ListenAddress};
+use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{Endpoint, ServerDefinition, ServerLimits};
+
+use crate::config_toml::ConfigToml;
+use crate::error::ConfigError;
+use crate::file_permissions::ReadableSecret;
+use crate::files::Files;
+use crate::package_spec::PackageSpec;
+use crate::placeholders::{Environment, UsedEnvironment};
+use crate::requirements::Requirements;
+use crate::skipped_server::SkippedServer;
+use crate::{
+    client_access, code_trust, deprecated_transport, engine_settings, file_permissions, own_places,
+    policy_files, search_paths, servers, tool_decoding, worker_pools,
+};
+
+/// The complete, validated configuration.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub engine: supervisor::Settings,
+    /// Upstream servers that are configured but not used, with the reason for each.
+    pub skipped_servers: Vec<SkippedServer>,
+    /// How AI clients authenticate over HTTP.
+    pub access: AuthSettings,
+    pub http: HttpSettings,
+    /// Addresses on which metrics and health endpoints are served without authentication.
+    pub metrics: Vec<ListenAddress>,
+    pub(crate) document: ConfigToml,
+    /// Path of the configuration file; empty if there is none.
+    pub(crate) path: PathBuf,
+    /// The parts of the environment on which the definitions of servers depend.
+    pub(crate) used_environment: UsedEnvironment,
+}
+
+impl Settings {
+    /// Loads the configuration file, the servers files (AI clients' files that list MCP servers) and the
+    /// administrator's requirements.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for the first file that cannot be used, with all faults of that file.
+    pub fn load(files: &Files) -> Result<Self, ConfigError> {
+        let owners = files.owners();
+        let environment = Environment { owners: owners.clone(), ..Environment::from_process() };
+        let (document, path) = load_document(files, &environment)?;
+        let mut collector =
+            servers::ServerCollector::new(&environment, document.server_limits(), files.expose.exposure());
+        for file in &files.servers {
+            collector.add_file(file)?;
+        }
+        collector.add_servers(&path.display().to_string(), document.servers.clone());
+        for file in &document.servers_files {
+            collector.add_configured_file(file, &path)?;
+        }
+        code_trust::refuse_untrusted_code(&document, &owners)?;
+        let requirements = Requirements::load(document.server_limits(), &environment)?;
+        let digests: Vec<String> = document.digest.iter().chain(collector.digests()).cloned().collect();
+        let (mut servers, mut skipped_servers) = collector.into_servers();
+        if let Some(directory) = &document.sharing.directory {
+            start_in(&path.parent().unwrap_or(Path::new("")).join(directory), &mut servers);
+        }
+        let (mut servers, refused) = requirements.apply(servers);
+        tool_decoding::apply(&mut servers, &document.tools.decode);
+        skipped_servers.extend(refused.iter().map(SkippedServer::from));
+        let own = own_places::own_places(files, &document, &path, &environment, &servers)?;
+        let engine = supervisor::Settings {
+            own_policy: policy_files::own_policy(files),
+            refused: refused.iter().map(ToString::to_string).collect(),
+            digest: digest::combined_sha256(&digests),
+            ..engine_settings::engine_settings(&document, &path, &environment, servers, own)?
+        };
+        let access = client_access::access_settings(&document, &path, &environment)?;
+        let http = document.http.settings(
+            client_access::client_limits(&document.clients).requests,
+            document.limits.code_kib,
+            &path,
+            &environment,
+        );
+        let metrics = document.metrics.listen.clone();
+        let used_environment = environment.used();
+        Ok(Self { engine, skipped_servers, access, http, metrics, document, path, used_environment })
+    }
+
+    /// Loads the configuration like [`Self::load`], but with other Python packages in another virtual environment.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn load_with_packages(
+        files: &Files,
+        packages: &[PackageSpec],
+        environment: &Path,
+    ) -> Result<Self, ConfigError> {
+        let mut settings = Self::load(files)?;
+        let python = &mut settings.document.python;
+        (python.packages, python.environment) = (packages.to_vec(), Some(environment.to_owned()));
+        let limits = settings.engine.limits;
+        settings.engine.packages = worker_pools::python_packages(&settings.document, &limits);
+        Ok(settings)
+    }
+
+    /// Returns the Python packages that programs can import.
+    pub fn python_packages(&self) -> &[PackageSpec] {
+        &self.document.python.packages
+    }
+
+    /// Returns the virtual environment with the packages, if it is configured and not managed by `lockhouse python`.
+    pub fn python_environment(&self) -> Option<&Path> {
+        self.document.python.environment.as_deref()
+    }
+
+    /// Returns the path of the Python interpreter.
+    ///
+    /// # Errors
+    /// There is no interpreter.
+    pub fn python_interpreter(&self) -> Result<PathBuf, MissingProgram> {
+        search_paths::python_interpreter(self.document.python.interpreter.as_deref())
+    }
+
+    /// Finds files with secrets that other Unix users can read: keys, tokens, and files that placeholders in the
+    /// configuration name.
+    pub fn readable_secrets(&self) -> Vec<ReadableSecret> {
+        let environment = Environment::from_process();
+        let stored =
+            secrets_directory().into_iter().flat_map(|directory| file_permissions::files_in(&directory));
+        let keys = audit::key_files(&self.engine.audit.keys);
+        let tokens = client_access::token_file(&self.document.http, &self.path, &environment);
+        let tokens = tokens.map(|tokens| tokens.path().to_owned());
+        let beside = self.path.parent().unwrap_or(Path::new(""));
+        let referenced = self.document.referenced_files.iter();
+        let referenced = referenced.map(|path| beside.join(environment.expand_home(path)));
+        let mut files: Vec<PathBuf> = stored.chain(keys).chain(tokens).chain(referenced).collect();
+        files.sort_unstable();
+        files.dedup();
+        file_permissions::readable_secrets(files.into_iter())
+    }
+
+    /// Returns warnings about servers over the deprecated transport HTTP+SSE.
+    pub fn transport_warnings(&self) -> Vec<String> {
+        deprecated_transport::sse_warnings(&self.engine.servers).collect()
+    }
+
+    /// Returns warnings about secrets that other Unix users can read, which are files and arguments of servers, and about
+    /// deprecated transports.
+    pub fn warnings(&self) -> Vec<String> {
+        let files = self.readable_secrets();
+        let in_arguments = self.engine.servers.iter().filter(|(_, server)| server.has_secret_arguments);
+        let in_arguments = in_arguments.map(|(name, server)| {
+            format!(
+                "server {name} ({}) has a secret in its arguments, which every account of this machine can read while it runs: pass it in `env` if the server accepts that",
+                server.origin
+            )
+        });
+        let secrets = files.iter().map(ReadableSecret::to_string).chain(in_arguments);
+        secrets.chain(self.transport_warnings()).collect()
+    }
+
+    /// Returns the names of the configuration tables that differ between these settings and `other`, if changes in them
+    /// take effect only after a restart.
+    pub fn tables_requiring_restart(&self, other: &Self) -> Vec<&'static str> {
+        self.document.tables_requiring_restart(&other.document)
+    }
+}
+
+/// Sets the directory in which servers without `cwd` are started.
+fn start_in(directory: &Path, servers: &mut BTreeMap<ServerName, ServerDefinition>) {
+    for definition in servers.values_mut() {
+        if let Endpoint::Stdio(command) = &mut definition.endpoint {
+            command.directory.get_or_insert_with(|| directory.to_owned());
+        }
+    }
+}
+
+/// Loads the configuration file in use. If there is no configuration file, returns the defaults and an empty path.
+pub(crate) fn load_document(
+    files: &Files,
+    environment: &Environment,
+) -> Result<(ConfigToml, PathBuf), ConfigError> {
+    match config_path(files) {
+        Some(path) => {
+            file_permissions::refuse_untrusted(&path, &files.owners())?;
+            let source = read_source(&path)?;
+            let mut document = ConfigToml::parse(&source, environment)?;
+            document.digest = Some(digest::sha256_hex(&source.text));
+            document.expand_home(environment);
+            Ok((document, path))
+        }
+        None => Ok((ConfigToml::default(), PathBuf::new())),
+    }
+}
+
+/// Returns the path of the configuration file in use, if one exists.
+pub fn config_path(files: &Files) -> Option<PathBuf> {
+    search_paths::config_file(files.config.as_deref(), "config.toml")
+}
+
+/// The servers that may be used, by name, and the names of the others with the reasons.
+pub type AdmittedServers = (BTreeMap<ServerName, ServerDefinition>, Vec<(ServerName, String)>);
+
+/// Applies the administrator's requirements to servers that are not in the configuration yet.
+///
+/// # Errors
+/// [`ConfigError`] if a requirements file cannot be used.
+pub fn apply_requirements(
+    servers: BTreeMap<ServerName, ServerDefinition>,
+    environment: &Environment,
+) -> Result<AdmittedServers, ConfigError> {
+    let requirements = Requirements::load(ServerLimits::default(), environment)?;
+    let (mut admitted, refused) = requirements.apply(servers.clone());
+    admitted.retain(|name, _| servers.contains_key(name));
+    let refused = refused.iter().map(|refusal| (refusal.server().clone(), refusal.reason()));
+    Ok((admitted, refused.collect()))
+}
+
+/// Returns the directory in which Lockhouse stores secrets as files. Placeholders in the configuration name these
+/// files, so that the configuration holds no secret in plain text. `None` if the user's configuration directory is
+/// not known.
+pub fn secrets_directory() -> Option<PathBuf> {
+    Some(directories::configuration()?.join("secrets"))
+}
+
+/// Returns those of the given secret files that other Unix users can read.
+pub fn readable_by_others<'p>(files: impl Iterator<Item = &'p Path>) -> Vec<ReadableSecret> {
+    file_permissions::readable_secrets(files.map(Path::to_owned))
+}

@@ -1,0 +1,102 @@
+//! Reads single tables of the configuration file, for commands that need nothing else of it. The servers files (AI clients'
+//! files that list MCP servers) are not read, so faults of these files do not matter.
+
+use lockhouse_access::{AuthSettings, TokenFile};
+use lockhouse_audit::AuditSettings;
+use lockhouse_base::http_checks::host_check::HostName;
+use lockhouse_base::telemetry::log;
+use lockhouse_front::http::ListenAddress;
+use lockhouse_policies::Rate;
+use lockhouse_stores::result_files::ResultFileLimits;
+use lockhouse_stores::results;
+use lockhouse_stores::skills::SkillSettings;
+
+use super::error::ConfigError;
+use super::files::Files;
+use super::placeholders::Environment;
+use super::settings::load_document;
+use super::{client_access, engine_settings, tables};
+
+/// Reads the log format from the configuration file. Returns the default if the file cannot be read; that error is
+/// reported later.
+pub fn log_format(files: &Files) -> log::Format {
+    let document = load_document(files, &Environment::from_process());
+    document.map(|(document, _)| document.log.format).unwrap_or_default()
+}
+
+/// Reads the audit log settings from the configuration file. Does not read the servers files (AI clients' files that
+/// list MCP servers), so faults of these files do not matter.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the configuration file.
+pub fn load_audit_settings(files: &Files) -> Result<AuditSettings, ConfigError> {
+    engine_settings::audit_settings(&load_document(files, &Environment::from_process())?.0.audit)
+}
+
+/// The settings of a service's live page: the table `[page]`, and how people authenticate.
+pub struct PageSettings {
+    pub listen: Option<ListenAddress>,
+    pub hosts: Vec<HostName>,
+    pub administrators: Vec<String>,
+    pub auth: AuthSettings,
+    /// Rate limit of the logins of one client.
+    pub logins: Rate,
+}
+
+/// Reads the settings of a service's live page from the configuration file. Resolves no secret of upstream servers.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the configuration file.
+pub fn load_page_settings(files: &Files) -> Result<PageSettings, ConfigError> {
+    let environment = Environment { owners: files.owners(), ..Environment::from_process() };
+    let (document, path) = load_document(files, &environment)?;
+    let auth = client_access::access_settings(&document, &path, &environment)?;
+    let logins = client_access::client_limits(&document.clients).requests;
+    let tables::Page { listen, hosts, administrators } = document.page;
+    Ok(PageSettings { listen, hosts, administrators, auth, logins })
+}
+
+/// Reads the limits for stored results, and the maximum size in bytes of the part of a result that an answer shows.
+/// Does not read the servers files (AI clients' files that list MCP servers).
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the configuration file.
+pub fn load_result_bounds(files: &Files) -> Result<ResultBounds, ConfigError> {
+    let (document, _) = load_document(files, &Environment::from_process())?;
+    Ok(ResultBounds {
+        results: engine_settings::result_bounds(&document.results),
+        files: engine_settings::result_file_bounds(&document.results),
+        part_bytes: engine_settings::display_limits(&document.limits).part_bytes,
+    })
+}
+
+/// The limits of stored results and files.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultBounds {
+    pub results: results::ResultLimits,
+    pub files: ResultFileLimits,
+    /// Maximum size in bytes of the part of a result that an answer shows.
+    pub part_bytes: usize,
+}
+
+/// Reads the skill settings from the configuration file. Does not read the servers files (AI clients' files that list
+/// MCP servers).
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the configuration file.
+pub fn load_skill_settings(files: &Files) -> Result<SkillSettings, ConfigError> {
+    let environment = Environment::from_process();
+    let (document, path) = load_document(files, &environment)?;
+    Ok(engine_settings::skill_settings(&document.skills, &path, &environment))
+}
+
+/// Reads from the configuration file where the tokens of AI clients are stored. Does not read the servers files (AI
+/// clients' files that list MCP servers).
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the configuration file.
+pub fn load_token_file(files: &Files) -> Result<TokenFile, ConfigError> {
+    let environment = Environment::from_process();
+    let (document, path) = load_document(files, &environment)?;
+    client_access::token_file(&document.http, &path, &environment).ok_or(ConfigError::NoStateDirectory)
+}
