@@ -35,12 +35,13 @@ use super::placeholders::Environment;
 use super::redacted_diagnostic;
 use super::server_entry::ServerEntry;
 use super::skip_reason::SkipReason;
-use document_tree::Key;
 use fields::Fields;
 use placeholder_syntax::PlaceholderSyntax;
 
-pub(super) use document_tree::{Node, Table, Value, get_path, parse_json, without_servers};
-pub(super) use syntax::{Syntax, parse_as};
+pub use document_tree::{Key, Node, Table, Value, get_path, parse_json};
+pub use syntax::{Syntax, parse_as};
+
+pub(crate) use document_tree::without_servers;
 
 /// The format ("dialect") of a file that lists MCP servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,7 +174,7 @@ impl SourceFile<'_> {
 /// # Errors
 /// The file as a whole cannot be parsed. A fault of one server is no error here: its [`ListedServer::entry`] contains
 /// it.
-pub(super) fn read(source: &Source, environment: &Environment) -> Result<Option<Listing>, Diagnostics> {
+pub fn read(source: &Source, environment: &Environment) -> Result<Option<Listing>, Diagnostics> {
     let root = syntax::parse(source)?;
     let Some(root) = root.table() else { return Ok(None) };
     let syntax = syntax::Syntax::of(&source.text);

@@ -38,19 +38,16 @@
 )]
 
 mod client_access;
-mod client_entry;
-mod client_files;
 mod code_trust;
 mod config_diagnostics;
 mod config_edit;
 mod config_toml;
 mod deprecated_transport;
-mod dialects;
+pub mod dialects;
 mod documentation;
 mod engine_path;
 mod engine_settings;
 mod engine_sharing;
-mod entry_moves;
 mod env_file;
 mod error;
 mod file_permissions;
@@ -58,7 +55,6 @@ mod files;
 mod files_table;
 mod http_tables;
 mod interpreter_places;
-mod json_edit;
 mod keys;
 mod module_name;
 mod multi_error_parser;
@@ -85,28 +81,24 @@ mod single_tables;
 mod skip_reason;
 mod skipped_server;
 mod tables;
-mod toml_tables;
+pub mod toml_tables;
 mod tool_decoding;
 mod unique_servers;
 mod unresolved_server;
 mod worker_pools;
 
-pub use client_entry::{
-    Insertion, LaunchCommand, UnsuitableEntry, approve_run_code, insert, lists_lockhouse, own_place,
-    restore_code_mode_setting, unsuitable_entries,
-};
-pub use client_files::{AiClient, project_files};
 pub use config_edit::{ConfigEdit, PreparedEdit};
 pub use deprecated_transport::sse_warning;
 pub use dialects::{ListedServer, Listing, list_servers};
 pub use documentation::{json_schema, packaged_configuration};
-pub use entry_moves::{EntryPlace, put_back, take_out};
 pub use error::ConfigError;
 pub use file_permissions::ReadableSecret;
 pub use files::{ExposeMode, Files};
 pub use package_spec::{InvalidPackage, PackageSpec};
 pub use placeholders::{Environment, PlaceholderError};
-pub use policy_files::{editable_policy, find_policy, load_policy, policy_path, restrict_by_requirements};
+pub use policy_files::{
+    editable_policy, find_policy, load_policy, policy_path, restrict_by_requirements, write_policy,
+};
 pub use python_environment::{environment_in_use, managed_directory};
 pub use search_paths::{find_program, installed_file};
 pub use secret_detection::{looks_secret, replace_secrets, replace_secrets_in_arguments, store_secret};

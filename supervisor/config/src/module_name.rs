@@ -26,7 +26,7 @@ pub(crate) enum InvalidModule {
 }
 
 impl ModuleName {
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }

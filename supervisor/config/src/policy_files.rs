@@ -1,10 +1,10 @@
-//! Finds and loads the policy: the user's file, and the policies that the administrator requires.
+//! Finds, loads and writes the policy: the user's file, and the policies that the administrator requires.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lockhouse_approvals::PolicyFile;
 use lockhouse_base::directories;
-use lockhouse_base::text_files::read_source;
+use lockhouse_base::text_files::{Draft, read_source, write_target};
 use lockhouse_policies::Policy;
 
 use super::{ConfigError, Files, file_permissions, requirements, search_paths};
@@ -23,6 +23,19 @@ pub fn load_policy(files: &Files) -> Result<Policy, ConfigError> {
         None => Policy::empty(),
     };
     restrict_by_requirements(own)
+}
+
+/// Writes a policy file. A new one is readable only by its owner. Replaces an existing file only with `force`.
+///
+/// # Errors
+/// The file cannot be written, or exists already.
+pub fn write_policy(path: &Path, text: &str, force: bool) -> std::io::Result<()> {
+    let path = write_target(path)?;
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        std::fs::create_dir_all(directory)?;
+    }
+    let draft = Draft::write(&path, text)?;
+    if force { draft.publish() } else { draft.publish_new() }
 }
 
 /// Returns `own`, restricted by the policies that the administrator requires.

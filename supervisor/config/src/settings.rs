@@ -205,7 +205,7 @@ pub fn config_path(files: &Files) -> Option<PathBuf> {
 }
 
 /// The servers that may be used, by name, and the names of the others with the reasons.
-pub type AdmittedServers = (BTreeMap<ServerName, ServerDefinition>, Vec<(ServerName, String)>);
+type AdmittedServers = (BTreeMap<ServerName, ServerDefinition>, Vec<(ServerName, String)>);
 
 /// Applies the administrator's requirements to servers that are not in the configuration yet.
 ///

@@ -7,7 +7,7 @@ use toml_edit::{DocumentMut, Item, Table, TableLike};
 ///
 /// # Errors
 /// The file is not valid TOML. The error shows no line of the file, which may hold a secret.
-pub(super) fn parse(source: &Source) -> Result<DocumentMut, Diagnostics> {
+pub fn parse(source: &Source) -> Result<DocumentMut, Diagnostics> {
     source.text.parse().map_err(|error: toml_edit::TomlError| {
         let fault = Diagnostic::new(source, None, "the file is not valid TOML", error.message().to_owned());
         fault.with_help("correct it, and run the command again").into()
@@ -15,18 +15,18 @@ pub(super) fn parse(source: &Source) -> Result<DocumentMut, Diagnostics> {
 }
 
 /// Returns the item at a path of nested keys. `None` if there is none.
-pub(super) fn find<'d>(document: &'d DocumentMut, path: &[&str]) -> Option<&'d Item> {
+pub fn find<'d>(document: &'d DocumentMut, path: &[&str]) -> Option<&'d Item> {
     path.iter().try_fold(document.as_item(), |item, key| item.as_table_like()?.get(key))
 }
 
 /// Returns the table at a path of nested keys; the path may be empty. `None` if there is none.
-pub(super) fn find_mut<'d>(document: &'d mut DocumentMut, path: &[&str]) -> Option<&'d mut dyn TableLike> {
+pub fn find_mut<'d>(document: &'d mut DocumentMut, path: &[&str]) -> Option<&'d mut dyn TableLike> {
     let root: &mut dyn TableLike = document.as_table_mut();
     path.iter().try_fold(root, |table, key| table.get_mut(key)?.as_table_like_mut())
 }
 
 /// Removes the table `name` below the table `section`, with all its subtables. Returns whether the table existed.
-pub(super) fn remove(document: &mut DocumentMut, section: &str, name: &str) -> bool {
+pub fn remove(document: &mut DocumentMut, section: &str, name: &str) -> bool {
     let Some(tables) = document.get_mut(section).and_then(Item::as_table_like_mut) else { return false };
     match tables.remove(name) {
         Some(Item::Table(table)) => {

@@ -6,6 +6,8 @@
 
 use std::process::ExitCode;
 
+use lockhouse_client_files::{UnsuitableEntry, unsuitable_entries};
+use lockhouse_config::{Environment, Files, ReadableSecret};
 use lockhouse_engine::supervisor::{CodeRequest, PrepareError, Supervisor};
 use lockhouse_messages::CutValue;
 use lockhouse_policies::printable;
@@ -20,7 +22,6 @@ use super::line_width;
 use super::package_costs::{self, PackageCosts};
 use super::terminal::{sanitize, sanitize_lines};
 use super::{UNAVAILABLE, load_settings_and_policy, table};
-use lockhouse_config::{Environment, Files, ReadableSecret, UnsuitableEntry, unsuitable_entries};
 
 /// Options of `lockhouse doctor`.
 #[derive(Debug, clap::Args)]

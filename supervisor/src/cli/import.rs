@@ -9,9 +9,10 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use lockhouse_base::delegated_files::is_delegated;
 use lockhouse_base::text_files::back_up;
+use lockhouse_client_files::AiClient;
 use lockhouse_config::{
-    self as config, AiClient, ConfigEdit, ConfigError, Environment, Files, ServerEntry, Settings,
-    looks_secret, store_secret, to_server_table,
+    self as config, ConfigEdit, ConfigError, Environment, Files, ServerEntry, Settings, looks_secret,
+    store_secret, to_server_table,
 };
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ConfinementProfile, ServerLimits};
@@ -275,7 +276,7 @@ pub(super) fn show_losses(candidate: &Candidate) {
 /// Prints the files of the current project, which are not read. `advice` is the beginning of a command that reads one
 /// of them.
 pub(super) fn show_project_files(environment: &Environment, advice: &str) {
-    for path in config::project_files(environment) {
+    for path in lockhouse_client_files::project_files(environment) {
         let path = sanitize(&short_path(&path, environment));
         println!("not read, since it belongs to the current project: {path}; {advice} {path}");
     }

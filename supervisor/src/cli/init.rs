@@ -5,10 +5,8 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use lockhouse_base::text_files::{back_up, read_source, replace, write_target};
-use lockhouse_config::{
-    self as config, AiClient, ConfigError, Environment, ExposeMode, Files, Insertion, LaunchCommand,
-    approve_run_code, insert,
-};
+use lockhouse_client_files::{AiClient, Insertion, LaunchCommand, approve_run_code, insert};
+use lockhouse_config::{self as config, ConfigError, Environment, ExposeMode, Files};
 use lockhouse_policies::Source;
 use similar::{ChangeTag, TextDiff};
 
@@ -221,7 +219,7 @@ pub(super) fn change(
     start: &LaunchCommand,
     environment: &Environment,
 ) -> Result<Option<Insertion>, ConfigError> {
-    if config::lists_lockhouse(source, environment) {
+    if lockhouse_client_files::lists_lockhouse(source, environment) {
         return Ok(None);
     }
     Ok(insert(client, source, start)?)

@@ -14,9 +14,8 @@ mod undo;
 use std::process::ExitCode;
 
 use lockhouse_base::text_files::{replace, write_target};
-use lockhouse_config::{
-    self as config, ConfigEdit, ConfigError, Environment, ExposeMode, Files, Settings, own_place,
-};
+use lockhouse_client_files::own_place;
+use lockhouse_config::{self as config, ConfigEdit, ConfigError, Environment, ExposeMode, Files, Settings};
 use lockhouse_protocol::ServerName;
 
 use super::confirmation::{Confirmation, ask_yes_no};
@@ -156,7 +155,7 @@ fn offer_codex_approval(
     files: &[ClientFile],
     journal: &mut Journal,
 ) {
-    let codex = config::AiClient::Codex;
+    let codex = lockhouse_client_files::AiClient::Codex;
     if !files.iter().any(|file| file.client == codex && file.registers) {
         return;
     }

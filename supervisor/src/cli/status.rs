@@ -3,7 +3,8 @@
 
 use std::process::ExitCode;
 
-use lockhouse_config::{Environment, unsuitable_entries};
+use lockhouse_client_files::unsuitable_entries;
+use lockhouse_config::Environment;
 use lockhouse_messages::{OperatorRequest, OperatorResponse};
 use serde_json::{Value, json};
 

@@ -10,7 +10,7 @@ use crate::layering::source::root;
 
 /// Lockhouse's crates, each with its name, its source folder, and the workspace crates that it may depend on. A crate
 /// may depend only on crates that precede it in this list.
-pub(crate) const CRATES: [(&str, &str, &[&str]); 24] = [
+pub(crate) const CRATES: [(&str, &str, &[&str]); 25] = [
     ("lockhouse-protocol", "protocol/src", &[]),
     ("lockhouse-policies", "policies/src", &["protocol"]),
     ("lockhouse-sandbox", "worker/sandbox/src", &["protocol"]),
@@ -90,6 +90,11 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 24] = [
         ],
     ),
     (
+        "lockhouse-client-files",
+        "supervisor/client-files/src",
+        &["policies", "base", "upstream", "front", "config"],
+    ),
+    (
         "lockhouse",
         "supervisor/src",
         &[
@@ -112,6 +117,7 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 24] = [
             "front",
             "page",
             "config",
+            "client-files",
         ],
     ),
 ];

@@ -13,7 +13,7 @@ use crate::redacted_diagnostic;
 
 /// A value of the document, with its byte range in the file.
 #[derive(Clone)]
-pub(crate) struct Node {
+pub struct Node {
     pub at: Range<usize>,
     pub value: Value,
 }
@@ -79,18 +79,18 @@ impl Node {
 }
 
 /// Returns the value of a key in a table. `None` if the table does not have the key.
-pub fn get<'t>(table: &'t Table, name: &str) -> Option<&'t Node> {
+pub(crate) fn get<'t>(table: &'t Table, name: &str) -> Option<&'t Node> {
     table.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
 }
 
 /// Returns the value at a path of nested keys. `None` if there is no such value.
-pub(crate) fn get_path<'t>(table: &'t Table, names: &[&str]) -> Option<&'t Node> {
+pub fn get_path<'t>(table: &'t Table, names: &[&str]) -> Option<&'t Node> {
     let (last, outer) = names.split_last()?;
     let table = outer.iter().try_fold(table, |table, name| get(table, name)?.table())?;
     get(table, last)
 }
 
-pub(crate) fn parse_json(source: &Source) -> Result<Node, Diagnostics> {
+pub fn parse_json(source: &Source) -> Result<Node, Diagnostics> {
     json(&source.text).map_err(|error| {
         let (message, help) = explain(error.kind());
         let span = error.range().start..error.range().end;

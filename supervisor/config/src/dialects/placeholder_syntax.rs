@@ -38,7 +38,7 @@ pub(crate) const PLACEHOLDER_FORMS: &str = "${env:NAME}, ${env:NAME:-DEFAULT}, $
 
 impl PlaceholderSyntax {
     /// Parses a text into literal parts and placeholders. `file` is the servers file that contains the text.
-    pub fn parse(self, text: &str, file: &SourceFile<'_>) -> Result<Template, UnknownPlaceholder> {
+    pub(crate) fn parse(self, text: &str, file: &SourceFile<'_>) -> Result<Template, UnknownPlaceholder> {
         let open = match self {
             Self::None => return Ok(Template::literal(text)),
             Self::OpenCode => "{",

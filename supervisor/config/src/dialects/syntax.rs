@@ -7,7 +7,7 @@ use super::{continue_format, yaml_tree};
 
 /// The syntax of a servers file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Syntax {
+pub enum Syntax {
     Json,
     Toml,
     Yaml,
@@ -40,7 +40,7 @@ pub(super) fn parse(source: &Source) -> Result<Node, Diagnostics> {
 ///
 /// # Errors
 /// The file is not valid in this syntax.
-pub(crate) fn parse_as(source: &Source, syntax: Syntax) -> Result<Node, Diagnostics> {
+pub fn parse_as(source: &Source, syntax: Syntax) -> Result<Node, Diagnostics> {
     match syntax {
         Syntax::Json => parse_json(source),
         Syntax::Yaml => yaml_tree::parse(source).map(continue_format::with_named_servers),

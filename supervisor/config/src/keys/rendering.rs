@@ -7,7 +7,7 @@ use super::{KeySpec, TableSpec};
 const COMMENT_COLUMNS: [usize; 4] = [27, 40, 53, 66];
 
 /// Renders a declared table as commented TOML, without its nested tables.
-pub fn toml(table: &TableSpec) -> String {
+pub(crate) fn toml(table: &TableSpec) -> String {
     let mut text = String::new();
     if !table.path.is_empty() {
         text += &line(&format!("[{}]", table.path), &strip_links(table.description));
@@ -51,7 +51,7 @@ pub(crate) fn markdown(table: &TableSpec) -> String {
 }
 
 /// Renders the keys of a declared table as a list with one key per line.
-pub fn list(table: &TableSpec) -> String {
+pub(crate) fn list(table: &TableSpec) -> String {
     let row = |key: &KeySpec| {
         let default = Some(strip_links(&default(key))).filter(|default| !default.is_empty());
         let range = key.range.as_ref().map(|range| format!("; {range}")).unwrap_or_default();

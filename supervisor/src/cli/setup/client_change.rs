@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use lockhouse_base::text_files::{replace, write_target};
-use lockhouse_config::{
-    AiClient, ConfigError, EntryPlace, Environment, Insertion, LaunchCommand, own_place, take_out,
-};
+use lockhouse_client_files::{AiClient, EntryPlace, Insertion, LaunchCommand, own_place, take_out};
+use lockhouse_config::{ConfigError, Environment};
 use lockhouse_policies::Source;
 
 use super::journal::{Change, Journal};

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use lockhouse_config::{
-    self as config, AiClient, EntryPlace, Environment, ExposeMode, Files, ServerEntry, SkipReason,
-};
+use lockhouse_client_files::{AiClient, EntryPlace};
+use lockhouse_config::{self as config, Environment, ExposeMode, Files, ServerEntry, SkipReason};
 use lockhouse_policies::most_similar_name;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ConfinementProfile, ServerDefinition, ServerLimits, StoragePaths};

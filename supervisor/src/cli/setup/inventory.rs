@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use lockhouse_config::{self as config, AiClient, ConfigEdit, EntryPlace, Environment, SkipReason};
+use lockhouse_client_files::{AiClient, EntryPlace};
+use lockhouse_config::{self as config, ConfigEdit, Environment, SkipReason};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::ServerDefinition;
 

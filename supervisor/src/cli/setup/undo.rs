@@ -9,9 +9,8 @@ use std::process::ExitCode;
 use lockhouse_audit::digest::sha256_hex;
 use lockhouse_base::directories;
 use lockhouse_base::text_files::{read_source, replace, write_target};
-use lockhouse_config::{
-    AiClient, ConfigEdit, ConfigError, EntryPlace, Files, put_back, restore_code_mode_setting, take_out,
-};
+use lockhouse_client_files::{AiClient, EntryPlace, put_back, restore_code_mode_setting, take_out};
+use lockhouse_config::{ConfigEdit, ConfigError, Files};
 use lockhouse_policies::{Diagnostics, Source};
 
 use super::journal::{Change, Journal, Secret, Step};
