@@ -1,26 +1,20 @@
 //! `lockhouse import`: adds the MCP servers of AI clients' configuration files to the configuration of Lockhouse.
 
-pub(super) mod candidate;
-
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::ValueEnum;
 use lockhouse_base::delegated_files::is_delegated;
 use lockhouse_base::text_files::back_up;
 use lockhouse_client_files::AiClient;
-use lockhouse_config::{
-    self as config, ConfigEdit, ConfigError, Environment, Files, ServerEntry, Settings, looks_secret,
-    store_secret, to_server_table,
-};
+use lockhouse_config::{self as config, ConfigEdit, ConfigError, Environment, Files, ServerEntry, Settings};
 use lockhouse_protocol::ServerName;
+use lockhouse_setup::{Candidate, Importer, ServersFile, secret_names, servers_files, write_tables};
 use lockhouse_upstream::{ConfinementProfile, ServerLimits};
 
 use super::confirmation::{Confirmation, NoAnswer, ask_no_yes, ask_yes_no};
 use super::terminal::sanitize;
 use super::{USAGE, print_config_error, print_error, sandbox, table};
-use candidate::{Candidate, Importer};
 
 /// Options of `lockhouse import`.
 #[derive(Debug, clap::Args)]
@@ -42,13 +36,6 @@ pub(super) struct Arguments {
     confirmation: Confirmation,
 }
 
-/// A configuration file to import servers from, and the AI client that the file belongs to. The client is `None` if it
-/// can only be inferred from the file's format.
-pub(super) struct Listed {
-    pub(super) client: Option<AiClient>,
-    pub(super) path: PathBuf,
-}
-
 /// Runs `lockhouse import`: shows the servers that would be imported, and imports them after confirmation.
 pub(super) async fn import(files: &Files, arguments: &Arguments) -> ExitCode {
     match try_import(files, arguments).await {
@@ -59,7 +46,7 @@ pub(super) async fn import(files: &Files, arguments: &Arguments) -> ExitCode {
 
 async fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, ConfigError> {
     let environment = Environment::from_process();
-    let sources = sources(arguments.from.as_deref(), &environment);
+    let sources = servers_files(arguments.from.as_deref(), &environment);
     let settings = Settings::load(files)?;
     let edit = ConfigEdit::open(files)?;
     let mut importer = Importer::new(&settings.engine.servers, &edit, &environment);
@@ -110,7 +97,7 @@ async fn try_import(files: &Files, arguments: &Arguments) -> Result<ExitCode, Co
 /// Reads the sources, and decides about each server in them. If `skips_unreadable`, a file that cannot be read is only
 /// reported.
 fn find(
-    sources: &[Listed],
+    sources: &[ServersFile],
     skips_unreadable: bool,
     importer: &mut Importer<'_>,
     environment: &Environment,
@@ -219,23 +206,7 @@ pub(super) fn warn_about_plaintext_copies(imported: &[&Candidate]) {
     }
 }
 
-/// Returns the files to import servers from: those of the AI client or the file `from`, or those of all known AI
-/// clients if it is `None`.
-pub(super) fn sources(from: Option<&str>, environment: &Environment) -> Vec<Listed> {
-    let files_for = |client: AiClient| {
-        let found = client.existing_files(environment).into_iter();
-        found.map(move |path| Listed { client: Some(client), path }).collect::<Vec<_>>()
-    };
-    match from {
-        None => AiClient::value_variants().iter().flat_map(|client| files_for(*client)).collect(),
-        Some(name) => match AiClient::from_str(name, true) {
-            Ok(client) => files_for(client),
-            Err(_) => vec![Listed { client: None, path: environment.expand_home(name) }],
-        },
-    }
-}
-
-fn show(candidates: &[Candidate], sources: &[Listed], is_chosen: bool, environment: &Environment) {
+fn show(candidates: &[Candidate], sources: &[ServersFile], is_chosen: bool, environment: &Environment) {
     let short = |path: &Path| short_path(path, environment);
     let row = |found: &Candidate| {
         let place = format!("{}:{}", short(&found.path), found.line);
@@ -309,58 +280,4 @@ fn write(
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(unwritable)?;
     }
     Ok(backup)
-}
-
-/// Adds the imported servers to the edited configuration, and writes their secrets to files, whose paths are appended
-/// to `kept`.
-pub(super) fn write_tables(
-    edit: &mut ConfigEdit,
-    servers: &[(&ServerName, &ServerEntry)],
-    kept: &mut Vec<PathBuf>,
-) -> Result<(), ConfigError> {
-    let directory = config::secrets_directory().ok_or(ConfigError::NoConfigDirectory)?;
-    for (name, entry) in servers {
-        let mut failed = None;
-        let table = to_server_table(entry, &mut |key, value| {
-            if !is_secret(key, value) || failed.is_some() {
-                return None;
-            }
-            match store_secret(&directory, name.as_str(), key, value) {
-                Ok(path) => {
-                    let reference = format!("${{file:{}}}", path.display());
-                    kept.push(path);
-                    Some(reference)
-                }
-                Err(error) => {
-                    failed = Some(error);
-                    None
-                }
-            }
-        });
-        if let Some(source) = failed {
-            return Err(ConfigError::Unwritable { path: directory, source });
-        }
-        edit.set_server(name.as_str(), table);
-    }
-    Ok(())
-}
-
-/// Whether a value of an imported server's configuration is a secret, as its key (such as a variable or header name) or
-/// its form suggests. A secret is moved to a file of its own instead of being written to the configuration.
-fn is_secret(key: &str, value: &str) -> bool {
-    let always = matches!(key, "client_secret" | "bearer_token");
-    (always && !value.is_empty()) || looks_secret(key, value)
-}
-
-/// Returns the names of the secret values in a server entry, such as variable and header names. A secret argument
-/// without a name is listed as "an argument".
-pub(super) fn secret_names(entry: &ServerEntry) -> Vec<String> {
-    let mut names = Vec::new();
-    to_server_table(entry, &mut |key, value| {
-        if is_secret(key, value) {
-            names.push(if key.is_empty() { "an argument".to_owned() } else { key.to_owned() });
-        }
-        None
-    });
-    names
 }

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use lockhouse_base::text_files::{back_up, read_source, replace, write_target};
-use lockhouse_client_files::{AiClient, Insertion, LaunchCommand, approve_run_code, insert};
-use lockhouse_config::{self as config, ConfigError, Environment, ExposeMode, Files};
-use lockhouse_policies::Source;
+use lockhouse_client_files::{AiClient, Insertion, LaunchCommand, approve_run_code};
+use lockhouse_config::{ConfigError, Environment, ExposeMode, Files};
+use lockhouse_setup::{entry_change, read_or_empty};
 use similar::{ChangeTag, TextDiff};
 
 use super::confirmation::{Confirmation, NoAnswer, ask_valid, ask_yes_no};
@@ -58,7 +58,7 @@ pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
     }
     let (mut changes, mut status) = (Vec::new(), ExitCode::SUCCESS);
     for (client, path) in targets {
-        match read_or_empty(&path).and_then(|source| change(client, &source, &start, &environment)) {
+        match read_or_empty(&path).and_then(|source| entry_change(client, &source, &start, &environment)) {
             Ok(Some(insertion)) => changes.push(Change { client, path, insertion }),
             Ok(None) => {
                 println!("{} already has an entry for Lockhouse: {}", client.name(), display_path(&path))
@@ -209,27 +209,6 @@ pub(super) fn offer_codex_approval(
                 print_error(&ConfigError::Unwritable { path, source }, UNAVAILABLE);
             }
         }
-    }
-}
-
-/// Computes the entry for Lockhouse in an AI client's file. `None` if the file has one already.
-pub(super) fn change(
-    client: AiClient,
-    source: &Source,
-    start: &LaunchCommand,
-    environment: &Environment,
-) -> Result<Option<Insertion>, ConfigError> {
-    if lockhouse_client_files::lists_lockhouse(source, environment) {
-        return Ok(None);
-    }
-    Ok(insert(client, source, start)?)
-}
-
-/// Reads an AI client's file. A missing file is read as an empty one.
-pub(super) fn read_or_empty(path: &Path) -> Result<Source, ConfigError> {
-    match path.exists() {
-        true => Ok(read_source(path)?),
-        false => Ok(Source { path: path.display().to_string(), text: String::new() }),
     }
 }
 

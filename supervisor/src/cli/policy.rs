@@ -6,7 +6,6 @@ mod dry_run;
 mod environment;
 mod explain;
 pub(super) mod init;
-pub(super) mod policy_file;
 mod recorded_calls;
 pub(super) mod set_effect;
 mod suggest;

@@ -1,31 +1,26 @@
 //! `lockhouse setup`: takes the servers of AI clients over, writes a first policy, adds Lockhouse to the clients and
 //! tests the result, with one question for each decision. `lockhouse setup --undo` takes the changes back.
 
-mod attempt;
-mod client_change;
 mod decisions;
-mod first_policy;
 mod inventory;
-mod journal;
 mod server_start;
-mod taken_over;
 mod undo;
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use lockhouse_base::text_files::{replace, write_target};
-use lockhouse_client_files::own_place;
+use lockhouse_client_files::AiClient;
 use lockhouse_config::{self as config, ConfigEdit, ConfigError, Environment, ExposeMode, Files, Settings};
+use lockhouse_policies::ServerOffer;
 use lockhouse_protocol::ServerName;
+use lockhouse_setup::{
+    Applied, Candidate, ClientFile, Installation, Inventory, Journal, Plan, replace_client_file,
+};
 
 use super::confirmation::{Confirmation, ask_yes_no};
-use super::import::candidate::Candidate;
-use super::terminal::{sanitize, sanitize_lines};
+use super::policy::init::report as report_policy;
+use super::terminal::sanitize;
 use super::{UNAVAILABLE, USAGE, doctor, import, init, print_config_error, print_error};
-use client_change::ClientFile;
-use decisions::Decisions;
-use inventory::Inventory;
-use journal::{Change, Journal};
 use server_start::StartResults;
 
 /// Options of `lockhouse setup`.
@@ -66,7 +61,7 @@ async fn try_setup(files: &Files, arguments: &Arguments) -> Result<ExitCode, Con
     let settings = Settings::load(files)?;
     let edit = ConfigEdit::open(files)?;
     let inventory = Inventory::find(&settings.engine.servers, &edit, &environment);
-    inventory.show(&environment);
+    inventory::show(&inventory, &environment);
     if !confirmation.asks() && !confirmation.is_yes() && !confirmation.is_dry_run() {
         eprintln!(
             "lockhouse: nothing was written: setup asks questions, which need a terminal; --yes takes the careful answers, --dry-run shows them"
@@ -74,17 +69,16 @@ async fn try_setup(files: &Files, arguments: &Arguments) -> Result<ExitCode, Con
         return Ok(ExitCode::from(USAGE));
     }
     let places = &settings.engine.places;
-    let mut decisions = match Decisions::ask(&inventory, files, arguments, places, &environment) {
-        Ok(decisions) => decisions,
+    let decided = decisions::ask(&inventory, files, arguments, places, &environment);
+    let (mut plan, mode) = match decided {
+        Ok(decided) => decided,
         Err(error) => return Ok(print_error(&error, USAGE)),
     };
-    let start = init::start_entry(files, decisions.mode);
-    let start = start.map_err(|source| ConfigError::Unwritable { path: edit.path().to_owned(), source })?;
-    let mut has_changes = decisions.show(edit.path());
-    for file in &decisions.files {
-        has_changes |= file.show(&start, &environment);
-    }
-    if !has_changes {
+    let path = edit.path().to_owned();
+    let start = init::start_entry(files, mode);
+    let start = start.map_err(|source| ConfigError::Unwritable { path: path.clone(), source })?;
+    let installation = Installation { files, start: &start, environment: &environment };
+    if !show_plan(&plan, &path, &installation) {
         println!("there is nothing to change");
         return Ok(ExitCode::SUCCESS);
     }
@@ -94,26 +88,18 @@ async fn try_setup(files: &Files, arguments: &Arguments) -> Result<ExitCode, Con
     let mut journal = Journal::open()?;
     let mut offers = Vec::new();
     if !arguments.no_connect {
-        let path = edit.path();
-        let started = StartResults::obtain(&settings, &mut decisions, path, &environment).await?;
+        let started = StartResults::obtain(&settings, &mut plan, &path, &environment).await?;
         let Some(results) = started else { return Ok(ExitCode::from(UNAVAILABLE)) };
-        results.show(path);
-        leave_failed(&results.failed(), &mut decisions, &inventory, confirmation);
+        results.show(&path);
+        leave_failed(&results.failed(), &mut plan, &inventory, confirmation);
         offers = results.offers;
     }
-    taken_over::write(files, edit, &decisions, &mut journal)?;
-    if decisions.writes_policy {
-        first_policy::write(files, &offers, &mut journal)?;
-    }
     let mut status = ExitCode::SUCCESS;
-    for file in &decisions.files {
-        if let Err(error) = file.write(&start, &environment, &mut journal) {
-            status = print_config_error(&error);
-        }
-    }
-    offer_codex_approval(&environment, confirmation, &decisions.files, &mut journal);
-    if !decisions.moves {
-        import::warn_about_plaintext_copies(&decisions.imported());
+    let mut report = |applied: Applied<'_>| show_applied(applied, &offers, &mut status);
+    plan.apply(&installation, edit, &offers, &mut journal, &mut report)?;
+    offer_codex_approval(&environment, confirmation, &plan.files, &mut journal);
+    if !plan.moves {
+        import::warn_about_plaintext_copies(&plan.imported());
     }
     if !arguments.no_connect {
         doctor::check_host(files).await;
@@ -122,10 +108,69 @@ async fn try_setup(files: &Files, arguments: &Arguments) -> Result<ExitCode, Con
     Ok(status)
 }
 
+/// Prints the changes of the plan. Returns whether there are any. `path` is the configuration file.
+fn show_plan(plan: &Plan<'_>, path: &Path, installation: &Installation<'_>) -> bool {
+    if !plan.servers.is_empty() {
+        let names: Vec<&str> = plan.servers.iter().map(|server| server.name().as_str()).collect();
+        let count = inventory::counted(names.len(), "server");
+        println!("{}: {count} added: {}", sanitize(&path.display().to_string()), names.join(", "));
+    }
+    if plan.writes_policy {
+        println!("a first policy is written: read-only tools are allowed, all others are listed and denied");
+    }
+    let mut has_changes = !plan.servers.is_empty() || plan.writes_policy;
+    for file in &plan.files {
+        has_changes |= show_file(file, installation);
+    }
+    has_changes
+}
+
+/// Prints the change of an AI client's file. Returns whether there is one. Servers are shown by name, since their entries
+/// may contain secrets.
+fn show_file(file: &ClientFile, installation: &Installation<'_>) -> bool {
+    let path = sanitize(&file.path.display().to_string());
+    let changed = match file.change(installation) {
+        Ok(Some(changed)) => changed,
+        Ok(None) => {
+            if file.registers {
+                println!("{} needs no change: {path}", file.client.name());
+            }
+            return false;
+        }
+        Err(error) => {
+            print_config_error(&error);
+            return false;
+        }
+    };
+    println!("{}: {path}", file.client.name());
+    if let Some(insertion) = &changed.insertion {
+        init::show_entry(insertion);
+    }
+    if !file.moved.is_empty() {
+        let names: Vec<&str> = file.moved.iter().map(|place| place.name.as_str()).collect();
+        println!("moved out: {}", sanitize(&names.join(", ")));
+    }
+    println!();
+    true
+}
+
+/// Prints a step of the changes. `status` becomes that of an AI client's file that could not be changed.
+fn show_applied(applied: Applied<'_>, offers: &[ServerOffer], status: &mut ExitCode) {
+    match applied {
+        Applied::Configuration(path) => println!("wrote {}", sanitize(&path.display().to_string())),
+        Applied::Policy(path) => report_policy(path, offers),
+        Applied::NoPolicy => println!(
+            "no policy was written, since no server has any tools yet: run `lockhouse policy init` later"
+        ),
+        Applied::Client(file) => println!("wrote {}", sanitize(&file.path.display().to_string())),
+        Applied::ClientFailed(error) => *status = print_config_error(&error),
+    }
+}
+
 /// Leaves the servers that did not start where they are, unless the user wants to take them over nevertheless.
 fn leave_failed(
     failed: &[ServerName],
-    decisions: &mut Decisions<'_>,
+    plan: &mut Plan<'_>,
     inventory: &Inventory,
     confirmation: Confirmation,
 ) {
@@ -140,7 +185,7 @@ fn leave_failed(
         return;
     }
     println!("they stay in the AI clients' files, and Lockhouse does not get them");
-    decisions.leave(&failed, inventory);
+    plan.leave(&failed, inventory);
     let is_left =
         |candidate: &&Candidate| candidate.imported().is_some_and(|(name, _)| failed.contains(name));
     let left: Vec<&Candidate> =
@@ -155,17 +200,12 @@ fn offer_codex_approval(
     files: &[ClientFile],
     journal: &mut Journal,
 ) {
-    let codex = lockhouse_client_files::AiClient::Codex;
+    let codex = AiClient::Codex;
     if !files.iter().any(|file| file.client == codex && file.registers) {
         return;
     }
     init::offer_codex_approval(environment, confirmation, &mut |path, text| {
-        let path = write_target(path)?;
-        let before = init::read_or_empty(&path).map_err(std::io::Error::other)?;
-        let own = Some(own_place(codex, &before));
-        let change = Change::Client { client: codex, own, moved: Vec::new() };
-        journal.record(&path, Some(&before.text), text, change)?;
-        replace(&path, text)
+        replace_client_file(codex, path, text, journal)
     });
 }
 
@@ -180,10 +220,4 @@ fn print_next_steps(files: &Files) {
         }
     }
     println!("- `lockhouse setup --undo` takes these changes back");
-}
-
-/// Prints an error of a step that cannot be completed, and returns the exit status.
-fn print_unfinished(what: &str, reason: &str) -> ExitCode {
-    eprintln!("lockhouse: {}: {}", sanitize(what), sanitize_lines(reason));
-    ExitCode::from(UNAVAILABLE)
 }

@@ -10,7 +10,7 @@ use crate::layering::source::root;
 
 /// Lockhouse's crates, each with its name, its source folder, and the workspace crates that it may depend on. A crate
 /// may depend only on crates that precede it in this list.
-pub(crate) const CRATES: [(&str, &str, &[&str]); 25] = [
+pub(crate) const CRATES: [(&str, &str, &[&str]); 26] = [
     ("lockhouse-protocol", "protocol/src", &[]),
     ("lockhouse-policies", "policies/src", &["protocol"]),
     ("lockhouse-sandbox", "worker/sandbox/src", &["protocol"]),
@@ -95,6 +95,11 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 25] = [
         &["policies", "base", "upstream", "front", "config"],
     ),
     (
+        "lockhouse-setup",
+        "supervisor/setup/src",
+        &["protocol", "policies", "base", "catalog", "audit", "upstream", "config", "client-files"],
+    ),
+    (
         "lockhouse",
         "supervisor/src",
         &[
@@ -118,6 +123,7 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 25] = [
             "page",
             "config",
             "client-files",
+            "setup",
         ],
     ),
 ];

@@ -7,7 +7,6 @@ use lockhouse_config::{self as config, Files, Settings};
 use lockhouse_gate::Gate;
 use lockhouse_policies::{Policy, ServerOffer, ToolOffer, render_template};
 
-use super::policy_file;
 use crate::cli::unavailable_servers::describe_unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, print_config_error, start_with};
 
@@ -45,7 +44,7 @@ pub(super) async fn init(files: &Files, force: bool) -> ExitCode {
         );
         return ExitCode::from(UNAVAILABLE);
     }
-    if let Err(error) = policy_file::write(&path, &render_template(&offers), force) {
+    if let Err(error) = config::write_policy(&path, &render_template(&offers), force) {
         eprintln!("lockhouse: cannot write {}: {error}", path.display());
         return ExitCode::from(UNAVAILABLE);
     }

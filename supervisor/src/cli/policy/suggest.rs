@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use lockhouse_config::{self as config, Files};
 use lockhouse_policies::CallKey;
 
-use super::{policy_file, recorded_calls};
+use super::recorded_calls;
 use crate::cli::terminal::for_stdout;
 use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error};
 
@@ -54,7 +54,7 @@ pub(super) fn suggest(files: &Files, arguments: &Arguments) -> Result<ExitCode, 
         print!("{}", for_stdout(&text));
         return Ok(ExitCode::SUCCESS);
     };
-    if let Err(error) = policy_file::write(path, &text, arguments.force) {
+    if let Err(error) = config::write_policy(path, &text, arguments.force) {
         eprintln!("lockhouse: cannot write {}: {error}", path.display());
         return Err(ExitCode::from(UNAVAILABLE));
     }

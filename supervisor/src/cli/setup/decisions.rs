@@ -3,145 +3,58 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use lockhouse_client_files::{AiClient, EntryPlace};
-use lockhouse_config::{self as config, Environment, ExposeMode, Files, ServerEntry, SkipReason};
+use lockhouse_client_files::AiClient;
+use lockhouse_config::{self as config, Environment, ExposeMode, Files};
 use lockhouse_policies::most_similar_name;
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{ConfinementProfile, ServerDefinition, ServerLimits, StoragePaths};
+use lockhouse_setup::{ClientFile, Found, Inventory, NewServer, Plan};
+use lockhouse_upstream::{ConfinementProfile, StoragePaths};
 
 use super::Arguments;
-use super::attempt::Attempt;
-use super::client_change::ClientFile;
-use super::inventory::{Found, Inventory, counted};
 use crate::cli::confirmation::{NoAnswer, ask_no_yes, ask_valid, ask_yes_no, words};
-use crate::cli::import::candidate::Candidate;
 use crate::cli::import::takes_over_sse;
 use crate::cli::init::{choose_mode, targets};
 use crate::cli::sandbox;
 use crate::cli::terminal::sanitize;
 
-/// What the user decided. Without questions, the careful answers: all servers but those that are private to a project
-/// or use HTTP+SSE, all AI clients, programs of `run_code` only, and a policy that allows read-only tools.
-pub(super) struct Decisions<'i> {
-    /// The servers to add to Lockhouse's configuration.
-    pub(super) servers: Vec<NewServer<'i>>,
-    /// Whether servers are removed from the files of AI clients that get an entry for Lockhouse.
-    pub(super) moves: bool,
-    pub(super) mode: ExposeMode,
-    pub(super) writes_policy: bool,
-    pub(super) files: Vec<ClientFile>,
-}
-
-/// A server to add to Lockhouse's configuration.
-pub(super) struct NewServer<'i> {
-    candidate: &'i Candidate,
-    name: &'i ServerName,
-    /// The server as it is written, with its sandbox.
-    pub(super) entry: ServerEntry,
-}
-
-impl<'i> NewServer<'i> {
-    /// Returns `None` for a server that Lockhouse has already or cannot use.
-    fn new(found: &'i Found) -> Option<Self> {
-        let (name, entry) = found.candidate.imported()?;
-        Some(Self { candidate: &found.candidate, name, entry: entry.clone() })
-    }
-
-    pub(super) fn name(&self) -> &'i ServerName {
-        self.name
-    }
-
-    /// Resolves the placeholders of the server. `path` is the configuration file.
-    pub(super) fn resolve(
-        &self,
-        environment: &Environment,
-        path: &Path,
-    ) -> Result<ServerDefinition, SkipReason> {
-        self.entry.resolve(environment, ServerLimits::default(), path.display().to_string())
-    }
-}
-
-impl<'i> Decisions<'i> {
-    /// Asks the questions, each until its answer is valid.
-    ///
-    /// # Errors
-    /// [`NoAnswer`] if the input ends.
-    pub(super) fn ask(
-        inventory: &'i Inventory,
-        files: &Files,
-        arguments: &Arguments,
-        places: &StoragePaths,
-        environment: &Environment,
-    ) -> Result<Self, NoAnswer> {
-        let asks = arguments.confirmation.asks();
-        let mut chosen = choose_servers(inventory, asks)?;
-        leave_private(&mut chosen, asks);
-        leave_sse(&mut chosen, arguments);
-        let mut servers: Vec<NewServer> = chosen.iter().filter_map(|found| NewServer::new(found)).collect();
-        propose_sandbox(&mut servers, arguments, places, environment)?;
-        let moves = !arguments.keep
-            && !chosen.is_empty()
-            && (!asks
-                || ask_no_yes(
-                    "Move these servers out of the AI clients' files? Copies are kept, and `lockhouse setup --undo` puts them back.",
-                )?);
-        let has_policy = config::find_policy(files).is_some();
-        let has_servers = inventory.has_configured || !servers.is_empty();
-        let writes_policy = !has_policy
-            && has_servers
-            && !arguments.no_connect
-            && (!asks
-                || ask_no_yes(
-                    "Write a first policy? It allows the tools that declare themselves read-only, and denies all others.",
-                )?);
-        let clients = choose_clients(&targets(None, environment), asks)?;
-        let mode = choose_mode(arguments.mode, arguments.confirmation)?;
-        let files = client_files(&clients, &chosen, moves, environment);
-        Ok(Self { servers, moves, mode, writes_policy, files })
-    }
-
-    /// Prints what is written into Lockhouse's own files. Returns whether there is anything to write. `path` is the
-    /// configuration file.
-    pub(super) fn show(&self, path: &Path) -> bool {
-        if !self.servers.is_empty() {
-            let names: Vec<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
-            let count = counted(names.len(), "server");
-            println!("{}: {count} added: {}", sanitize(&path.display().to_string()), names.join(", "));
-        }
-        if self.writes_policy {
-            println!(
-                "a first policy is written: read-only tools are allowed, all others are listed and denied"
-            );
-        }
-        !self.servers.is_empty() || self.writes_policy
-    }
-
-    /// Returns the servers to add to Lockhouse's configuration, as they were found.
-    pub(super) fn imported(&self) -> Vec<&'i Candidate> {
-        self.servers.iter().map(|server| server.candidate).collect()
-    }
-
-    /// Changes the sandbox in the entry of a server to that with which it started.
-    pub(super) fn change_sandbox(&mut self, name: &ServerName, started: Attempt) {
-        let servers = self.servers.iter_mut().filter(|server| server.name == name);
-        servers.for_each(|server| match started {
-            Attempt::UserNamespaces => server.entry.permit_user_namespaces(),
-            Attempt::NoSandbox => server.entry.set_sandbox(None),
-        });
-    }
-
-    /// Leaves servers where they are: neither adds them to the configuration, nor moves them.
-    pub(super) fn leave(&mut self, names: &[ServerName], inventory: &Inventory) {
-        self.servers.retain(|server| !names.contains(server.name));
-        let is_left = |found: &&Found| found.name().is_some_and(|name| names.contains(name));
-        let left: Vec<&Found> = inventory.servers.iter().filter(is_left).collect();
-        for file in &mut self.files {
-            let is_here = |found: &&Found| found.client == file.client && found.candidate.path == file.path;
-            let left: Vec<&EntryPlace> =
-                left.iter().copied().filter(is_here).map(|found| &found.place).collect();
-            file.moved.retain(|place| !left.contains(&place));
-        }
-    }
+/// Asks the questions, each until its answer is valid. Returns the plan, and who can use the servers. Without questions,
+/// the answers are the careful ones: all servers but those that are private to a project or use HTTP+SSE, all AI clients,
+/// programs of `run_code` only, and a policy that allows read-only tools.
+///
+/// # Errors
+/// [`NoAnswer`] if the input ends.
+pub(super) fn ask<'i>(
+    inventory: &'i Inventory,
+    files: &Files,
+    arguments: &Arguments,
+    places: &StoragePaths,
+    environment: &Environment,
+) -> Result<(Plan<'i>, ExposeMode), NoAnswer> {
+    let asks = arguments.confirmation.asks();
+    let mut chosen = choose_servers(inventory, asks)?;
+    leave_private(&mut chosen, asks);
+    leave_sse(&mut chosen, arguments);
+    let mut servers: Vec<NewServer> = chosen.iter().filter_map(|found| NewServer::new(found)).collect();
+    propose_sandbox(&mut servers, arguments, places, environment)?;
+    let moves = !arguments.keep
+        && !chosen.is_empty()
+        && (!asks
+            || ask_no_yes(
+                "Move these servers out of the AI clients' files? Copies are kept, and `lockhouse setup --undo` puts them back.",
+            )?);
+    let has_policy = config::find_policy(files).is_some();
+    let has_servers = inventory.has_configured || !servers.is_empty();
+    let writes_policy = !has_policy
+        && has_servers
+        && !arguments.no_connect
+        && (!asks
+            || ask_no_yes(
+                "Write a first policy? It allows the tools that declare themselves read-only, and denies all others.",
+            )?);
+    let clients = choose_clients(&targets(None, environment), asks)?;
+    let mode = choose_mode(arguments.mode, arguments.confirmation)?;
+    let files = ClientFile::for_clients(&clients, &chosen, moves, environment);
+    Ok((Plan { servers, moves, writes_policy, files }, mode))
 }
 
 /// Asks whether the new servers that are processes run in a sandbox, and sets it. Without questions, they do. Does
@@ -174,7 +87,7 @@ fn propose_sandbox(
     for server in servers.iter() {
         // A server that cannot be resolved cannot be started, which is reported then.
         let definition = server.resolve(environment, Path::new(""));
-        let lines = definition.ok().and_then(|it| sandbox::describe_paths(server.name, &it, places));
+        let lines = definition.ok().and_then(|it| sandbox::describe_paths(server.name(), &it, places));
         lines.into_iter().flatten().for_each(|line| println!("  {line}"));
     }
     println!();
@@ -264,24 +177,4 @@ fn chosen_names(answer: &str, names: &[&str], kind: &str) -> Result<Vec<String>,
         return Err(format!("there is no {kind} {} here{similar}", sanitize(unknown)));
     }
     Ok(chosen.into_iter().map(str::to_owned).collect())
-}
-
-/// Returns the files to change: one with the entry for Lockhouse for each AI client, and each other file of these
-/// clients from which servers are moved. A client without an entry for Lockhouse keeps its servers.
-fn client_files(
-    clients: &[(AiClient, PathBuf)],
-    chosen: &[&Found],
-    moves: bool,
-    environment: &Environment,
-) -> Vec<ClientFile> {
-    let mut files = Vec::new();
-    for (client, target) in clients {
-        let others = client.existing_files(environment).into_iter().filter(|path| path != target);
-        for path in std::iter::once(target.clone()).chain(others) {
-            let is_in = |found: &&&Found| moves && found.client == *client && found.candidate.path == path;
-            let moved = chosen.iter().filter(is_in).map(|found| found.place.clone()).collect();
-            files.push(ClientFile { client: *client, registers: path == *target, path, moved });
-        }
-    }
-    files
 }

@@ -8,10 +8,9 @@ use std::time::Duration;
 use lockhouse_config::{self as config, ConfigError, Environment, Settings};
 use lockhouse_policies::{Policy, ServerOffer};
 use lockhouse_protocol::ServerName;
+use lockhouse_setup::{Attempt, Plan};
 use lockhouse_upstream::{Connection, Endpoint, ServerDefinition, refused_path, without_sandbox_advice};
 
-use super::attempt::Attempt;
-use super::decisions::Decisions;
 use crate::cli::policy::init;
 use crate::cli::sandbox::unchangeable_files;
 use crate::cli::server::connect_all;
@@ -51,13 +50,13 @@ impl StartResults {
     /// user namespaces in the sandbox, or no sandbox. Returns `None` if nothing can be started, after the reason was printed.
     pub(super) async fn obtain(
         settings: &Settings,
-        decisions: &mut Decisions<'_>,
+        plan: &mut Plan<'_>,
         path: &Path,
         environment: &Environment,
     ) -> Result<Option<Self>, ConfigError> {
         let mut results = Self::default();
         let mut definitions = BTreeMap::new();
-        for server in &decisions.servers {
+        for server in &plan.servers {
             match server.resolve(environment, path) {
                 Ok(definition) => drop(definitions.insert(server.name().clone(), definition)),
                 Err(reason) => results.fail(server.name(), reason.to_string()),
@@ -91,7 +90,7 @@ impl StartResults {
                 let Some(result) = results.servers.get_mut(&name) else { continue };
                 result.refusal = refusals.get(&name).cloned();
                 if result.error.is_none() {
-                    decisions.change_sandbox(&name, attempt);
+                    plan.change_sandbox(&name, attempt);
                 }
             }
         }

@@ -7,7 +7,7 @@ const NAMESPACE_SIGNS: [&str; 4] = ["namespace", "unshare", "no usable sandbox",
 
 /// A further attempt to start a server that did not list its tools in the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Attempt {
+pub enum Attempt {
     /// In the sandbox, with user namespaces.
     UserNamespaces,
     NoSandbox,
@@ -15,12 +15,12 @@ pub(super) enum Attempt {
 
 impl Attempt {
     /// Whether the attempt may succeed after this error. Each one may take as long as the first start.
-    pub(super) fn may_help(self, error: &str) -> bool {
+    pub fn may_help(self, error: &str) -> bool {
         let error = error.to_lowercase();
         self == Self::NoSandbox || NAMESPACE_SIGNS.iter().any(|sign| error.contains(sign))
     }
 
-    pub(super) fn changed(self, mut definition: ServerDefinition) -> ServerDefinition {
+    pub fn changed(self, mut definition: ServerDefinition) -> ServerDefinition {
         if let Endpoint::Stdio(command) = &mut definition.endpoint {
             match self {
                 Self::UserNamespaces => {

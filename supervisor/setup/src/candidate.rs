@@ -1,4 +1,4 @@
-//! Decides for `lockhouse import` which of the MCP servers found in AI clients' files are imported.
+//! Decides which of the MCP servers found in AI clients' files are imported.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use lockhouse_config::{
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, ServerLimits};
 
-use super::secret_names;
+use crate::server_tables::secret_names;
 
 /// An MCP server found in an AI client's file, and the decision whether it is imported.
-pub(in crate::cli) struct Candidate {
-    pub(in crate::cli) client: String,
-    pub(in crate::cli) path: PathBuf,
-    pub(in crate::cli) line: usize,
-    pub(in crate::cli) name: String,
-    pub(in crate::cli) reach: String,
+pub struct Candidate {
+    pub client: String,
+    pub path: PathBuf,
+    pub line: usize,
+    pub name: String,
+    pub reach: String,
     /// The directory of the project to which the server is private. `None` if its AI client uses it in all projects.
-    pub(in crate::cli) project: Option<String>,
-    pub(in crate::cli) verdict: Verdict,
+    pub project: Option<String>,
+    pub verdict: Verdict,
 }
 
-pub(in crate::cli) enum Verdict {
+pub enum Verdict {
     Import {
         name: ServerName,
         entry: Box<ServerEntry>,
@@ -43,7 +43,7 @@ pub(in crate::cli) enum Verdict {
 }
 
 impl Candidate {
-    pub(in crate::cli) fn imported(&self) -> Option<(&ServerName, &ServerEntry)> {
+    pub fn imported(&self) -> Option<(&ServerName, &ServerEntry)> {
         match &self.verdict {
             Verdict::Import { name, entry, .. } => Some((name, entry)),
             Verdict::Skip(_) | Verdict::Conflict(_) | Verdict::Same { .. } => None,
@@ -51,13 +51,13 @@ impl Candidate {
     }
 
     /// Whether the server is imported only if the user confirms its transport, HTTP+SSE.
-    pub(in crate::cli) fn needs_confirmation(&self) -> bool {
+    pub fn needs_confirmation(&self) -> bool {
         self.imported().is_some_and(|(_, entry)| entry.uses_sse())
     }
 
     /// Describes for the user whether and under which name the server is imported, which of its secrets are moved to
     /// files, and why it is skipped or cannot start yet.
-    pub(in crate::cli) fn outcome(&self) -> String {
+    pub fn outcome(&self) -> String {
         let (name, entry, unresolved) = match &self.verdict {
             Verdict::Skip(reason) => return format!("skipped: {reason}"),
             Verdict::Conflict(reason) | Verdict::Same { reason, .. } => return format!("skipped: {reason}"),
@@ -94,7 +94,7 @@ enum NameOwner {
 
 /// Decides for each found server in turn whether it is imported. Of several servers with the same name, the first one
 /// is imported.
-pub(in crate::cli) struct Importer<'s> {
+pub struct Importer<'s> {
     edit: &'s ConfigEdit,
     environment: &'s Environment,
     /// The configured and imported servers, by the identifier under which code imports each one.
@@ -102,7 +102,7 @@ pub(in crate::cli) struct Importer<'s> {
 }
 
 impl<'s> Importer<'s> {
-    pub(in crate::cli) fn new(
+    pub fn new(
         configured: &BTreeMap<ServerName, ServerDefinition>,
         edit: &'s ConfigEdit,
         environment: &'s Environment,
@@ -113,7 +113,7 @@ impl<'s> Importer<'s> {
         Self { edit, environment, owners: configured.iter().map(owner).collect() }
     }
 
-    pub(in crate::cli) fn candidate(&mut self, client: &str, path: &Path, listed: ListedServer) -> Candidate {
+    pub fn candidate(&mut self, client: &str, path: &Path, listed: ListedServer) -> Candidate {
         let reach = listed.confirmed_entry().map_or_else(|_| "-".to_owned(), |entry| entry.summary());
         let verdict = self.verdict(client, &listed).unwrap_or_else(Verdict::Skip);
         let project = listed.project().map(str::to_owned);

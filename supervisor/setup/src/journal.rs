@@ -28,19 +28,19 @@ const COPIES_MAX: usize = 1_000;
 
 /// A change of one file.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Step {
-    pub(super) path: PathBuf,
+pub struct Step {
+    pub path: PathBuf,
     /// The name of the copy of the file before the change. `None` if the file did not exist.
-    pub(super) before: Option<String>,
+    pub before: Option<String>,
     /// The name of the copy of the file after the change.
-    pub(super) after: String,
-    pub(super) change: Change,
+    pub after: String,
+    pub change: Change,
 }
 
 /// What was changed in a file.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(super) enum Change {
+pub enum Change {
     /// A file of an AI client: the entry for Lockhouse if it was added or changed, and the servers that were removed.
     Client { client: AiClient, own: Option<EntryPlace>, moved: Vec<EntryPlace> },
     /// Lockhouse's configuration: the added servers, and the files with their secrets.
@@ -51,9 +51,9 @@ pub(super) enum Change {
 
 /// A file with a secret, and the SHA-256 of its content.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Secret {
-    pub(super) path: PathBuf,
-    pub(super) sha256: String,
+pub struct Secret {
+    pub path: PathBuf,
+    pub sha256: String,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ struct Manifest {
 }
 
 /// The opened journal. It is locked, so that two runs of `lockhouse setup` do not change files at the same time.
-pub(super) struct Journal {
+pub struct Journal {
     directory: PathBuf,
     manifest: Manifest,
     _lock: Flock<std::fs::File>,
@@ -70,14 +70,14 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Opens the journal, and creates it if it does not exist.
-    pub(super) fn open() -> Result<Self, ConfigError> {
+    pub fn open() -> Result<Self, ConfigError> {
         let directory = directory()?;
         create_private_directory(&directory).map_err(|source| unwritable(&directory, source))?;
         Self::load(directory)
     }
 
     /// Opens the journal. `None` if it does not exist.
-    pub(super) fn open_existing() -> Result<Option<Self>, ConfigError> {
+    pub fn open_existing() -> Result<Option<Self>, ConfigError> {
         let directory = directory()?;
         if std::fs::symlink_metadata(&directory).is_err() {
             return Ok(None);
@@ -106,12 +106,12 @@ impl Journal {
     }
 
     /// Returns the recorded changes, oldest first.
-    pub(super) fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[Step] {
         &self.manifest.steps
     }
 
     /// Records a change that is made next: the content of the file before and after it.
-    pub(super) fn record(
+    pub fn record(
         &mut self,
         path: &Path,
         before: Option<&str>,
@@ -140,7 +140,7 @@ impl Journal {
     }
 
     /// Reads a copy of the file of a step. Its errors name the file itself.
-    pub(super) fn copy(&self, step: &Step, name: &str) -> io::Result<Source> {
+    pub fn copy(&self, step: &Step, name: &str) -> io::Result<Source> {
         if name.contains('/') {
             return Err(io::Error::other(format!("{name:?} is not the name of a copy")));
         }
@@ -150,13 +150,13 @@ impl Journal {
     }
 
     /// Returns the path of the copy of a step's file before the change.
-    pub(super) fn backup(&self, step: &Step) -> Option<PathBuf> {
+    pub fn backup(&self, step: &Step) -> Option<PathBuf> {
         step.before.as_ref().map(|name| self.directory.join(name))
     }
 
     /// Removes the record of a change that was taken back. With `keeps_backup`, the copy of the file before the change
     /// stays.
-    pub(super) fn forget(&mut self, index: usize, keeps_backup: bool) -> io::Result<()> {
+    pub fn forget(&mut self, index: usize, keeps_backup: bool) -> io::Result<()> {
         let step = self.manifest.steps.remove(index);
         self.save()?;
         let before = step.before.filter(|_| !keeps_backup);
@@ -167,7 +167,7 @@ impl Journal {
     }
 
     /// Removes the journal if no change is left in it. Copies that were kept stay.
-    pub(super) fn remove_if_empty(self) {
+    pub fn remove_if_empty(self) {
         if self.manifest.steps.is_empty() {
             let _ = std::fs::remove_file(self.directory.join(MANIFEST));
             let _ = std::fs::remove_dir(&self.directory);
