@@ -18,7 +18,7 @@ pub use codex::{approve_run_code, restore_code_mode_setting};
 
 use crate::AiClient;
 use crate::entry_moves::EntryPlace;
-use crate::json_edit::{Layout, PropertyValue, innermost, insert_first, line_indent, pretty, property};
+use crate::json_edit::{Layout, PropertyValue, insert as insert_property, line_indent, pretty, property};
 use answer_form::answer_form;
 
 /// The server name of the entry that starts Lockhouse.
@@ -63,13 +63,8 @@ pub fn insert(
 /// tools ask for it one by one.
 const ALWAYS_LOAD: &str = "alwaysLoad";
 
-/// Returns the Lockhouse entry for an AI client whose file is JSON and has the content `root`; `None` for an empty file.
-fn entry(
-    client: AiClient,
-    section: &[&str],
-    root: Option<&Table>,
-    start: &LaunchCommand,
-) -> Map<String, Json> {
+/// Returns the Lockhouse entry for an AI client whose file is JSON and has the content `root`.
+fn entry(client: AiClient, section: &[&str], root: &Table, start: &LaunchCommand) -> Map<String, Json> {
     let program = start.program.to_string_lossy();
     let form = answer_form(client, root);
     let form = form.into_iter().flat_map(|form| ["--answer", form.as_str()]).map(str::to_owned);
@@ -103,7 +98,7 @@ fn entry(
 }
 
 /// Returns the path of the table in which the AI client's configuration file lists MCP servers, outermost table first.
-/// `root` is the content of the file; `None` for an empty file.
+/// `root` is the content of the file; `None` if it cannot be parsed.
 fn section(client: AiClient, root: Option<&Table>) -> &'static [&'static str] {
     match client {
         AiClient::Vscode => &["servers"],
@@ -146,45 +141,30 @@ fn insert_into_json(
     source: &Source,
     start: &LaunchCommand,
 ) -> Result<Option<Insertion>, Diagnostics> {
-    if source.text.trim().is_empty() {
-        let section = section(client, None);
-        let mut value = Json::Object(entry(client, section, None, start));
-        let after = property(NAME, &value, &Layout::default(), 0);
-        value = json!({NAME: value});
-        for name in section.iter().rev() {
-            value = json!({*name: value});
-        }
-        let text = format!("{}\n", pretty(&value, &Layout::default(), 0));
-        return Ok(Some(Insertion { text, before: String::new(), after, section: section.join(".") }));
-    }
+    let empty = Source { path: source.path.clone(), text: "{}\n".into() };
+    let source = if source.text.trim().is_empty() { &empty } else { source };
     let root = parse_json(source)?;
     let Some(table) = root.table() else {
         let fault = Diagnostic::new(source, None, "the file is not a JSON object", "");
         return Err(fault.with_help("its client cannot have written it").into());
     };
     let section = section(client, Some(table));
-    let mut value = entry(client, section, Some(table), start);
+    let mut value = entry(client, section, table, start);
     let layout = Layout::detect(&source.text);
-    let (inside, missing) = innermost(&root, section).map_err(|name| {
-        let fault = Diagnostic::new(source, None, format!("{name} is not an object"), "");
-        Diagnostics::from(fault.with_help("correct it, or take it out"))
-    })?;
-    let existing = inside.table().and_then(|table| get_path(table, &[NAME])).filter(|_| missing.is_empty());
-    if let Some(node) = existing {
+    if let Some(node) = get_path(table, &[section, &[NAME]].concat()) {
         // Earlier choices of the mode may have written it.
         let obsolete =
             (client == AiClient::ClaudeCode && start.mode != ExposeMode::Code).then_some(ALWAYS_LOAD);
         return Ok(update(source, node, &mut value, obsolete, &layout)
             .map(|(text, before, after)| Insertion { text, before, after, section: section.join(".") }));
     }
-    let mut nested = Json::Object(value);
-    let after = property(NAME, &nested, &layout, 0);
-    let mut name = NAME;
-    for outer in missing.iter().rev() {
-        nested = json!({name: nested});
-        name = outer;
-    }
-    let text = insert_first(&source.text, inside, name, PropertyValue::Json(&nested), &layout);
+    let value = Json::Object(value);
+    let after = property(NAME, &value, &layout, 0);
+    let value = PropertyValue { json: &value, text: None };
+    let text = insert_property(&source.text, &root, section, NAME, value, &layout).map_err(|name| {
+        let fault = Diagnostic::new(source, None, format!("{name} is not an object"), "");
+        Diagnostics::from(fault.with_help("correct it, or take it out"))
+    })?;
     Ok(Some(Insertion { text, before: String::new(), after, section: section.join(".") }))
 }
 

@@ -6,71 +6,63 @@
 
 use lockhouse_config::dialects::{Node, Table, get_path};
 use serde::Serialize;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 /// The value of a property to insert.
 #[derive(Clone, Copy)]
-pub(super) enum PropertyValue<'v> {
-    /// A value that is formatted with the indentation of the file.
-    Json(&'v Json),
-    /// The text of a value, which is inserted unchanged.
-    Text(&'v str),
+pub(crate) struct PropertyValue<'v> {
+    /// The value, which is formatted with the indentation of the file.
+    pub(crate) json: &'v Json,
+    /// The text of the value, which is inserted unchanged if no object on the way to it is missing.
+    pub(crate) text: Option<&'v str>,
 }
 
-impl PropertyValue<'_> {
-    fn on_one_line(self) -> String {
-        match self {
-            Self::Json(value) => value.to_string(),
-            Self::Text(text) => text.to_owned(),
-        }
-    }
-
-    fn render(self, layout: &Layout, depth: usize) -> String {
-        match self {
-            Self::Json(value) => pretty(value, layout, depth),
-            Self::Text(text) => text.to_owned(),
-        }
-    }
-}
-
-/// Follows a path of nested keys as far as the file has it. Returns the innermost existing table, and the keys that it
-/// lacks.
+/// Inserts a property as the first one of the object at a path of keys. Objects that the file lacks on this path are
+/// inserted too. Returns the new text of the file.
 ///
 /// # Errors
-/// The key whose value is no object.
-pub(super) fn innermost<'t, 'k>(
-    root: &'t Node,
-    path: &'k [&'k str],
-) -> Result<(&'t Node, &'k [&'k str]), &'k str> {
-    let (mut inside, mut missing) = (root, path);
-    while let [name, rest @ ..] = missing {
-        match inside.table().and_then(|table| get_path(table, &[name])) {
-            Some(node) if node.table().is_some() => (inside, missing) = (node, rest),
-            Some(_) => return Err(name),
-            None => break,
-        }
-    }
-    Ok((inside, missing))
-}
-
-/// Inserts a property as the first one of a JSON object, so that no line of its other properties changes. Returns the
-/// new text of the file.
-pub(super) fn insert_first(
+/// The key whose value is no object, or that is missing in a file that is no object.
+pub(crate) fn insert<'k>(
     text: &str,
-    object: &Node,
+    root: &Node,
+    path: &[&'k str],
     name: &str,
     value: PropertyValue<'_>,
     layout: &Layout,
-) -> String {
+) -> Result<String, &'k str> {
+    let (mut inside, mut missing) = (root, path);
+    while let [key, rest @ ..] = missing {
+        let table = inside.table().ok_or(*key)?;
+        let Some(node) = get_path(table, &[key]) else { break };
+        node.table().ok_or(*key)?;
+        (inside, missing) = (node, rest);
+    }
+    let Some((outermost, inner)) = missing.split_first() else {
+        return Ok(insert_first(text, inside, name, value, layout));
+    };
+    let mut nested = json!({name: value.json});
+    for key in inner.iter().rev() {
+        nested = json!({*key: nested});
+    }
+    let value = PropertyValue { json: &nested, text: None };
+    Ok(insert_first(text, inside, outermost, value, layout))
+}
+
+/// Inserts a property as the first one of a JSON object, so that no line of its other properties changes.
+fn insert_first(text: &str, object: &Node, name: &str, value: PropertyValue<'_>, layout: &Layout) -> String {
     let (before, after) = text.split_at(object.at.start + 1);
     let inner = &text[object.at.start + 1..object.at.end - 1];
     let outer = line_indent(text, object.at.start);
     let first = object.table().and_then(|table| table.first());
-    let property = |depth: usize| format!("{}: {}", Json::from(name), value.render(layout, depth));
+    let property = |depth: usize| match value.text {
+        Some(text) => format!("{}: {text}", Json::from(name)),
+        None => property(name, value.json, layout, depth),
+    };
     let inserted = match first {
         // The whole object is on one line.
         Some((key, _)) if !text[object.at.start..key.at.start].contains('\n') => {
-            format!("{}: {}, ", Json::from(name), value.on_one_line())
+            let value = value.text.map_or_else(|| value.json.to_string(), str::to_owned);
+            format!("{}: {value}, ", Json::from(name))
         }
         Some((key, _)) => {
             let indent = line_indent(text, key.at.start);
@@ -93,7 +85,7 @@ pub(super) fn insert_first(
 /// Removes the property `index` of an object, with its comma and, if nothing else is on them, its lines. Comments stay.
 /// `table` are the properties of the object as they were parsed from `text`; of the text, only what follows the
 /// property may have changed since.
-pub(super) fn remove(text: &mut String, table: &Table, index: usize) {
+pub(crate) fn remove(text: &mut String, table: &Table, index: usize) {
     let (key, node) = &table[index];
     let comma = next_token(text, node.at.end);
     let has_comma = text[comma..].starts_with(',');
@@ -146,19 +138,13 @@ fn next_token(text: &str, mut at: usize) -> usize {
 }
 
 /// The indentation and line ending of a JSON file.
-pub(super) struct Layout {
-    pub(super) unit: String,
-    pub(super) newline: &'static str,
-}
-
-impl Default for Layout {
-    fn default() -> Self {
-        Self { unit: "  ".into(), newline: "\n" }
-    }
+pub(crate) struct Layout {
+    pub(crate) unit: String,
+    pub(crate) newline: &'static str,
 }
 
 impl Layout {
-    pub(super) fn detect(text: &str) -> Self {
+    pub(crate) fn detect(text: &str) -> Self {
         let indent = |line: &str| line[..line.len() - line.trim_start().len()].to_owned();
         let unit = text.lines().map(indent).find(|indent| !indent.is_empty() && indent.len() <= 8);
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
@@ -167,20 +153,20 @@ impl Layout {
 }
 
 /// Returns the white space at the beginning of the line that contains the byte `at`.
-pub(super) fn line_indent(text: &str, at: usize) -> &str {
+pub(crate) fn line_indent(text: &str, at: usize) -> &str {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let line = &text[start..at];
     &line[..line.len() - line.trim_start().len()]
 }
 
 /// Formats a property with the indentation of the file.
-pub(super) fn property(name: &str, value: &Json, layout: &Layout, depth: usize) -> String {
+pub(crate) fn property(name: &str, value: &Json, layout: &Layout, depth: usize) -> String {
     format!("{}: {}", Json::from(name), pretty(value, layout, depth))
 }
 
 /// Formats JSON with the indentation of the file. `depth` is the nesting depth of the place where the JSON is
 /// inserted.
-pub(super) fn pretty(value: &Json, layout: &Layout, depth: usize) -> String {
+pub(crate) fn pretty(value: &Json, layout: &Layout, depth: usize) -> String {
     let mut bytes = Vec::new();
     let formatter = serde_json::ser::PrettyFormatter::with_indent(layout.unit.as_bytes());
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
@@ -243,7 +229,8 @@ mod tests {
     fn removal_takes_an_insertion_back_exactly() {
         for text in ["{\"a\": 1}", "{\n  \"a\": 1\n}\n", "{\n}\n", "{\r\n\t\"a\": 1\r\n}", "{ \"a\": 1 }"] {
             let layout = Layout::detect(text);
-            let with = insert_first(text, &parsed(text), "new", PropertyValue::Text("{\"x\": 1}"), &layout);
+            let value = PropertyValue { json: &json!({"x": 1}), text: Some("{\"x\": 1}") };
+            let with = insert(text, &parsed(text), &[], "new", value, &layout).expect("an object");
             assert_eq!(without(&with, &["new"]), text, "{with}");
         }
     }

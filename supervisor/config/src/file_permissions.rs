@@ -101,7 +101,7 @@ fn correct_owner(part: &Path, owner: u32) -> String {
 /// Returns those of the given files that Unix users other than the owner can read. A file of another user that only its
 /// group, or its access control list, lets others read is not returned: a service reads files of root in this manner.
 /// Skips directories and missing files.
-pub(super) fn readable_secrets(files: impl Iterator<Item = PathBuf>) -> Vec<ReadableSecret> {
+pub fn readable_secrets(files: impl Iterator<Item = PathBuf>) -> Vec<ReadableSecret> {
     let owners = TrustedOwners::root_and_own();
     let readable = |path: PathBuf| {
         let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;

@@ -92,7 +92,7 @@ pub use deprecated_transport::sse_warning;
 pub use dialects::{ListedServer, Listing, list_servers};
 pub use documentation::{json_schema, packaged_configuration};
 pub use error::ConfigError;
-pub use file_permissions::ReadableSecret;
+pub use file_permissions::{ReadableSecret, readable_secrets};
 pub use files::{ExposeMode, Files};
 pub use package_spec::{InvalidPackage, PackageSpec};
 pub use placeholders::{Environment, PlaceholderError};
@@ -104,7 +104,7 @@ pub use search_paths::{find_program, installed_file};
 pub use secret_detection::{looks_secret, replace_secrets, replace_secrets_in_arguments, store_secret};
 pub use server_entry::ServerEntry;
 pub use server_table::{sandbox_table, to_server_table};
-pub use settings::{Settings, apply_requirements, config_path, readable_by_others, secrets_directory};
+pub use settings::{Settings, apply_requirements, config_path, secrets_directory};
 pub use setup_digest::{Setup, SetupParts};
 pub use shell_quoting::shell_quote;
 pub use single_tables::{

@@ -228,8 +228,3 @@ pub fn apply_requirements(
 pub fn secrets_directory() -> Option<PathBuf> {
     Some(directories::configuration()?.join("secrets"))
 }
-
-/// Returns those of the given secret files that other Unix users can read.
-pub fn readable_by_others<'p>(files: impl Iterator<Item = &'p Path>) -> Vec<ReadableSecret> {
-    file_permissions::readable_secrets(files.map(Path::to_owned))
-}

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use lockhouse_audit::digest::sha256_hex;
 use lockhouse_base::directories;
-use lockhouse_base::text_files::{ReadError, read_source, replace, write_target};
+use lockhouse_base::text_files::{read_source, replace, write_target};
 use lockhouse_client_files::{AiClient, EntryPlace, put_back, restore_code_mode_setting, take_out};
 use lockhouse_config::{ConfigEdit, ConfigError, Files};
 use lockhouse_policies::{Diagnostics, Source};
@@ -34,11 +34,8 @@ pub enum UndoError {
     #[error(transparent)]
     Journal(#[from] io::Error),
     #[error(transparent)]
-    Unreadable(#[from] ReadError),
-    #[error("cannot write {path}: {source}")]
-    Unwritable { path: PathBuf, source: io::Error },
-    #[error(transparent)]
-    Faults(#[from] Diagnostics),
+    File(#[from] ConfigError),
+    /// Lockhouse's configuration cannot be edited.
     #[error("{}", .0.without_excerpts())]
     Configuration(ConfigError),
 }
@@ -113,10 +110,10 @@ fn take_back(journal: &Journal, step: &Step) -> Result<Outcome, UndoError> {
     let before = step.before.as_ref().map(text).transpose()?;
     let after = text(&step.after)?;
     let present = match path.exists() {
-        true => Some(read_source(&path)?),
+        true => Some(read_source(&path).map_err(ConfigError::from)?),
         false => None,
     };
-    let unwritable = |source| UndoError::Unwritable { path: path.clone(), source };
+    let unwritable = |source| ConfigError::Unwritable { path: path.clone(), source };
     let same = |one: &Option<Source>, other: &Option<Source>| {
         one.as_ref().map(|source| &source.text) == other.as_ref().map(|source| &source.text)
     };
@@ -159,8 +156,10 @@ fn merge(
         }
         Change::Configuration { servers, .. } => remove_servers(path, &present, after, servers),
         Change::Client { client, own, moved } => {
-            let (text, left) = merge_client(*client, present, before, after, own.as_ref(), moved)?;
-            replace(path, &text).map_err(|source| UndoError::Unwritable { path: path.to_owned(), source })?;
+            let (text, left) = merge_client(*client, present, before, after, own.as_ref(), moved)
+                .map_err(ConfigError::from)?;
+            replace(path, &text)
+                .map_err(|source| ConfigError::Unwritable { path: path.to_owned(), source })?;
             Ok(Outcome { done: "setup's changes were taken back, and later changes stay", left })
         }
     }

@@ -201,7 +201,7 @@ pub(super) fn warn_about_plaintext_copies(imported: &[&Candidate]) {
             files.push(&candidate.path);
         }
     }
-    for secret in config::readable_by_others(files.into_iter()) {
+    for secret in config::readable_secrets(files.into_iter().map(Path::to_owned)) {
         eprintln!("lockhouse: warning: {}", sanitize(&secret.to_string()));
     }
 }

@@ -20,11 +20,9 @@ const QWEN_CODE_MODE: [&str; 2] = ["tools", "codeModeOnly"];
 /// `root` is the content of the client's file. Only a client whose file switches its code mode on gets the form for
 /// programs: in OpenCode, an environment variable does, which Lockhouse cannot see. Codex needs no form, since it marks
 /// the calls of its programs. Gemini CLI takes every JSON answer for an object.
-pub(super) fn answer_form(client: AiClient, root: Option<&Table>) -> Option<AnswerForm> {
-    let is_on = |path: &[&str]| {
-        let node = root.and_then(|root| get_path(root, path));
-        node.is_some_and(|node| matches!(node.value, Value::Flag(true)))
-    };
+pub(super) fn answer_form(client: AiClient, root: &Table) -> Option<AnswerForm> {
+    let is_on =
+        |path: &[&str]| get_path(root, path).is_some_and(|node| matches!(node.value, Value::Flag(true)));
     match client {
         AiClient::Gemini => Some(AnswerForm::Labelled),
         AiClient::Qwen if is_on(&QWEN_CODE_MODE) => Some(AnswerForm::Value),
@@ -91,7 +89,7 @@ fn rewriting_command(client: AiClient, source: &Source) -> Option<String> {
             arguments.iter().map(|argument| argument.strip_prefix("--answer=") == Some(form.as_str()));
         pairs.chain(joined).any(|is_selected| is_selected)
     };
-    if !selects(AnswerForm::Value) || answer_form(client, Some(root)) == Some(AnswerForm::Value) {
+    if !selects(AnswerForm::Value) || answer_form(client, root) == Some(AnswerForm::Value) {
         return None;
     }
     let name = client.to_possible_value()?;

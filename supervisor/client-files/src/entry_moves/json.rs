@@ -2,10 +2,9 @@
 
 use lockhouse_config::dialects::{Node, Table, get_path, parse_json};
 use lockhouse_policies::{Diagnostics, Source};
-use serde_json::json;
 
 use super::{EntryPlace, unchangeable};
-use crate::json_edit::{Layout, PropertyValue, innermost, insert_first, remove};
+use crate::json_edit::{Layout, PropertyValue, insert, remove};
 
 pub(super) fn take_out(source: &Source, places: &[&EntryPlace]) -> Result<String, Diagnostics> {
     let root = parse_json(source)?;
@@ -43,23 +42,9 @@ pub(super) fn put_back(
         let root = parse_json(&changed)?;
         let layout = Layout::detect(&changed.text);
         let keys = place.keys();
-        let (inside, missing) = innermost(&root, &keys).map_err(|_| unchangeable(source))?;
-        if inside.table().is_none() {
-            return Err(unchangeable(source));
-        }
-        changed.text = match missing.split_first() {
-            None => {
-                let value = PropertyValue::Text(&original.text[entry.at.clone()]);
-                insert_first(&changed.text, inside, &place.name, value, &layout)
-            }
-            Some((outermost, inner)) => {
-                let mut value = json!({place.name.as_str(): entry.to_json()});
-                for key in inner.iter().rev() {
-                    value = json!({*key: value});
-                }
-                insert_first(&changed.text, inside, outermost, PropertyValue::Json(&value), &layout)
-            }
-        };
+        let value = PropertyValue { json: &entry.to_json(), text: Some(&original.text[entry.at.clone()]) };
+        let inserted = insert(&changed.text, &root, &keys, &place.name, value, &layout);
+        changed.text = inserted.map_err(|_| unchangeable(source))?;
     }
     Ok(changed.text)
 }
