@@ -1,11 +1,18 @@
 //! `config.toml` as Rust structs. Every key has a default, and an undeclared key is an error.
 
+use std::path::PathBuf;
+
+use lockhouse_audit::digest;
+use lockhouse_base::text_files::read_source;
 use lockhouse_policies::{Diagnostics, Source};
 use lockhouse_upstream::ServerLimits;
 use serde::de::IgnoredAny;
 
 use super::config_diagnostics::ConfigDiagnostics;
 use super::dialects::{self, ListedServer};
+use super::error::ConfigError;
+use super::file_permissions;
+use super::files::{Files, config_path};
 use super::files_table::FilesTable;
 use super::http_tables::Http;
 use super::keys::{DeclaredTable, table};
@@ -50,6 +57,24 @@ table! {
         beside #[serde(skip)] digest: Option<String>;
         // Paths in `${file:…}` placeholders of the file.
         beside #[serde(skip)] referenced_files: Vec<String>;
+    }
+}
+
+/// Loads the configuration file in use. If there is no configuration file, returns the defaults and an empty path.
+pub(crate) fn load_document(
+    files: &Files,
+    environment: &Environment,
+) -> Result<(ConfigToml, PathBuf), ConfigError> {
+    match config_path(files) {
+        Some(path) => {
+            file_permissions::refuse_untrusted(&path, &files.owners())?;
+            let source = read_source(&path)?;
+            let mut document = ConfigToml::parse(&source, environment)?;
+            document.digest = Some(digest::sha256_hex(&source.text));
+            document.expand_home(environment);
+            Ok((document, path))
+        }
+        None => Ok((ConfigToml::default(), PathBuf::new())),
     }
 }
 

@@ -6,7 +6,7 @@ use lockhouse_base::path_trust::TrustedOwners;
 use lockhouse_upstream::{DirectExposure, Exposure};
 use nix::unistd::Uid;
 
-use super::{config_path, file_permissions, search_paths};
+use super::{file_permissions, search_paths};
 
 /// Configuration, policy and servers files named on the command line.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -59,6 +59,11 @@ impl Files {
             ..self.clone()
         })
     }
+}
+
+/// Returns the path of the configuration file in use, if one exists.
+pub fn config_path(files: &Files) -> Option<PathBuf> {
+    search_paths::config_file(files.config.as_deref(), "config.toml")
 }
 
 /// Who can use an upstream server.

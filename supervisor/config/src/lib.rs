@@ -20,8 +20,8 @@
 //! # What this crate never does
 //! - It starts no server and no worker, and opens no network connection. The one program that it runs is `secret-tool`,
 //!   for a placeholder that names an entry of the keyring.
-//! - It writes no file of another product: `lockhouse-client-files` does, and this crate does not depend on it. So
-//!   `lockhouse serve` reads the files of AI clients, and contains no code that changes them while it serves.
+//! - It changes no file of another product: `lockhouse-client-files` has the changes, and this crate does not depend on it.
+//!   So `lockhouse serve` reads the files of AI clients, and calls nothing that could change them.
 //! - It applies no permission that the file of an AI client grants.
 //! - It loads no part of a configuration that has a fault: all faults are reported, and no settings result.
 //! - No error shows a line of a file that may hold a secret (`redacted_diagnostic.rs`), and no `Debug` output shows a text
@@ -93,7 +93,7 @@ pub use dialects::{ListedServer, Listing, list_servers};
 pub use documentation::{json_schema, packaged_configuration};
 pub use error::ConfigError;
 pub use file_permissions::{ReadableSecret, readable_secrets};
-pub use files::{ExposeMode, Files};
+pub use files::{ExposeMode, Files, config_path};
 pub use package_spec::{InvalidPackage, PackageSpec};
 pub use placeholders::{Environment, PlaceholderError};
 pub use policy_files::{
@@ -101,10 +101,12 @@ pub use policy_files::{
 };
 pub use python_environment::{environment_in_use, managed_directory};
 pub use search_paths::{find_program, installed_file};
-pub use secret_detection::{looks_secret, replace_secrets, replace_secrets_in_arguments, store_secret};
+pub use secret_detection::{
+    looks_secret, replace_secrets, replace_secrets_in_arguments, secrets_directory, store_secret,
+};
 pub use server_entry::ServerEntry;
 pub use server_table::{sandbox_table, to_server_table};
-pub use settings::{Settings, apply_requirements, config_path, secrets_directory};
+pub use settings::{Settings, apply_requirements};
 pub use setup_digest::{Setup, SetupParts};
 pub use shell_quoting::shell_quote;
 pub use single_tables::{

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use lockhouse_base::directories;
 use lockhouse_base::text_files::write_target;
 
 /// If the name of a variable, header or option contains one of these words, the value is probably a secret.
@@ -183,6 +184,13 @@ fn query_values(url: &str, start: usize) -> Vec<(&str, Range<usize>)> {
 
 /// The maximum number of files for secrets with the same name of one server.
 const FILES_PER_NAME_MAX: usize = 100;
+
+/// Returns the directory in which Lockhouse stores secrets as files. Placeholders in the configuration name these
+/// files, so that the configuration holds no secret in plain text. `None` if the user's configuration directory is
+/// not known.
+pub fn secrets_directory() -> Option<PathBuf> {
+    Some(directories::configuration()?.join("secrets"))
+}
 
 /// Writes a secret of an upstream server to a new file with mode 0600 in `directory` and returns the file's path.
 ///

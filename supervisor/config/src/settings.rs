@@ -2,24 +2,25 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lockhouse_access::AuthSettings;
 use lockhouse_audit as audit;
 use lockhouse_audit::digest;
-use lockhouse_base::directories;
-use lockhouse_base::text_files::read_source;
 use lockhouse_engine::supervisor::{self, MissingProgram};
 use lockhouse_front::http::{HttpSettings, ListenAddress};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{Endpoint, ServerDefinition, ServerLimits};
 
-use crate::config_toml::ConfigToml;
+use crate::config_toml::{ConfigToml, load_document};
+use crate::engine_sharing::EngineSharing;
 use crate::error::ConfigError;
 use crate::file_permissions::ReadableSecret;
 use crate::files::Files;
 use crate::package_spec::PackageSpec;
 use crate::placeholders::{Environment, UsedEnvironment};
 use crate::requirements::Requirements;
+use crate::secret_detection::secrets_directory;
 use crate::skipped_server::SkippedServer;
 use crate::{
     client_access, code_trust, deprecated_transport, engine_settings, file_permissions, own_places,
@@ -165,6 +166,27 @@ impl Settings {
         secrets.chain(self.transport_warnings()).collect()
     }
 
+    /// Whether the configuration says that `lockhouse serve` over standard input and output shares an engine with other
+    /// clients.
+    pub fn wants_shared_engine(&self) -> bool {
+        self.document.sharing.engine == EngineSharing::Shared
+    }
+
+    /// Returns a server with `share = false`, which prevents that its engine is shared.
+    pub fn unshared_server(&self) -> Option<&ServerName> {
+        self.engine.servers.iter().find(|(_, server)| !server.is_shared).map(|(name, _)| name)
+    }
+
+    /// Whether clients share an engine with these settings.
+    pub fn shares_engine(&self) -> bool {
+        self.wants_shared_engine() && self.unshared_server().is_none()
+    }
+
+    /// Returns how long an engine that clients share keeps running without clients.
+    pub fn engine_idle_time(&self) -> Duration {
+        Duration::from_secs_f64(self.document.sharing.idle_seconds)
+    }
+
     /// Returns the names of the configuration tables that differ between these settings and `other`, if changes in them
     /// take effect only after a restart.
     pub fn tables_requiring_restart(&self, other: &Self) -> Vec<&'static str> {
@@ -179,29 +201,6 @@ fn start_in(directory: &Path, servers: &mut BTreeMap<ServerName, ServerDefinitio
             command.directory.get_or_insert_with(|| directory.to_owned());
         }
     }
-}
-
-/// Loads the configuration file in use. If there is no configuration file, returns the defaults and an empty path.
-pub(crate) fn load_document(
-    files: &Files,
-    environment: &Environment,
-) -> Result<(ConfigToml, PathBuf), ConfigError> {
-    match config_path(files) {
-        Some(path) => {
-            file_permissions::refuse_untrusted(&path, &files.owners())?;
-            let source = read_source(&path)?;
-            let mut document = ConfigToml::parse(&source, environment)?;
-            document.digest = Some(digest::sha256_hex(&source.text));
-            document.expand_home(environment);
-            Ok((document, path))
-        }
-        None => Ok((ConfigToml::default(), PathBuf::new())),
-    }
-}
-
-/// Returns the path of the configuration file in use, if one exists.
-pub fn config_path(files: &Files) -> Option<PathBuf> {
-    search_paths::config_file(files.config.as_deref(), "config.toml")
 }
 
 /// The servers that may be used, by name, and the names of the others with the reasons.
@@ -220,11 +219,4 @@ pub fn apply_requirements(
     admitted.retain(|name, _| servers.contains_key(name));
     let refused = refused.iter().map(|refusal| (refusal.server().clone(), refusal.reason()));
     Ok((admitted, refused.collect()))
-}
-
-/// Returns the directory in which Lockhouse stores secrets as files. Placeholders in the configuration name these
-/// files, so that the configuration holds no secret in plain text. `None` if the user's configuration directory is
-/// not known.
-pub fn secrets_directory() -> Option<PathBuf> {
-    Some(directories::configuration()?.join("secrets"))
 }

@@ -11,10 +11,10 @@ use lockhouse_stores::result_files::ResultFileLimits;
 use lockhouse_stores::results;
 use lockhouse_stores::skills::SkillSettings;
 
+use super::config_toml::load_document;
 use super::error::ConfigError;
 use super::files::Files;
 use super::placeholders::Environment;
-use super::settings::load_document;
 use super::{client_access, engine_settings, tables};
 
 /// Reads the log format from the configuration file. Returns the default if the file cannot be read; that error is

@@ -6,21 +6,14 @@ use std::path::{Path, PathBuf};
 
 use lockhouse_audit::digest::sha256_hex;
 use lockhouse_base::text_files::{read_source, replace, write_target};
-use lockhouse_client_files::{AiClient, LaunchCommand, own_place};
-use lockhouse_config::{ConfigEdit, ConfigError, Environment, Files, policy_path, write_policy};
+use lockhouse_client_files::{AiClient, own_place};
+use lockhouse_config::{ConfigEdit, ConfigError, Files, policy_path, write_policy};
 use lockhouse_policies::{ServerOffer, render_template};
 
-use crate::client_change::{ClientFile, read_or_empty};
+use crate::client_change::{ClientFile, Installation, read_or_empty};
 use crate::journal::{Change, Journal, Secret};
 use crate::plan::Plan;
 use crate::server_tables::write_tables;
-
-/// The Lockhouse that AI clients get: its files, and the command that starts it.
-pub struct Installation<'i> {
-    pub files: &'i Files,
-    pub start: &'i LaunchCommand,
-    pub environment: &'i Environment,
-}
 
 /// A step of [`Plan::apply`] that has ended.
 pub enum Applied<'p> {

@@ -6,11 +6,17 @@ use lockhouse_base::text_files::{read_source, replace, write_target};
 use lockhouse_client_files::{
     AiClient, EntryPlace, Insertion, LaunchCommand, insert, lists_lockhouse, own_place, take_out,
 };
-use lockhouse_config::{ConfigError, Environment};
+use lockhouse_config::{ConfigError, Environment, Files};
 use lockhouse_policies::Source;
 
-use crate::apply::Installation;
 use crate::journal::{Change, Journal};
+
+/// The Lockhouse that AI clients get: its files, and the command that starts it.
+pub struct Installation<'i> {
+    pub files: &'i Files,
+    pub start: &'i LaunchCommand,
+    pub environment: &'i Environment,
+}
 
 /// An AI client's file, and what to change in it.
 pub struct ClientFile {

@@ -38,10 +38,10 @@ mod plan;
 mod server_tables;
 mod undo;
 
-pub use apply::{Applied, Installation, replace_client_file};
+pub use apply::{Applied, replace_client_file};
 pub use attempt::Attempt;
 pub use candidate::{Candidate, Importer, Verdict};
-pub use client_change::{ClientFile, entry_change, read_or_empty};
+pub use client_change::{ClientFile, Installation, entry_change, read_or_empty};
 pub use inventory::{Found, Inventory, ServersFile, servers_files};
 pub use journal::{Change, Journal, Step};
 pub use plan::{NewServer, Plan};

@@ -7,12 +7,24 @@ use crate::layering::paths::NamedPaths;
 use crate::layering::source::{Source, sources};
 
 /// Names that are restricted to certain files. Each has the beginnings of the paths of the files that may use it.
-const PERMITTED_FILES: [(&str, &[&str]); 5] = [
+const PERMITTED_FILES: [(&str, &[&str]); 6] = [
     ("bincode", &["protocol/src/frame.rs"]),
     ("RoleClient", &["supervisor/mcp/src/", "supervisor/upstream/src/"]),
     ("RoleServer", &["supervisor/src/cli/demo/server.rs"]),
     ("ServerHandler", &["supervisor/src/cli/demo/server.rs"]),
     ("decide", &["supervisor/gate/src/", "policies/src/"]),
+    // The code that changes other products' files is for these commands alone.
+    (
+        "lockhouse_client_files",
+        &[
+            "supervisor/setup/src/",
+            "supervisor/src/cli/init.rs",
+            "supervisor/src/cli/import.rs",
+            "supervisor/src/cli/setup",
+            "supervisor/src/cli/doctor.rs",
+            "supervisor/src/cli/status.rs",
+        ],
+    ),
 ];
 const CRATES_WITHOUT_IO: [&str; 2] = ["protocol/src", "policies/src"];
 /// Modules of the base crate whose state belongs to the engine's process: the front learns of it and reports by messages.
