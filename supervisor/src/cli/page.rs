@@ -25,9 +25,9 @@ use nix::unistd::{User, geteuid};
 use tokio::sync::watch;
 
 use super::{UNAVAILABLE, print_error};
-use lockhouse_config::{self as config, Files};
 use approval_questions::ApprovalQuestions;
 use browser::LinkPrinter;
+use lockhouse_config::{self as config, Files};
 use operator::PageOperator;
 
 pub(super) use command_actions::page_action;

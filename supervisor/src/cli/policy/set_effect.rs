@@ -16,7 +16,7 @@ use lockhouse_protocol::{ServerName, ToolName};
 use sha2::{Digest as _, Sha256};
 
 use super::environment::Environment;
-use super::{explain, policy_file};
+use super::explain;
 use crate::cli::DIGEST_IS_STALE;
 use crate::cli::command_error::CommandError;
 use lockhouse_config::{self as config, ConfigError, Files};
@@ -180,7 +180,7 @@ fn write(
     edit: &EditedPolicy,
 ) -> Result<(), CommandError> {
     let Some(before) = before else {
-        return policy_file::write(path, &edit.text, false)
+        return lockhouse_config::write_policy(path, &edit.text, false)
             .map_err(|error| CommandError::unavailable(format!("cannot write {}: {error}", path.display())));
     };
     file.replace(before, &edit.text).map_err(CommandError::unavailable)
