@@ -28,7 +28,6 @@
 //! # Users
 //! `lockhouse-setup`, and the commands `init`, `import`, `doctor` and `status` in the binary. `lockhouse serve` uses
 //! nothing of this crate.
-#![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(
     missing_docs,
     reason = "only the crates of this workspace use it: names and types say what fields are"

@@ -31,7 +31,6 @@
 //! # Users
 //! The commands in the binary; `lockhouse-client-files`, which shares the entries and the syntax trees; and
 //! `lockhouse-setup`.
-#![cfg_attr(test, allow(clippy::expect_used))]
 #![allow(
     missing_docs,
     reason = "only the crates of this workspace use it: names and types say what fields are"

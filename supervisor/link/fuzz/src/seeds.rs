@@ -112,6 +112,7 @@ fn parts<M: Bodies + Serialize>(messages: Vec<M>) -> Vec<Vec<u8>> {
     messages.into_iter().map(|one| message(&to_parts(one).unwrap())).collect()
 }
 
+#[allow(clippy::too_many_lines, reason = "one example of each message")]
 fn from_front() -> Vec<Vec<u8>> {
     let head = RequestHead {
         id: RequestId::parse("0199aaaa-0000-7000-8000-000000000000").unwrap(),
