@@ -89,7 +89,9 @@ fn verdicts(filters: &Filters, target: TargetArch) -> Fallible<BTreeMap<u32, Bpf
     for filter in filters.values() {
         let mut by_name: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
         for rule in filter["filter"].as_array().ok_or("a list of rules is needed")? {
-            by_name.entry(rule["syscall"].as_str().ok_or("a rule without a call")?).or_default().push(rule);
+            let name = rule["syscall"].as_str().ok_or("a rule without a call")?;
+            rule["comment"].as_str().ok_or_else(|| format!("a rule of {name} has no reason"))?;
+            by_name.entry(name).or_default().push(rule);
         }
         for (name, rules) in by_name {
             let is_checked = rules.iter().any(|rule| rule.get("args").is_some());
