@@ -14,7 +14,7 @@
 //! - `json_edit.rs`: inserts and removes single properties in the text of a JSON file.
 //!
 //! How an AI client's file is *read* is a part of the configuration, since `lockhouse serve` can use such a file: see
-//! `dialects.rs` of `lockhouse-config`.
+//! `supervisor/config/src/dialects.rs`.
 //!
 //! # What this crate never does
 //! - It writes no file, and asks and prints nothing. Only [`AiClient::existing_files`], [`project_files`] and

@@ -11,7 +11,7 @@ use crate::layering::source::root;
 
 const DOCUMENT: &str = "ARCHITECTURE.md";
 /// The endings of names that are checked as names of files.
-const ENDINGS: [&str; 6] = ["rs", "py", "js", "json", "toml", "md"];
+const ENDINGS: [&str; 3] = ["rs", "py", "js"];
 
 /// Returns the name and the folder of each crate that has a paragraph, in the order of the document.
 fn paragraphs(document: &str) -> Vec<(&str, &str)> {
