@@ -39,7 +39,7 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 26] = [
     (
         "lockhouse-upstream",
         "supervisor/upstream/src",
-        &["protocol", "policies", "base", "messages", "mcp", "catalog", "audit", "run-channel"],
+        &["protocol", "policies", "base", "messages", "mcp", "catalog", "run-channel"],
     ),
     (
         "lockhouse-gate",
@@ -85,8 +85,21 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 26] = [
         "lockhouse-config",
         "supervisor/config/src",
         &[
-            "protocol", "policies", "base", "access", "catalog", "audit", "pool", "upstream", "gate",
-            "engine", "front", "page",
+            "protocol",
+            "policies",
+            "base",
+            "access",
+            "catalog",
+            "audit",
+            "pool",
+            "approvals",
+            "stores",
+            "host-files",
+            "upstream",
+            "gate",
+            "engine",
+            "front",
+            "page",
         ],
     ),
     (
