@@ -9,6 +9,8 @@ mod active_run;
 mod known_requests;
 mod run_handle;
 mod run_table;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
