@@ -43,13 +43,22 @@ impl std::fmt::Display for ReadableSecret {
     }
 }
 
+/// Why an account is not trusted.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+pub(super) enum InvalidAccount {
+    #[error("only a process of root can trust another account's files")]
+    NotRoot,
+    #[error("there is no such account")]
+    Unknown,
+}
+
 /// Parses the account of `--trust-owner`: a name or a number. Only a process of root can trust a further account.
-pub(super) fn trusted_account(text: &str) -> Result<u32, String> {
+pub(super) fn trusted_account(text: &str) -> Result<u32, InvalidAccount> {
     if !geteuid().is_root() {
-        return Err("only a process of root can trust another account's files".into());
+        return Err(InvalidAccount::NotRoot);
     }
     let found = User::from_name(text).ok().flatten().map(|user| user.uid.as_raw());
-    found.or_else(|| text.parse().ok()).ok_or_else(|| "there is no such account".into())
+    found.or_else(|| text.parse().ok()).ok_or(InvalidAccount::Unknown)
 }
 
 /// Rejects a file if accounts other than `owners` could have written it, or can replace it: by its owner, its mode or its

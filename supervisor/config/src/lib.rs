@@ -106,7 +106,7 @@ pub use secret_detection::{
 pub use server_entry::ServerEntry;
 pub use server_table::{sandbox_table, to_server_table};
 pub use settings::{Settings, apply_requirements};
-pub use setup_digest::{Setup, SetupParts};
+pub use setup_digest::{Setup, SetupError, SetupParts};
 pub use shell_quoting::shell_quote;
 pub use single_tables::{
     PageSettings, ResultBounds, load_audit_settings, load_page_settings, load_result_bounds,
