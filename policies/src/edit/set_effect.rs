@@ -55,7 +55,7 @@ pub fn set_effect(
     };
     let removed: Vec<Statement> = before.all.iter().filter(is_removed).cloned().collect();
     let has_rule =
-        change_rules(&mut document, server, &before, (pattern, wanted)).ok_or(EditError::Unsupported)?;
+        change_rules(&mut document, server, &before, pattern, wanted).ok_or(EditError::Unsupported)?;
     remove_entries(&mut document, server, &removed).ok_or(EditError::Unsupported)?;
     let remaining = before.without(&removed);
     let needs_entry = match wanted {
@@ -63,7 +63,7 @@ pub fn set_effect(
         Effect::Allow | Effect::Ask => !has_rule && remaining.unconditional_effect(pattern) != Some(wanted),
     };
     if needs_entry {
-        add_entry(&mut document, server, (pattern, wanted)).ok_or(EditError::Unsupported)?;
+        add_entry(&mut document, server, pattern, wanted).ok_or(EditError::Unsupported)?;
     }
     let text = document.to_string();
     let exceptions = ServerStatements::read(&text, server).exceptions(pattern, wanted);
@@ -76,7 +76,8 @@ fn change_rules(
     document: &mut DocumentMut,
     server: &ServerName,
     before: &ServerStatements,
-    (pattern, wanted): (&Pattern, Effect),
+    pattern: &Pattern,
+    wanted: Effect,
 ) -> Option<bool> {
     let of_pattern = |rule: &&Statement| rule.applies_always() && rule.pattern == *pattern;
     let rules: Vec<&Statement> = before.all.iter().filter(|rule| rule.is_rule()).filter(of_pattern).collect();
@@ -101,7 +102,8 @@ fn remove_entries(document: &mut DocumentMut, server: &ServerName, removed: &[St
 fn add_entry(
     document: &mut DocumentMut,
     server: &ServerName,
-    (pattern, wanted): (&Pattern, Effect),
+    pattern: &Pattern,
+    wanted: Effect,
 ) -> Option<()> {
     if server_table(document, server).is_none() {
         create_table(document, server)?;

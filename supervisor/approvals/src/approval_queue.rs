@@ -1,7 +1,7 @@
 //! The queue of approval questions that are answered outside of the AI client: with `lockhouse approvals` over the
 //! control socket, or at the terminal of `lockhouse run`.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,7 +128,7 @@ impl State {
 impl ApprovalQueue {
     /// Whether any approver is connected, so that questions can be answered outside of the AI client.
     pub(super) fn has_approvers(&self) -> bool {
-        self.state().watchers.values().any(|watcher| watcher.role == WatcherRole::Approver)
+        self.0.lock().watchers.values().any(|watcher| watcher.role == WatcherRole::Approver)
     }
 
     /// Sends a question to all watchers and waits for the first valid answer. Returns the outcome, and the channel
@@ -141,7 +141,7 @@ impl ApprovalQueue {
     ) -> Option<(PromptOutcome, AnswerChannel)> {
         let (answer, answered) = oneshot::channel();
         let withdrawn = {
-            let mut state = self.state();
+            let mut state = self.0.lock();
             state.last += 1;
             let id = state.last;
             let (digest, scopes) = (ask.digest.clone(), ask.scopes.clone());
@@ -158,7 +158,7 @@ impl ApprovalQueue {
     /// Registers a watcher and sends it all pending questions.
     pub fn watch(&self, kind: WatcherKind, role: WatcherRole) -> Watcher {
         let (sender, messages) = mpsc::channel(UNREAD_MESSAGES_MAX);
-        let mut state = self.state();
+        let mut state = self.0.lock();
         for open in state.open.values() {
             let _ = sender.try_send(open.ask.clone());
         }
@@ -166,10 +166,6 @@ impl ApprovalQueue {
         let number = state.last;
         state.watchers.insert(number, ConnectedWatcher { messages: sender, role });
         Watcher { queue: self.clone(), number, kind, messages }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock()
     }
 }
 
@@ -182,7 +178,7 @@ struct OpenQuestionGuard<'a> {
 
 impl Drop for OpenQuestionGuard<'_> {
     fn drop(&mut self) {
-        let _ = self.queue.state().close(self.id, AnswerError::Closed);
+        let _ = self.queue.0.lock().close(self.id, AnswerError::Closed);
     }
 }
 
@@ -205,7 +201,7 @@ impl Watcher {
 
     /// Changes what the watcher does with questions from now on.
     pub fn set_role(&self, role: WatcherRole) {
-        if let Some(watcher) = self.queue.state().watchers.get_mut(&self.number) {
+        if let Some(watcher) = self.queue.0.lock().watchers.get_mut(&self.number) {
             watcher.role = role;
         }
     }
@@ -216,7 +212,7 @@ impl Watcher {
     /// Fails if the watcher is no approver, if the question is closed or unknown, if the digest does not match the
     /// question, or if the question does not offer the scope.
     pub fn answer(&self, answer: &ApproverAnswer) -> Result<(), AnswerError> {
-        let mut state = self.queue.state();
+        let mut state = self.queue.0.lock();
         let is_approver = |watcher: &ConnectedWatcher| watcher.role == WatcherRole::Approver;
         if !state.watchers.get(&self.number).is_some_and(is_approver) {
             return Err(AnswerError::Observer);
@@ -246,7 +242,7 @@ impl Watcher {
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        self.queue.state().watchers.remove(&self.number);
+        self.queue.0.lock().watchers.remove(&self.number);
     }
 }
 

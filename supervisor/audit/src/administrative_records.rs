@@ -105,7 +105,7 @@ impl Audit {
         let Reload { cause, refused, now, before } = reload;
         let outcome = if refused.is_some() { "refused" } else { "accepted" };
         let body = RecordBody::new("reload").text("cause", cause.as_str()).text("outcome", outcome);
-        let reason = refused.map(|reason| self.redaction().without_secrets(reason).into_owned());
+        let reason = refused.map(|reason| self.redaction.read().without_secrets(reason).into_owned());
         let body = body.text_if("reason", reason.as_deref());
         let body = body.text_if("policy", now.policy).text_if("configuration", now.configuration);
         let body = body.text_if("policy_before", before.policy);
@@ -117,12 +117,12 @@ impl Audit {
     pub fn refused_run(&self, run: RefusedRun<'_>) -> Result<(), AuditError> {
         let RefusedRun { execution, client, language, claims, outcome, reason } = run;
         let client = client.map(ClientName::as_str);
-        let admitted = self.refusals().admit(client.unwrap_or_default(), Instant::now());
+        let admitted = self.refusals.lock().admit(client.unwrap_or_default(), Instant::now());
         let Some(left_out) = admitted else { return Ok(()) };
         let body =
             RecordBody::new("refusal").text("execution", &execution.to_string()).text_if("client", client);
         let body = body.text("language", language.as_str()).text("outcome", outcome);
-        let body = body.text("reason", &self.redaction().without_secrets(reason));
+        let body = body.text("reason", &self.redaction.read().without_secrets(reason));
         let body = self.with_claims(body, claims);
         self.append(&body.number_if("left_out", (left_out > 0).then_some(left_out)))
     }

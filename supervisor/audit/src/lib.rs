@@ -58,7 +58,7 @@ mod segment_index;
 mod signing;
 pub mod verify;
 
-use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, RwLock};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -233,7 +233,7 @@ impl Audit {
     fn with_claims(&self, body: RecordBody, claims: &RequestClaims) -> RecordBody {
         let claimed: serde_json::Map<String, serde_json::Value> = claims
             .named()
-            .map(|(name, claim)| (name.to_owned(), self.redaction().without_secrets(claim).into()))
+            .map(|(name, claim)| (name.to_owned(), self.redaction.read().without_secrets(claim).into()))
             .collect();
         if claimed.is_empty() { body } else { body.json("claimed", &serde_json::json!(claimed).to_string()) }
     }
@@ -264,7 +264,7 @@ impl Audit {
         if !self.settings.code {
             return None;
         }
-        let text = self.redaction().without_secrets(code).into_owned();
+        let text = self.redaction.read().without_secrets(code).into_owned();
         let hash =
             if text == code { hash.to_owned() } else { HEXLOWER.encode(&hash_chain::hash(text.as_bytes())) };
         if self.programs.is_kept(language, &hash) {
@@ -308,11 +308,11 @@ impl Audit {
         let canonical = canonical_json::canonical(&sent);
         let body = self
             .call_body("call", subject)
-            .json("arguments", &call_arguments::shape(&sent, &self.redaction()));
+            .json("arguments", &call_arguments::shape(&sent, &self.redaction.read()));
         let body = body.text("arguments_hash", &HEXLOWER.encode(&self.secrets.hash(&canonical)));
         let mut body = body.number("arguments_bytes", canonical.len());
         if self.settings.values {
-            let kept = call_arguments::values(&sent, &self.redaction());
+            let kept = call_arguments::values(&sent, &self.redaction.read());
             body = body.json("values", &kept.json).number("values_exact", kept.exact);
         }
         let decision = if approval.is_some() { "ask" } else { "allow" };
@@ -349,7 +349,7 @@ impl Audit {
     ) -> Result<(), AuditError> {
         let rule = rule.map(SourceLocation::to_string);
         let body = self.call_body("denial", subject).text("decision", decision.as_str());
-        let body = body.text("reason", &self.redaction().without_secrets(reason));
+        let body = body.text("reason", &self.redaction.read().without_secrets(reason));
         self.append(&body.text_if("rule", rule.as_deref()))
     }
 
@@ -385,12 +385,12 @@ impl Audit {
         if access(directory, AccessFlags::W_OK | AccessFlags::X_OK).is_err() || is_full(directory) {
             return false;
         }
-        !self.writer().has_gap() || probe(directory).is_ok()
+        !self.writer.lock().has_gap() || probe(directory).is_ok()
     }
 
     /// Closes the audit log when the process exits: signs the last records and ends the current segment.
     pub fn close(&self) {
-        let mut writer = self.writer();
+        let mut writer = self.writer.lock();
         let has_new_segment = writer.take_new_segment();
         writer.close(Moment::now(), "exit");
         drop(writer);
@@ -422,13 +422,13 @@ impl Audit {
         let body = RecordBody::new(event).text("execution", &execution.to_string());
         let body = body.text("call", id.hyphenated().encode_lower(&mut buffer));
         let body = body.text_if("client", client.map(ClientName::as_str)).text("server", server.as_str());
-        let body = body.text(item.kind(), &self.redaction().without_secrets(item.as_str()));
+        let body = body.text(item.kind(), &self.redaction.read().without_secrets(item.as_str()));
         body.number_if("line", line)
     }
 
     fn append(&self, body: &RecordBody) -> Result<(), AuditError> {
         let started = Instant::now();
-        let mut writer = self.writer();
+        let mut writer = self.writer.lock();
         let appended = writer.append(Moment::now(), body);
         telemetry::record_stage(Stage::Audit, started.elapsed());
         appended.map_err(|source| {
@@ -439,21 +439,9 @@ impl Audit {
         Ok(())
     }
 
-    fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock()
-    }
-
-    fn refusals(&self) -> MutexGuard<'_, RefusalThrottle> {
-        self.refusals.lock()
-    }
-
     /// Returns a text in which the secrets of the configuration are replaced, as in the audit log.
     pub fn without_secrets(&self, text: &str) -> String {
-        self.redaction().without_secrets(text).into_owned()
-    }
-
-    fn redaction(&self) -> RwLockReadGuard<'_, Redaction> {
-        self.redaction.read()
+        self.redaction.read().without_secrets(text).into_owned()
     }
 }
 

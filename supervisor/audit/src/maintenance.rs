@@ -32,7 +32,7 @@ pub(super) async fn run(audit: Weak<Audit>, written: Arc<Notify>) {
 /// Does all maintenance that is due. Returns true if unsigned records remain, so that maintenance must continue even if
 /// no more records are written.
 async fn maintain(audit: Arc<Audit>) -> bool {
-    let work = audit.writer().maintain(Moment::now());
+    let work = audit.writer.lock().maintain(Moment::now());
     if let Some(file) = work.to_sync {
         // Syncing to disk can block, so it runs on a blocking thread.
         let programs = audit.clone();
@@ -44,7 +44,7 @@ async fn maintain(audit: Arc<Audit>) -> bool {
         if let Ok(Err(error)) = synced {
             tracing::error!("cannot sync the audit log to disk: {error}");
             let reason = format!("records may not have reached the disk: {error}");
-            audit.writer().record_gap(Moment::now(), 0, reason);
+            audit.writer.lock().record_gap(Moment::now(), 0, reason);
         }
     }
     if work.has_new_segment {

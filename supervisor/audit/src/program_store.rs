@@ -4,7 +4,7 @@
 //! Secrets of the configuration are redacted in stored programs. The audit record of an execution therefore has two
 //! hashes: of the program as it ran (`code`) and of the stored file (`code_kept`).
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -102,7 +102,7 @@ impl ProgramStore {
         }
         files::replace(&path, text.as_bytes())?;
         self.remember(path.clone())?;
-        let mut unsynced = self.unsynced();
+        let mut unsynced = self.unsynced.lock();
         if unsynced.len() >= UNSYNCED_MAX {
             return sync(&path);
         }
@@ -113,16 +113,12 @@ impl ProgramStore {
     /// Syncs new program files to disk. A power failure could lose files that are not synced, and a lost file would
     /// look like tampering.
     pub(super) fn sync(&self) -> io::Result<()> {
-        let new = std::mem::take(&mut *self.unsynced());
+        let new = std::mem::take(&mut *self.unsynced.lock());
         if new.is_empty() {
             return Ok(());
         }
         new.iter().try_for_each(|path| sync(path))?;
         File::open(self.directory.join(DIRECTORY))?.sync_all()
-    }
-
-    fn unsynced(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        self.unsynced.lock()
     }
 }
 

@@ -144,16 +144,17 @@ async fn serve(stream: &Stream, supervisor: &Arc<Supervisor>) {
         _ => return,
     };
     if first == 0 {
-        if let Err(error) = serve_operator((&mut reader, stream), supervisor, user).await {
+        if let Err(error) = serve_operator(&mut reader, stream, supervisor, user).await {
             tracing::debug!("the connection to an operator ended: {error}");
         }
     } else {
-        line_adapter::serve((reader, stream), supervisor, user).await;
+        line_adapter::serve(reader, stream, supervisor, user).await;
     }
 }
 
 async fn serve_operator(
-    (reader, mut writer): (&mut BufReader<&Stream>, &Stream),
+    reader: &mut BufReader<&Stream>,
+    mut writer: &Stream,
     supervisor: &Arc<Supervisor>,
     user: Option<LocalUser>,
 ) -> std::io::Result<()> {

@@ -405,7 +405,7 @@ async fn serve(
             () = exchange.closed() => None,
         },
         Request::WatchApprovals(role) => {
-            Box::pin(operator_requests::watch_approvals(supervisor, (user, role), exchange, &cancellation))
+            Box::pin(operator_requests::watch_approvals(supervisor, user, role, exchange, &cancellation))
                 .await
         }
         // `start_exchange` answers this request.

@@ -52,7 +52,7 @@ pub(crate) async fn serve(
     let draining = has_successor.then(|| lifecycle.draining());
     let mut receiver =
         FromFrontReceiver { connection: &connection, front: &front, sender: &sender, draining };
-    let serving = link::serve(reader, writer, limits, (&sender, outbox), &mut receiver);
+    let serving = link::serve(reader, writer, limits, &sender, outbox, &mut receiver);
     let closing = async {
         lifecycle.closing().cancelled().await;
         tokio::time::sleep(FLUSH_TIMEOUT).await;

@@ -122,24 +122,24 @@ impl Sessions {
     /// # Errors
     /// Returns the number of sessions with the selected name if there is more than one. In this case, no session ends.
     pub fn end(&self, which: SessionSelector<'_>, why: &str) -> Result<Vec<String>, usize> {
-        self.state().end(which, why)
+        self.0.state.lock().end(which, why)
     }
 
     /// Ends all sessions of an owner that cannot use them any more.
     pub(crate) fn forget(&self, owner: Owner) {
-        self.state().forget(owner);
+        self.0.state.lock().forget(owner);
     }
 
     /// Ends all sessions and refuses to start new ones.
     pub fn close(&self) {
-        self.state().close();
+        self.0.state.lock().close();
     }
 
     /// The expiry task: ends each session when it has been unused for too long or has reached its maximum age.
     async fn run_expiry(self) {
         loop {
             let changed = self.0.changed.notified();
-            let next = self.state().end_expired(Instant::now());
+            let next = self.0.state.lock().end_expired(Instant::now());
             match next {
                 Some(next) => tokio::select! {
                     () = tokio::time::sleep_until(next) => {}
@@ -157,12 +157,8 @@ impl Sessions {
 
     /// Ends the idle sessions whose worker was killed, and returns the locked registry.
     fn live_state(&self) -> MutexGuard<'_, Registry<SessionWorker>> {
-        let mut state = self.state();
+        let mut state = self.0.state.lock();
         state.end_killed(SessionWorker::is_alive);
         state
-    }
-
-    fn state(&self) -> MutexGuard<'_, Registry<SessionWorker>> {
-        self.0.state.lock()
     }
 }

@@ -343,8 +343,8 @@ impl McpHandler {
             }
         };
         if let Some(state) = request.request_state {
-            let input = (state.as_str(), request.input_responses.unwrap_or_default());
-            return Ok(self.resume_request(&access, tool, &arguments, input, context).await);
+            let responses = request.input_responses.unwrap_or_default();
+            return Ok(self.resume_request(&access, tool, &arguments, &state, responses, context).await);
         }
         Ok(match tool {
             RunTool::RunCode => self.run_code(&access, &arguments, context).await,

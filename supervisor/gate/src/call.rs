@@ -71,7 +71,7 @@ impl Gate {
             Ok(envelope) => leaves_content_aside(envelope),
             Err(failure) => failure.result.is_some(),
         };
-        let record = CallRecord::new(request, outcome, took, (bytes, changes));
+        let record = CallRecord::new(request, outcome, took, bytes, changes);
         (reply, CallRecord { has_content_aside, ..record })
     }
 
@@ -102,11 +102,11 @@ impl Gate {
         // A call that waits for approval has not been sent.
         if run.approvals.is_awaiting_approval(call) {
             let outcome = CallOutcome::Failed(FailureCode::ApprovalDeclined);
-            return CallRecord::new(request, outcome, took, (0, request.changes()));
+            return CallRecord::new(request, outcome, took, 0, request.changes());
         }
         let outcome = if request.dispatch().is_some() { CallOutcome::Unknown } else { CallOutcome::NotSent };
         self.record_outcome(run, call, request, outcome, took, 0);
-        CallRecord::new(request, outcome, took, (0, request.changes()))
+        CallRecord::new(request, outcome, took, 0, request.changes())
     }
 
     /// Makes a call of an upstream server, and writes no audit record of the outcome. The caller of this function

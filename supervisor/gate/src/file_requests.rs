@@ -57,7 +57,7 @@ impl Gate {
                 created.inspect_err(|failed| run.files.add_left_out(&name, failed.message.clone()))
             }
             Request::CreateFile { target: FileTarget::Host(path), bytes, line } => {
-                self.stage_host_file(run, call, path, (bytes, line)).await
+                self.stage_host_file(run, call, path, bytes, line).await
             }
             Request::ReadPiece { file } => self.read_next_piece(run, file).await,
             Request::WritePiece { file, piece } => self.write_next_piece(run, file, piece).await,
@@ -154,7 +154,8 @@ impl Gate {
         run: &RunContext,
         call: CallId,
         path: String,
-        (bytes, line): (u64, Option<u32>),
+        bytes: u64,
+        line: Option<u32>,
     ) -> Reply {
         let item = files_tool("write")
             .ok_or_else(|| Failure::new(FailureCode::UnknownTool, "there is no tool write".into()))?;

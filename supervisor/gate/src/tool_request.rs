@@ -192,7 +192,8 @@ impl CallRecord {
         request: &ToolRequest,
         outcome: CallOutcome,
         took: Duration,
-        (bytes, changes): (usize, SideEffects),
+        bytes: usize,
+        changes: SideEffects,
     ) -> Self {
         let (server, item) = (request.server.to_string(), request.item.clone());
         let ms = took.as_micros() as f64 / 1000.0;

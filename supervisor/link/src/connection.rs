@@ -51,7 +51,8 @@ pub async fn serve(
     reader: &mut (impl AsyncRead + Unpin),
     writer: &mut (impl AsyncWrite + Unpin),
     limits: MessageLimits,
-    (sender, outbox): (&OutboxSender, OutboxWriter),
+    sender: &OutboxSender,
+    outbox: OutboxWriter,
     receiver: &mut impl Receiver,
 ) -> Result<()> {
     let heard = Mutex::new(Instant::now());
@@ -135,7 +136,7 @@ mod tests {
         let (mut reader, mut writer) = tokio::io::split(stream);
         let (sender, outbox) = outbox();
         let mut received = FirstParts::default();
-        let served = serve(&mut reader, &mut writer, LIMITS, (&sender, outbox), &mut received).await;
+        let served = serve(&mut reader, &mut writer, LIMITS, &sender, outbox, &mut received).await;
         (served, received.0)
     }
 
@@ -187,7 +188,7 @@ mod tests {
             sender.close();
             let peer = async {
                 let mut received = FirstParts::default();
-                serve(&mut reader, &mut writer, LIMITS, (&sender, outbox), &mut received).await?;
+                serve(&mut reader, &mut writer, LIMITS, &sender, outbox, &mut received).await?;
                 tokio::io::AsyncWriteExt::shutdown(&mut writer).await
             };
             let ((served, received), _) = tokio::join!(serve_end(one), peer);

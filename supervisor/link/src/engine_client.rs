@@ -21,7 +21,7 @@ use crate::engine_lifecycle::EngineLifecycle;
 use crate::granted_access::{GrantedAccess, KnownGrants};
 use crate::outbox::{Waiting, outbox};
 use crate::parent_engine::{self, ParentEngine};
-use crate::remote_engine::{self, HANDSHAKE_TIMEOUT, RemoteEngine, RemoteEngineSettings};
+use crate::remote_engine::{self, HANDSHAKE_TIMEOUT, RemoteEngine, RemoteEngineError, RemoteEngineSettings};
 use crate::{EngineEndpoint, FrontEndpoint};
 
 /// Maximum number of buffered events for one request: those that the engine sends ahead, and the answers to inputs. An
@@ -134,13 +134,10 @@ impl EngineClient {
 
     /// Connects a front to an engine in another process, as `remote` describes. If the connection breaks later, the front
     /// gets errors for open requests, and connects again.
-    ///
-    /// # Errors
-    /// Why there is no connection at the start.
     pub async fn connect_remote(
         remote: RemoteEngineSettings,
         closing: CancellationToken,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, RemoteEngineError> {
         let link = remote_engine::open_link(&remote.connect).await?;
         let mut engine = None;
         let client =
@@ -153,7 +150,7 @@ impl EngineClient {
         // The settings are the first message of the engine.
         match timeout(HANDSHAKE_TIMEOUT, settings.changed()).await {
             Ok(Ok(())) => Ok(client),
-            Ok(Err(_)) | Err(_) => Err("the shared Lockhouse service does not answer".to_owned()),
+            Ok(Err(_)) | Err(_) => Err(RemoteEngineError::NoAnswer),
         }
     }
 

@@ -73,4 +73,4 @@ pub use open_connection::OpenConnection;
 pub use operator_client::{OperatorClient, OperatorError};
 pub use outbox::{OutboxSender, OutboxWriter, Queued, Waiting, outbox};
 pub use passed_connections::{ConnectionPasser, PassedConnection, PassedConnections};
-pub use remote_engine::{Connect, EngineSocket, EngineSource, RemoteEngineSettings};
+pub use remote_engine::{Connect, EngineSocket, EngineSource, RemoteEngineError, RemoteEngineSettings};

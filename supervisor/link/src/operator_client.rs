@@ -65,7 +65,7 @@ impl OperatorClient {
         tokio::spawn(async move {
             let mut receiver = FromEngine(front);
             let serving =
-                connection::serve(&mut reader, &mut writer, FROM_ENGINE, (&sender, outbox), &mut receiver);
+                connection::serve(&mut reader, &mut writer, FROM_ENGINE, &sender, outbox, &mut receiver);
             if let Some(Err(error)) = ends.run_until_cancelled(serving).await {
                 tracing::debug!("the connection to an engine ended: {error}");
             }

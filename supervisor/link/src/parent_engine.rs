@@ -44,14 +44,9 @@ impl ParentEngine {
         let mut reader = BufReader::new(stream);
         let mut from_engine = FromEngine(self.front.clone());
         let mut writer = stream;
-        let served = connection::serve(
-            &mut reader,
-            &mut writer,
-            FROM_ENGINE,
-            (&self.sender, outbox),
-            &mut from_engine,
-        )
-        .await;
+        let served =
+            connection::serve(&mut reader, &mut writer, FROM_ENGINE, &self.sender, outbox, &mut from_engine)
+                .await;
         if let Err(error) = served {
             tracing::warn!("the connection to the engine is lost: {error}");
         }

@@ -50,10 +50,31 @@ pub enum EngineSource {
     OnDemand,
 }
 
-/// Finds or starts the process of an engine, and connects to it. An error is a sentence without its full stop.
-pub type Connect = Box<
-    dyn Fn(EngineSource) -> Pin<Box<dyn Future<Output = Result<EngineSocket, String>> + Send>> + Send + Sync,
->;
+/// Finds or starts the process of an engine, and connects to it.
+pub type Connect = Box<dyn Fn(EngineSource) -> Connecting + Send + Sync>;
+type Connecting = Pin<Box<dyn Future<Output = Result<EngineSocket, RemoteEngineError>> + Send>>;
+
+/// Why the process of an engine does not serve a front, as a sentence without its full stop.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteEngineError {
+    /// The process cannot be found or started.
+    #[error(transparent)]
+    Unavailable(Box<dyn std::error::Error + Send + Sync>),
+    #[error("the shared Lockhouse service closed the connection: {0}")]
+    Closed(#[from] std::io::Error),
+    #[error("the shared Lockhouse service does not answer")]
+    NoAnswer,
+    #[error("the shared Lockhouse service is ending, or does not accept more clients")]
+    Busy,
+    #[error(
+        "Lockhouse was updated: its shared service uses version {version} of their protocol, and this process uses version \
+         {}; restart this MCP server in your AI client",
+        VERSIONS.newest
+    )]
+    OtherVersion { version: u32 },
+    #[error("the shared Lockhouse service has another configuration, policy or environment")]
+    OtherSetup,
+}
 
 /// How a front reaches an engine in another process.
 pub struct RemoteEngineSettings {
@@ -89,62 +110,35 @@ pub(crate) struct ActiveLink {
     outbox: OutboxWriter,
 }
 
-/// Why the engine's process does not serve a front.
-enum Rejection {
-    /// The process ended, or does not answer.
-    Ended(String),
-    /// The process refused the front.
-    Refused(String),
-}
-
 /// Connects to the engine's process, and waits until it has accepted the front.
-pub(crate) async fn open_link(connect: &Connect) -> Result<AcceptedLink, String> {
+pub(crate) async fn open_link(connect: &Connect) -> Result<AcceptedLink, RemoteEngineError> {
+    use RemoteEngineError::{Busy, Closed, NoAnswer};
     if let Ok(socket) = connect(EngineSource::Activated).await
         && let Ok(link) = shake_hands(socket).await
     {
         return Ok(link);
     }
-    // A service without clients may end just now. Another one is then started.
-    for is_last in [false, true] {
-        match shake_hands(connect(EngineSource::OnDemand).await?).await {
-            Ok(link) => return Ok(link),
-            Err(Rejection::Ended(_)) if !is_last => {}
-            Err(Rejection::Ended(reason) | Rejection::Refused(reason)) => return Err(reason),
-        }
-    }
-    Err("the shared Lockhouse service ended".to_owned())
-}
-
-async fn shake_hands(socket: EngineSocket) -> Result<AcceptedLink, Rejection> {
-    let broken = |error: std::io::Error| {
-        Rejection::Ended(format!("the shared Lockhouse service closed the connection: {error}"))
-    };
-    match timeout(HANDSHAKE_TIMEOUT, exchange_greetings(socket)).await {
-        Ok(Ok(accepted)) => accepted,
-        Ok(Err(error)) => Err(broken(error)),
-        Err(_) => Err(Rejection::Ended("the shared Lockhouse service does not answer".to_owned())),
+    match shake_hands(connect(EngineSource::OnDemand).await?).await {
+        // A service without clients may end just now. Another one is then started.
+        Err(Busy | Closed(_) | NoAnswer) => shake_hands(connect(EngineSource::OnDemand).await?).await,
+        opened => opened,
     }
 }
 
-async fn exchange_greetings(socket: EngineSocket) -> std::io::Result<Result<AcceptedLink, Rejection>> {
+async fn shake_hands(socket: EngineSocket) -> Result<AcceptedLink, RemoteEngineError> {
+    let greeted = timeout(HANDSHAKE_TIMEOUT, exchange_greetings(socket)).await;
+    greeted.unwrap_or(Err(RemoteEngineError::NoAnswer))
+}
+
+async fn exchange_greetings(socket: EngineSocket) -> Result<AcceptedLink, RemoteEngineError> {
     let EngineSocket { stream, setup } = socket;
     greetings::write(&mut &stream, &Greeting::new(Some(setup))).await?;
-    Ok(Err(match greetings::read(&mut &stream).await? {
-        Some(GreetingReply::Welcome { incarnation, .. }) => {
-            return Ok(Ok(AcceptedLink { stream, incarnation }));
-        }
-        Some(GreetingReply::Unsupported { version }) => Rejection::Refused(format!(
-            "Lockhouse was updated: its shared service uses version {version} of their protocol, and this process uses \
-             version {}; restart this MCP server in your AI client",
-            VERSIONS.newest
-        )),
-        Some(GreetingReply::OtherSetup) => Rejection::Refused(
-            "the shared Lockhouse service has another configuration, policy or environment".to_owned(),
-        ),
-        Some(GreetingReply::Busy) | None => Rejection::Ended(
-            "the shared Lockhouse service is ending, or does not accept more clients".to_owned(),
-        ),
-    }))
+    match greetings::read(&mut &stream).await? {
+        Some(GreetingReply::Welcome { incarnation, .. }) => Ok(AcceptedLink { stream, incarnation }),
+        Some(GreetingReply::Unsupported { version }) => Err(RemoteEngineError::OtherVersion { version }),
+        Some(GreetingReply::OtherSetup) => Err(RemoteEngineError::OtherSetup),
+        Some(GreetingReply::Busy) | None => Err(RemoteEngineError::Busy),
+    }
 }
 
 impl RemoteEngine {
@@ -237,7 +231,7 @@ impl RemoteEngine {
         let mut reader = BufReader::new(&stream);
         let mut from_engine = FromEngine(self);
         let served =
-            connection::serve(&mut reader, &mut &stream, FROM_ENGINE, (&sender, outbox), &mut from_engine)
+            connection::serve(&mut reader, &mut &stream, FROM_ENGINE, &sender, outbox, &mut from_engine)
                 .await;
         let reason = served.map_or_else(|error| error.to_string(), |()| "it has ended".to_owned());
         tracing::warn!("the connection to the shared service is lost: {reason}");

@@ -11,10 +11,12 @@ mod run_record;
 mod savings;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use lockhouse_audit::reader::ReadError;
 use lockhouse_base::representable_time::representable;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -23,7 +25,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::error::{ActionError, ErrorCode};
 use super::sections::Sections;
 use history::History;
-use log_reader::LogReader;
+use log_reader::{LogReader, NewRecords};
 
 pub(super) use audit_query::AuditQuery;
 pub use published::{ActiveRun, ServerStates};
@@ -40,8 +42,8 @@ const SEARCH_WAIT: Duration = Duration::from_secs(10);
 pub struct Activity(Arc<Shared>);
 
 struct Shared {
-    /// The directory of the audit log, or why it is not known.
-    directory: Result<PathBuf, String>,
+    /// The directory of the audit log; `None` if it is not known.
+    directory: Option<PathBuf>,
     state: Mutex<State>,
     searches: Semaphore,
 }
@@ -62,8 +64,9 @@ struct State {
 
 impl Activity {
     #[must_use]
-    pub fn new(directory: Result<PathBuf, String>) -> Self {
-        let error = directory.as_ref().err().cloned();
+    pub fn new(directory: Result<PathBuf, impl Display>) -> Self {
+        let error = directory.as_ref().err().map(ToString::to_string);
+        let directory = directory.ok();
         let state = State { error, is_dirty: true, ..State::default() };
         Self(Arc::new(Shared { directory, state: state.into(), searches: Semaphore::new(SEARCHES_MAX) }))
     }
@@ -103,7 +106,7 @@ impl Activity {
     /// Reads new records of the audit log while a page is open, and keeps the sections up to date. Never returns.
     pub async fn follow_audit_log(&self, sections: &Sections) {
         self.change(sections, |_| true);
-        let Ok(directory) = self.0.directory.clone() else { return std::future::pending().await };
+        let Some(directory) = self.0.directory.clone() else { return std::future::pending().await };
         let mut open_pages = sections.open_pages();
         let mut reader = LogReader::new(directory);
         loop {
@@ -125,9 +128,10 @@ impl Activity {
     }
 
     fn directory(&self) -> Result<&Path, ActionError> {
-        let directory = self.0.directory.as_deref();
-        directory
-            .map_err(|reason| ActionError::new(ErrorCode::Failed, format!("there is no audit log: {reason}")))
+        self.0.directory.as_deref().ok_or_else(|| {
+            let reason = self.error().unwrap_or_default();
+            ActionError::new(ErrorCode::Failed, format!("there is no audit log: {reason}"))
+        })
     }
 
     /// Waits until the audit log may be searched.
@@ -141,10 +145,11 @@ impl Activity {
 
 impl State {
     /// Adds the new records. Returns whether the data has changed.
-    fn add(&mut self, read: Result<log_reader::NewRecords, String>) -> bool {
+    fn add(&mut self, read: Result<NewRecords, ReadError>) -> bool {
         let new = match read {
             Ok(new) => new,
             Err(error) => {
+                let error = error.to_string();
                 let is_other = self.error.as_ref() != Some(&error);
                 self.error = Some(error);
                 return is_other;

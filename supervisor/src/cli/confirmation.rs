@@ -91,7 +91,10 @@ pub(super) fn ask_no_yes(question: &str) -> Result<bool, NoAnswer> {
 ///
 /// # Errors
 /// [`NoAnswer`].
-pub(super) fn ask_valid<T>(question: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, NoAnswer> {
+pub(super) fn ask_valid<T, E: std::fmt::Display>(
+    question: &str,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Result<T, NoAnswer> {
     loop {
         eprint!("{question} ");
         let _ = std::io::stderr().flush();
@@ -108,12 +111,12 @@ pub(super) fn words(answer: &str) -> Vec<&str> {
     answer.split([' ', ',', '\t']).filter(|word| !word.is_empty()).collect()
 }
 
-fn parse_yes_no(answer: &str, default: Option<bool>) -> Result<bool, String> {
+fn parse_yes_no(answer: &str, default: Option<bool>) -> Result<bool, &'static str> {
     match (answer.to_lowercase().as_str(), default) {
         ("", Some(default)) => Ok(default),
         ("y" | "yes", _) => Ok(true),
         ("n" | "no", _) => Ok(false),
-        _ => Err("answer y or n".to_owned()),
+        _ => Err("answer y or n"),
     }
 }
 

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::command_error::CommandError;
 use super::line_width;
-use super::package_costs::{self, PackageCosts};
+use super::package_costs::{self, PackageCosts, PackageError};
 use super::terminal::{sanitize, sanitize_lines};
 use super::{UNAVAILABLE, load_settings_and_policy, table};
 
@@ -51,7 +51,7 @@ pub(super) struct Report {
     /// Entries for Lockhouse in the files of AI clients that need a change.
     entries: Vec<UnsuitableEntry>,
     /// What the Python packages cost, or why programs cannot use them. `None` if the configuration names none.
-    packages: Option<Result<PackageCosts, String>>,
+    packages: Option<Result<PackageCosts, PackageError>>,
 }
 
 struct Engine {
@@ -213,7 +213,7 @@ impl Report {
             "protections": self.findings.iter().map(row).collect::<Vec<_>>(),
             "packages": self.packages.as_ref().map(|packages| match packages {
                 Ok(costs) => costs.to_json(),
-                Err(reason) => json!({"error": reason}),
+                Err(reason) => json!({"error": reason.to_string()}),
             }),
             "client_entries": self.entries.iter().map(entry).collect::<Vec<_>>(),
             "readable_secrets": self.secrets.iter().map(secret).collect::<Vec<_>>(),
@@ -231,9 +231,10 @@ impl Report {
         println!("{}\n", table::render(&["engine", "", "found"], &engines));
         match &self.packages {
             Some(Ok(costs)) => costs.print(),
-            Some(Err(reason)) => {
-                print_warning(&format!("programs cannot use the Python packages: {}", sanitize_lines(reason)))
-            }
+            Some(Err(reason)) => print_warning(&format!(
+                "programs cannot use the Python packages: {}",
+                sanitize_lines(&reason.to_string())
+            )),
             None => {}
         }
         self.secrets.iter().for_each(|secret| print_warning(&sanitize(&secret.to_string())));

@@ -166,7 +166,9 @@ fn sandboxed<'c>(
             println!("no sandbox is proposed: {reason}");
             return Ok(entries);
         }
-        Err(reason) => eprintln!("lockhouse: warning: the servers cannot be started: {}", sanitize(&reason)),
+        Err(reason) => {
+            eprintln!("lockhouse: warning: the servers cannot be started: {}", sanitize(&reason.to_string()))
+        }
     }
     for (name, entry) in &entries {
         let definition = entry.resolve(environment, ServerLimits::default(), String::new());

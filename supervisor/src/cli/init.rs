@@ -175,7 +175,7 @@ pub(super) fn choose_mode(
     );
     ask_valid("Mode? [code]", |answer| match answer {
         "" => Ok(ExposeMode::default()),
-        name => ExposeMode::from_str(name, true).map_err(|_| "answer code, direct or both".to_owned()),
+        name => ExposeMode::from_str(name, true).map_err(|_| "answer code, direct or both"),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lockhouse_engine::supervisor::{CodeRequest, Supervisor, WorkerKind};
+use lockhouse_engine::supervisor::{CodeRequest, PrepareError, Supervisor, WorkerKind};
 use lockhouse_protocol::{Language, LoadedPackage};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -21,9 +21,20 @@ pub(super) struct PackageCosts {
     package_run: Duration,
 }
 
-/// Runs trivial programs in workers with and without packages. `None` if the configuration names no packages. Returns as
-/// an error why programs cannot use the packages.
-pub(super) async fn measure(supervisor: &Supervisor) -> Option<Result<PackageCosts, String>> {
+/// Why programs cannot use the packages.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PackageError {
+    #[error("1 + 1 has no value")]
+    NoValue,
+    /// The message of a failed run.
+    #[error("{0}")]
+    Failed(String),
+    #[error(transparent)]
+    NotPrepared(#[from] PrepareError),
+}
+
+/// Runs trivial programs in workers with and without packages. `None` if the configuration names no packages.
+pub(super) async fn measure(supervisor: &Supervisor) -> Option<Result<PackageCosts, PackageError>> {
     let packages = supervisor.settings().packages.as_ref()?;
     let module = packages.modules.first()?;
     // A worker with packages is selected by the word; nothing is imported.
@@ -33,7 +44,7 @@ pub(super) async fn measure(supervisor: &Supervisor) -> Option<Result<PackageCos
     }
     let prepared = match supervisor.wait_until_prepared(WorkerKind::PythonPackages).await {
         Ok(prepared) => prepared,
-        Err(error) => return Some(Err(error.to_string())),
+        Err(error) => return Some(Err(error.into())),
     };
     let (mut plain, mut with_packages) = (Vec::new(), Vec::new());
     for _ in 0..RUNS {
@@ -44,13 +55,13 @@ pub(super) async fn measure(supervisor: &Supervisor) -> Option<Result<PackageCos
     Some(Ok(PackageCosts { packages: prepared.packages, plain_run, package_run }))
 }
 
-async fn run(supervisor: &Supervisor, program: &str) -> Result<Duration, String> {
+async fn run(supervisor: &Supervisor, program: &str) -> Result<Duration, PackageError> {
     let began = Instant::now();
     let request = CodeRequest::new(Language::Python, program);
     let answer = supervisor.run_code(request, &CancellationToken::new()).await;
     match answer.value.as_deref() {
         Some(value) if value.get() == "2" => Ok(began.elapsed()),
-        _ => Err(answer.error.map_or_else(|| "1 + 1 has no value".to_owned(), |error| error.message)),
+        _ => Err(answer.error.map_or(PackageError::NoValue, |error| PackageError::Failed(error.message))),
     }
 }
 

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use lockhouse_config::Environment;
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{Endpoint, ServerDefinition, StoragePaths, kernel_gaps, profile_paths};
+use lockhouse_upstream::{
+    ConfineError, Endpoint, ServerDefinition, StoragePaths, kernel_gaps, profile_paths,
+};
 
 use super::terminal::sanitize;
 
@@ -16,8 +18,8 @@ const SHOWN_MAX: usize = 12;
 /// # Errors
 ///
 /// Returns the reason if the kernel cannot enforce a sandbox.
-pub(super) fn describe_profile() -> Result<String, String> {
-    let gaps = kernel_gaps().map_err(|error| error.to_string())?;
+pub(super) fn describe_profile() -> Result<String, ConfineError> {
+    let gaps = kernel_gaps()?;
     let mut text = "in the sandbox, a server cannot read your home directory, except language runtimes: no ~/.ssh, no credentials, no \
                     keyrings, no files of other programs. It writes only to a folder of its own, which has its caches and temporary \
                     files, and to the paths that its configuration names. It has TCP and UDP, and no Unix sockets"

@@ -28,7 +28,7 @@ use super::startup_code::release_after_start;
 use super::stop_signals::end_on_signal;
 use super::{UNAVAILABLE, USAGE, load, print_error, start_with};
 use front_process::FrontProcess;
-use shared::ThinProcess;
+use shared::{NotShared, ThinProcess};
 
 /// Options of `lockhouse serve`.
 #[derive(Debug, clap::Args)]
@@ -148,7 +148,7 @@ async fn serve_clients_of(files: &Files, arguments: Arguments) -> ExitCode {
             }
             Err(reason) => {
                 tracing::warn!("this process runs an engine of its own: {reason}");
-                _description = SetupLock::describe_this_process(DescribedEngine::Own(reason));
+                _description = SetupLock::describe_this_process(DescribedEngine::Own(reason.to_string()));
             }
         }
     }
@@ -163,20 +163,17 @@ async fn serve_clients_of(files: &Files, arguments: Arguments) -> ExitCode {
 }
 
 /// Connects to the shared engine.
-///
-/// # Errors
-/// Why this process does not use it.
 async fn connect(
     files: &Files,
     settings: &Settings,
     policy: &Policy,
     arguments: &Arguments,
-) -> Result<ThinProcess, String> {
+) -> Result<ThinProcess, NotShared> {
     if arguments.own {
-        return Err("--own was given".to_owned());
+        return Err(NotShared::Own);
     }
     if let Some(server) = settings.unshared_server() {
-        return Err(format!("the server {server} has share = false"));
+        return Err(NotShared::Server(server.clone()));
     }
     shared::connect(files, settings, policy).await
 }

@@ -103,8 +103,9 @@ pub use call_concurrency::CallSlot;
 pub use call_result::leaves_content_aside;
 pub use change_notices::{ChangeNotice, ChangeNotices};
 pub use confine::{
-    Grants, LANDLOCK_LAYERS_MAX, NamedPaths, SandboxPlaces, Withheld, exec_confined, has_landlock,
-    kernel_gaps, profile_paths, program_files, refused_path, use_up_landlock_room, without_sandbox_advice,
+    ConfineError, Grants, LANDLOCK_LAYERS_MAX, NamedPaths, SandboxPlaces, Withheld, exec_confined,
+    has_landlock, kernel_gaps, profile_paths, program_files, refused_path, use_up_landlock_room,
+    without_sandbox_advice,
 };
 pub use connection::Connection;
 pub use connection_state::{ConnectedServer, ConnectionState, ServerInfo};

@@ -2,8 +2,8 @@
 
 use lockhouse_protocol::json_text::has_large_integer;
 use lockhouse_protocol::{
-    DecodedArgument, Failure, FailureCode, FileSource, FileTarget, PromptName, Reply, Request, ResourceUri,
-    ResultHandle, SearchDetail, ServerName, SkillName, ToolName,
+    DecodedArgument, Failure, FailureCode, FileSource, FileTarget, InvalidName, InvalidText, PromptName,
+    Reply, Request, ResourceUri, ResultHandle, SearchDetail, ServerName, SkillName, ToolName,
 };
 use rquickjs::{Ctx, IntoJs, Object, Result, Value};
 
@@ -22,96 +22,108 @@ pub(super) struct NativeRequest {
     pub(super) line: Option<u32>,
 }
 
-/// Converts a request into a protocol message. The error is a message about an invalid name or argument.
+/// Why a request has an invalid name or argument.
+#[derive(Debug, thiserror::Error)]
+enum InvalidRequest {
+    #[error(transparent)]
+    Name(#[from] InvalidName),
+    #[error(transparent)]
+    Text(#[from] InvalidText),
+    #[error("the {0} is not a number")]
+    Number(&'static str),
+    #[error("the piece is no bytes")]
+    Piece,
+    #[error(r#"the detail is one of "names", "signatures" and "full""#)]
+    Detail,
+    #[error("there are no requests of the kind {0}")]
+    Kind(String),
+}
+
+/// Converts a request into a protocol message.
 #[expect(clippy::too_many_lines, reason = "a list of the kinds of requests")]
-fn to_request(request: NativeRequest) -> std::result::Result<Request, String> {
+fn to_request(request: NativeRequest) -> std::result::Result<Request, InvalidRequest> {
     let (first, second, third) = request.texts;
-    let server = |name: String| ServerName::new(name).map_err(|invalid| invalid.to_string());
-    let tool = |name: String| ToolName::new(name).map_err(|invalid| invalid.to_string());
     Ok(match request.kind.as_str() {
         "call" => Request::Call {
-            server: server(first)?,
-            tool: tool(second)?,
+            server: ServerName::new(first)?,
+            tool: ToolName::new(second)?,
             arguments: third.into_bytes(),
             decoded: request.decoded,
             timeout_ms: (request.timeout_ms > 0).then_some(request.timeout_ms),
             line: request.line,
         },
         "describe" => {
-            let tool = if second.is_empty() { None } else { Some(tool(second)?) };
-            Request::Describe { server: server(first)?, tool }
+            let tool = if second.is_empty() { None } else { Some(ToolName::new(second)?) };
+            Request::Describe { server: ServerName::new(first)?, tool }
         }
-        "list_tools" => Request::ListTools { server: server(first)? },
+        "list_tools" => Request::ListTools { server: ServerName::new(first)? },
         "list_servers" => Request::ListServers,
         "search" => {
-            let limit = second.parse().map_err(|_| "the limit is not a number".to_owned())?;
-            let detail = SearchDetail::parse(&third).ok_or_else(invalid_detail)?;
+            let limit = second.parse().map_err(|_| InvalidRequest::Number("limit"))?;
+            let detail = SearchDetail::parse(&third).ok_or(InvalidRequest::Detail)?;
             Request::Search { query: first, limit, detail }
         }
-        "list_resources" => Request::ListResources { server: server(first)? },
+        "list_resources" => Request::ListResources { server: ServerName::new(first)? },
         "read_resource" => {
-            let uri = ResourceUri::new(second).map_err(|invalid| invalid.to_string())?;
-            Request::ReadResource { server: server(first)?, uri }
+            let uri = ResourceUri::new(second)?;
+            Request::ReadResource { server: ServerName::new(first)?, uri }
         }
-        "list_prompts" => Request::ListPrompts { server: server(first)? },
+        "list_prompts" => Request::ListPrompts { server: ServerName::new(first)? },
         "get_prompt" => {
-            let name = PromptName::new(second).map_err(|invalid| invalid.to_string())?;
-            Request::GetPrompt { server: server(first)?, name, arguments: third.into_bytes() }
+            let name = PromptName::new(second)?;
+            Request::GetPrompt { server: ServerName::new(first)?, name, arguments: third.into_bytes() }
         }
         "load_result" => {
-            let handle = ResultHandle::new(first).map_err(|invalid| invalid.to_string())?;
+            let handle = ResultHandle::new(first)?;
             Request::LoadResult { handle }
         }
         "open_file" => {
             let source = match first.as_str() {
                 "host" => FileSource::Host(second),
                 "given" => FileSource::Given(second),
-                _ => FileSource::Stored(ResultHandle::new(second).map_err(|invalid| invalid.to_string())?),
+                _ => FileSource::Stored(ResultHandle::new(second)?),
             };
             Request::OpenFile { source, line: request.line }
         }
         "create_file" => {
             let target = if first == "host" { FileTarget::Host(second) } else { FileTarget::Answer(second) };
-            let bytes = third.parse().map_err(|_| "the size is not a number".to_owned())?;
+            let bytes = third.parse().map_err(|_| InvalidRequest::Number("size"))?;
             Request::CreateFile { target, bytes, line: request.line }
         }
         "write_piece" => {
-            let file = first.parse().map_err(|_| "the file is not a number".to_owned())?;
+            let file = first.parse().map_err(|_| InvalidRequest::Number("file"))?;
             // JavaScript passes bytes as a string of the characters U+0000 to U+00FF.
             let piece: std::result::Result<Vec<u8>, _> = second.chars().map(u8::try_from).collect();
-            Request::WritePiece { file, piece: piece.map_err(|_| "the piece is no bytes".to_owned())? }
+            Request::WritePiece { file, piece: piece.map_err(|_| InvalidRequest::Piece)? }
         }
         "finish_file" => {
-            let file = first.parse().map_err(|_| "the file is not a number".to_owned())?;
+            let file = first.parse().map_err(|_| InvalidRequest::Number("file"))?;
             Request::FinishFile { file, line: request.line }
         }
         "load_skill" => {
-            let name = SkillName::new(first).map_err(|invalid| invalid.to_string())?;
+            let name = SkillName::new(first)?;
             Request::LoadSkill { name }
         }
         "search_skills" => {
-            let limit = second.parse().map_err(|_| "the limit is not a number".to_owned())?;
+            let limit = second.parse().map_err(|_| InvalidRequest::Number("limit"))?;
             Request::SearchSkills { query: first, limit }
         }
-        other => return Err(format!("there are no requests of the kind {other}")),
+        _ => return Err(InvalidRequest::Kind(request.kind)),
     })
-}
-
-fn invalid_detail() -> String {
-    r#"the detail is one of "names", "signatures" and "full""#.into()
 }
 
 /// Converts a request into a protocol message. An invalid name gives the same failure as an unknown name,
 /// without a message to the supervisor.
 pub(super) fn parse(request: NativeRequest) -> std::result::Result<Request, Failure> {
     if request.kind == "load_result" {
-        return to_request(request).map_err(|message| Failure::new(FailureCode::NotFound, message));
+        return to_request(request)
+            .map_err(|invalid| Failure::new(FailureCode::NotFound, invalid.to_string()));
     }
     let (server, name) = (truncate(&request.texts.0), truncate(&request.texts.1));
-    to_request(request).map_err(|message| Failure {
+    to_request(request).map_err(|invalid| Failure {
         server: Some(server),
         tool: Some(name),
-        ..Failure::new(FailureCode::UnknownTool, message)
+        ..Failure::new(FailureCode::UnknownTool, invalid.to_string())
     })
 }
 

@@ -98,7 +98,7 @@ impl ResultShapes {
         if !self.is_enabled || tool.declares_values || arguments.len() > ARGUMENTS_BYTES_MAX {
             return None;
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.counts.contains_key(&tool.name) && state.counts.len() >= TOOLS_MAX {
             return None;
         }
@@ -144,12 +144,8 @@ impl ResultShapes {
         Ok(forgotten)
     }
 
-    fn lock(&self) -> MutexGuard<'_, StoreState> {
-        self.state.lock()
-    }
-
     fn lock_loaded(&self) -> MutexGuard<'_, StoreState> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.is_loaded {
             state.is_loaded = true;
             state.tools = self.read_file();

@@ -107,7 +107,8 @@ struct LocalOperator {
 
 /// Serves one connection until either end closes it.
 pub(super) async fn serve(
-    (mut lines, stream): (BufReader<&Stream>, &Stream),
+    mut lines: BufReader<&Stream>,
+    stream: &Stream,
     supervisor: &Arc<Supervisor>,
     user: Option<LocalUser>,
 ) {

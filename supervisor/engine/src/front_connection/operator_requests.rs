@@ -95,7 +95,8 @@ fn read_result(results: &Results, handle: &ResultHandle, offset: u64) -> Operato
 /// exchange or `cancellation` is cancelled.
 pub(super) async fn watch_approvals(
     supervisor: &Arc<Supervisor>,
-    (user, role): (Option<LocalUser>, WatcherRole),
+    user: Option<LocalUser>,
+    role: WatcherRole,
     exchange: &mut Exchange,
     cancellation: &CancellationToken,
 ) -> Option<Response> {

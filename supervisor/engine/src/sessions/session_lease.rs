@@ -54,7 +54,7 @@ impl SessionLease {
     /// Removes the session from the registry, because its worker could not be created for the reason `why`.
     pub fn abandon(mut self, why: &str) {
         self.is_released = true;
-        self.sessions.state().abandon(&self.key, self.grant.number, why);
+        self.sessions.0.state.lock().abandon(&self.key, self.grant.number, why);
     }
 
     /// Releases the session after a run. If `session_worker` is `None`, the session ends, for a reason that
@@ -74,7 +74,7 @@ impl SessionLease {
     ) -> Option<String> {
         self.is_released = true;
         let (key, number) = (&self.key, self.grant.number);
-        let ended = self.sessions.state().give_back(key, number, session_worker, why, Instant::now());
+        let ended = self.sessions.0.state.lock().give_back(key, number, session_worker, why, Instant::now());
         // The session that is idle now may be the next one to expire.
         self.sessions.wake_expiry_task();
         ended

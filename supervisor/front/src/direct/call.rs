@@ -9,7 +9,7 @@ use lockhouse_mcp::server::RequestContext;
 use lockhouse_messages::{
     Answer, AskError, Event, ForwardedNotification, Input, OpenQuestion, Owner, Question, Response,
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::model::{
     CustomNotification, ErrorData, InputRequiredResult, InputResponses, ProgressNotification,
     ProgressNotificationParam, ServerNotification,
@@ -154,7 +154,7 @@ impl SuspendedCalls {
         let OpenQuestion { key, question, time_left } = question;
         let owner = access.owner();
         let is_sampling = matches!(question, Question::Sampling(_));
-        let mut calls = self.calls();
+        let mut calls = self.0.lock();
         let of_client = calls.values().filter(|suspended_call| suspended_call.owner == owner).count();
         let has_capacity = calls.len() < SUSPENDED_MAX && of_client < SUSPENDED_PER_CLIENT_MAX;
         let handle = if has_capacity { new_handle() } else { None };
@@ -166,7 +166,7 @@ impl SuspendedCalls {
                 let (suspended, name) = (self.clone(), state.clone());
                 tokio::spawn(async move {
                     tokio::time::sleep(time_left).await;
-                    suspended.calls().remove(&name);
+                    suspended.0.lock().remove(&name);
                 });
                 return Ok(InputRequiredResult::new(
                     Some([(QUESTION_ID.to_owned(), input_request)].into()),
@@ -190,7 +190,7 @@ impl SuspendedCalls {
         request: &Value,
         mut responses: InputResponses,
     ) -> Result<Exchange, &'static str> {
-        let mut calls = self.calls();
+        let mut calls = self.0.lock();
         let suspended_call = calls.get(state).filter(|suspended_call| suspended_call.owner == access.owner());
         let suspended_call = suspended_call.ok_or(
             "no request waits for this answer: it came too late, or twice, or its requestState was changed. Call again",
@@ -209,9 +209,5 @@ impl SuspendedCalls {
         };
         call.send(Input::Answer(key, Ok(answer)));
         Ok(call)
-    }
-
-    fn calls(&self) -> MutexGuard<'_, HashMap<String, SuspendedCall>> {
-        self.0.lock()
     }
 }

@@ -10,7 +10,7 @@ use lockhouse_link::{Exchange, ExchangeStep};
 use lockhouse_mcp::server::{ClientConnection, RequestContext, RequestHandler};
 use lockhouse_messages::{DirectAction, DirectTarget, Event, Input, InputSupport, ListChanges, Request};
 use lockhouse_protocol::ServerName;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::model::{
     ErrorData, GetMeta, JsonObject, PromptListChangedNotification, ResourceListChangedNotification,
     ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerNotification, ServerResult,
@@ -28,12 +28,6 @@ const SUBSCRIPTIONS_MAX: usize = 100;
 /// The URIs of the resources to which a connection has subscribed, each with its upstream server. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct ConnectionSubscriptions(Arc<Mutex<BTreeMap<String, ServerName>>>);
-
-impl ConnectionSubscriptions {
-    fn resources(&self) -> MutexGuard<'_, BTreeMap<String, ServerName>> {
-        self.0.lock()
-    }
-}
 
 /// Waits for the engine's next notice of changed lists (tools, prompts, resources) and updated resources. Returns
 /// `None` when no more notices will follow.
@@ -89,7 +83,7 @@ impl McpHandler {
             let mut changes =
                 engine.open(&access, name, InputSupport::default(), Request::FollowChanges).await;
             while let Some(changed) = next_change(&mut changes).await {
-                let notifications = notifications(changed, &all, &subscriptions.resources());
+                let notifications = notifications(changed, &all, &subscriptions.0.lock());
                 for notification in notifications {
                     if channel.notify(notification).await.is_err() {
                         return;
@@ -177,15 +171,15 @@ impl McpHandler {
         })?;
         let subscriptions = &self.direct.subscriptions;
         if !is_subscribed {
-            subscriptions.resources().remove(uri);
+            subscriptions.0.lock().remove(uri);
             return Ok("{}".to_owned());
         }
-        if subscriptions.resources().len() >= SUBSCRIPTIONS_MAX {
+        if subscriptions.0.lock().len() >= SUBSCRIPTIONS_MAX {
             let message = format!("this client has {SUBSCRIPTIONS_MAX} resource subscriptions already");
             return Err(ErrorData::invalid_request(message, None));
         }
         let server = self.subscribe_upstream(uri, context).await?;
-        subscriptions.resources().insert(uri.to_owned(), server);
+        subscriptions.0.lock().insert(uri.to_owned(), server);
         Ok("{}".to_owned())
     }
 

@@ -6,7 +6,7 @@
 //! in flight. Among these candidates, it is a connection of the peer that has most of them: the one that was accepted
 //! first if they are unauthenticated, and otherwise the one that has been idle for longest.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl ConnectionLimiter {
         key: Option<LimitKey>,
         tracker: &ConnectionTracker,
     ) -> Option<ConnectionPermit> {
-        let mut table = locked(&self.open);
+        let mut table = self.open.lock();
         if let Some(key) = key {
             if table.count(|connection, _| connection.key == Some(key)) >= self.per_peer_max {
                 table.evict(|connection| connection.key == Some(key))?;
@@ -125,12 +125,8 @@ impl ConnectionPermit {
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        locked(&self.open).connections.remove(&self.id);
+        self.open.lock().connections.remove(&self.id);
     }
-}
-
-fn locked(open: &Mutex<ConnectionTable>) -> MutexGuard<'_, ConnectionTable> {
-    open.lock()
 }
 
 #[cfg(test)]
@@ -218,6 +214,6 @@ mod tests {
         assert!(proxys.iter().all(Option::is_some));
         assert!(limiter.open(None, &tracker).is_none());
         drop(proxys);
-        assert_eq!(locked(&limiter.open).connections.len(), 0, "places come back");
+        assert_eq!(limiter.open.lock().connections.len(), 0, "places come back");
     }
 }

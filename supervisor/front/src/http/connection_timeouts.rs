@@ -1,6 +1,6 @@
 //! Timeouts of an HTTP connection: tracks its reads, writes and requests, and computes when it must be closed.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -88,14 +88,10 @@ impl ConnectionTracker {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    fn state(&self) -> MutexGuard<'_, ConnectionState> {
-        self.0.lock()
-    }
-
     /// Counts a request as in flight until the returned guard is dropped. Called when the head of the request has been
     /// received, which tells the HTTP version of the connection.
     pub(super) fn begin_request(&self, version: Version) -> RequestGuard {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.active += 1;
         state.head_since = None;
         state.is_http2 = version == Version::HTTP_2;
@@ -105,7 +101,7 @@ impl ConnectionTracker {
     /// Returns when the connection must be closed unless it is used before, and because of which timeout. `None` while
     /// a request is in flight, unless the client stops reading the response.
     pub(super) fn deadline(&self, limits: &HttpLimits) -> Option<(Instant, TimeoutKind)> {
-        let state = self.state();
+        let state = self.0.lock();
         if let Some(since) = state.blocked_since {
             return Some((since + limits.stall, TimeoutKind::Stalled));
         }
@@ -120,17 +116,17 @@ impl ConnectionTracker {
 
     /// Returns whether a request is in flight on the connection.
     pub(super) fn is_active(&self) -> bool {
-        self.state().active > 0
+        self.0.lock().active > 0
     }
 
     /// Stores the rate-limit permit for the TLS handshake of the connection.
     pub(super) fn set_handshake_permit(&self, permit: RatePermit) {
-        self.state().handshake = Some(permit);
+        self.0.lock().handshake = Some(permit);
     }
 
     /// Records that a request was authenticated, and refunds the rate-limit permit for the TLS handshake.
     pub(super) fn set_authenticated(&self) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.is_authenticated = true;
         if let Some(permit) = state.handshake.take() {
             permit.refund();
@@ -139,7 +135,7 @@ impl ConnectionTracker {
 
     /// Returns the state of the connection that the connection limiter needs.
     pub(super) fn connection_use(&self) -> ConnectionUse {
-        let state = self.state();
+        let state = self.0.lock();
         // Rejected requests must not make a connection look younger than that of a client about to authenticate.
         let since = if state.is_authenticated { state.idle_since } else { state.accepted };
         let is_active = state.active > 0 || state.blocked_since.is_some();
@@ -149,7 +145,7 @@ impl ConnectionTracker {
     /// Delays one more response of the connection, and returns when it may be sent: [`WAIT_MAX`] after the previous
     /// delayed response, but at most [`RESPONSE_DELAY_MAX`] from now. The delays of parallel requests thus add up.
     pub(super) fn next_delayed_response(&self) -> Instant {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let now = Instant::now();
         let next = state.delayed_until.map_or(now, |until| until.max(now)) + WAIT_MAX;
         let next = next.min(now + RESPONSE_DELAY_MAX);
@@ -160,7 +156,7 @@ impl ConnectionTracker {
     /// Counts a request as waiting for a permit for a large body. Returns `None` if [`WAITING_REQUESTS_MAX`] requests
     /// of the connection wait already.
     pub(super) fn begin_permit_wait(&self) -> Option<PermitWait> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if state.waiting >= WAITING_REQUESTS_MAX {
             return None;
         }
@@ -169,7 +165,7 @@ impl ConnectionTracker {
     }
 
     fn record_read(&self) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         // Over HTTP/2, bytes may be control frames.
         if state.active == 0 && state.head_since.is_none() && !state.is_http2 {
             state.head_since = Some(Instant::now());
@@ -177,7 +173,7 @@ impl ConnectionTracker {
     }
 
     fn record_write<T>(&self, polled: &Poll<T>) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         match polled {
             Poll::Ready(_) => state.blocked_since = None,
             Poll::Pending => drop(state.blocked_since.get_or_insert_with(Instant::now)),
@@ -191,7 +187,7 @@ pub(super) struct RequestGuard(ConnectionTracker);
 
 impl Drop for RequestGuard {
     fn drop(&mut self) {
-        let mut state = self.0.state();
+        let mut state = self.0.0.lock();
         state.active -= 1;
         state.idle_since = Instant::now();
     }
@@ -203,7 +199,7 @@ pub(super) struct PermitWait(ConnectionTracker);
 
 impl Drop for PermitWait {
     fn drop(&mut self) {
-        self.0.state().waiting -= 1;
+        self.0.0.lock().waiting -= 1;
     }
 }
 

@@ -101,7 +101,8 @@ impl McpHandler {
         access: &GrantedAccess,
         tool: RunTool,
         arguments: &JsonObject,
-        (follower, responses): (&str, InputResponses),
+        follower: &str,
+        responses: InputResponses,
         context: &RequestContext,
     ) -> ToolResponse {
         let (exchange, answered) = match self.suspended.resume(access, follower, arguments, responses) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use data_encoding::HEXLOWER;
 use lockhouse_link::{Exchange, GrantedAccess};
 use lockhouse_messages::{Answer, AskError, Input, OpenQuestion, Owner};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::model::{InputRequest, InputRequiredResult, InputResponses, JsonObject};
 
 use super::super::elicitation;
@@ -39,7 +39,7 @@ struct SuspendedRequest {
 impl SuspendedRequests {
     /// Returns whether another request of this owner can be suspended.
     pub(super) fn has_capacity(&self, owner: Owner) -> bool {
-        let requests = self.requests();
+        let requests = self.requests.lock();
         let own = requests.values().filter(|request| request.owner == owner).count();
         requests.len() < SUSPENDED_MAX && own < SUSPENDED_PER_CLIENT_MAX
     }
@@ -70,11 +70,11 @@ impl SuspendedRequests {
         let Some(time_left) = patience else { return Err(exchange) };
         let arguments = arguments.clone();
         let keys = input_requests.keys().cloned().collect();
-        self.requests().insert(name.clone(), SuspendedRequest { owner, exchange, keys, arguments });
+        self.requests.lock().insert(name.clone(), SuspendedRequest { owner, exchange, keys, arguments });
         let (suspended, to_end) = (self.clone(), name.clone());
         tokio::spawn(async move {
             tokio::time::sleep(time_left).await;
-            suspended.requests().remove(&to_end);
+            suspended.requests.lock().remove(&to_end);
         });
         Ok(InputRequiredResult::new(Some(input_requests), Some(name)))
     }
@@ -88,7 +88,7 @@ impl SuspendedRequests {
         arguments: &JsonObject,
         mut responses: InputResponses,
     ) -> Result<(Exchange, Vec<String>), &'static str> {
-        let mut requests = self.requests();
+        let mut requests = self.requests.lock();
         let own = |request: &&SuspendedRequest| request.owner == access.owner();
         let request = requests.get(state).filter(own).ok_or(
             "no request waits for this answer: it came too late, or twice. The execution has ended; run the code again",
@@ -106,10 +106,6 @@ impl SuspendedRequests {
             exchange.send(Input::Answer(key.clone(), Ok(answer)));
         }
         Ok((exchange, keys))
-    }
-
-    fn requests(&self) -> MutexGuard<'_, HashMap<String, SuspendedRequest>> {
-        self.requests.lock()
     }
 }
 

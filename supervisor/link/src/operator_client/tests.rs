@@ -57,7 +57,7 @@ async fn serve(stream: DuplexStream) {
     greetings::write(&mut writer, &welcome).await.expect("written");
     let (sender, outbox) = outbox();
     let mut engine = Engine(sender.clone());
-    let _ = connection::serve(&mut reader, &mut writer, FROM_OPERATOR, (&sender, outbox), &mut engine).await;
+    let _ = connection::serve(&mut reader, &mut writer, FROM_OPERATOR, &sender, outbox, &mut engine).await;
 }
 
 #[tokio::test]

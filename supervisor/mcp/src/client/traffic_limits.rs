@@ -7,7 +7,7 @@
 //! exceeds its allowance is disconnected. Progress notifications of a call have a separate allowance; when it is used
 //! up, reading pauses until it is refilled.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,7 +94,7 @@ impl TrafficLimiter {
     /// Records that Lockhouse sent a request with this ID to the server. `token` is the token with which the server
     /// refers to the request in progress notifications.
     pub fn record_pending(&self, id: i64, token: Option<ProgressToken>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.requests_sent += 1;
         let request = PendingRequest { position: state.requests_sent, token };
         state.pending_requests.insert(id, request);
@@ -107,12 +107,12 @@ impl TrafficLimiter {
 
     /// Records an answer of the server. Returns true if it is the first answer to a request that Lockhouse sent.
     pub fn take_pending(&self, id: &RequestId) -> bool {
-        matches!(id, RequestId::Number(id) if self.state().pending_requests.remove(id).is_some())
+        matches!(id, RequestId::Number(id) if self.state.lock().pending_requests.remove(id).is_some())
     }
 
     /// Whether any request of Lockhouse to the server is not answered yet.
     pub fn has_pending_requests(&self) -> bool {
-        !self.state().pending_requests.is_empty()
+        !self.state.lock().pending_requests.is_empty()
     }
 
     /// Charges a message to the server's traffic allowance. Returns `None` if the server must be disconnected.
@@ -145,11 +145,11 @@ impl TrafficLimiter {
     ) -> Option<Option<Instant>> {
         let token = message.and_then(progress);
         let is_of_a_call = token.is_some()
-            && self.state().pending_requests.values().any(|request| request.token.as_ref() == token);
+            && self.state.lock().pending_requests.values().any(|request| request.token.as_ref() == token);
         if !is_of_a_call && !self.charge_unsolicited(cost) {
             return None;
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let bucket = if is_of_a_call { &mut state.progress } else { &mut state.pace };
         let now = Instant::now();
         let wait = charge(bucket, cost + MESSAGE_BYTES, now);
@@ -166,7 +166,7 @@ impl TrafficLimiter {
     /// allowance. If the allowance is exceeded, the connection fails. Returns whether the connection may
     /// continue.
     pub fn charge_bytes(&self, bytes: usize) -> bool {
-        let within = charge(&mut self.state().unsolicited, bytes, Instant::now()).is_none();
+        let within = charge(&mut self.state.lock().unsolicited, bytes, Instant::now()).is_none();
         if !within {
             self.failure_signal.fail_for_violation(TOO_MUCH);
         }
@@ -191,10 +191,6 @@ impl TrafficLimiter {
 
     pub fn has_failed(&self) -> bool {
         self.failure_signal.reason().is_some()
-    }
-
-    fn state(&self) -> MutexGuard<'_, TrafficState> {
-        self.state.lock()
     }
 }
 

@@ -160,10 +160,10 @@ fn check_names(headers: &HeaderMap, request: &ClientRequest) -> Result<(), HttpR
         return Ok(());
     }
     let method = &request.method;
-    match single(headers, METHOD).map_err(|words| mismatch(request, words))? {
+    match single(headers, METHOD).map_err(|fault| mismatch(request, fault))? {
         // The version is not agreed on yet.
         None if method == "initialize" => {}
-        None => return Err(mismatch(request, "missing required Mcp-Method header".to_owned())),
+        None => return Err(mismatch(request, "missing required Mcp-Method header")),
         Some(header) if header != method => {
             let words = format!("Mcp-Method header `{header}` does not match body method `{method}`");
             return Err(mismatch(request, words));
@@ -171,25 +171,31 @@ fn check_names(headers: &HeaderMap, request: &ClientRequest) -> Result<(), HttpR
         Some(_) => {}
     }
     let Some(name) = request.parameters.as_ref().ok().and_then(Parameters::name) else { return Ok(()) };
-    let header = single(headers, NAME).map_err(|words| mismatch(request, words))?;
+    let header = single(headers, NAME).map_err(|fault| mismatch(request, fault))?;
     let header = header
         .ok_or_else(|| mismatch(request, format!("missing required Mcp-Name header for `{method}`")))?;
-    let header =
-        decode(header).ok_or_else(|| mismatch(request, "Mcp-Name header is not valid Base64".to_owned()))?;
+    let header = decode(header).ok_or_else(|| mismatch(request, "Mcp-Name header is not valid Base64"))?;
     if header == name {
         return Ok(());
     }
     Err(mismatch(request, format!("Mcp-Name header `{header}` does not match body value `{name}`")))
 }
 
+/// Why a header has no value that can be compared.
+#[derive(Debug, thiserror::Error)]
+enum HeaderFault {
+    #[error("duplicate {0} header")]
+    Duplicate(&'static str),
+    #[error("{0} header contains invalid characters")]
+    InvalidCharacters(&'static str),
+}
+
 /// Returns the only value of a header, if it has one.
-fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, String> {
+fn single<'h>(headers: &'h HeaderMap, name: &'static str) -> Result<Option<&'h str>, HeaderFault> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
-        (Some(_), Some(_)) => Err(format!("duplicate {name} header")),
-        (Some(value), None) => {
-            value.to_str().map(Some).map_err(|_| format!("{name} header contains invalid characters"))
-        }
+        (Some(_), Some(_)) => Err(HeaderFault::Duplicate(name)),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| HeaderFault::InvalidCharacters(name)),
         (None, _) => Ok(None),
     }
 }
@@ -203,8 +209,8 @@ fn decode(value: &str) -> Option<String> {
     }
 }
 
-fn mismatch(request: &ClientRequest, words: String) -> HttpReply {
-    bad_request(request, ErrorData::header_mismatch(words, None))
+fn mismatch(request: &ClientRequest, fault: impl std::fmt::Display) -> HttpReply {
+    bad_request(request, ErrorData::header_mismatch(fault.to_string(), None))
 }
 
 fn bad_request(request: &ClientRequest, error: ErrorData) -> HttpReply {

@@ -122,7 +122,7 @@ impl Search {
         let mut found = Found { records: VecDeque::new(), is_complete: true, has_more: false };
         loop {
             let start = end.checked_sub(period).unwrap_or(SystemTime::UNIX_EPOCH).max(self.since);
-            let Some(earlier) = self.find_in(directory, (start, end), &found, deadline)? else {
+            let Some(earlier) = self.find_in(directory, start, end, &found, deadline)? else {
                 found.is_complete = false;
                 return Ok(found);
             };
@@ -146,7 +146,8 @@ impl Search {
     fn find_in(
         &self,
         directory: &Path,
-        (start, end): (SystemTime, SystemTime),
+        start: SystemTime,
+        end: SystemTime,
         found: &Found,
         deadline: Instant,
     ) -> Result<Option<VecDeque<LocatedRecord>>, ActionError> {

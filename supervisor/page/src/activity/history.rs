@@ -54,7 +54,7 @@ impl History {
                 self.insert(execution, run);
             }
             Event::End { execution, status, wall_ms, cpu_ms, answer_bytes, .. } => {
-                self.end_run(&execution, status, (wall_ms, cpu_ms), answer_bytes);
+                self.end_run(&execution, status, wall_ms, cpu_ms, answer_bytes);
             }
             Event::Call { about, arguments, decision, rule, approval } => {
                 let Some(run) = self.run(&about.execution) else { return };
@@ -78,7 +78,7 @@ impl History {
                 self.add_denial(&time, &about, (&decision, &reason, rule.as_deref()));
             }
             Event::Outcome { about, outcome, ms, result_bytes } => {
-                self.add_outcome(&time, &about, outcome, (ms, result_bytes));
+                self.add_outcome(&time, &about, outcome, ms, result_bytes);
             }
             _ => {}
         }
@@ -89,7 +89,8 @@ impl History {
         &mut self,
         execution: &str,
         status: String,
-        (wall_ms, cpu_ms): (f64, Option<f64>),
+        wall_ms: f64,
+        cpu_ms: Option<f64>,
         answer_bytes: Option<u64>,
     ) {
         let Some(run) = self.runs.get_mut(execution) else { return };
@@ -136,7 +137,7 @@ impl History {
         call.ms.get_or_insert((at - began).max(0.0));
     }
 
-    fn add_outcome(&mut self, time: &str, about: &CallIdentity, outcome: String, (ms, bytes): (f64, u64)) {
+    fn add_outcome(&mut self, time: &str, about: &CallIdentity, outcome: String, ms: f64, bytes: u64) {
         self.latencies.add(time, &about.server, ms, &outcome);
         let Some(run) = self.run(&about.execution) else { return };
         run.call_count += 1;

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use lockhouse_audit::reader::ReadError;
 use lockhouse_audit::{Record, SegmentFollower, SegmentName, segments};
 
 /// How many days of the audit log are read at most.
@@ -41,15 +42,12 @@ impl LogReader {
     }
 
     /// Reads records that were not read before, those of one process in their order.
-    ///
-    /// # Errors
-    /// A sentence for a person if the audit log cannot be read.
-    pub(super) fn read_new(&mut self) -> Result<NewRecords, String> {
+    pub(super) fn read_new(&mut self) -> Result<NewRecords, ReadError> {
         let mut names = match segments(&self.directory) {
             Ok(names) => names,
             // No log exists before the first run.
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(format!("{} cannot be read: {error}", self.directory.display())),
+            Err(source) => return Err(ReadError { path: self.directory.clone(), source }),
         };
         names.sort_unstable();
         let first = self.first.get_or_insert_with(|| first_segment(&self.directory, &names));
@@ -66,7 +64,7 @@ impl LogReader {
                     new.has_more = true;
                     return Ok(new);
                 }
-                let read = follower.next(&self.directory).map_err(|error| error.to_string())?;
+                let read = follower.next(&self.directory)?;
                 if read.found.is_empty() {
                     *known = size;
                 }

@@ -201,15 +201,17 @@ fn examine(environment: &mut Environment, policy: &Policy, target: &Target) -> V
     tools.into_iter().map(explain).collect()
 }
 
-/// Checks that an entry for the target matches something. Returns a note if that is not known yet. `Err` says that there
-/// is no such server, or that none of its tools matches.
-fn check_names(environment: &mut Environment, target: &Target) -> Result<Option<String>, String> {
+/// There is no such server, or none of its tools matches.
+struct UnknownName(String);
+
+/// Checks that an entry for the target matches something. Returns a note if that is not known yet.
+fn check_names(environment: &mut Environment, target: &Target) -> Result<Option<String>, UnknownName> {
     let Target { server, pattern } = target;
     if server.as_str() == SKILLS {
         return Ok(None);
     }
     if let Some(missing) = explain::missing_server(environment, server) {
-        return Err(missing);
+        return Err(UnknownName(missing));
     }
     let Some(catalogue) = environment.catalogue(server) else {
         return Ok(Some(format!(
@@ -220,10 +222,10 @@ fn check_names(environment: &mut Environment, target: &Target) -> Result<Option<
     if pattern.to_string() == "*" || !matching_tools(catalogue, pattern).is_empty() {
         return Ok(None);
     }
-    Err(match ToolName::new(pattern.to_string()) {
+    Err(UnknownName(match ToolName::new(pattern.to_string()) {
         Ok(tool) => explain::missing_tool(catalogue, server, &tool),
         Err(_) => format!("{server} had no tool that matches `{pattern}` when it was last connected"),
-    })
+    }))
 }
 
 fn matching_tools(catalogue: &Catalogue, pattern: &Pattern) -> Vec<ToolName> {

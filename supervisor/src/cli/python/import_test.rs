@@ -24,7 +24,7 @@ pub(super) async fn test(
     supervisor.close().await;
     match costs {
         Some(Ok(costs)) => Ok(costs),
-        Some(Err(reason)) => Err(PythonError::Import(reason)),
+        Some(Err(reason)) => Err(PythonError::Import(reason.to_string())),
         None => Ok(PackageCosts::default()),
     }
 }

@@ -9,15 +9,18 @@ use std::process::ExitCode;
 use lockhouse_base::lifecycle::Lifecycle;
 use lockhouse_config::{Files, Settings};
 use lockhouse_front::{self as front, AnswerSettings};
-use lockhouse_link::{EngineClient, RemoteEngineSettings};
+use lockhouse_link::{EngineClient, RemoteEngineError, RemoteEngineSettings};
 use lockhouse_policies::Policy;
+use lockhouse_protocol::ServerName;
+use nix::errno::Errno;
+use nix::sys::prctl::set_child_subreaper;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::engine_log::LogFile;
 use crate::cli::startup_code::release_after_start;
 use crate::cli::stop_signals::end_on_signal;
 use crate::cli::{UNAVAILABLE, print_error};
-use engine_process::EngineProcess;
+use engine_process::{EngineProcess, EngineProcessError};
 
 /// An AI client's side of a shared engine.
 pub(super) struct ThinProcess {
@@ -25,37 +28,52 @@ pub(super) struct ThinProcess {
     lifecycle: Lifecycle,
 }
 
+/// Why this process does not use a shared engine. An engine in this process can do the same work.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotShared {
+    #[error("--own was given")]
+    Own,
+    #[error("the server {0} has share = false")]
+    Server(ServerName),
+    #[error("this process may run in a sandbox ({0}), which a shared engine is not in")]
+    Confined(String),
+    #[error(transparent)]
+    Subreaper(#[from] Errno),
+    #[error(transparent)]
+    Process(#[from] EngineProcessError),
+    #[error(transparent)]
+    Engine(#[from] RemoteEngineError),
+}
+
 /// Connects to the engine that clients with this configuration share. Starts it if it does not run.
-///
-/// # Errors
-/// Why it cannot be used. An engine in this process can do the same work.
 pub(super) async fn connect(
     files: &Files,
     settings: &Settings,
     policy: &Policy,
-) -> Result<ThinProcess, String> {
+) -> Result<ThinProcess, NotShared> {
     if let Some(reason) = confinement::find().await {
-        return Err(format!("this process may run in a sandbox ({reason}), which a shared engine is not in"));
+        return Err(NotShared::Confined(reason));
     }
     // The engine's process must not become a child of this one, which an AI client may end with all of its children.
-    let set_subreaper =
-        |is_subreaper| nix::sys::prctl::set_child_subreaper(is_subreaper).map_err(|error| error.to_string());
-    set_subreaper(false)?;
+    set_child_subreaper(false)?;
     match try_connect(files, settings, policy).await {
         Ok(client) => Ok(client),
         Err(reason) => {
-            set_subreaper(true)?;
+            set_child_subreaper(true)?;
             Err(reason)
         }
     }
 }
 
-async fn try_connect(files: &Files, settings: &Settings, policy: &Policy) -> Result<ThinProcess, String> {
+async fn try_connect(files: &Files, settings: &Settings, policy: &Policy) -> Result<ThinProcess, NotShared> {
     let process = EngineProcess::new(files, settings, policy)?;
     let connecting = process.clone();
     let log = LogFile::new().map(|log| format!("The log of the service is {}.", log.path().display()));
     let remote = RemoteEngineSettings {
-        connect: Box::new(move |source| Box::pin(connecting.clone().connect(source))),
+        connect: Box::new(move |source| {
+            let connecting = connecting.clone().connect(source);
+            Box::pin(async { connecting.await.map_err(|error| RemoteEngineError::Unavailable(error.into())) })
+        }),
         advice: log.unwrap_or_default(),
     };
     let lifecycle = Lifecycle::new(std::time::Duration::ZERO);

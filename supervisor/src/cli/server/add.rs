@@ -162,7 +162,10 @@ fn show_sandbox(files: &Files, name: &ServerName) {
     match sandbox::describe_profile() {
         Ok(description) => println!("{description}:"),
         Err(reason) => {
-            return eprintln!("lockhouse: warning: the server cannot be started: {}", sanitize(&reason));
+            return eprintln!(
+                "lockhouse: warning: the server cannot be started: {}",
+                sanitize(&reason.to_string())
+            );
         }
     }
     let Ok(settings) = Settings::load(files) else { return };

@@ -47,12 +47,11 @@ impl MemoryStore {
         while self.0.len() >= COUNT_MAX {
             // Evicts a result of the client with the most results: an AI client with a thousand small results must not
             // displace a large result of another client.
-            let Some(oldest) = self.eviction_candidate(|_| 1, (owner, 1)) else { break };
+            let Some(oldest) = self.eviction_candidate(|_| 1, owner, 1) else { break };
             self.0.remove(oldest);
         }
         while self.bytes() + bytes > bounds.bytes {
-            let newcomer = (owner, json.len());
-            let Some(oldest) = self.eviction_candidate(|stored| stored.json.len(), newcomer) else {
+            let Some(oldest) = self.eviction_candidate(|stored| stored.json.len(), owner, json.len()) else {
                 break;
             };
             self.0.remove(oldest);
@@ -125,11 +124,12 @@ impl MemoryStore {
     /// equal share of the store loses no result to a client that uses more.
     ///
     /// `weight` returns the weight of a stored result: 1 if the number of results is limited, or its length if their
-    /// bytes are limited. The tuple contains the owner and the weight of the new result.
+    /// bytes are limited. `newcomer` is the owner of the new result, and `additional` its weight.
     fn eviction_candidate(
         &self,
         weight: fn(&StoredResult) -> usize,
-        (newcomer, additional): (Owner, usize),
+        newcomer: Owner,
+        additional: usize,
     ) -> Option<usize> {
         let of = |owner: Owner| -> usize {
             let stored: usize = self.0.iter().filter(|stored| stored.owner == owner).map(weight).sum();

@@ -43,32 +43,39 @@ fn is_object(value: Option<&RawValue>) -> bool {
     value.is_some_and(|value| value.get().starts_with('{'))
 }
 
+/// What is wrong with a content, in words that complete "the server's result is malformed: ".
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ContentFault {
+    #[error("its content is no list")]
+    NoList,
+    /// The block with this number.
+    #[error("block {0} of its content is no object")]
+    NoObject(usize),
+    #[error("block {block} of its content has no valid {member}")]
+    Lacking { block: usize, member: &'static str },
+}
+
 /// Says which part of a content is not what it must be.
-fn what_is_no_block(json: &str) -> String {
-    let Ok(rows) = serde_json::from_str::<Vec<&RawValue>>(json) else {
-        return "its content is no list".to_owned();
-    };
+fn what_is_no_block(json: &str) -> ContentFault {
+    let Ok(rows) = serde_json::from_str::<Vec<&RawValue>>(json) else { return ContentFault::NoList };
     let index = rows.iter().position(|row| serde_json::from_str::<Block<'_>>(row.get()).is_err());
-    format!("block {} of its content is no object", index.unwrap_or_default() + 1)
+    ContentFault::NoObject(index.unwrap_or_default() + 1)
 }
 
 impl<'a> Content<'a> {
     /// Parses the content of a result. `None` stands for a result without content.
-    ///
-    /// # Errors
-    /// Says what is wrong with the content, in words that complete "the server's result is malformed: ".
-    pub(super) fn parse(content: Option<&'a RawValue>) -> Result<Self, String> {
+    pub(super) fn parse(content: Option<&'a RawValue>) -> Result<Self, ContentFault> {
         let json = content.map_or("[]", RawValue::get);
         let blocks: Vec<Block<'_>> = serde_json::from_str(json).map_err(|_| what_is_no_block(json))?;
         for (index, block) in blocks.iter().enumerate() {
-            let lacking = match block {
+            let member = match block {
                 block if string(block.kind).is_none() => "type",
                 block if block.is("text") && string(block.text).is_none() => "text",
                 block if (block.is("image") || block.is("audio")) && string(block.data).is_none() => "data",
                 block if block.is("resource") && !is_object(block.resource) => "resource",
                 _ => continue,
             };
-            return Err(format!("block {} of its content has no valid {lacking}", index + 1));
+            return Err(ContentFault::Lacking { block: index + 1, member });
         }
         Ok(Self { json, blocks })
     }
@@ -179,7 +186,8 @@ mod tests {
             (json!([{"type": "resource", "resource": null}]), "block 1 of its content has no valid resource"),
         ] {
             let content_json = raw(&content);
-            assert_eq!(Content::parse(Some(&content_json)).err().as_deref(), Some(expected), "{content}");
+            let fault = Content::parse(Some(&content_json)).err().map(|fault| fault.to_string());
+            assert_eq!(fault.as_deref(), Some(expected), "{content}");
         }
         for content in
             [json!([]), json!([text, {"type": "image", "data": "aa"}, {"type": "new", "more": [1]}])]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Stream;
-use lockhouse_config::{Files, Settings, Setup};
+use lockhouse_config::{Files, Settings, Setup, SetupError};
 use lockhouse_link::{EngineSocket, EngineSource};
 use lockhouse_policies::Policy;
 use parking_lot::Mutex;
@@ -37,18 +37,45 @@ pub(super) struct EngineProcess {
     initial: Arc<Mutex<Option<Setup>>>,
 }
 
+/// Why there is no connection to the engine's process, as a sentence without its full stop.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli::serve) enum EngineProcessError {
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error("the configuration or policy is not valid, see `lockhouse config check`: {0}")]
+    InvalidConfiguration(String),
+    #[error("the configuration says that clients share no engine; restart this MCP server in your AI client")]
+    NotShared,
+    #[error("there is no state directory for its socket")]
+    NoDirectory,
+    #[error("the shared Lockhouse service does not start within {} s", START_TIMEOUT.as_secs())]
+    StartTimeout,
+    #[error("the shared Lockhouse service cannot be started: {0}")]
+    CannotStart(std::io::Error),
+    #[error("the shared Lockhouse service ended while it started")]
+    Ended,
+    /// The process reported the reason.
+    #[error("the shared Lockhouse service did not start: {0}")]
+    DidNotStart(String),
+}
+
 impl EngineProcess {
     /// Prepares the connections of a process with these settings and this policy, which come from `files`.
-    pub(super) fn new(files: &Files, settings: &Settings, policy: &Policy) -> Result<Self, String> {
-        let described = |error: std::io::Error| error.to_string();
-        let program = std::env::current_exe().map_err(described)?;
+    pub(super) fn new(
+        files: &Files,
+        settings: &Settings,
+        policy: &Policy,
+    ) -> Result<Self, EngineProcessError> {
+        let program = std::env::current_exe()?;
         let mut paths = files.config.iter().chain(&files.policy).chain(&files.servers);
         // Settings that were loaded from relative paths contain these paths, and the engine gets absolute ones.
         let initial = match paths.all(|path| path.is_absolute()) {
-            true => Some(settings.setup(files, policy, &program).map_err(|error| error.to_string())?),
+            true => Some(settings.setup(files, policy, &program)?),
             false => None,
         };
-        let files = files.absolute().map_err(described)?;
+        let files = files.absolute()?;
         Ok(Self { files, program, initial: Arc::new(Mutex::new(initial)) })
     }
 
@@ -58,10 +85,10 @@ impl EngineProcess {
     }
 
     /// Connects to an engine whose setup equals that of the current configuration, policy and environment.
-    pub(super) async fn connect(self, source: EngineSource) -> Result<EngineSocket, String> {
+    pub(super) async fn connect(self, source: EngineSource) -> Result<EngineSocket, EngineProcessError> {
         match source {
             EngineSource::Activated => {
-                let stream = connect(&activated_socket_path()).await.map_err(|error| error.to_string())?;
+                let stream = connect(&activated_socket_path()).await?;
                 Ok(EngineSocket { stream, setup: self.setup()?.digest })
             }
             EngineSource::OnDemand => {
@@ -71,54 +98,41 @@ impl EngineProcess {
         }
     }
 
-    fn setup(&self) -> Result<Setup, String> {
+    fn setup(&self) -> Result<Setup, EngineProcessError> {
         if let Some(initial) = self.initial.lock().clone() {
             return Ok(initial);
         }
         let loaded = load_settings_and_policy(&self.files);
-        let (settings, policy) = loaded.map_err(|error| {
-            format!(
-                "the configuration or policy is not valid, see `lockhouse config check`: {}",
-                error.without_excerpts()
-            )
-        })?;
+        let (settings, policy) =
+            loaded.map_err(|error| EngineProcessError::InvalidConfiguration(error.without_excerpts()))?;
         if !settings.shares_engine() {
-            return Err(
-                "the configuration says that clients share no engine; restart this MCP server in your AI client".to_owned(),
-            );
+            return Err(EngineProcessError::NotShared);
         }
-        settings.setup(&self.files, &policy, &self.program).map_err(|error| error.to_string())
+        Ok(settings.setup(&self.files, &policy, &self.program)?)
     }
 
-    async fn find_or_start(&self, setup: &Setup) -> Result<Stream, String> {
-        let directory = directory().ok_or("there is no state directory for its socket")?;
+    async fn find_or_start(&self, setup: &Setup) -> Result<Stream, EngineProcessError> {
+        let directory = directory().ok_or(EngineProcessError::NoDirectory)?;
         let path = socket_path(&directory, &setup.digest);
         if let Ok(stream) = connect(&path).await {
             return Ok(stream);
         }
-        match timeout(START_TIMEOUT, self.start_and_connect(setup, &path)).await {
-            Ok(connected) => connected,
-            Err(_) => Err(format!(
-                "the shared Lockhouse service does not start within {} s",
-                START_TIMEOUT.as_secs()
-            )),
-        }
+        let connected = timeout(START_TIMEOUT, self.start_and_connect(setup, &path)).await;
+        connected.unwrap_or(Err(EngineProcessError::StartTimeout))
     }
 
-    async fn start_and_connect(&self, setup: &Setup, path: &Path) -> Result<Stream, String> {
+    async fn start_and_connect(&self, setup: &Setup, path: &Path) -> Result<Stream, EngineProcessError> {
         loop {
-            let started = self.start(setup).await;
-            let report = started
-                .map_err(|error| format!("the shared Lockhouse service cannot be started: {error}"))?;
+            let report = self.start(setup).await.map_err(EngineProcessError::CannotStart)?;
             match report.trim() {
-                READY => return connect(path).await.map_err(|error| error.to_string()),
+                READY => return Ok(connect(path).await?),
                 TAKEN => {
                     if let Some(stream) = wait_for_other(path).await {
                         return Ok(stream);
                     }
                 }
-                "" => return Err("the shared Lockhouse service ended while it started".to_owned()),
-                reason => return Err(format!("the shared Lockhouse service did not start: {reason}")),
+                "" => return Err(EngineProcessError::Ended),
+                reason => return Err(EngineProcessError::DidNotStart(reason.to_owned())),
             }
         }
     }
