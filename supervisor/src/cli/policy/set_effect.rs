@@ -82,10 +82,11 @@ impl EffectChange {
         };
         let file = PolicyFile::new(path.clone());
         let mut environment = Environment::load(&Files { policy: Some(path.clone()), ..files.clone() });
-        let note = check_names(&mut environment, &target).or_else(|missing| match self.unknown {
-            true => Ok(Some(missing)),
-            false => Err(refused(format!(": {missing}. --unknown makes the change nevertheless"))),
-        })?;
+        let note =
+            check_names(&mut environment, &target).or_else(|UnknownName(missing)| match self.unknown {
+                true => Ok(Some(missing)),
+                false => Err(refused(format!(": {missing}. --unknown makes the change nevertheless"))),
+            })?;
         let before = read_policy(&file, &path)?;
         let text = before.as_ref().map(|source| source.text.as_str());
         let edit = edit::set_effect(text, &target.server, &target.pattern, wanted)
