@@ -5,14 +5,14 @@
 mod measure;
 
 use lockhouse_protocol::frame::{decode, encode};
-use lockhouse_protocol::{CallId, FromWorker, Request, ServerName, Stream, ToWorker, ToolName};
+use lockhouse_protocol::{CallId, FromWorker, ServerName, Stream, ToWorker, ToolName, WorkerRequest};
 use measure::measure;
 
 const FRAME_BYTES_MAX: u32 = 8 * 1024 * 1024;
 
 fn main() {
     measure::print_header();
-    let request = Request::Call {
+    let request = WorkerRequest::Call {
         server: ServerName::new("github").unwrap(),
         tool: ToolName::new("list_issues").unwrap(),
         arguments: br#"{"owner":"acme","repo":"app","state":"open"}"#.to_vec(),

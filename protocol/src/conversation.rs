@@ -17,7 +17,7 @@ use std::collections::HashSet;
 
 use crate::id::CallId;
 use crate::sandbox_profile::ConversationLimits;
-use crate::worker_messages::{FromWorker, Outcome, Request, Stream};
+use crate::worker_messages::{FromWorker, Outcome, Stream, WorkerRequest};
 
 /// Maximum number of lookups in one execution. A lookup is a request that the supervisor answers itself: about servers,
 /// tools, stored results or saved skills. Calls of upstream servers are limited by [`ConversationLimits::calls`]
@@ -35,7 +35,7 @@ pub enum Action {
     /// Append the text, which the program printed to the given stream, to the captured output.
     Append(Stream, String),
     /// Process a request of the program. [`Conversation::reply`] must be called before the reply is sent to the worker.
-    Answer(CallId, Request),
+    Answer(CallId, WorkerRequest),
     /// Finish the run with this outcome.
     Finish(Outcome),
     /// Stop the run, because it exceeded this limit.
@@ -202,7 +202,7 @@ impl Conversation {
         Ok(Action::Append(stream, text))
     }
 
-    fn request(&mut self, call: CallId, request: Request) -> Result<Action, Violation> {
+    fn request(&mut self, call: CallId, request: WorkerRequest) -> Result<Action, Violation> {
         if call <= self.last_call {
             return Err(Violation::ReusedCallId(call));
         }

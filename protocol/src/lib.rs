@@ -64,7 +64,7 @@ pub use sandbox_profile::{ConversationLimits, FRAME_OVERHEAD_BYTES, PythonPackag
 pub use search_options::{SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SearchDetail};
 pub use worker_messages::{
     CodeError, DecodedArgument, Failure, FileSource, FileTarget, FromWorker, Job, Outcome, PLANNED_CALLS_MAX,
-    PlannedCall, Reply, Request, Stream, ToWorker,
+    PlannedCall, Reply, Stream, ToWorker, WorkerRequest,
 };
 pub use zygote_messages::{
     Exit, FromZygote, LoadedPackage, SECCOMP_FILTERS, STACK_OVERFLOW_STATUS, ToZygote,

@@ -40,7 +40,7 @@ pub struct Job {
     pub check_only: bool,
     /// The entries of the tools that the program mentions, so that the worker need not request them. This is a JSON
     /// array, with one array for each tool: the server, the name in the program, and the entry as in the reply to
-    /// [`Request::ListTools`]. Empty if the program mentions no known tool. The worker requests other tools when the
+    /// [`WorkerRequest::ListTools`]. Empty if the program mentions no known tool. The worker requests other tools when the
     /// program uses them.
     #[serde(with = "serde_bytes")]
     pub tools: Vec<u8>,
@@ -78,7 +78,7 @@ pub enum FromWorker {
         /// The id of the request, larger than the ids of all earlier requests of this worker.
         call: CallId,
         /// What the program requests.
-        request: Request,
+        request: WorkerRequest,
     },
     /// The outcome of a run. It is the last message of a worker, unless the worker belongs to a session.
     Done(Outcome),
@@ -95,7 +95,7 @@ pub enum Stream {
 
 /// A request that a program in a worker makes of the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Request {
+pub enum WorkerRequest {
     /// Calls a tool of an upstream server (`tools/call` of MCP).
     Call {
         /// The name of the upstream server.
@@ -202,7 +202,7 @@ pub enum Request {
         /// displays the line, because the worker could report a wrong one.
         line: Option<u32>,
     },
-    /// Requests the next piece of a file that [`Request::OpenFile`] opened. The reply has the bytes themselves, and is
+    /// Requests the next piece of a file that [`WorkerRequest::OpenFile`] opened. The reply has the bytes themselves, and is
     /// not JSON. It is empty at the end of the file, which is then closed.
     ReadPiece {
         /// The number of the open file.
@@ -219,9 +219,9 @@ pub enum Request {
         /// displays the line, because the worker could report a wrong one.
         line: Option<u32>,
     },
-    /// Sends the next piece of a file that [`Request::CreateFile`] began. With the last byte the content is complete; a
+    /// Sends the next piece of a file that [`WorkerRequest::CreateFile`] began. With the last byte the content is complete; a
     /// file of 0 bytes has one empty piece. The reply is the JSON text `true` if the content is complete, otherwise
-    /// `false`. A complete file of the answer is stored; one of the host is written by [`Request::FinishFile`].
+    /// `false`. A complete file of the answer is stored; one of the host is written by [`WorkerRequest::FinishFile`].
     WritePiece {
         /// The number of the file.
         file: u32,
@@ -272,7 +272,7 @@ pub struct PlannedCall {
     pub server: ServerName,
     /// The name of the server's tool.
     pub tool: ToolName,
-    /// The arguments as in [`Request::Call`], with `null` for each value that is not known before the run; `None` if
+    /// The arguments as in [`WorkerRequest::Call`], with `null` for each value that is not known before the run; `None` if
     /// not even the names of the arguments are known.
     #[serde(with = "serde_bytes")]
     pub arguments: Option<Vec<u8>>,
@@ -292,7 +292,7 @@ pub struct DecodedArgument {
     pub text: Option<String>,
 }
 
-impl Request {
+impl WorkerRequest {
     /// Whether the request counts as a call: an upstream server must answer it, or it reads or writes a file of the
     /// host. The supervisor answers other requests itself.
     #[must_use]

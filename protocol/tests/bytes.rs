@@ -10,8 +10,8 @@ use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
     CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode,
     FileSource, FileTarget, Finding, FromWorker, FromZygote, Job, LoadedPackage, Outcome, PlannedCall,
-    PromptName, Protection, PythonPackages, Request, ResourceUri, ResultHandle, SandboxProfile, SearchDetail,
-    ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName,
+    PromptName, Protection, PythonPackages, ResourceUri, ResultHandle, SandboxProfile, SearchDetail,
+    ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName, WorkerRequest,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -115,7 +115,7 @@ fn from_worker() {
             FromWorker::Refused { reason: "Landlock".into() },
             FromWorker::Output { stream: Stream::Stdout, text: "hello\n".into() },
             FromWorker::Output { stream: Stream::Stderr, text: String::new() },
-            FromWorker::Request { call: CallId(0x0102_0304), request: Request::ListServers },
+            FromWorker::Request { call: CallId(0x0102_0304), request: WorkerRequest::ListServers },
             FromWorker::Done(Outcome::Value(Some(b"42".to_vec()))),
         ],
     );
@@ -126,7 +126,7 @@ fn requests() {
     snapshot(
         "requests",
         &[
-            Request::Call {
+            WorkerRequest::Call {
                 server: server(),
                 tool: tool(),
                 arguments: br#"{"a":1}"#.to_vec(),
@@ -137,7 +137,7 @@ fn requests() {
                 timeout_ms: None,
                 line: Some(7),
             },
-            Request::Call {
+            WorkerRequest::Call {
                 server: server(),
                 tool: tool(),
                 arguments: vec![],
@@ -145,23 +145,23 @@ fn requests() {
                 timeout_ms: Some(1_500),
                 line: None,
             },
-            Request::ListServers,
-            Request::ListTools { server: server() },
-            Request::Describe { server: server(), tool: Some(tool()) },
-            Request::Describe { server: server(), tool: None },
-            Request::Search { query: "open issues".into(), limit: 5, detail: SearchDetail::Full },
-            Request::ListResources { server: server() },
-            Request::ReadResource { server: server(), uri: ResourceUri::new("file:///a b").unwrap() },
-            Request::ListPrompts { server: server() },
-            Request::GetPrompt {
+            WorkerRequest::ListServers,
+            WorkerRequest::ListTools { server: server() },
+            WorkerRequest::Describe { server: server(), tool: Some(tool()) },
+            WorkerRequest::Describe { server: server(), tool: None },
+            WorkerRequest::Search { query: "open issues".into(), limit: 5, detail: SearchDetail::Full },
+            WorkerRequest::ListResources { server: server() },
+            WorkerRequest::ReadResource { server: server(), uri: ResourceUri::new("file:///a b").unwrap() },
+            WorkerRequest::ListPrompts { server: server() },
+            WorkerRequest::GetPrompt {
                 server: server(),
                 name: PromptName::new("review code").unwrap(),
                 arguments: b"{}".to_vec(),
             },
-            Request::LoadResult { handle: ResultHandle::new("r1").unwrap() },
-            Request::LoadSkill { name: SkillName::new("weekly-report").unwrap() },
-            Request::SearchSkills { query: "report".into(), limit: 5 },
-            Request::CheckCalls {
+            WorkerRequest::LoadResult { handle: ResultHandle::new("r1").unwrap() },
+            WorkerRequest::LoadSkill { name: SkillName::new("weekly-report").unwrap() },
+            WorkerRequest::SearchSkills { query: "report".into(), limit: 5 },
+            WorkerRequest::CheckCalls {
                 calls: vec![PlannedCall {
                     server: server(),
                     tool: tool(),
@@ -169,14 +169,17 @@ fn requests() {
                     line: Some(3),
                 }],
             },
-            Request::OpenFile { source: FileSource::Host("/srv/a.csv".into()), line: Some(2) },
-            Request::OpenFile { source: FileSource::Given("a.csv".into()), line: None },
-            Request::OpenFile { source: FileSource::Stored(ResultHandle::new("r1").unwrap()), line: None },
-            Request::ReadPiece { file: 1 },
-            Request::CreateFile { target: FileTarget::Host("/srv/b".into()), bytes: 3, line: None },
-            Request::CreateFile { target: FileTarget::Answer("b.png".into()), bytes: 3, line: None },
-            Request::WritePiece { file: 2, piece: b"abc".to_vec() },
-            Request::FinishFile { file: 2, line: Some(3) },
+            WorkerRequest::OpenFile { source: FileSource::Host("/srv/a.csv".into()), line: Some(2) },
+            WorkerRequest::OpenFile { source: FileSource::Given("a.csv".into()), line: None },
+            WorkerRequest::OpenFile {
+                source: FileSource::Stored(ResultHandle::new("r1").unwrap()),
+                line: None,
+            },
+            WorkerRequest::ReadPiece { file: 1 },
+            WorkerRequest::CreateFile { target: FileTarget::Host("/srv/b".into()), bytes: 3, line: None },
+            WorkerRequest::CreateFile { target: FileTarget::Answer("b.png".into()), bytes: 3, line: None },
+            WorkerRequest::WritePiece { file: 2, piece: b"abc".to_vec() },
+            WorkerRequest::FinishFile { file: 2, line: Some(3) },
         ],
     );
 }

@@ -8,8 +8,8 @@ use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::{
     CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode, Finding,
     FrameDecoder, FrameError, FromWorker, FromZygote, Job, LoadedPackage, Outcome, PromptName, Protection,
-    PythonPackages, Request, ResourceUri, SandboxProfile, SearchDetail, ServerName, Stream, ToWorker,
-    ToZygote, ToolName,
+    PythonPackages, ResourceUri, SandboxProfile, SearchDetail, ServerName, Stream, ToWorker, ToZygote,
+    ToolName, WorkerRequest,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -81,7 +81,7 @@ fn from_worker() -> Vec<Vec<u8>> {
         ..CodeError::default()
     };
     let requests = [
-        Request::Call {
+        WorkerRequest::Call {
             server: server(),
             tool: tool(),
             arguments: br#"{"a":[1,2,3]}"#.to_vec(),
@@ -89,14 +89,14 @@ fn from_worker() -> Vec<Vec<u8>> {
             timeout_ms: Some(5),
             line: Some(3),
         },
-        Request::ListServers,
-        Request::ListTools { server: server() },
-        Request::Describe { server: server(), tool: Some(tool()) },
-        Request::Search { query: "open issues".into(), limit: 5, detail: SearchDetail::Full },
-        Request::ListResources { server: server() },
-        Request::ReadResource { server: server(), uri: ResourceUri::new("file:///a").unwrap() },
-        Request::ListPrompts { server: server() },
-        Request::GetPrompt {
+        WorkerRequest::ListServers,
+        WorkerRequest::ListTools { server: server() },
+        WorkerRequest::Describe { server: server(), tool: Some(tool()) },
+        WorkerRequest::Search { query: "open issues".into(), limit: 5, detail: SearchDetail::Full },
+        WorkerRequest::ListResources { server: server() },
+        WorkerRequest::ReadResource { server: server(), uri: ResourceUri::new("file:///a").unwrap() },
+        WorkerRequest::ListPrompts { server: server() },
+        WorkerRequest::GetPrompt {
             server: server(),
             name: PromptName::new("review").unwrap(),
             arguments: b"{}".to_vec(),

@@ -371,7 +371,7 @@ fn start(files: &Files, languages: &[Language]) -> Result<Supervisor, ExitCode> 
 }
 
 fn start_with(
-    settings: supervisor::Settings,
+    settings: supervisor::EngineSettings,
     policy: Policy,
     languages: &[Language],
 ) -> Result<Supervisor, ExitCode> {

@@ -7,3 +7,4 @@ mod module_cycles;
 mod paths;
 mod permitted_names;
 mod source;
+mod type_names;

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use lockhouse_protocol::frame::{self, FrameDecoder};
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, Failure, FailureCode, FromWorker, Job, Outcome, Reply, Request,
-    Stream, ToWorker,
+    CallId, CodeError, ConversationLimits, Failure, FailureCode, FromWorker, Job, Outcome, Reply, Stream,
+    ToWorker, WorkerRequest,
 };
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -193,7 +193,7 @@ impl Channel {
         state.out.shrink_to(OUT_BYTES_MAX);
     }
 
-    fn start_locked(&self, state: &mut State, request: Request, is_awaited: bool) -> CallId {
+    fn start_locked(&self, state: &mut State, request: WorkerRequest, is_awaited: bool) -> CallId {
         state.last_call += 1;
         let call = CallId(state.last_call);
         if is_awaited {
@@ -308,7 +308,7 @@ impl State {
 }
 
 impl ToolHost for Channel {
-    fn start(&self, request: Request) -> CallId {
+    fn start(&self, request: WorkerRequest) -> CallId {
         let mut state = self.lock();
         let call = self.start_locked(&mut state, request, false);
         if state.out.len() > OUT_BYTES_MAX {
@@ -341,7 +341,7 @@ impl ToolHost for Channel {
         }
     }
 
-    fn ask(&self, request: Request, stop: &mut dyn FnMut() -> bool) -> Option<Reply> {
+    fn ask(&self, request: WorkerRequest, stop: &mut dyn FnMut() -> bool) -> Option<Reply> {
         let mut state = self.lock();
         let call = self.start_locked(&mut state, request, true);
         loop {

@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use lockhouse_protocol::{CallId, Reply, Request, Stream};
+use lockhouse_protocol::{CallId, Reply, Stream, WorkerRequest};
 
 /// The result of waiting for a reply of the supervisor.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub enum WaitOutcome {
 pub trait ToolHost: Sync {
     /// Queues a request and returns its id. The next wait sends the queue; a long queue is sent at once. While the
     /// maximum number of requests is in flight, the request stays queued.
-    fn start(&self, request: Request) -> CallId;
+    fn start(&self, request: WorkerRequest) -> CallId;
 
     /// Returns whether the queue accepts another request. The queue is limited because code could start requests faster
     /// than they are answered, and because the memory limit of the code does not include the queue.
@@ -33,7 +33,7 @@ pub trait ToolHost: Sync {
 
     /// Sends a request and waits for its reply. Replies to other requests are kept for [`Self::next_reply`]. Calls
     /// `stop` when the wait is interrupted, for example by a signal. Returns `None` if `stop` returns true.
-    fn ask(&self, request: Request, stop: &mut dyn FnMut() -> bool) -> Option<Reply>;
+    fn ask(&self, request: WorkerRequest, stop: &mut dyn FnMut() -> bool) -> Option<Reply>;
 
     /// Sends printed output of the program to the supervisor.
     fn print(&self, stream: Stream, text: &str);

@@ -4,7 +4,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use lockhouse_protocol::{CallId, Reply, Request, Stream};
+use lockhouse_protocol::{CallId, Reply, Stream, WorkerRequest};
 
 use crate::channel::Channel;
 use crate::tool_host::{ToolHost, WaitOutcome};
@@ -19,14 +19,14 @@ const CHECKED: &[u8] = br#"{"findings":[],"tools":[]}"#;
 pub(crate) struct WarmUpHost(pub(crate) &'static Channel);
 
 impl ToolHost for WarmUpHost {
-    fn ask(&self, request: Request, _stop: &mut dyn FnMut() -> bool) -> Option<Reply> {
+    fn ask(&self, request: WorkerRequest, _stop: &mut dyn FnMut() -> bool) -> Option<Reply> {
         Some(Ok(match request {
-            Request::CheckCalls { .. } => CHECKED.to_vec(),
+            WorkerRequest::CheckCalls { .. } => CHECKED.to_vec(),
             _ => RESULT.to_vec(),
         }))
     }
 
-    fn start(&self, _request: Request) -> CallId {
+    fn start(&self, _request: WorkerRequest) -> CallId {
         CallId(0)
     }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use lockhouse_protocol::frame::decode;
 use lockhouse_protocol::{
     Action, CallId, CodeError, Conversation, ConversationLimits, ExceededLimit, FromWorker, LOOKUPS_MAX,
-    Outcome, PlannedCall, Request, ResourceUri, ResultHandle, SearchDetail, ServerName, SkillName, Stream,
-    ToolName, Violation,
+    Outcome, PlannedCall, ResourceUri, ResultHandle, SearchDetail, ServerName, SkillName, Stream, ToolName,
+    Violation, WorkerRequest,
 };
 
 use super::Coverage;
@@ -122,7 +122,7 @@ impl ObservedConversation {
     fn look_up(&mut self, times: u32) {
         for _ in 0..times {
             let (before, id) = (self.lookups, self.last_id.saturating_add(1));
-            self.receive(FromWorker::Request { call: CallId(id), request: Request::ListServers });
+            self.receive(FromWorker::Request { call: CallId(id), request: WorkerRequest::ListServers });
             self.reply(id);
             if self.lookups == before {
                 return;
@@ -292,26 +292,28 @@ fn name_of(limit: ExceededLimit) -> &'static str {
     }
 }
 
-fn request(input: &mut Input<'_>) -> Request {
+fn request(input: &mut Input<'_>) -> WorkerRequest {
     let server = ServerName::new("s").expect("a name");
     let tool = ToolName::new("t").expect("a name");
     match input.byte() % 12 {
-        0 => Request::ListServers,
-        1 => Request::ListTools { server },
-        2 => Request::Describe { server, tool: Some(tool) },
-        3 => Request::Search { query: "words".into(), limit: input.word(), detail: SearchDetail::Names },
-        4 => Request::ReadResource { server, uri: ResourceUri::new("u:").expect("a URI") },
-        5 => Request::ListPrompts { server },
-        8 => Request::LoadResult { handle: ResultHandle::new("r").expect("a handle") },
-        9 => Request::LoadSkill { name: SkillName::new("s").expect("a name") },
-        10 => Request::SearchSkills { query: "words".into(), limit: input.word() },
+        0 => WorkerRequest::ListServers,
+        1 => WorkerRequest::ListTools { server },
+        2 => WorkerRequest::Describe { server, tool: Some(tool) },
+        3 => {
+            WorkerRequest::Search { query: "words".into(), limit: input.word(), detail: SearchDetail::Names }
+        }
+        4 => WorkerRequest::ReadResource { server, uri: ResourceUri::new("u:").expect("a URI") },
+        5 => WorkerRequest::ListPrompts { server },
+        8 => WorkerRequest::LoadResult { handle: ResultHandle::new("r").expect("a handle") },
+        9 => WorkerRequest::LoadSkill { name: SkillName::new("s").expect("a name") },
+        10 => WorkerRequest::SearchSkills { query: "words".into(), limit: input.word() },
         11 => {
             let call = PlannedCall { server, tool, arguments: Some(input.counted().to_vec()), line: None };
-            Request::CheckCalls { calls: vec![call] }
+            WorkerRequest::CheckCalls { calls: vec![call] }
         }
         _ => {
             let arguments = input.counted().to_vec();
-            Request::Call { server, tool, arguments, decoded: Vec::new(), timeout_ms: None, line: None }
+            WorkerRequest::Call { server, tool, arguments, decoded: Vec::new(), timeout_ms: None, line: None }
         }
     }
 }

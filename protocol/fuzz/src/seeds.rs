@@ -6,8 +6,8 @@ use lockhouse_protocol::frame::encode;
 use lockhouse_protocol::{
     CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode,
     FileSource, FileTarget, Finding, FromWorker, FromZygote, Job, LoadedPackage, Outcome, PlannedCall,
-    PromptName, Protection, PythonPackages, Request, ResourceUri, ResultHandle, SandboxProfile, SearchDetail,
-    ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName,
+    PromptName, Protection, PythonPackages, ResourceUri, ResultHandle, SandboxProfile, SearchDetail,
+    ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName, WorkerRequest,
 };
 use serde::Serialize;
 
@@ -127,7 +127,7 @@ fn from_worker() -> Vec<FromWorker> {
     let error = CodeError { kind: "E".into(), line: Some(1), hint: Some("h".into()), ..CodeError::default() };
     let coded = CodeError { code: Some("denied".into()), ..error.clone() };
     let requests = [
-        Request::Call {
+        WorkerRequest::Call {
             server: server(),
             tool: tool(),
             arguments: b"{}".to_vec(),
@@ -135,23 +135,23 @@ fn from_worker() -> Vec<FromWorker> {
             timeout_ms: Some(9),
             line: Some(1),
         },
-        Request::ListServers,
-        Request::ListTools { server: server() },
-        Request::Describe { server: server(), tool: Some(tool()) },
-        Request::Describe { server: server(), tool: None },
-        Request::Search { query: "words".into(), limit: 5, detail: SearchDetail::Full },
-        Request::ListResources { server: server() },
-        Request::ReadResource { server: server(), uri: ResourceUri::new("u:/x").unwrap() },
-        Request::ListPrompts { server: server() },
-        Request::GetPrompt {
+        WorkerRequest::ListServers,
+        WorkerRequest::ListTools { server: server() },
+        WorkerRequest::Describe { server: server(), tool: Some(tool()) },
+        WorkerRequest::Describe { server: server(), tool: None },
+        WorkerRequest::Search { query: "words".into(), limit: 5, detail: SearchDetail::Full },
+        WorkerRequest::ListResources { server: server() },
+        WorkerRequest::ReadResource { server: server(), uri: ResourceUri::new("u:/x").unwrap() },
+        WorkerRequest::ListPrompts { server: server() },
+        WorkerRequest::GetPrompt {
             server: server(),
             name: PromptName::new("p q").unwrap(),
             arguments: b"{}".to_vec(),
         },
-        Request::LoadResult { handle: ResultHandle::new("r").unwrap() },
-        Request::LoadSkill { name: SkillName::new("s").unwrap() },
-        Request::SearchSkills { query: "words".into(), limit: 5 },
-        Request::CheckCalls {
+        WorkerRequest::LoadResult { handle: ResultHandle::new("r").unwrap() },
+        WorkerRequest::LoadSkill { name: SkillName::new("s").unwrap() },
+        WorkerRequest::SearchSkills { query: "words".into(), limit: 5 },
+        WorkerRequest::CheckCalls {
             calls: vec![PlannedCall {
                 server: server(),
                 tool: tool(),
@@ -159,11 +159,11 @@ fn from_worker() -> Vec<FromWorker> {
                 line: Some(1),
             }],
         },
-        Request::OpenFile { source: FileSource::Host("/srv/a".into()), line: None },
-        Request::ReadPiece { file: 1 },
-        Request::CreateFile { target: FileTarget::Answer("a".into()), bytes: 1, line: None },
-        Request::WritePiece { file: 2, piece: b"a".to_vec() },
-        Request::FinishFile { file: 2, line: None },
+        WorkerRequest::OpenFile { source: FileSource::Host("/srv/a".into()), line: None },
+        WorkerRequest::ReadPiece { file: 1 },
+        WorkerRequest::CreateFile { target: FileTarget::Answer("a".into()), bytes: 1, line: None },
+        WorkerRequest::WritePiece { file: 2, piece: b"a".to_vec() },
+        WorkerRequest::FinishFile { file: 2, line: None },
     ];
     let outcomes = [
         Outcome::Value(None),

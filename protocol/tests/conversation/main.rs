@@ -8,16 +8,16 @@ mod rules;
 mod steps;
 
 use lockhouse_protocol::{
-    Action, CallId, Conversation, ConversationLimits, ExceededLimit, FromWorker, Outcome, Request,
-    ServerName, Stream, ToolName,
+    Action, CallId, Conversation, ConversationLimits, ExceededLimit, FromWorker, Outcome, ServerName, Stream,
+    ToolName, WorkerRequest,
 };
 
 const AMPLE: ConversationLimits =
     ConversationLimits { calls: 100, parallel_calls: 100, output_bytes: 100, frame_bytes: 1024 };
 
-fn call() -> Request {
+fn call() -> WorkerRequest {
     let (server, tool) = (ServerName::new("s").unwrap(), ToolName::new("t").unwrap());
-    Request::Call {
+    WorkerRequest::Call {
         server,
         tool,
         arguments: b"{}".to_vec(),
@@ -27,7 +27,7 @@ fn call() -> Request {
     }
 }
 
-fn request(id: u32, request: Request) -> FromWorker {
+fn request(id: u32, request: WorkerRequest) -> FromWorker {
     FromWorker::Request { call: CallId(id), request }
 }
 

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use lockhouse_protocol::{
-    Action, CodeError, FromWorker, Outcome, Request, SearchDetail, ServerName, Stream, ToolName, Violation,
+    Action, CodeError, FromWorker, Outcome, SearchDetail, ServerName, Stream, ToolName, Violation,
+    WorkerRequest,
 };
 
 use crate::{PHASES, call, done, expected_action, output, request};
@@ -17,12 +18,15 @@ fn messages() -> Vec<(&'static str, FromWorker)> {
         ("Output to stdout", output("text")),
         ("Output to stderr", FromWorker::Output { stream: Stream::Stderr, text: "text".into() }),
         ("Request Call", request(1, call())),
-        ("Request ListServers", request(1, Request::ListServers)),
-        ("Request ListTools", request(1, Request::ListTools { server: server.clone() })),
-        ("Request Describe", request(1, Request::Describe { server, tool: Some(tool) })),
+        ("Request ListServers", request(1, WorkerRequest::ListServers)),
+        ("Request ListTools", request(1, WorkerRequest::ListTools { server: server.clone() })),
+        ("Request Describe", request(1, WorkerRequest::Describe { server, tool: Some(tool) })),
         (
             "Request Search",
-            request(1, Request::Search { query: "words".into(), limit: 5, detail: SearchDetail::Names }),
+            request(
+                1,
+                WorkerRequest::Search { query: "words".into(), limit: 5, detail: SearchDetail::Names },
+            ),
         ),
         ("Done Value", FromWorker::Done(Outcome::Value(Some(b"1".to_vec())))),
         ("Done without value", done()),

@@ -1,7 +1,9 @@
 //! Property test of the conversation between supervisor and worker: in random conversations, each step has the result
 //! that the model predicts.
 
-use lockhouse_protocol::{Action, CallId, Conversation, ConversationLimits, FromWorker, Request, Violation};
+use lockhouse_protocol::{
+    Action, CallId, Conversation, ConversationLimits, FromWorker, Violation, WorkerRequest,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -72,7 +74,7 @@ fn limits() -> impl Strategy<Value = ConversationLimits> {
 
 fn to_message(message: &Message, history: &History) -> FromWorker {
     let new_request =
-        |id: u32, counted: bool| request(id, if counted { call() } else { Request::ListServers });
+        |id: u32, counted: bool| request(id, if counted { call() } else { WorkerRequest::ListServers });
     match *message {
         Message::Ready => FromWorker::Ready,
         Message::Refused => FromWorker::Refused { reason: "no".into() },

@@ -3,8 +3,8 @@
 use lockhouse_protocol::{
     CallId, CodeError, ConversationLimits, DecodedArgument, ExecutionId, Exit, Failure, FailureCode,
     FileSource, FileTarget, Finding, FromWorker, FromZygote, Job, LoadedPackage, Outcome, PlannedCall,
-    PromptName, Protection, PythonPackages, Reply, Request, ResourceUri, ResultHandle, SandboxProfile,
-    SearchDetail, ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName, Verdict,
+    PromptName, Protection, PythonPackages, Reply, ResourceUri, ResultHandle, SandboxProfile, SearchDetail,
+    ServerName, SkillName, Stream, ToWorker, ToZygote, ToolName, Verdict, WorkerRequest,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -115,40 +115,41 @@ fn target() -> impl Strategy<Value = FileTarget> {
     prop_oneof![text().prop_map(FileTarget::Host), text().prop_map(FileTarget::Answer)]
 }
 
-fn request() -> impl Strategy<Value = Request> {
+fn request() -> impl Strategy<Value = WorkerRequest> {
     prop_oneof![
         (server(), tool(), bytes(), decoded(), any::<Option<u32>>(), any::<Option<u32>>()).prop_map(
             |(server, tool, arguments, decoded, timeout_ms, line)| {
-                Request::Call { server, tool, arguments, decoded, timeout_ms, line }
+                WorkerRequest::Call { server, tool, arguments, decoded, timeout_ms, line }
             }
         ),
-        Just(Request::ListServers),
-        server().prop_map(|server| Request::ListTools { server }),
+        Just(WorkerRequest::ListServers),
+        server().prop_map(|server| WorkerRequest::ListTools { server }),
         (server(), proptest::option::of(tool()))
-            .prop_map(|(server, tool)| Request::Describe { server, tool }),
-        (text(), any::<u32>(), detail()).prop_map(|(query, limit, detail)| Request::Search {
+            .prop_map(|(server, tool)| WorkerRequest::Describe { server, tool }),
+        (text(), any::<u32>(), detail()).prop_map(|(query, limit, detail)| WorkerRequest::Search {
             query,
             limit,
             detail
         }),
-        server().prop_map(|server| Request::ListResources { server }),
-        (server(), uri()).prop_map(|(server, uri)| Request::ReadResource { server, uri }),
-        server().prop_map(|server| Request::ListPrompts { server }),
-        (server(), prompt(), bytes()).prop_map(|(server, name, arguments)| Request::GetPrompt {
+        server().prop_map(|server| WorkerRequest::ListResources { server }),
+        (server(), uri()).prop_map(|(server, uri)| WorkerRequest::ReadResource { server, uri }),
+        server().prop_map(|server| WorkerRequest::ListPrompts { server }),
+        (server(), prompt(), bytes()).prop_map(|(server, name, arguments)| WorkerRequest::GetPrompt {
             server,
             name,
             arguments
         }),
-        handle().prop_map(|handle| Request::LoadResult { handle }),
-        skill().prop_map(|name| Request::LoadSkill { name }),
-        (text(), any::<u32>()).prop_map(|(query, limit)| Request::SearchSkills { query, limit }),
-        vec(planned_call(), 0..4).prop_map(|calls| Request::CheckCalls { calls }),
-        (source(), any::<Option<u32>>()).prop_map(|(source, line)| Request::OpenFile { source, line }),
-        any::<u32>().prop_map(|file| Request::ReadPiece { file }),
+        handle().prop_map(|handle| WorkerRequest::LoadResult { handle }),
+        skill().prop_map(|name| WorkerRequest::LoadSkill { name }),
+        (text(), any::<u32>()).prop_map(|(query, limit)| WorkerRequest::SearchSkills { query, limit }),
+        vec(planned_call(), 0..4).prop_map(|calls| WorkerRequest::CheckCalls { calls }),
+        (source(), any::<Option<u32>>()).prop_map(|(source, line)| WorkerRequest::OpenFile { source, line }),
+        any::<u32>().prop_map(|file| WorkerRequest::ReadPiece { file }),
         (target(), any::<u64>(), any::<Option<u32>>())
-            .prop_map(|(target, bytes, line)| Request::CreateFile { target, bytes, line }),
-        (any::<u32>(), bytes()).prop_map(|(file, piece)| Request::WritePiece { file, piece }),
-        (any::<u32>(), any::<Option<u32>>()).prop_map(|(file, line)| Request::FinishFile { file, line }),
+            .prop_map(|(target, bytes, line)| WorkerRequest::CreateFile { target, bytes, line }),
+        (any::<u32>(), bytes()).prop_map(|(file, piece)| WorkerRequest::WritePiece { file, piece }),
+        (any::<u32>(), any::<Option<u32>>())
+            .prop_map(|(file, line)| WorkerRequest::FinishFile { file, line }),
     ]
 }
 

@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use lockhouse_protocol::frame::{decode, encode};
 use lockhouse_protocol::id::NAME_BYTES_MAX;
 use lockhouse_protocol::{
-    FrameDecoder, FrameError, FromWorker, FromZygote, Request, ToWorker, ToZygote, ToolName,
+    FrameDecoder, FrameError, FromWorker, FromZygote, ToWorker, ToZygote, ToolName, WorkerRequest,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -220,12 +220,12 @@ proptest! {
         };
         let from_wire = |variant: u32, after: &[&str]| {
             let body = [&variant.to_le_bytes()[..], &after.iter().flat_map(|text| raw_text(text)).collect::<Vec<_>>()];
-            decode::<Request>(&with_length(&body.concat()), LIMIT)
+            decode::<WorkerRequest>(&with_length(&body.concat()), LIMIT)
         };
         // Variant numbers as in the snapshots of `bytes.rs`: ListTools has a server, GetPrompt a server, a name and arguments.
         prop_assert_eq!(from_wire(2, &[&name]).is_ok(), allowed("_-"));
         let described = [&3_u32.to_le_bytes()[..], &raw_text("s"), &[1], &raw_text(&name)].concat();
-        let is_tool = decode::<Request>(&with_length(&described), LIMIT).is_ok();
+        let is_tool = decode::<WorkerRequest>(&with_length(&described), LIMIT).is_ok();
         prop_assert_eq!(is_tool, ToolName::new(name.as_str()).is_ok());
     }
 }

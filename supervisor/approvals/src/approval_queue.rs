@@ -12,7 +12,7 @@ use lockhouse_messages::{
 };
 use tokio::sync::{mpsc, oneshot};
 
-use super::outcome::{PromptOutcome, Refusal};
+use super::outcome::{ApprovalRefusal, PromptOutcome};
 
 /// Maximum number of unread messages of one watcher (a connection that can answer approval questions). A
 /// watcher that would have more is disconnected.
@@ -229,7 +229,7 @@ impl Watcher {
         }
         let outcome = match answer.decision {
             ApproverDecision::Approve => PromptOutcome::Approved(answer.scope),
-            ApproverDecision::Decline => PromptOutcome::Refused(Refusal::Declined),
+            ApproverDecision::Decline => PromptOutcome::Refused(ApprovalRefusal::Declined),
         };
         let channel = match self.kind {
             WatcherKind::Socket(person) => AnswerChannel::Local(person),

@@ -6,7 +6,7 @@ use lockhouse_protocol::{CallId, ExecutionId, ServerName};
 use uuid::Uuid;
 
 use super::argument_order::ArgumentOrder;
-use super::outcome::Refusal;
+use super::outcome::ApprovalRefusal;
 use super::untrusted_text::{push_json_escaped, rendered_chars};
 
 /// Maximum number of characters of a resource URI or prompt name in an approval prompt for several calls. A
@@ -88,8 +88,8 @@ impl ApprovalRequest {
     }
 
     /// Converts the approved request into a permitted call. Fails if the field `digest` is not the digest of the call.
-    pub(super) fn into_permitted(self) -> Result<PermittedCall, Refusal> {
-        self.pending.approve(&self.occasion, self.digest).map_err(|_| Refusal::Broken)
+    pub(super) fn into_permitted(self) -> Result<PermittedCall, ApprovalRefusal> {
+        self.pending.approve(&self.occasion, self.digest).map_err(|_| ApprovalRefusal::Broken)
     }
 }
 

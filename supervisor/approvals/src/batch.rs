@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::approval_queue::AnswerChannel;
 use super::approval_request::{ApprovalRequest, RefusalKey};
-use super::outcome::{PROMPTS_MAX, PromptOutcome, Refusal};
+use super::outcome::{ApprovalRefusal, PROMPTS_MAX, PromptOutcome};
 use super::prompt::Prompt;
 use super::prompt_limits::{ARGUMENT_CHARS_MAX, ARGUMENT_CHARS_MIN};
 use super::refusal_backoff::IN_A_ROW_MAX;
@@ -35,7 +35,7 @@ const DECLINE_AT_ONCE: Duration = Duration::from_secs(1);
 
 /// The decision about a call that waits for approval: the permitted call with the scope of the approval, or the
 /// refusal.
-type Verdict = Result<(PermittedCall, Approval), Refusal>;
+type Verdict = Result<(PermittedCall, Approval), ApprovalRefusal>;
 
 /// A call that waits for approval, and the channel for the decision about it.
 #[derive(Debug)]
@@ -109,14 +109,18 @@ impl ApprovalBatcher {
     }
 
     /// Returns the reason for which a call is refused without asking an approver; `None` if an approver must be asked.
-    fn refusal_without_asking(&self, call: &ApprovalRequest) -> Option<Refusal> {
+    fn refusal_without_asking(&self, call: &ApprovalRequest) -> Option<ApprovalRefusal> {
         if let Some(hidden) = &call.hidden {
-            return Some(Refusal::Hidden(hidden.clone()));
+            return Some(ApprovalRefusal::Hidden(hidden.clone()));
         }
         if self.refusal_counts.get(&call.refusal_key()).is_some_and(|count| *count >= IN_A_ROW_MAX) {
-            return Some(Refusal::Final);
+            return Some(ApprovalRefusal::Final);
         }
-        self.context.approvers.refusal_tracker().current_pause(self.context.owner()).map(Refusal::Paused)
+        self.context
+            .approvers
+            .refusal_tracker()
+            .current_pause(self.context.owner())
+            .map(ApprovalRefusal::Paused)
     }
 
     /// Updates the counters of refusals with the outcome of an approval prompt. `was_put` tells whether the
@@ -142,8 +146,8 @@ impl ApprovalBatcher {
     /// Whether a question has no answer because the program or its AI client ended the execution. Such a question
     /// counts as refused, so that a program that is run again and again cannot repeat the same question without
     /// limit.
-    fn was_abandoned_by_program(&self, refusal: &Refusal) -> bool {
-        *refusal == Refusal::Abandoned && !self.context.is_cancelled.load(Ordering::Acquire)
+    fn was_abandoned_by_program(&self, refusal: &ApprovalRefusal) -> bool {
+        *refusal == ApprovalRefusal::Abandoned && !self.context.is_cancelled.load(Ordering::Acquire)
     }
 
     /// Asks an approver about a group of calls, and sends the decision to the caller of each.
@@ -160,7 +164,7 @@ impl ApprovalBatcher {
             let prompt = Prompt::new(&calls, &self.context.code, change);
             let outcome = tokio::select! {
                 outcome = self.await_answer(&calls, &prompt, &mut channel) => outcome,
-                () = all_receivers_closed(&mut verdicts) => PromptOutcome::Refused(Refusal::Abandoned),
+                () = all_receivers_closed(&mut verdicts) => PromptOutcome::Refused(ApprovalRefusal::Abandoned),
             };
             match (outcome, &prompt.change) {
                 (PromptOutcome::Approved(Approval::Always), Some(change)) => {
@@ -169,7 +173,7 @@ impl ApprovalBatcher {
                 (outcome, _) => outcome,
             }
         } else {
-            PromptOutcome::Refused(Refusal::TooMany)
+            PromptOutcome::Refused(ApprovalRefusal::TooMany)
         };
         self.count_outcome(&calls, &outcome, channel.is_some());
         if let PromptOutcome::Approved(scope) = outcome {
@@ -217,7 +221,7 @@ impl ApprovalBatcher {
         let of_client = async {
             match client {
                 Some(client) => self.ask_client(client, prompt).await,
-                None => Err(Refusal::NoApprover(None)),
+                None => Err(ApprovalRefusal::NoApprover(None)),
             }
         };
         let first = tokio::select! {
@@ -234,14 +238,14 @@ impl ApprovalBatcher {
                 outcome
             }
             Some(Err(refusal)) if !has_approvers => {
-                if refusal == Refusal::DeclinedAtOnce {
+                if refusal == ApprovalRefusal::DeclinedAtOnce {
                     // For the operator, since the model cannot change it.
                     tracing::warn!(
                         "the AI client declined an approval question at once, and may not have asked its user; to answer \
                          on this machine, set `through = \"local\"` under `[approvals]` and run `lockhouse approvals`"
                     );
                 }
-                if matches!(refusal, Refusal::NoApprover(_)) {
+                if matches!(refusal, ApprovalRefusal::NoApprover(_)) {
                     *channel = None;
                 }
                 PromptOutcome::Refused(refusal)
@@ -257,15 +261,19 @@ impl ApprovalBatcher {
 
     /// Asks the user of the AI client. Fails if the client could not ask its user, or declined so quickly that it
     /// probably did not ask. [`Self::await_answer`] ignores such a failure if watchers were asked too.
-    async fn ask_client(&self, client: &RunChannel, prompt: &Prompt) -> Result<PromptOutcome, Refusal> {
+    async fn ask_client(
+        &self,
+        client: &RunChannel,
+        prompt: &Prompt,
+    ) -> Result<PromptOutcome, ApprovalRefusal> {
         let asked = Instant::now();
         let question = elicitation_form::build_question(prompt);
         match client.ask_unrecorded(question, self.context.approvers.answer_timeout()).await {
             Ok(Answer::Decline | Answer::Cancel) if asked.elapsed() < DECLINE_AT_ONCE => {
-                Err(Refusal::DeclinedAtOnce)
+                Err(ApprovalRefusal::DeclinedAtOnce)
             }
             Ok(answer) => Ok(elicitation_form::parse_answer(answer, &prompt.scopes())),
-            Err(why) => Err(Refusal::NoApprover(Some(why))),
+            Err(why) => Err(ApprovalRefusal::NoApprover(Some(why))),
         }
     }
 
@@ -275,7 +283,7 @@ impl ApprovalBatcher {
         let question = prompt.to_question(&self.context.channel, approvers.answer_timeout());
         match approvers.queue().ask(question, approvers.answer_timeout()).await {
             Some((outcome, used_channel)) => (outcome, Some(used_channel)),
-            None => (PromptOutcome::Refused(Refusal::TimedOut), None),
+            None => (PromptOutcome::Refused(ApprovalRefusal::TimedOut), None),
         }
     }
 
@@ -286,7 +294,7 @@ impl ApprovalBatcher {
         call: &ApprovalRequest,
         outcome: &str,
         channel: Option<AnswerChannel>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ApprovalRefusal> {
         let (server, item) = (call.pending.server(), call.pending.item());
         let (client, id) = (self.context.channel.client(), call.id);
         let line = call.line;
@@ -295,7 +303,7 @@ impl ApprovalBatcher {
         let by = (channel.map(AnswerChannel::as_str), channel.and_then(AnswerChannel::answered_by));
         self.context.audit.approval(subject, &call.digest.to_hex(), by, outcome).map_err(|error| {
             tracing::error!("{error}");
-            Refusal::Unrecorded(error.to_string())
+            ApprovalRefusal::Unrecorded(error.to_string())
         })
     }
 }

@@ -4,7 +4,7 @@ use lockhouse_messages::{Answer, Question};
 use serde_json::{Value, json};
 
 use super::Approval;
-use super::outcome::{PromptOutcome, Refusal};
+use super::outcome::{ApprovalRefusal, PromptOutcome};
 use super::prompt::Prompt;
 
 /// Returns an elicitation form for a prompt. Its only field is the scope of the approval. The field is optional:
@@ -24,10 +24,10 @@ pub(super) fn build_question(prompt: &Prompt) -> Question {
 pub(super) fn parse_answer(answer: Answer, offered: &[Approval]) -> PromptOutcome {
     let content = match answer {
         Answer::Accept(content) => content.unwrap_or(Value::Null),
-        Answer::Decline => return PromptOutcome::Refused(Refusal::Declined),
-        Answer::Cancel => return PromptOutcome::Refused(Refusal::Cancelled),
-        Answer::TimedOut => return PromptOutcome::Refused(Refusal::TimedOut),
-        Answer::Malformed => return PromptOutcome::Refused(Refusal::NoAnswer),
+        Answer::Decline => return PromptOutcome::Refused(ApprovalRefusal::Declined),
+        Answer::Cancel => return PromptOutcome::Refused(ApprovalRefusal::Cancelled),
+        Answer::TimedOut => return PromptOutcome::Refused(ApprovalRefusal::TimedOut),
+        Answer::Malformed => return PromptOutcome::Refused(ApprovalRefusal::NoAnswer),
     };
     let scope = match &content {
         Value::Null => Some(Approval::Once),
@@ -39,7 +39,7 @@ pub(super) fn parse_answer(answer: Answer, offered: &[Approval]) -> PromptOutcom
     };
     match scope.filter(|scope| offered.contains(scope)) {
         Some(scope) => PromptOutcome::Approved(scope),
-        None => PromptOutcome::Refused(Refusal::NoAnswer),
+        None => PromptOutcome::Refused(ApprovalRefusal::NoAnswer),
     }
 }
 
@@ -58,18 +58,18 @@ mod tests {
             (accept(json!({})), PromptOutcome::Approved(Once)),
             (accept(json!({"scope": "once"})), PromptOutcome::Approved(Once)),
             (accept(json!({"scope": "execution"})), PromptOutcome::Approved(Execution)),
-            (accept(json!({"scope": "always"})), refused(Refusal::NoAnswer)),
-            (accept(json!({"scope": "Once"})), refused(Refusal::NoAnswer)),
-            (accept(json!({"scope": "forever"})), refused(Refusal::NoAnswer)),
-            (accept(json!({"scope": null})), refused(Refusal::NoAnswer)),
-            (accept(json!({"scope": ["once"]})), refused(Refusal::NoAnswer)),
-            (accept(json!({"scope": "once", "more": 1})), refused(Refusal::NoAnswer)),
-            (accept(json!({"approve": true})), refused(Refusal::NoAnswer)),
-            (accept(json!("once")), refused(Refusal::NoAnswer)),
-            (Answer::Decline, refused(Refusal::Declined)),
-            (Answer::Cancel, refused(Refusal::Cancelled)),
-            (Answer::TimedOut, refused(Refusal::TimedOut)),
-            (Answer::Malformed, refused(Refusal::NoAnswer)),
+            (accept(json!({"scope": "always"})), refused(ApprovalRefusal::NoAnswer)),
+            (accept(json!({"scope": "Once"})), refused(ApprovalRefusal::NoAnswer)),
+            (accept(json!({"scope": "forever"})), refused(ApprovalRefusal::NoAnswer)),
+            (accept(json!({"scope": null})), refused(ApprovalRefusal::NoAnswer)),
+            (accept(json!({"scope": ["once"]})), refused(ApprovalRefusal::NoAnswer)),
+            (accept(json!({"scope": "once", "more": 1})), refused(ApprovalRefusal::NoAnswer)),
+            (accept(json!({"approve": true})), refused(ApprovalRefusal::NoAnswer)),
+            (accept(json!("once")), refused(ApprovalRefusal::NoAnswer)),
+            (Answer::Decline, refused(ApprovalRefusal::Declined)),
+            (Answer::Cancel, refused(ApprovalRefusal::Cancelled)),
+            (Answer::TimedOut, refused(ApprovalRefusal::TimedOut)),
+            (Answer::Malformed, refused(ApprovalRefusal::NoAnswer)),
         ] {
             assert_eq!(parse_answer(answer.clone(), &[Once, Execution]), expected, "{answer:?}");
         }

@@ -80,7 +80,7 @@ use approval_request::ApprovalRequest;
 use argument_order::ArgumentOrder;
 use batch::{ApprovalBatcher, QueuedRequest};
 use grants::Grants;
-use outcome::Refusal;
+use outcome::ApprovalRefusal;
 
 /// Maximum number of calls of one execution that wait for approval; equals the largest number of parallel calls that
 /// can be configured.
@@ -152,9 +152,9 @@ impl ExecutionApprovals {
         tool: Option<&Tool>,
     ) -> Result<(PermittedCall, Approval), NotApproved> {
         let (server, item) = (pending.server().clone(), pending.item().clone());
-        let refused = |refusal: Refusal| NotApproved {
+        let refused = |refusal: ApprovalRefusal| NotApproved {
             failure: Failure::new(FailureCode::ApprovalDeclined, refusal.message(&server, &item)),
-            no_approver: matches!(refusal, Refusal::NoApprover(_)),
+            no_approver: matches!(refusal, ApprovalRefusal::NoApprover(_)),
         };
         let claims = tool.map(Tool::hints).unwrap_or_default();
         let order = ArgumentOrder::for_call(&pending, tool);
@@ -180,9 +180,9 @@ impl ExecutionApprovals {
             queue
         });
         if queue.send(QueuedRequest { request, verdict }).await.is_err() {
-            return Err(refused(Refusal::Broken));
+            return Err(refused(ApprovalRefusal::Broken));
         }
-        decided.await.unwrap_or(Err(Refusal::Broken)).map_err(refused)
+        decided.await.unwrap_or(Err(ApprovalRefusal::Broken)).map_err(refused)
     }
 
     /// Records that the execution was ended by a cause other than the program and its AI client, so that its unanswered

@@ -15,12 +15,12 @@ pub(super) const PROMPTS_MAX: u32 = 100;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PromptOutcome {
     Approved(Approval),
-    Refused(Refusal),
+    Refused(ApprovalRefusal),
 }
 
 /// Why a call was not approved.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Refusal {
+pub(super) enum ApprovalRefusal {
     Declined,
     /// The AI client declined so quickly that probably no person saw the question.
     DeclinedAtOnce,
@@ -55,23 +55,23 @@ impl PromptOutcome {
         match self {
             Self::Approved(scope) => scope.as_str(),
             Self::Refused(refusal) => match refusal {
-                Refusal::Declined | Refusal::DeclinedAtOnce => "declined",
-                Refusal::Cancelled => "cancelled",
-                Refusal::NoAnswer => "no valid answer",
-                Refusal::TimedOut => "timeout",
-                Refusal::NoApprover(_) => "nobody to ask",
-                Refusal::TooMany => "too many prompts",
-                Refusal::Hidden(..) => "cannot be shown",
-                Refusal::Paused(_) | Refusal::Final => "too many refusals",
-                Refusal::Unrecorded(_) => "not recorded",
-                Refusal::Abandoned => "abandoned",
-                Refusal::Broken => "broken",
+                ApprovalRefusal::Declined | ApprovalRefusal::DeclinedAtOnce => "declined",
+                ApprovalRefusal::Cancelled => "cancelled",
+                ApprovalRefusal::NoAnswer => "no valid answer",
+                ApprovalRefusal::TimedOut => "timeout",
+                ApprovalRefusal::NoApprover(_) => "nobody to ask",
+                ApprovalRefusal::TooMany => "too many prompts",
+                ApprovalRefusal::Hidden(..) => "cannot be shown",
+                ApprovalRefusal::Paused(_) | ApprovalRefusal::Final => "too many refusals",
+                ApprovalRefusal::Unrecorded(_) => "not recorded",
+                ApprovalRefusal::Abandoned => "abandoned",
+                ApprovalRefusal::Broken => "broken",
             },
         }
     }
 }
 
-impl Refusal {
+impl ApprovalRefusal {
     /// Whether the question was sent to an approver, who declined it, cancelled it, or did not give a valid
     /// answer in time.
     pub(super) fn is_persons_refusal(&self) -> bool {

@@ -4,7 +4,7 @@
 //!
 //! - [`Audit`] is the log of one process. `chain_writer.rs` appends its records, signs checkpoints, and records gaps
 //!   after failed writes; `hash_chain.rs` writes one record as text with the hash of the line before it.
-//! - [`Record`] and [`Event`] are what is recorded. `administrative_records.rs` has reloads, refused runs, tokens,
+//! - [`Record`] and [`AuditEvent`] are what is recorded. `administrative_records.rs` has reloads, refused runs, tokens,
 //!   logins and accepted definitions. `call_arguments.rs` and `redaction.rs` describe arguments.
 //! - `segment*.rs`: a segment is the file of one process on one day. `segment_index.rs` is the index of all segments,
 //!   under a lock.
@@ -74,7 +74,7 @@ use tokio::sync::Notify;
 
 pub use administrative_records::{ActiveDigests, LoginStep, RefusedRun, Reload, ReloadCause, TokenChange};
 pub use local_user::LocalUser;
-pub use record::{AdministrativeEvent, Arguments, CallIdentity, Event, Record};
+pub use record::{AdministrativeEvent, Arguments, AuditEvent, CallIdentity, Record};
 pub use redaction::DEFAULT_REDACTED_NAMES;
 pub use segment::{SegmentName, segments};
 pub use segment_follower::{NewRecords, SegmentFollower};

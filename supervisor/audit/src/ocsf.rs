@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use serde_json::{Map, Value, json};
 
 use super::reader::LocatedRecord;
-use super::record::{Arguments, CallIdentity, Event};
+use super::record::{Arguments, AuditEvent, CallIdentity};
 
 /// Version of the OCSF schema. The class of the events supports the profile `security_control` (action and disposition)
 /// since version 1.4.0.
@@ -53,7 +53,7 @@ impl OcsfEvents {
             })
         };
         match record.event {
-            Event::Call { about, arguments, decision, rule, approval } => {
+            AuditEvent::Call { about, arguments, decision, rule, approval } => {
                 let mut event = event(time, metadata(&about.execution), &about);
                 event["unmapped"]["decision"] = decision.into();
                 event["unmapped"]["rule"] = rule.into();
@@ -65,14 +65,14 @@ impl OcsfEvents {
                 allow(&mut event, true);
                 self.begin(about.call, event)
             }
-            Event::Denial { about, reason, rule, .. } => {
+            AuditEvent::Denial { about, reason, rule, .. } => {
                 let mut event = event(time, metadata(&about.execution), &about);
                 event["unmapped"]["rule"] = json!(rule);
                 allow(&mut event, false);
                 let status = Status { id: 2, name: "Failure", detail: Some(reason) };
                 vec![ended(event, &status, "denied", None)]
             }
-            Event::Outcome { about, outcome, ms, result_bytes } => {
+            AuditEvent::Outcome { about, outcome, ms, result_bytes } => {
                 // A call without a call record was never sent.
                 let begun = self.open.remove(&about.call);
                 let mut event = match begun {
@@ -83,7 +83,9 @@ impl OcsfEvents {
                 let status = status(&outcome);
                 vec![ended(event, &status, &outcome, Some((time, ms)))]
             }
-            Event::Execution { execution, client, language, servers, code, code_bytes, claimed, .. } => {
+            AuditEvent::Execution {
+                execution, client, language, servers, code, code_bytes, claimed, ..
+            } => {
                 let about = CallIdentity {
                     execution: execution.clone(),
                     call: execution.clone(),
@@ -103,7 +105,7 @@ impl OcsfEvents {
                 allow(&mut event, true);
                 self.begin(execution, event)
             }
-            Event::Skill { execution, client, skill, version, language, code, .. } => {
+            AuditEvent::Skill { execution, client, skill, version, language, code, .. } => {
                 let about = CallIdentity {
                     execution: execution.clone(),
                     call: format!("{execution}:{}", record.seq),
@@ -119,19 +121,19 @@ impl OcsfEvents {
                 allow(&mut event, true);
                 vec![ended(event, &status("ok"), "ok", None)]
             }
-            Event::End { execution, status: outcome, wall_ms, calls, .. } => {
+            AuditEvent::End { execution, status: outcome, wall_ms, calls, .. } => {
                 let Some(begun) = self.open.remove(&execution) else { return Vec::new() };
                 let mut event = Value::Object(begun);
                 event["unmapped"]["calls"] = calls.into();
                 vec![ended(event, &status(&outcome), &outcome, Some((time, wall_ms)))]
             }
-            Event::Approval { .. }
-            | Event::Question { .. }
-            | Event::Refusal { .. }
-            | Event::Administration(_)
-            | Event::Gap { .. }
-            | Event::Clock { .. }
-            | Event::Chain => Vec::new(),
+            AuditEvent::Approval { .. }
+            | AuditEvent::Question { .. }
+            | AuditEvent::Refusal { .. }
+            | AuditEvent::Administration(_)
+            | AuditEvent::Gap { .. }
+            | AuditEvent::Clock { .. }
+            | AuditEvent::Chain => Vec::new(),
         }
     }
 

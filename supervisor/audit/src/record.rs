@@ -11,12 +11,12 @@ pub struct Record {
     pub seq: u64,
     /// When the record was written: UTC, as RFC 3339 with microseconds.
     pub time: String,
-    pub event: Event,
+    pub event: AuditEvent,
 }
 
 /// The event that a record describes.
 #[derive(Clone, Debug)]
-pub enum Event {
+pub enum AuditEvent {
     /// A submitted program is about to run.
     Execution {
         execution: String,
@@ -213,7 +213,7 @@ impl RecordMembers {
         let text = Option::unwrap_or_default;
         let execution = |members: &mut Self| members.execution.take().unwrap_or_default();
         let event = match self.event.as_str() {
-            "execution" => Event::Execution {
+            "execution" => AuditEvent::Execution {
                 execution: execution(&mut self),
                 client: self.client,
                 language: text(self.language),
@@ -224,7 +224,7 @@ impl RecordMembers {
                 policy: self.policy,
                 claimed: self.claimed,
             },
-            "refusal" => Event::Refusal {
+            "refusal" => AuditEvent::Refusal {
                 execution: execution(&mut self),
                 client: self.client,
                 language: text(self.language),
@@ -237,7 +237,7 @@ impl RecordMembers {
             "token" => self.administration("token", |members| members.token.take()),
             "login" => self.administration("login", |members| members.server.take()),
             "definition" => self.administration("definition", |members| members.server.take()),
-            "skill" => Event::Skill {
+            "skill" => AuditEvent::Skill {
                 execution: execution(&mut self),
                 client: self.client,
                 skill: text(self.skill),
@@ -246,7 +246,7 @@ impl RecordMembers {
                 code: text(self.code),
                 code_kept: self.code_kept,
             },
-            "call" => Event::Call {
+            "call" => AuditEvent::Call {
                 about: self.about(),
                 arguments: Arguments {
                     shape: self.arguments,
@@ -259,31 +259,31 @@ impl RecordMembers {
                 rule: text(self.rule),
                 approval: self.approval,
             },
-            "approval" => Event::Approval {
+            "approval" => AuditEvent::Approval {
                 about: self.about(),
                 digest: text(self.digest),
                 through: self.through,
                 outcome: text(self.outcome),
                 uid: self.uid,
             },
-            "denial" => Event::Denial {
+            "denial" => AuditEvent::Denial {
                 about: self.about(),
                 decision: text(self.decision),
                 reason: text(self.reason),
                 rule: self.rule,
             },
-            "outcome" => Event::Outcome {
+            "outcome" => AuditEvent::Outcome {
                 about: self.about(),
                 outcome: text(self.outcome),
                 ms: self.ms,
                 result_bytes: self.result_bytes,
             },
-            "question" => Event::Question {
+            "question" => AuditEvent::Question {
                 execution: execution(&mut self),
                 server: text(self.server),
                 outcome: text(self.outcome),
             },
-            "end" => Event::End {
+            "end" => AuditEvent::End {
                 execution: execution(&mut self),
                 status: text(self.status),
                 wall_ms: self.wall_ms,
@@ -291,11 +291,15 @@ impl RecordMembers {
                 calls: self.calls,
                 answer_bytes: self.answer_bytes,
             },
-            "gap" => Event::Gap { since: text(self.since), records: self.records, reason: text(self.reason) },
-            "clock" => {
-                Event::Clock { from: text(self.from), to: text(self.to), difference_s: self.difference_s }
+            "gap" => {
+                AuditEvent::Gap { since: text(self.since), records: self.records, reason: text(self.reason) }
             }
-            _ => Event::Chain,
+            "clock" => AuditEvent::Clock {
+                from: text(self.from),
+                to: text(self.to),
+                difference_s: self.difference_s,
+            },
+            _ => AuditEvent::Chain,
         };
         Record { seq: self.seq, time: self.time, event }
     }
@@ -304,8 +308,8 @@ impl RecordMembers {
         &mut self,
         event: &'static str,
         subject: impl Fn(&mut Self) -> Option<String>,
-    ) -> Event {
-        Event::Administration(AdministrativeEvent {
+    ) -> AuditEvent {
+        AuditEvent::Administration(AdministrativeEvent {
             event,
             subject: subject(self).unwrap_or_default(),
             outcome: self.outcome.take().unwrap_or_default(),

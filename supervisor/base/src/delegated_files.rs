@@ -24,7 +24,7 @@ const NEW_FILE_MODE: u32 = 0o640;
 
 /// A change of the directory, by names of files in it.
 #[derive(Debug, Serialize, Deserialize)]
-enum Request {
+enum FileOperation {
     /// Creates a file with the owner and mode of the file `like`.
     Create { name: String, text: String, like: Option<String> },
     /// Renames a file that was created before.
@@ -61,19 +61,19 @@ pub fn is_delegated(path: &Path) -> bool {
 /// Creates a file. `None` if files of its directory are not delegated.
 pub(crate) fn create(path: &Path, text: &str, like: Option<&Path>) -> Option<io::Result<()>> {
     let like = like.map(name);
-    Some(ask(path, |name| Request::Create { name, text: text.to_owned(), like })).flatten()
+    Some(ask(path, |name| FileOperation::Create { name, text: text.to_owned(), like })).flatten()
 }
 
 pub(crate) fn rename(from: &Path, to: &Path) -> Option<io::Result<()>> {
-    ask(from, |from| Request::Rename { from, to: name(to) })
+    ask(from, |from| FileOperation::Rename { from, to: name(to) })
 }
 
 pub(crate) fn link(from: &Path, to: &Path) -> Option<io::Result<()>> {
-    ask(from, |from| Request::Link { from, to: name(to) })
+    ask(from, |from| FileOperation::Link { from, to: name(to) })
 }
 
 pub(crate) fn remove(path: &Path) -> Option<io::Result<()>> {
-    ask(path, |name| Request::Remove { name })
+    ask(path, |name| FileOperation::Remove { name })
 }
 
 fn of(path: &Path) -> Option<&'static Mutex<BufReader<UnixStream>>> {
@@ -85,7 +85,7 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn ask(path: &Path, request: impl FnOnce(String) -> Request) -> Option<io::Result<()>> {
+fn ask(path: &Path, request: impl FnOnce(String) -> FileOperation) -> Option<io::Result<()>> {
     let mut connection = of(path)?.lock();
     let exchange = || {
         let mut line = serde_json::to_vec(&request(name(path)))?;
@@ -134,11 +134,11 @@ impl Delegation {
         }
     }
 
-    fn carry_out(&self, request: Request, created: &mut BTreeSet<String>) -> io::Result<()> {
+    fn carry_out(&self, request: FileOperation, created: &mut BTreeSet<String>) -> io::Result<()> {
         let path = |name: &str| self.directory.join(name);
         let refused = || Err(io::ErrorKind::PermissionDenied.into());
         match request {
-            Request::Create { name, text, like } => {
+            FileOperation::Create { name, text, like } => {
                 let is_permitted = self.names.iter().any(|known| is_beside(&name, known));
                 if !is_permitted || like.as_ref().is_some_and(|like| !self.names.contains(like)) {
                     return refused();
@@ -152,16 +152,18 @@ impl Delegation {
                 created.insert(name);
                 Ok(())
             }
-            Request::Rename { from, to } if created.contains(&from) && self.names.contains(&to) => {
+            FileOperation::Rename { from, to } if created.contains(&from) && self.names.contains(&to) => {
                 std::fs::rename(path(&from), path(&to))?;
                 created.remove(&from);
                 Ok(())
             }
-            Request::Link { from, to } if created.contains(&from) && self.names.contains(&to) => {
+            FileOperation::Link { from, to } if created.contains(&from) && self.names.contains(&to) => {
                 std::fs::hard_link(path(&from), path(&to))
             }
-            Request::Remove { name } if created.remove(&name) => std::fs::remove_file(path(&name)),
-            Request::Rename { .. } | Request::Link { .. } | Request::Remove { .. } => refused(),
+            FileOperation::Remove { name } if created.remove(&name) => std::fs::remove_file(path(&name)),
+            FileOperation::Rename { .. } | FileOperation::Link { .. } | FileOperation::Remove { .. } => {
+                refused()
+            }
         }
     }
 }
@@ -178,12 +180,12 @@ fn is_beside(name: &str, known: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn create(name: &str) -> Request {
-        Request::Create { name: name.into(), text: "x".into(), like: None }
+    fn create(name: &str) -> FileOperation {
+        FileOperation::Create { name: name.into(), text: "x".into(), like: None }
     }
 
-    fn rename(from: &str, to: &str) -> Request {
-        Request::Rename { from: from.into(), to: to.into() }
+    fn rename(from: &str, to: &str) -> FileOperation {
+        FileOperation::Rename { from: from.into(), to: to.into() }
     }
 
     #[test]
@@ -212,8 +214,8 @@ mod tests {
             (rename(".config.toml.3", "config.toml"), false),
             (rename(".config.toml.1", "config.toml"), true),
             (rename(".config.toml.1", "config.toml"), false),
-            (Request::Remove { name: "config.toml".into() }, false),
-            (Request::Remove { name: ".config.toml.2".into() }, true),
+            (FileOperation::Remove { name: "config.toml".into() }, false),
+            (FileOperation::Remove { name: ".config.toml.2".into() }, true),
         ] {
             let text = format!("{request:?}");
             let done = delegation.carry_out(request, &mut created);

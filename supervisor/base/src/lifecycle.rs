@@ -17,10 +17,10 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The lifecycle of this process. Clones refer to the same lifecycle.
 #[derive(Clone, Debug)]
-pub struct Lifecycle(Arc<Shared>);
+pub struct Lifecycle(Arc<LifecycleInner>);
 
 #[derive(Debug)]
-struct Shared {
+struct LifecycleInner {
     started: Instant,
     /// Cancelled when the process begins to drain: no run begins any more.
     draining: CancellationToken,
@@ -49,7 +49,7 @@ pub struct InFlightGuard {
 
 impl Lifecycle {
     pub fn new(drain_timeout: Duration) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(LifecycleInner {
             started: Instant::now(),
             draining: CancellationToken::new(),
             stopping: CancellationToken::new(),

@@ -19,7 +19,7 @@ use super::keys::{DeclaredTable, table};
 use super::multi_error_parser::{self, ReadOutcome};
 use super::placeholders::{Environment, placeholder_files};
 use super::tables::{
-    Approvals, Audit, Catalogue, Clients, JavaScript, Limits, Log, Metrics, Page, Pool, Python, Results,
+    Approvals, Audit, Catalogue, Clients, JavaScript, LimitsTable, Log, Metrics, Page, Pool, Python, Results,
     Runs, Service, Sessions, Sharing, Skills, Tools,
 };
 
@@ -29,7 +29,7 @@ table! {
         /// AI clients' own files with servers, read in addition to the servers in this file: see Servers of AI
         /// clients
         servers_files: Vec<String> = Vec::new(), like "[\"~/.claude.json\"]";
-        table limits: Limits;
+        table limits: LimitsTable;
         table pool: Pool;
         table sessions: Sessions;
         table runs: Runs;

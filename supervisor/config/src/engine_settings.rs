@@ -24,7 +24,7 @@ use super::config_toml::ConfigToml;
 use super::error::ConfigError;
 use super::files_table;
 use super::placeholders::Environment;
-use super::tables::{Audit, Catalogue, Limits, Results, Runs, Skills};
+use super::tables::{Audit, Catalogue, LimitsTable, Results, Runs, Skills};
 use super::worker_pools;
 
 /// Builds the settings of the supervisor from the configuration, whose file is `path`, with the upstream servers that are
@@ -35,11 +35,11 @@ pub(super) fn engine_settings(
     environment: &Environment,
     servers: BTreeMap<ServerName, ServerDefinition>,
     own: OwnPlaces,
-) -> Result<supervisor::Settings, ConfigError> {
+) -> Result<supervisor::EngineSettings, ConfigError> {
     let host_files = files_table::settings(&document.files, &servers, environment, own.clone());
     let limits = execution_limits(&document.limits);
     let packages = worker_pools::python_packages(document, &limits);
-    Ok(supervisor::Settings {
+    Ok(supervisor::EngineSettings {
         limits,
         approvals: approval_settings(document),
         skills: skill_settings(&document.skills, path, environment),
@@ -74,7 +74,7 @@ pub(super) fn engine_settings(
     })
 }
 
-pub(super) fn execution_limits(document: &Limits) -> ExecutionLimits {
+pub(super) fn execution_limits(document: &LimitsTable) -> ExecutionLimits {
     ExecutionLimits {
         wall: Duration::from_secs_f64(document.timeout_seconds),
         wall_asked: None,
@@ -94,7 +94,7 @@ pub(super) fn execution_limits(document: &Limits) -> ExecutionLimits {
     }
 }
 
-pub(super) fn display_limits(document: &Limits) -> DisplayLimits {
+pub(super) fn display_limits(document: &LimitsTable) -> DisplayLimits {
     let printed_bytes = document.printed_bytes.unwrap_or(document.shown_bytes);
     DisplayLimits {
         part_bytes: document.shown_bytes as usize,

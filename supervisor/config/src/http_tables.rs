@@ -48,7 +48,7 @@ table! {
         waits: BTreeMap<String, f64> = BTreeMap::new(), within 1.0..=240.0, else "none", like "{ ada = 25 }";
         table tls: Option<HttpTls>;
         table oauth: Option<Oauth>;
-        table limits: Limits;
+        table limits: HttpLimitsTable;
     }
 }
 
@@ -88,7 +88,7 @@ table! {
 
 table! {
     /// limits of the HTTP server, for all addresses together
-    pub(super) struct Limits = "http.limits" {
+    pub(super) struct HttpLimitsTable = "http.limits" {
         /// concurrent connections
         connections: u32 = 1_024, within 1..=65_536;
         /// concurrent connections of one peer: an IPv4 address, an IPv6 network (/64), or a user of a Unix domain
@@ -142,7 +142,7 @@ table! {
     }
 }
 
-impl Limits {
+impl HttpLimitsTable {
     /// Returns the maximum size of a request body in KiB: the configured one, or else six times `code_kib`, since one
     /// byte of code may take six bytes in JSON (`\u0000`), plus 512 KiB for the other parts of the message and for
     /// calls of directly exposed tools.

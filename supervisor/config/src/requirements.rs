@@ -49,13 +49,13 @@ struct Requirement {
 
 /// A configured server that the requirements do not permit.
 #[derive(Clone, Debug)]
-pub struct Refusal {
+pub struct ForbiddenServer {
     server: ServerName,
     origin: String,
     reason: RefusalReason,
 }
 
-impl Refusal {
+impl ForbiddenServer {
     pub(super) fn server(&self) -> &ServerName {
         &self.server
     }
@@ -70,7 +70,7 @@ impl Refusal {
     }
 }
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for ForbiddenServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "server {} of {} is left out: {}", self.server, self.origin, self.reason)
     }
@@ -111,7 +111,7 @@ impl Requirements {
     pub(super) fn apply(
         &self,
         configured: BTreeMap<ServerName, ServerDefinition>,
-    ) -> (BTreeMap<ServerName, ServerDefinition>, Vec<Refusal>) {
+    ) -> (BTreeMap<ServerName, ServerDefinition>, Vec<ForbiddenServer>) {
         let mut refusals = Vec::new();
         let mut admitted = BTreeMap::new();
         let fixed = self.0.iter().find_map(|requirement| requirement.fixed.as_ref());
@@ -120,7 +120,7 @@ impl Requirements {
             match self.check(&name, &definition) {
                 Ok(admission) => drop(admitted.insert(name, admission.apply_to(definition))),
                 Err(reason) => {
-                    refusals.push(Refusal { server: name, origin: definition.origin, reason });
+                    refusals.push(ForbiddenServer { server: name, origin: definition.origin, reason });
                 }
             }
         }

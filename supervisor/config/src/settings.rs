@@ -30,7 +30,7 @@ use crate::{
 /// The complete, validated configuration.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    pub engine: supervisor::Settings,
+    pub engine: supervisor::EngineSettings,
     /// Upstream servers that are configured but not used, with the reason for each.
     pub skipped_servers: Vec<SkippedServer>,
     /// How AI clients authenticate over HTTP.
@@ -75,7 +75,7 @@ impl Settings {
         tool_decoding::apply(&mut servers, &document.tools.decode);
         skipped_servers.extend(refused.iter().map(SkippedServer::from));
         let own = own_places::own_places(files, &document, &path, &environment, &servers)?;
-        let engine = supervisor::Settings {
+        let engine = supervisor::EngineSettings {
             own_policy: policy_files::own_policy(files),
             refused: refused.iter().map(ToString::to_string).collect(),
             digest: digest::combined_sha256(&digests),

@@ -1,6 +1,6 @@
 //! Upstream servers that are configured but not used.
 
-use super::requirements::Refusal;
+use super::requirements::ForbiddenServer;
 use super::skip_reason::SkipReason;
 
 /// An upstream server that is configured but not used. Its name is taken from the file without change and may be
@@ -23,8 +23,8 @@ impl SkippedServer {
     }
 }
 
-impl From<&Refusal> for SkippedServer {
-    fn from(refusal: &Refusal) -> Self {
+impl From<&ForbiddenServer> for SkippedServer {
+    fn from(refusal: &ForbiddenServer) -> Self {
         let (name, origin, reason) = refusal.parts();
         Self { name, origin, reason, disabled: false }
     }

@@ -21,7 +21,7 @@ use super::package_spec::PackageSpec;
 
 table! {
     /// limits of one run
-    pub(super) struct Limits = "limits" {
+    pub(super) struct LimitsTable = "limits" {
         /// time limit of one run; the argument timeout_s of run_code can only shorten it
         timeout_seconds: f64 = 300.0, within 0.01..=86_400.0;
         /// time for a person to answer a question of an upstream server; all other time limits are suspended meanwhile

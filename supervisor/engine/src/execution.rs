@@ -29,7 +29,7 @@ use lockhouse_gate::{CallRecord, Gate, ReturnedFiles, RunContext};
 use lockhouse_protocol::Job;
 use lockhouse_run_channel::ProgressRequests;
 
-pub use answer::Answer;
+pub use answer::ExecutionAnswer;
 pub use answer_truncation::{
     DisplayOptions, FileStorage, RenderedAnswer, describe_files, omit_files, render_answer,
 };

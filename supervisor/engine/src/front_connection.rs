@@ -31,7 +31,7 @@ use tracing::Instrument;
 
 use crate::runs::RequestDigest;
 use crate::supervisor::Supervisor;
-use exchange::{Exchange, OpenExchanges, TooManyInputs};
+use exchange::{EngineExchange, OpenExchanges, TooManyInputs};
 use front_reports::FrontReports;
 pub(crate) use grants::FrontKind;
 use grants::Grants;
@@ -366,7 +366,7 @@ async fn serve(
     supervisor: &Arc<Supervisor>,
     (client, user): (Principal, Option<LocalUser>),
     (id, request): (ChosenId, Request),
-    exchange: &mut Exchange,
+    exchange: &mut EngineExchange,
     cancellation: CancellationToken,
 ) -> Option<Response> {
     match request {

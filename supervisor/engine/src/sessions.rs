@@ -79,10 +79,10 @@ pub enum SessionSelector<'a> {
 
 /// The registry of all sessions of this process. Clones share one registry.
 #[derive(Clone, Debug)]
-pub struct Sessions(Arc<Shared>);
+pub struct Sessions(Arc<SessionsInner>);
 
 #[derive(Debug)]
-struct Shared {
+struct SessionsInner {
     /// The registry of open sessions. The lock is held for single operations only, never across an await.
     state: Mutex<Registry<SessionWorker>>,
     /// Wakes the task that ends expired sessions.
@@ -93,7 +93,7 @@ impl Sessions {
     /// Creates a registry without sessions, and starts the task that ends expired sessions. The task runs as long as
     /// the process.
     pub fn new(settings: SessionSettings) -> Self {
-        let shared = Shared { state: Mutex::new(Registry::new(settings)), changed: Notify::new() };
+        let shared = SessionsInner { state: Mutex::new(Registry::new(settings)), changed: Notify::new() };
         let sessions = Self(Arc::new(shared));
         tokio::spawn(sessions.clone().run_expiry());
         sessions

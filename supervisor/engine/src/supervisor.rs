@@ -45,7 +45,7 @@ pub use health::Health;
 use reload::ActiveConfiguration;
 pub use reload_requests::{ReloadRequest, ReloadUnavailable};
 pub use run_code::CodeRequest;
-pub use settings::{BackgroundRunSettings, PackageSettings, Settings};
+pub use settings::{BackgroundRunSettings, EngineSettings, PackageSettings};
 pub use unavailable_engine::{EngineUnavailable, MissingProgram, PrepareError};
 pub use worker_pools::WorkerKind;
 use worker_pools::WorkerPools;
@@ -57,7 +57,7 @@ pub struct Supervisor {
     /// The settings with which the process was started. A reload of the configuration leaves them unchanged: it
     /// replaces only the upstream servers and the policy, which `in_force` holds, and the pool of Python workers with
     /// packages.
-    settings: Settings,
+    settings: EngineSettings,
     in_force: Mutex<Arc<ActiveConfiguration>>,
     retired_upstreams: Mutex<Vec<Upstreams>>,
     /// The channel for operators' requests to reload the configuration. `None` if this process does not reload it.
@@ -86,7 +86,11 @@ impl Supervisor {
     ///
     /// If the interpreter of a language is missing, each request to run code in that language fails. The other language
     /// still works.
-    pub fn start(settings: Settings, policy: Policy, languages: &[Language]) -> Result<Self, AuditError> {
+    pub fn start(
+        settings: EngineSettings,
+        policy: Policy,
+        languages: &[Language],
+    ) -> Result<Self, AuditError> {
         let results = Results::in_memory(settings.results);
         let files = ResultFiles::of_process(settings.state_directory.clone(), settings.result_files);
         Self::start_with_results(settings, policy, languages, (results, files))
@@ -95,7 +99,7 @@ impl Supervisor {
     /// Starts the supervisor like [`Self::start`], but with the given stores for results and files. With stores that
     /// commands share, other processes can read the results.
     pub fn start_with_results(
-        settings: Settings,
+        settings: EngineSettings,
         policy: Policy,
         languages: &[Language],
         (results, result_files): (Results, ResultFiles),
@@ -222,7 +226,7 @@ impl Supervisor {
         &self.sessions
     }
 
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &EngineSettings {
         &self.settings
     }
 }

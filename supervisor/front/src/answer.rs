@@ -34,7 +34,7 @@ const META_KEY: &str = "lockhouse/run";
 
 /// An answer of one of Lockhouse's own tools, such as `run_code`, before its conversion to a tool result.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum ToolAnswer {
     /// A finished run.
     Run(Arc<FinishedRun>),
     /// A request that was not carried out, or not to its end.
@@ -49,7 +49,7 @@ pub(crate) enum Answer {
     Report(Value),
 }
 
-impl Answer {
+impl ToolAnswer {
     /// Creates the answer to a request that is not valid, with the reason.
     pub(crate) fn invalid_request(message: &str) -> Self {
         Self::Refused(Box::new(RunAnswer::without_run("InvalidRequest", message)))
@@ -155,7 +155,7 @@ impl Answer {
 /// The response to a tool call: an answer that is still to be converted to the AI client's answer form,
 /// or a response that is the same in every form.
 pub(crate) enum ToolResponse {
-    Answer(Answer),
+    Answer(ToolAnswer),
     /// The result of a server that is exposed directly, as JSON text.
     Text(String),
     Other(CallToolResponse),
@@ -163,7 +163,7 @@ pub(crate) enum ToolResponse {
 
 impl ToolResponse {
     /// Converts the response to JSON text, and returns how the call ended. An answer is converted as in
-    /// [`Answer::into_result`].
+    /// [`ToolAnswer::into_result`].
     pub(crate) fn into_mcp(
         self,
         form: AnswerForm,
@@ -182,8 +182,8 @@ impl ToolResponse {
     }
 }
 
-impl From<Answer> for ToolResponse {
-    fn from(answer: Answer) -> Self {
+impl From<ToolAnswer> for ToolResponse {
+    fn from(answer: ToolAnswer) -> Self {
         Self::Answer(answer)
     }
 }

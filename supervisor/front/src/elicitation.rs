@@ -50,9 +50,11 @@ pub(super) async fn elicit(
             Ok(Answer::Accept(Some(serde_json::to_value(message).map_err(|_| AskError::Unsupported)?)))
         }
         Ok(result) => serde_json::from_str(&result).map(to_answer).map_err(|_| AskError::Unsupported),
-        Err(server::AskError::Timeout) => Ok(Answer::TimedOut),
-        Err(server::AskError::Refused(_)) if is_sampling => Ok(Answer::Decline),
-        Err(server::AskError::Refused(_) | server::AskError::Closed) => Err(AskError::Unsupported),
+        Err(server::ServerRequestError::Timeout) => Ok(Answer::TimedOut),
+        Err(server::ServerRequestError::Refused(_)) if is_sampling => Ok(Answer::Decline),
+        Err(server::ServerRequestError::Refused(_) | server::ServerRequestError::Closed) => {
+            Err(AskError::Unsupported)
+        }
     }
 }
 

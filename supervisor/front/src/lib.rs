@@ -75,7 +75,7 @@ use rmcp::model::{
 };
 use tokio_util::sync::CancellationToken;
 
-use answer::{Answer, ToolResponse};
+use answer::{ToolAnswer, ToolResponse};
 pub use lockhouse_messages::{BuiltinTool, BuiltinTools};
 
 pub use answer::{AnswerForm, AnswerSettings, UnknownForm};
@@ -385,8 +385,8 @@ impl McpHandler {
         tool_definitions::instructions(servers, &settings)
     }
 
-    async fn health(&self, access: &GrantedAccess) -> Answer {
-        json_answer(Answer::Report, self.engine.ask(access, None, Request::Health).await)
+    async fn health(&self, access: &GrantedAccess) -> ToolAnswer {
+        json_answer(ToolAnswer::Report, self.engine.ask(access, None, Request::Health).await)
     }
 
     /// Returns the error "method not found" unless the configuration exposes an upstream server to AI clients
@@ -406,13 +406,13 @@ impl McpHandler {
         access: &GrantedAccess,
         arguments: &JsonObject,
         client: Option<String>,
-    ) -> Answer {
+    ) -> ToolAnswer {
         match search_request(arguments) {
             Ok(search) => {
                 let found = self.engine.ask(access, client, Request::Search(search)).await;
-                json_answer(Answer::Search, found)
+                json_answer(ToolAnswer::Search, found)
             }
-            Err(wrong) => Answer::invalid_request(&wrong.to_string()),
+            Err(wrong) => ToolAnswer::invalid_request(&wrong.to_string()),
         }
     }
 
@@ -434,24 +434,24 @@ impl McpHandler {
         }
     }
 
-    async fn get_result(&self, access: &GrantedAccess, arguments: &JsonObject) -> Answer {
+    async fn get_result(&self, access: &GrantedAccess, arguments: &JsonObject) -> ToolAnswer {
         match read_result_request(arguments) {
             Ok((handle, offset)) => {
                 let request = Request::ReadResult { handle: handle.clone(), offset };
                 let part = self.engine.ask(access, None, request).await;
-                json_answer(|json| Answer::Part(handle, json), part)
+                json_answer(|json| ToolAnswer::Part(handle, json), part)
             }
-            Err(wrong) => Answer::invalid_request(&wrong.to_string()),
+            Err(wrong) => ToolAnswer::invalid_request(&wrong.to_string()),
         }
     }
 }
 
 /// Converts a response of the engine, which executes requests, to an answer for the AI client. A response
 /// without JSON becomes an error.
-fn json_answer(with_json: impl FnOnce(serde_json::Value) -> Answer, response: Response) -> Answer {
+fn json_answer(with_json: impl FnOnce(serde_json::Value) -> ToolAnswer, response: Response) -> ToolAnswer {
     match response {
         Response::Json(value) => with_json(value),
-        other => Answer::failed_request(&other.into_failure(), "the request"),
+        other => ToolAnswer::failed_request(&other.into_failure(), "the request"),
     }
 }
 

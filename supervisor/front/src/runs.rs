@@ -12,7 +12,7 @@ use lockhouse_messages::{Event, Input, Response, RunView};
 pub(super) use run_follower::RunTool;
 pub(super) use suspended_requests::{SuspendedRequests, new_handle};
 
-use super::answer::Answer;
+use super::answer::ToolAnswer;
 
 /// Asks the engine, which executes programs, for the state of a run. If the run has ended meanwhile,
 /// returns its final response as `Err`.
@@ -28,9 +28,9 @@ async fn run_view(exchange: &mut Exchange) -> Result<RunView, Response> {
 }
 
 /// Converts the final response for a run to an answer for the AI client.
-fn response_to_answer(response: Response) -> Answer {
+fn response_to_answer(response: Response) -> ToolAnswer {
     match response {
-        Response::Run(ended) => Answer::Run(ended),
-        other => Answer::failed_request(&other.into_failure(), "the execution"),
+        Response::Run(ended) => ToolAnswer::Run(ended),
+        other => ToolAnswer::failed_request(&other.into_failure(), "the execution"),
     }
 }

@@ -12,7 +12,7 @@ use lockhouse_base::json::{self, DEPTH_MAX, JsonFault};
 use lockhouse_catalog::{Tool, normalized as normalized_name};
 use lockhouse_policies::{most_similar_name, quoted};
 use lockhouse_protocol::json_text::integer_beyond_64_bits;
-use lockhouse_protocol::{DecodedArgument, Failure, FileSource, Language, PromptName, Request};
+use lockhouse_protocol::{DecodedArgument, Failure, FileSource, Language, PromptName, WorkerRequest};
 use serde_json::{Map, Value, json};
 
 use super::failures::invalid_arguments;
@@ -50,14 +50,14 @@ pub(super) struct NamedArguments {
 
 impl RawArguments {
     /// Returns the arguments of a worker's request; empty for requests without arguments.
-    pub(super) fn from_request(request: Request) -> Self {
+    pub(super) fn from_request(request: WorkerRequest) -> Self {
         match request {
-            Request::Call { arguments, decoded, timeout_ms, .. } => {
+            WorkerRequest::Call { arguments, decoded, timeout_ms, .. } => {
                 let timeout = timeout_ms.map(|millis| Duration::from_millis(millis.into()));
                 Self { arguments, decoded, timeout }
             }
-            Request::GetPrompt { arguments, .. } => Self { arguments, ..Self::default() },
-            Request::OpenFile { source: FileSource::Host(path), .. } => Self::of_path(&path),
+            WorkerRequest::GetPrompt { arguments, .. } => Self { arguments, ..Self::default() },
+            WorkerRequest::OpenFile { source: FileSource::Host(path), .. } => Self::of_path(&path),
             _ => Self::default(),
         }
     }

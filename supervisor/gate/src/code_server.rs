@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lockhouse_catalog::{Catalogue, DescribeOptions, Tool};
 use lockhouse_policies::CallTarget;
-use lockhouse_protocol::{Failure, FileSource, Language, Request, ServerName};
+use lockhouse_protocol::{Failure, FileSource, Language, ServerName, WorkerRequest};
 use lockhouse_upstream::{Connection, ConnectionState, ServerInfo};
 use serde_json::Value;
 
@@ -40,13 +40,13 @@ impl Gate {
     /// and it is no call.
     ///
     /// Takes the content of a file that is written from the files of the run.
-    pub fn tool_request(&self, run: &RunContext, request: &Request) -> Option<ToolRequest> {
+    pub fn tool_request(&self, run: &RunContext, request: &WorkerRequest) -> Option<ToolRequest> {
         let server = || self.files.settings().name.clone();
         match request {
-            Request::OpenFile { source: FileSource::Host(_), line } => {
+            WorkerRequest::OpenFile { source: FileSource::Host(_), line } => {
                 Some(ToolRequest::streamed(server(), files_tool("read")?, *line))
             }
-            Request::FinishFile { file, line } => {
+            WorkerRequest::FinishFile { file, line } => {
                 let content = run.files.transfers.take_complete(*file)?;
                 Some(ToolRequest::writing(server(), files_tool("write")?, *line, content))
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lockhouse_policies::{Call, Decision, Effect};
 use lockhouse_protocol::{
-    CallId, CallOutcome, Failure, FailureCode, FileSource, FileTarget, Reply, Request, ResultHandle,
+    CallId, CallOutcome, Failure, FailureCode, FileSource, FileTarget, Reply, ResultHandle, WorkerRequest,
 };
 use serde_json::{Map, Value, json};
 
@@ -44,24 +44,24 @@ fn opened(files: &RunFiles, content: ReadContent, bytes: u64) -> Reply {
 
 impl Gate {
     /// Answers a request about a file that is not a call of the server `files`.
-    pub(super) async fn serve_file(&self, run: &RunContext, call: CallId, request: Request) -> Reply {
+    pub(super) async fn serve_file(&self, run: &RunContext, call: CallId, request: WorkerRequest) -> Reply {
         match request {
-            Request::OpenFile { source: FileSource::Given(name), .. } => {
+            WorkerRequest::OpenFile { source: FileSource::Given(name), .. } => {
                 self.open_given(run, call, &name).await
             }
-            Request::OpenFile { source: FileSource::Stored(handle), .. } => {
+            WorkerRequest::OpenFile { source: FileSource::Stored(handle), .. } => {
                 self.open_stored(run, &handle).await
             }
-            Request::CreateFile { target: FileTarget::Answer(name), bytes, .. } => {
+            WorkerRequest::CreateFile { target: FileTarget::Answer(name), bytes, .. } => {
                 let created = self.create_answer_file(run, &name, bytes).await;
                 created.inspect_err(|failed| run.files.add_left_out(&name, failed.message.clone()))
             }
-            Request::CreateFile { target: FileTarget::Host(path), bytes, line } => {
+            WorkerRequest::CreateFile { target: FileTarget::Host(path), bytes, line } => {
                 self.stage_host_file(run, call, path, bytes, line).await
             }
-            Request::ReadPiece { file } => self.read_next_piece(run, file).await,
-            Request::WritePiece { file, piece } => self.write_next_piece(run, file, piece).await,
-            Request::FinishFile { .. } => {
+            WorkerRequest::ReadPiece { file } => self.read_next_piece(run, file).await,
+            WorkerRequest::WritePiece { file, piece } => self.write_next_piece(run, file, piece).await,
+            WorkerRequest::FinishFile { .. } => {
                 Err(Failure::new(FailureCode::NotFound, "no complete file has this number".into()))
             }
             _ => Err(Failure::new(FailureCode::UnknownTool, "this is no request about a file".into())),
@@ -148,7 +148,7 @@ impl Gate {
     }
 
     /// Begins to receive the content of a file of the host. What is written is decided when the content is complete
-    /// ([`Request::FinishFile`]); a program that may write no file at all is refused now.
+    /// ([`WorkerRequest::FinishFile`]); a program that may write no file at all is refused now.
     async fn stage_host_file(
         &self,
         run: &RunContext,

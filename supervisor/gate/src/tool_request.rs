@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use lockhouse_audit::CallSubject;
 use lockhouse_catalog::{SideEffects, is_named_as_read};
 use lockhouse_policies::{CallTarget, Listing};
-use lockhouse_protocol::{CallId, CallOutcome, Request, ServerName};
+use lockhouse_protocol::{CallId, CallOutcome, ServerName, WorkerRequest};
 
 use super::RunContext;
 use lockhouse_host_files::StagedContent;
@@ -62,29 +62,29 @@ impl Dispatch {
 impl ToolRequest {
     /// Converts a request of a worker to a request to an upstream server. Returns `None` if Lockhouse answers the
     /// request itself, without an upstream server.
-    pub(super) fn from_request(request: &Request) -> Option<Self> {
+    pub(super) fn from_request(request: &WorkerRequest) -> Option<Self> {
         let (server, item) = match request {
-            Request::Call { server, tool, .. } => (server, CallTarget::Tool(tool.clone())),
-            Request::ReadResource { server, uri } => (server, CallTarget::Resource(uri.clone())),
-            Request::GetPrompt { server, name, .. } => (server, CallTarget::Prompt(name.clone())),
-            Request::ListResources { server } => (server, CallTarget::List(Listing::Resources)),
-            Request::ListPrompts { server } => (server, CallTarget::List(Listing::Prompts)),
-            Request::ListServers
-            | Request::ListTools { .. }
-            | Request::Describe { .. }
-            | Request::Search { .. }
-            | Request::LoadResult { .. }
-            | Request::LoadSkill { .. }
-            | Request::SearchSkills { .. }
-            | Request::CheckCalls { .. }
-            | Request::OpenFile { .. }
-            | Request::ReadPiece { .. }
-            | Request::CreateFile { .. }
-            | Request::WritePiece { .. }
-            | Request::FinishFile { .. } => return None,
+            WorkerRequest::Call { server, tool, .. } => (server, CallTarget::Tool(tool.clone())),
+            WorkerRequest::ReadResource { server, uri } => (server, CallTarget::Resource(uri.clone())),
+            WorkerRequest::GetPrompt { server, name, .. } => (server, CallTarget::Prompt(name.clone())),
+            WorkerRequest::ListResources { server } => (server, CallTarget::List(Listing::Resources)),
+            WorkerRequest::ListPrompts { server } => (server, CallTarget::List(Listing::Prompts)),
+            WorkerRequest::ListServers
+            | WorkerRequest::ListTools { .. }
+            | WorkerRequest::Describe { .. }
+            | WorkerRequest::Search { .. }
+            | WorkerRequest::LoadResult { .. }
+            | WorkerRequest::LoadSkill { .. }
+            | WorkerRequest::SearchSkills { .. }
+            | WorkerRequest::CheckCalls { .. }
+            | WorkerRequest::OpenFile { .. }
+            | WorkerRequest::ReadPiece { .. }
+            | WorkerRequest::CreateFile { .. }
+            | WorkerRequest::WritePiece { .. }
+            | WorkerRequest::FinishFile { .. } => return None,
         };
         let line = match request {
-            Request::Call { line, .. } => *line,
+            WorkerRequest::Call { line, .. } => *line,
             _ => None,
         };
         Some(Self { line, ..Self::new(server.clone(), item) })

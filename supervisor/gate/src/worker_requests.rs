@@ -1,7 +1,7 @@
 //! Handles the requests of workers. Each request gets exactly one reply.
 
 use lockhouse_policies::CallTarget;
-use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, Request};
+use lockhouse_protocol::{CallId, Failure, FailureCode, Reply, WorkerRequest};
 use serde_json::json;
 
 use super::argument_names::RawArguments;
@@ -18,7 +18,7 @@ impl Gate {
         run: &RunContext,
         call: CallId,
         tool_request: Option<ToolRequest>,
-        request: Request,
+        request: WorkerRequest,
     ) -> (Reply, Option<CallRecord>) {
         if let Some(tool_request) = tool_request {
             let tool_request = self.with_resolved_name(run, tool_request);
@@ -30,33 +30,37 @@ impl Gate {
             return (self.limit_reply(reply), Some(record));
         }
         let reply = match request {
-            Request::ListTools { server } => self.list_tools(run, &server).await,
-            Request::Describe { server, tool: Some(tool) } => self.describe(run, call, &server, &tool).await,
-            Request::Describe { server, tool: None } => self.describe_server(run, &server).await,
-            Request::LoadResult { handle } => match self.results.get(run.principal().owner(), &handle) {
-                Ok(json) => Ok(json.as_bytes().to_vec()),
-                Err(not_kept) => Err(Failure::new(FailureCode::NotFound, not_kept.to_string())),
-            },
-            Request::LoadSkill { name } => self.load_skill(run, &name).await,
-            Request::CheckCalls { calls } => self.check_calls(run, call, calls).await,
-            Request::SearchSkills { query, limit } => self.search_skills(run, query, limit).await,
-            Request::Search { query, limit, detail } => {
+            WorkerRequest::ListTools { server } => self.list_tools(run, &server).await,
+            WorkerRequest::Describe { server, tool: Some(tool) } => {
+                self.describe(run, call, &server, &tool).await
+            }
+            WorkerRequest::Describe { server, tool: None } => self.describe_server(run, &server).await,
+            WorkerRequest::LoadResult { handle } => {
+                match self.results.get(run.principal().owner(), &handle) {
+                    Ok(json) => Ok(json.as_bytes().to_vec()),
+                    Err(not_kept) => Err(Failure::new(FailureCode::NotFound, not_kept.to_string())),
+                }
+            }
+            WorkerRequest::LoadSkill { name } => self.load_skill(run, &name).await,
+            WorkerRequest::CheckCalls { calls } => self.check_calls(run, call, calls).await,
+            WorkerRequest::SearchSkills { query, limit } => self.search_skills(run, query, limit).await,
+            WorkerRequest::Search { query, limit, detail } => {
                 let search = Search { query: &query, limit, detail, language: run.language };
                 let found = self.search(&run.scope, run.client(), search).await;
                 Ok(json!({"tools": found.tools, "missing": found.missing}).to_string().into_bytes())
             }
-            request @ (Request::OpenFile { .. }
-            | Request::ReadPiece { .. }
-            | Request::CreateFile { .. }
-            | Request::WritePiece { .. }
-            | Request::FinishFile { .. }) => self.serve_file(run, call, request).await,
-            Request::ListServers => self.list_servers(run),
+            request @ (WorkerRequest::OpenFile { .. }
+            | WorkerRequest::ReadPiece { .. }
+            | WorkerRequest::CreateFile { .. }
+            | WorkerRequest::WritePiece { .. }
+            | WorkerRequest::FinishFile { .. }) => self.serve_file(run, call, request).await,
+            WorkerRequest::ListServers => self.list_servers(run),
             // These go to a server, so each has a `tool_request`.
-            Request::Call { .. }
-            | Request::ListResources { .. }
-            | Request::ReadResource { .. }
-            | Request::ListPrompts { .. }
-            | Request::GetPrompt { .. } => {
+            WorkerRequest::Call { .. }
+            | WorkerRequest::ListResources { .. }
+            | WorkerRequest::ReadResource { .. }
+            | WorkerRequest::ListPrompts { .. }
+            | WorkerRequest::GetPrompt { .. } => {
                 Err(Failure::new(FailureCode::UnknownTool, "the request names no server".to_owned()))
             }
         };

@@ -33,13 +33,13 @@ const CREDIT_EVERY: u32 = EVENTS_AHEAD_MAX / 4;
 /// The connection of the front to the engine. Clones share the connection.
 #[derive(Clone)]
 pub struct EngineClient {
-    shared: Arc<Shared>,
+    shared: Arc<EngineClientInner>,
     /// The span of the AI client's call on whose behalf this clone sends requests.
     span: Option<SpanId>,
 }
 
 /// What the clones of an [`EngineClient`] share.
-pub(crate) struct Shared {
+pub(crate) struct EngineClientInner {
     pub(crate) engine: Arc<dyn EngineEndpoint>,
     last: AtomicU64,
     pub(crate) last_span: AtomicU64,
@@ -47,12 +47,12 @@ pub(crate) struct Shared {
     /// Reads the TLS certificate again; not set in a front without TLS.
     certificate_reloader: OnceLock<Box<dyn Fn() + Send + Sync>>,
     pub(crate) settings: watch::Sender<FrontSettings>,
-    open: Mutex<HashMap<ExchangeId, OpenExchange>>,
+    open: Mutex<HashMap<ExchangeId, ExchangeSenders>>,
     grants: Mutex<KnownGrants>,
 }
 
 /// The senders that pass the engine's events and response to the front's request.
-struct OpenExchange {
+struct ExchangeSenders {
     events: mpsc::Sender<Event>,
     response: oneshot::Sender<Response>,
 }
@@ -61,7 +61,7 @@ struct OpenExchange {
 /// dropped before the response has arrived, the engine is told that nobody waits for the request any more.
 pub struct Exchange {
     id: ExchangeId,
-    shared: Arc<Shared>,
+    shared: Arc<EngineClientInner>,
     /// The access under which the request was made. `None` for a request that needs none.
     access: Option<GrantedAccess>,
     events: mpsc::Receiver<Event>,
@@ -85,9 +85,9 @@ impl EngineClient {
         engine: impl FnOnce(Weak<dyn FrontEndpoint>) -> Arc<dyn EngineEndpoint>,
         closing: CancellationToken,
     ) -> Self {
-        let shared = Arc::new_cyclic(|weak: &Weak<Shared>| {
+        let shared = Arc::new_cyclic(|weak: &Weak<EngineClientInner>| {
             let engine = engine(weak.clone());
-            Shared {
+            EngineClientInner {
                 lifecycle: EngineLifecycle::new(engine.clone(), closing.clone()),
                 engine,
                 last: AtomicU64::new(0),
@@ -154,7 +154,7 @@ impl EngineClient {
         }
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<EngineClientInner> {
         &self.shared
     }
 
@@ -251,7 +251,7 @@ impl EngineClient {
         let id = ExchangeId(self.shared.last.fetch_add(1, Ordering::Relaxed) + 1);
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let (respond, response) = oneshot::channel();
-        self.shared.open.lock().insert(id, OpenExchange { events: sender, response: respond });
+        self.shared.open.lock().insert(id, ExchangeSenders { events: sender, response: respond });
         let shared = self.shared.clone();
         let exchange = Exchange { id, shared, access, events, passed_on: 0, response: Some(response) };
         if let Some(waiting) = self.shared.send(ToEngine::Request(id, Box::new(head), Box::new(request))) {
@@ -261,7 +261,7 @@ impl EngineClient {
     }
 }
 
-impl Shared {
+impl EngineClientInner {
     #[must_use]
     fn send(&self, message: ToEngine) -> Option<Waiting> {
         self.engine.receive(round_trip_in_debug(message))
@@ -278,7 +278,7 @@ impl Shared {
     }
 }
 
-impl FrontEndpoint for Shared {
+impl FrontEndpoint for EngineClientInner {
     fn receive(&self, message: ToFront) -> Option<Waiting> {
         match message {
             ToFront::AccessEnded { grant } => self.grants.lock().end(grant),

@@ -18,9 +18,9 @@ const RETRY_MIN: Duration = Duration::from_secs(1);
 /// The lifecycle of the engine, as its latest message says, and the requests of AI clients in flight in this front. Clones
 /// share both.
 #[derive(Clone)]
-pub struct EngineLifecycle(Arc<Shared>);
+pub struct EngineLifecycle(Arc<EngineLifecycleInner>);
 
-struct Shared {
+struct EngineLifecycleInner {
     engine: Arc<dyn EngineEndpoint>,
     /// Cancelled when the engine ends.
     closing: CancellationToken,
@@ -48,12 +48,12 @@ struct InFlight {
 }
 
 /// Guard that counts one request of an AI client as in flight until it is dropped. A drain of the engine waits for it.
-pub struct RequestInFlight(Arc<Shared>);
+pub struct RequestInFlight(Arc<EngineLifecycleInner>);
 
 impl EngineLifecycle {
     pub(crate) fn new(engine: Arc<dyn EngineEndpoint>, closing: CancellationToken) -> Self {
         let (phase, in_flight) = (watch::Sender::default(), Mutex::default());
-        Self(Arc::new(Shared { engine, closing, phase, in_flight }))
+        Self(Arc::new(EngineLifecycleInner { engine, closing, phase, in_flight }))
     }
 
     /// Records the state that the engine has sent.
@@ -111,7 +111,7 @@ impl EngineLifecycle {
     }
 }
 
-impl Shared {
+impl EngineLifecycleInner {
     fn send(&self, message: ToEngine) {
         // These messages never wait.
         drop(self.engine.receive(round_trip_in_debug(message)));

@@ -16,10 +16,10 @@ const KNOWN_MIN: usize = 64;
 
 /// The access of one AI client, for one HTTP request or one connection over standard input and output. Clones share it.
 #[derive(Clone, Debug)]
-pub struct GrantedAccess(Arc<Inner>);
+pub struct GrantedAccess(Arc<GrantedAccessInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct GrantedAccessInner {
     access: Access,
     expires_at: Option<Instant>,
     /// Cancelled when the engine ends the grant. All values with the same grant share it.
@@ -30,7 +30,7 @@ struct Inner {
 impl GrantedAccess {
     pub fn new(access: Access, ended: Arc<CancellationToken>) -> Self {
         let expires_at = access.expires_in.and_then(|left| Instant::now().checked_add(left));
-        Self(Arc::new(Inner { access, expires_at, ended, refusal: OnceLock::new() }))
+        Self(Arc::new(GrantedAccessInner { access, expires_at, ended, refusal: OnceLock::new() }))
     }
 
     pub fn grant(&self) -> GrantId {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use lockhouse_messages::{ConnectionId, ToEngine};
 
 use crate::EngineClient;
-use crate::engine_client::Shared;
+use crate::engine_client::EngineClientInner;
 
 /// An open connection of an AI client to a Unix domain socket. When this value is dropped, the engine learns that the
 /// connection is closed.
 pub struct OpenConnection {
     id: ConnectionId,
-    engine: Arc<Shared>,
+    engine: Arc<EngineClientInner>,
 }
 
 impl OpenConnection {

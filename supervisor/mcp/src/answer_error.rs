@@ -8,7 +8,7 @@ use crate::client::HttpError;
 
 /// Why a request has no result.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum AnswerError {
+pub enum ResponseError {
     /// The server answered with a JSON-RPC error, or Lockhouse replaced its answer by one.
     #[error("{}", .0.message)]
     Refused(ErrorData),

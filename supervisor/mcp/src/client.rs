@@ -38,7 +38,7 @@ pub use conversation::{
 pub use http_error::{HttpError, HttpErrorKind};
 pub use line_transport::LineTransport;
 
-use crate::answer_error::AnswerError;
+use crate::answer_error::ResponseError;
 use crate::pending_requests::{PendingRequests, Waiting, cancellation};
 use message_sender::MessageSender;
 use traffic_limits::TrafficLimiter;
@@ -47,13 +47,13 @@ use traffic_limits::TrafficLimiter;
 const UNREAD_NOTIFICATIONS_MAX: usize = 64;
 const SUBSCRIPTION_DROPPED: &str = "the subscription is not needed any more";
 
-type Answer = Result<String, AnswerError>;
+type RequestResult = Result<String, ResponseError>;
 
 /// The client of one connection. Clones share the connection.
 #[derive(Clone)]
-pub struct Client(Arc<Shared>);
+pub struct Client(Arc<ClientInner>);
 
-struct Shared {
+struct ClientInner {
     sender: Arc<dyn MessageSender>,
     traffic: TrafficLimiter,
     /// What both sides said of themselves in the handshake.
@@ -79,7 +79,7 @@ impl Client {
     /// Creates the client of one connection. `traffic` and `pending` belong to the reader of the same connection.
     pub fn new(sender: Arc<dyn MessageSender>, traffic: TrafficLimiter, pending: PendingRequests) -> Self {
         let (established, closing) = (OnceLock::new(), CancellationToken::new());
-        Self(Arc::new(Shared { sender, traffic, established, pending, closing }))
+        Self(Arc::new(ClientInner { sender, traffic, established, pending, closing }))
     }
 
     /// Returns what the server said of itself; `None` before the handshake is complete.
@@ -99,7 +99,7 @@ impl Client {
         server: ServerPeerInfo,
         name: Implementation,
         capabilities: ClientCapabilities,
-    ) -> Result<(), AnswerError> {
+    ) -> Result<(), ResponseError> {
         let has_initialize = server.protocol_version.has_initialize();
         let _ =
             self.0.established.set(Established { server: Arc::new(server), client: (name, capabilities) });
@@ -149,7 +149,7 @@ impl Client {
         to_line: impl FnOnce(i64, Option<RequestMetaObject>) -> serde_json::Result<Vec<u8>>,
         meta: Option<RequestMetaObject>,
         if_dropped: &'static str,
-    ) -> Result<PendingRequest, AnswerError> {
+    ) -> Result<PendingRequest, ResponseError> {
         self.send_with_notifications(to_line, meta, if_dropped, None)
     }
 
@@ -159,20 +159,20 @@ impl Client {
         meta: Option<RequestMetaObject>,
         if_dropped: &'static str,
         notifications: Option<mpsc::Sender<ServerNotification>>,
-    ) -> Result<PendingRequest, AnswerError> {
+    ) -> Result<PendingRequest, ResponseError> {
         let (sender, answer) = oneshot::channel();
         let id = self.0.pending.register(Waiting { answer: sender, notifications });
-        let id = id.ok_or(AnswerError::Closed)?;
+        let id = id.ok_or(ResponseError::Closed)?;
         let mut pending = PendingRequest { id, answer, cancel_reason: None, client: self.clone() };
         self.0.traffic.record_pending(id, Some(pending.progress_token()));
         let line = to_line(id, self.with_client_metadata(meta));
-        self.0.sender.send_request(id, line.map_err(|_| AnswerError::Invalid)?)?;
+        self.0.sender.send_request(id, line.map_err(|_| ResponseError::Invalid)?)?;
         pending.cancel_reason = Some(if_dropped);
         Ok(pending)
     }
 
     /// Subscribes to notifications, and waits for the server's acknowledgment.
-    pub async fn listen(&self, filter: SubscriptionFilter) -> Result<Subscription, AnswerError> {
+    pub async fn listen(&self, filter: SubscriptionFilter) -> Result<Subscription, ResponseError> {
         let params = SubscriptionsListenRequestParams::new(filter.clone());
         let request = ClientRequest::SubscriptionsListenRequest(SubscriptionsListenRequest::new(params));
         let (sender, mut notifications) = mpsc::channel(UNREAD_NOTIFICATIONS_MAX);
@@ -181,7 +181,7 @@ impl Client {
         let first = tokio::select! {
             biased;
             first = notifications.recv() => first,
-            answer = pending.answer() => return Err(answer.err().unwrap_or(AnswerError::Invalid)),
+            answer = pending.answer() => return Err(answer.err().unwrap_or(ResponseError::Invalid)),
         };
         match first {
             Some(ServerNotification::SubscriptionsAcknowledgedNotification(acknowledged))
@@ -189,8 +189,8 @@ impl Client {
             {
                 Ok(Subscription { notifications, pending })
             }
-            Some(_) => Err(AnswerError::Invalid),
-            None => Err(AnswerError::Closed),
+            Some(_) => Err(ResponseError::Invalid),
+            None => Err(ResponseError::Closed),
         }
     }
 
@@ -213,7 +213,7 @@ impl Client {
 #[derive(Debug)]
 pub struct PendingRequest {
     id: i64,
-    answer: oneshot::Receiver<Answer>,
+    answer: oneshot::Receiver<RequestResult>,
     /// The reason in the cancellation that is sent to the server on drop. `None` if no cancellation is needed, because
     /// the request was not sent or has been answered.
     cancel_reason: Option<&'static str>,
@@ -227,10 +227,10 @@ impl PendingRequest {
     }
 
     /// Waits for the answer: the result as JSON text, or the server's error. Cancel-safe.
-    pub async fn answer(&mut self) -> Answer {
+    pub async fn answer(&mut self) -> RequestResult {
         let answer = (&mut self.answer).await;
         self.cancel_reason = None;
-        answer.unwrap_or(Err(AnswerError::Closed))
+        answer.unwrap_or(Err(ResponseError::Closed))
     }
 
     /// Cancels the request. `reason` is sent to the server.
@@ -283,9 +283,9 @@ pub fn request_line(
 }
 
 /// Returns the notification that the handshake with `initialize` is complete, as one line.
-pub(crate) fn initialized_line() -> Result<Vec<u8>, AnswerError> {
+pub(crate) fn initialized_line() -> Result<Vec<u8>, ResponseError> {
     let notification = ClientNotification::InitializedNotification(InitializedNotification::default());
-    to_line(&JsonRpcMessage::notification(notification)).map_err(|_| AnswerError::Invalid)
+    to_line(&JsonRpcMessage::notification(notification)).map_err(|_| ResponseError::Invalid)
 }
 
 /// Serializes a message as one line.

@@ -43,4 +43,4 @@ pub mod client;
 mod pending_requests;
 pub mod server;
 
-pub use answer_error::AnswerError;
+pub use answer_error::ResponseError;

@@ -9,7 +9,7 @@ use rmcp::model::{GetMeta, RequestId, ServerNotification};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::answer_error::AnswerError;
+use crate::answer_error::ResponseError;
 
 /// The ids of requests. They fit into a signed 32-bit integer, since some servers store ids in that type; and 0 is none, since
 /// some take it for no id.
@@ -36,7 +36,7 @@ struct State {
 /// Who waits for the answer to a request.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    pub(crate) answer: oneshot::Sender<Result<String, AnswerError>>,
+    pub(crate) answer: oneshot::Sender<Result<String, ResponseError>>,
     /// For a subscription: gets its notifications.
     pub(crate) notifications: Option<mpsc::Sender<ServerNotification>>,
 }
@@ -69,7 +69,7 @@ impl PendingRequests {
     }
 
     /// Passes an answer to the request with this id. Drops it if that request was cancelled.
-    pub fn complete(&self, id: &RequestId, answer: Result<String, AnswerError>) {
+    pub fn complete(&self, id: &RequestId, answer: Result<String, ResponseError>) {
         let RequestId::Number(id) = id else { return };
         let waiting = self.0.lock().requests.as_mut().and_then(|requests| requests.remove(id));
         if let Some(waiting) = waiting {

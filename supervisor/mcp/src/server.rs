@@ -19,7 +19,7 @@ mod lifecycle;
 mod lines;
 mod output;
 
-pub use connection::{AskError, ClientChannel, ClientConnection, IdInUse};
+pub use connection::{ClientChannel, ClientConnection, IdInUse, ServerRequestError};
 pub use context::RequestContext;
 pub use http_response::{HttpReply, serve_request};
 pub use http_session::HttpSession;

@@ -33,13 +33,13 @@ pub enum Action {
     PreviewPolicy {
         server: String,
         tool: String,
-        effect: Effect,
+        effect: ToolEffect,
     },
     /// Change the policy as it was shown: the digest is that of the shown change.
     ApplyPolicy {
         server: String,
         tool: String,
-        effect: Effect,
+        effect: ToolEffect,
         digest: String,
     },
     Reload {},
@@ -97,7 +97,7 @@ pub enum Scope {
 /// The effect of a change of the policy on a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Effect {
+pub enum ToolEffect {
     Allow,
     Ask,
     Deny,

@@ -39,9 +39,9 @@ const SEARCH_WAIT: Duration = Duration::from_secs(10);
 
 /// What runs do and did. Clones share the data.
 #[derive(Clone)]
-pub struct Activity(Arc<Shared>);
+pub struct Activity(Arc<ActivityInner>);
 
-struct Shared {
+struct ActivityInner {
     /// The directory of the audit log; `None` if it is not known.
     directory: Option<PathBuf>,
     state: Mutex<State>,
@@ -68,7 +68,11 @@ impl Activity {
         let error = directory.as_ref().err().map(ToString::to_string);
         let directory = directory.ok();
         let state = State { error, is_dirty: true, ..State::default() };
-        Self(Arc::new(Shared { directory, state: state.into(), searches: Semaphore::new(SEARCHES_MAX) }))
+        Self(Arc::new(ActivityInner {
+            directory,
+            state: state.into(),
+            searches: Semaphore::new(SEARCHES_MAX),
+        }))
     }
 
     /// Returns why the audit log cannot be read; `None` if it can.

@@ -10,7 +10,7 @@ use super::access::SESSION_LIFETIME;
 use super::activity::{AuditQuery, rfc3339};
 use super::error::{ActionError, ErrorCode};
 use super::events;
-use super::page_state::Shared;
+use super::page_state::PageStateExtractor;
 use super::sections::Section;
 
 /// Returns the body of the response to a login.
@@ -19,7 +19,10 @@ pub(super) fn login_response(key: &str) -> Json<Value> {
     Json(json!({"key": key, "expires": rfc3339(expires)}))
 }
 
-pub(super) async fn events(State(state): Shared, headers: HeaderMap) -> Result<Response, ActionError> {
+pub(super) async fn events(
+    State(state): PageStateExtractor,
+    headers: HeaderMap,
+) -> Result<Response, ActionError> {
     let viewer = state.access.viewer(&headers)?;
     let page = state.sections.open_page(&viewer)?;
     let hello = json!({
@@ -33,7 +36,7 @@ pub(super) async fn events(State(state): Shared, headers: HeaderMap) -> Result<R
 }
 
 pub(super) async fn run(
-    State(state): Shared,
+    State(state): PageStateExtractor,
     Path(execution): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, ActionError> {
@@ -46,7 +49,7 @@ pub(super) async fn run(
 }
 
 pub(super) async fn audit(
-    State(state): Shared,
+    State(state): PageStateExtractor,
     query: Result<Query<AuditQuery>, axum::extract::rejection::QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Response, ActionError> {
@@ -60,7 +63,7 @@ pub(super) async fn audit(
 }
 
 pub(super) async fn stored_result(
-    State(state): Shared,
+    State(state): PageStateExtractor,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, ActionError> {

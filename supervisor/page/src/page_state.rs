@@ -18,4 +18,4 @@ pub(super) struct PageState {
     pub(super) address: String,
 }
 
-pub(super) type Shared = State<Arc<PageState>>;
+pub(super) type PageStateExtractor = State<Arc<PageState>>;

@@ -20,7 +20,7 @@ use super::action::{self, Action};
 use super::api;
 use super::assets;
 use super::error::{ActionError, ErrorCode};
-use super::page_state::{PageState, Shared};
+use super::page_state::{PageState, PageStateExtractor};
 use super::permissions;
 use super::request_check::{self, IsTls};
 use super::response_headers;
@@ -46,7 +46,7 @@ pub(super) fn router(state: Arc<PageState>, hosts: HostCheck) -> Router {
         .route("/api/audit", get(api::audit))
         .route("/api/results/{id}", get(api::stored_result));
     for (path, variant) in action::PATHS {
-        let handler = move |State(state): Shared, request: Request| act(state, variant, request);
+        let handler = move |State(state): PageStateExtractor, request: Request| act(state, variant, request);
         router = router.route(&format!("/api/{path}"), post(handler));
     }
     router
@@ -65,7 +65,7 @@ async fn asset(Path(name): Path<String>) -> Result<Response, ActionError> {
 }
 
 /// Leads the browser that this process has opened to a one-time link.
-async fn open(State(state): Shared, request: Request) -> Result<Response, ActionError> {
+async fn open(State(state): PageStateExtractor, request: Request) -> Result<Response, ActionError> {
     // A request with the method HEAD must not use up the opening.
     if request.method() != Method::GET {
         return Err(ActionError::new(ErrorCode::Method, "this address takes another method"));
@@ -76,7 +76,7 @@ async fn open(State(state): Shared, request: Request) -> Result<Response, Action
 }
 
 async fn log_in(
-    State(state): Shared,
+    State(state): PageStateExtractor,
     Extension(IsTls(is_tls)): Extension<IsTls>,
     request: Request,
 ) -> Result<Response, ActionError> {
@@ -97,7 +97,7 @@ async fn log_in(
     Ok(response)
 }
 
-async fn log_out(State(state): Shared, request: Request) -> Result<Response, ActionError> {
+async fn log_out(State(state): PageStateExtractor, request: Request) -> Result<Response, ActionError> {
     let (head, body) = request.into_parts();
     state.access.viewer(&head.headers)?;
     read_json(&head.headers, body).await?;

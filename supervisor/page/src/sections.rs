@@ -58,10 +58,10 @@ pub(super) struct Content {
 
 /// The current content of all sections, and the number of open pages. Clones share both.
 #[derive(Clone, Debug)]
-pub struct Sections(Arc<Shared>);
+pub struct Sections(Arc<SectionsInner>);
 
 #[derive(Debug)]
-struct Shared {
+struct SectionsInner {
     contents: Mutex<BTreeMap<Section, Content>>,
     /// The number of the last change.
     version: watch::Sender<u64>,
@@ -74,7 +74,7 @@ struct Shared {
 
 impl Default for Sections {
     fn default() -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(SectionsInner {
             contents: Mutex::default(),
             version: watch::Sender::new(0),
             open_pages: watch::Sender::new(0),
@@ -168,7 +168,7 @@ pub(super) struct OpenPage {
 
 impl Drop for OpenPage {
     fn drop(&mut self) {
-        let Shared { open_pages, administrator_pages, pages_of_persons, .. } = &*self.sections.0;
+        let SectionsInner { open_pages, administrator_pages, pages_of_persons, .. } = &*self.sections.0;
         match &self.person {
             Some(person) => {
                 let mut pages = pages_of_persons.lock();

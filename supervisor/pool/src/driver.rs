@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::launch_config::{ForkPurpose, LaunchConfig};
 use super::lease::{Lease, LeaseSlots, ReleasedLease};
-use super::state::{Effect, Event, HasEnded, PoolLimits, State};
+use super::state::{HasEnded, PoolEffect, PoolEvent, PoolLimits, State};
 use super::stats::SharedStats;
 use super::worker::Worker;
 use super::zygote::{self, Reporter, ZygoteHandle, ZygoteReport};
@@ -37,12 +37,12 @@ type LeaseRequest = oneshot::Sender<Result<Lease, PoolError>>;
 /// The reply channel of a request for a session worker, which is kept for several runs. It receives the
 /// worker, or the reason why there is none.
 type SessionRequest = oneshot::Sender<Result<Worker, PoolError>>;
-type PoolEvent = Event<Worker, LeaseRequest, SessionRequest>;
-type PoolEffect = Effect<Worker, LeaseRequest, SessionRequest>;
+type DriverEvent = PoolEvent<Worker, LeaseRequest, SessionRequest>;
+type DriverEffect = PoolEffect<Worker, LeaseRequest, SessionRequest>;
 
 /// A request to the task that owns a worker pool.
 #[derive(Debug)]
-pub(super) enum Request {
+pub(super) enum PoolRequest {
     /// Lease a worker for one execution of this owner (an AI client).
     Lease(Owner, LeaseRequest),
     /// Provide a worker for a session, which keeps the worker for several runs.
@@ -90,7 +90,7 @@ pub(super) fn start(
     control_groups: ControlGroupResult,
     prepared: watch::Sender<Option<ZygoteStart>>,
     figures: SharedStats,
-) -> mpsc::Sender<Request> {
+) -> mpsc::Sender<PoolRequest> {
     let PoolSettings { language, zygote, idle, running_max, queue, recycle_after, recycle_age, unused_max } =
         settings;
     let bounds =
@@ -116,25 +116,25 @@ pub(super) fn start(
 impl PoolTask {
     async fn run(
         mut self,
-        mut inbox: mpsc::Receiver<Request>,
+        mut inbox: mpsc::Receiver<PoolRequest>,
         mut released: mpsc::Receiver<ReleasedLease>,
         mut reports_inbox: mpsc::Receiver<(u32, ZygoteReport)>,
     ) {
-        self.handle_event(Event::Begin);
+        self.handle_event(PoolEvent::Begin);
         loop {
             let wake_at = self.state.wake_at(Instant::now());
             let event = tokio::select! {
                 // Released leases are handled before new requests.
                 biased;
-                Some(ReleasedLease { owner, held }) = released.recv() => Event::Released(owner, held),
+                Some(ReleasedLease { owner, held }) = released.recv() => PoolEvent::Released(owner, held),
                 Some((generation, report)) = reports_inbox.recv() => self.event_from_report(generation, report),
                 request = inbox.recv() => match request {
-                    Some(Request::Lease(owner, request)) => Event::Lease(owner, request),
-                    Some(Request::Session(request)) => Event::Session(request),
+                    Some(PoolRequest::Lease(owner, request)) => PoolEvent::Lease(owner, request),
+                    Some(PoolRequest::Session(request)) => PoolEvent::Session(request),
                     None => return,
                 },
                 () = async { match wake_at { Some(at) => sleep_until(at).await, None => pending().await } } => {
-                    Event::Woken
+                    PoolEvent::Woken
                 }
             };
             self.handle_event(event);
@@ -142,39 +142,39 @@ impl PoolTask {
         }
     }
 
-    fn handle_event(&mut self, event: PoolEvent) {
+    fn handle_event(&mut self, event: DriverEvent) {
         for effect in self.state.handle_event(event, Instant::now()) {
             self.perform(effect);
         }
     }
 
     /// Converts a zygote's report into an event for the pool's state machine.
-    fn event_from_report(&mut self, generation: u32, report: ZygoteReport) -> PoolEvent {
+    fn event_from_report(&mut self, generation: u32, report: ZygoteReport) -> DriverEvent {
         match report {
             ZygoteReport::Started(zygote, prepared) => {
                 self.prepared.send_replace(Some(Ok(prepared)));
                 self.zygotes.insert(generation, zygote);
-                Event::ZygoteStarted { generation }
+                PoolEvent::ZygoteStarted { generation }
             }
-            ZygoteReport::NotStarted(error) => Event::ZygoteNotStarted(error),
-            ZygoteReport::Forked(worker, purpose) => Event::Forked { generation, purpose, worker },
-            ZygoteReport::Crashed => Event::Crashed { generation },
-            ZygoteReport::Gone(error) => Event::ZygoteGone { generation, error },
+            ZygoteReport::NotStarted(error) => PoolEvent::ZygoteNotStarted(error),
+            ZygoteReport::Forked(worker, purpose) => PoolEvent::Forked { generation, purpose, worker },
+            ZygoteReport::Crashed => PoolEvent::Crashed { generation },
+            ZygoteReport::Gone(error) => PoolEvent::ZygoteGone { generation, error },
         }
     }
 
-    fn perform(&mut self, effect: PoolEffect) {
+    fn perform(&mut self, effect: DriverEffect) {
         match effect {
-            Effect::Lease { owner, to, worker } => {
+            PoolEffect::Lease { owner, to, worker } => {
                 // If the receiver is gone, the dropped lease releases its slot.
                 let _ = to.send(Ok(Lease::new(worker, self.slots.acquire(owner))));
             }
-            Effect::HandOver { to, worker } => drop(to.send(Ok(worker))),
-            Effect::End(worker) => drop(worker),
-            Effect::QueueFull { to, waiting, retry_after } => {
+            PoolEffect::HandOver { to, worker } => drop(to.send(Ok(worker))),
+            PoolEffect::End(worker) => drop(worker),
+            PoolEffect::QueueFull { to, waiting, retry_after } => {
                 let _ = to.send(Err(PoolError::QueueFull { waiting, retry_after }));
             }
-            Effect::Refuse { leases, sessions, reason } => {
+            PoolEffect::Refuse { leases, sessions, reason } => {
                 for to in leases {
                     let _ = to.send(Err(PoolError::Refused(reason.clone())));
                 }
@@ -182,23 +182,23 @@ impl PoolTask {
                     let _ = to.send(Err(PoolError::Refused(reason.clone())));
                 }
             }
-            Effect::StartZygote { generation, reason } => {
+            PoolEffect::StartZygote { generation, reason } => {
                 telemetry::count_zygote_start(self.language, reason);
                 let reporter = Reporter::new(generation, self.reports.clone());
                 tokio::spawn(zygote::run(self.launch.clone(), self.forks_max, reporter));
             }
-            Effect::Retire { generation } => drop(self.zygotes.remove(&generation)),
-            Effect::Fork { generation, warm, for_runs, for_sessions } => {
+            PoolEffect::Retire { generation } => drop(self.zygotes.remove(&generation)),
+            PoolEffect::Fork { generation, warm, for_runs, for_sessions } => {
                 let Some(zygote) = self.zygotes.get(&generation) else { return };
                 (0..for_sessions).for_each(|_| zygote.fork(false, ForkPurpose::Session));
                 (0..for_runs).for_each(|_| zygote.fork(warm, ForkPurpose::Execution));
                 telemetry::count_forks(self.language, for_runs + for_sessions);
             }
-            Effect::Failed(error) => tracing::warn!("{error}"),
-            Effect::NotReplaced(error) => {
+            PoolEffect::Failed(error) => tracing::warn!("{error}"),
+            PoolEffect::NotReplaced(error) => {
                 tracing::warn!("a new zygote could not be started, the current one continues: {error}");
             }
-            Effect::NoZygote(error) => {
+            PoolEffect::NoZygote(error) => {
                 self.prepared.send_replace(Some(Err(Arc::new(error))));
             }
         }

@@ -60,7 +60,7 @@ use lockhouse_protocol::Finding;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use cgroup::{ControlGroupError, ControlGroups};
-use driver::Request;
+use driver::PoolRequest;
 pub use fair_queue::QueueLimits;
 pub use launch_config::ZygoteCommand;
 pub use lease::Lease;
@@ -158,7 +158,7 @@ pub type ZygoteStart = Result<ZygoteInfo, Arc<PoolError>>;
 /// A handle to the task that owns a pool. Clones refer to the same pool.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    requests: mpsc::Sender<Request>,
+    requests: mpsc::Sender<PoolRequest>,
     /// The result of the latest zygote start; `None` until the first start has succeeded or failed. A failed start of a
     /// replacement is not reported here, since the previous zygote continues.
     prepared: watch::Receiver<Option<ZygoteStart>>,
@@ -177,18 +177,18 @@ impl Pool {
 
     /// Waits for a sandboxed worker for one execution of this owner. Waiting owners are served in turn.
     pub async fn lease(&self, owner: Owner) -> Result<Lease, PoolError> {
-        self.request(|answer| Request::Lease(owner, answer)).await
+        self.request(|answer| PoolRequest::Lease(owner, answer)).await
     }
 
     /// Waits for a sandboxed worker for a session, which keeps the worker for several runs. Workers of sessions do
     /// not count towards `running_max`.
     pub async fn take_for_session(&self) -> Result<Worker, PoolError> {
-        self.request(Request::Session).await
+        self.request(PoolRequest::Session).await
     }
 
     async fn request<T>(
         &self,
-        request: impl FnOnce(oneshot::Sender<Result<T, PoolError>>) -> Request,
+        request: impl FnOnce(oneshot::Sender<Result<T, PoolError>>) -> PoolRequest,
     ) -> Result<T, PoolError> {
         let (answer, answered) = oneshot::channel();
         self.requests.send(request(answer)).await.map_err(|_| PoolError::Closed)?;

@@ -1,6 +1,6 @@
 //! The state machine of a pool: its zygotes, idle workers and waiting requests.
 //!
-//! The state machine has no I/O and no clock: each [`Event`] comes with the current time, and results in [`Effect`]s
+//! The state machine has no I/O and no clock: each [`PoolEvent`] comes with the current time, and results in [`PoolEffect`]s
 //! for the pool's task to perform. Workers and requests are moved into the state machine and out of it, so that none
 //! can be used twice.
 
@@ -21,7 +21,7 @@ use super::fair_queue::FairQueue;
 use super::launch_config::ForkPurpose;
 use super::stats::PoolStats;
 use events::SESSION_FORKS_MAX;
-pub(super) use events::{Effect, Event, HasEnded, PoolLimits};
+pub(super) use events::{HasEnded, PoolEffect, PoolEvent, PoolLimits};
 use generation::Generation;
 use idle_target::IdleTarget;
 
@@ -76,7 +76,7 @@ pub(super) struct State<W, L, S> {
     last_release: Instant,
 }
 
-type Effects<W, L, S> = Vec<Effect<W, L, S>>;
+type Effects<W, L, S> = Vec<PoolEffect<W, L, S>>;
 
 impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
     pub(super) fn new(bounds: PoolLimits, now: Instant) -> Self {
@@ -97,7 +97,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
     }
 
     /// Applies an event and returns the resulting effects in the order in which the caller must perform them.
-    pub(super) fn handle_event(&mut self, event: Event<W, L, S>, now: Instant) -> Effects<W, L, S> {
+    pub(super) fn handle_event(&mut self, event: PoolEvent<W, L, S>, now: Instant) -> Effects<W, L, S> {
         let mut effects = Vec::new();
         self.apply_event(event, now, &mut effects);
         self.waiting.retain(|request| !request.has_ended());
@@ -110,7 +110,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         effects
     }
 
-    /// Returns when [`Event::Woken`] must be sent if no other event comes first: to fork idle workers, to end surplus
+    /// Returns when [`PoolEvent::Woken`] must be sent if no other event comes first: to fork idle workers, to end surplus
     /// ones, or to replace an old zygote. `None` if nothing needs to be done later.
     pub(super) fn wake_at(&self, now: Instant) -> Option<Instant> {
         let is_short = self.ready_count() < self.count_ahead() && self.failures < FAILURES_MAX;
@@ -139,44 +139,44 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         self.zygote.as_ref().map(|zygote| zygote.started)
     }
 
-    fn apply_event(&mut self, event: Event<W, L, S>, now: Instant, effects: &mut Effects<W, L, S>) {
+    fn apply_event(&mut self, event: PoolEvent<W, L, S>, now: Instant, effects: &mut Effects<W, L, S>) {
         match event {
-            Event::Begin if self.bounds.unused_max.is_some() => {}
-            Event::Begin => self.start_zygote(effects),
-            Event::Lease(owner, request) => self.enqueue(owner, request, now, effects),
-            Event::Session(request) => {
+            PoolEvent::Begin if self.bounds.unused_max.is_some() => {}
+            PoolEvent::Begin => self.start_zygote(effects),
+            PoolEvent::Lease(owner, request) => self.enqueue(owner, request, now, effects),
+            PoolEvent::Session(request) => {
                 self.sessions.push_back(request);
                 self.allow_retry(now);
             }
-            Event::Released(owner, held) => {
+            PoolEvent::Released(owner, held) => {
                 self.waiting.release(owner);
                 self.last_release = now;
                 self.average_hold_time = (self.average_hold_time * 7 + held) / 8;
             }
-            Event::ZygoteStarted { generation } => {
+            PoolEvent::ZygoteStarted { generation } => {
                 self.starting = false;
                 let before = self.zygote.replace(Generation::new(generation, now));
-                effects.extend(before.map(|before| Effect::Retire { generation: before.number }));
+                effects.extend(before.map(|before| PoolEffect::Retire { generation: before.number }));
             }
-            Event::ZygoteNotStarted(error) => self.zygote_failed(error, now, effects),
-            Event::Forked { generation, purpose, worker } => {
+            PoolEvent::ZygoteNotStarted(error) => self.zygote_failed(error, now, effects),
+            PoolEvent::Forked { generation, purpose, worker } => {
                 self.forked(generation, purpose, worker, effects);
             }
-            Event::Crashed { generation } => {
+            PoolEvent::Crashed { generation } => {
                 if let Some(zygote) = self.current_zygote(generation) {
                     zygote.crashed = true;
                 }
             }
-            Event::ZygoteGone { generation, error } => {
+            PoolEvent::ZygoteGone { generation, error } => {
                 // The end of a retired zygote changes nothing.
                 if self.current_zygote(generation).is_some() {
                     self.zygote = None;
-                    effects.push(Effect::Retire { generation });
+                    effects.push(PoolEffect::Retire { generation });
                     self.remove_idle(|idle| idle.generation == generation, effects);
                     self.record_failure(error, effects);
                 }
             }
-            Event::Woken => {}
+            PoolEvent::Woken => {}
         }
     }
 
@@ -185,7 +185,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         self.waiting.retain(|request| !request.has_ended());
         if let Some(to) = self.waiting.push(owner, request) {
             let (waiting, retry_after) = (self.waiting.len(), self.retry_after());
-            effects.push(Effect::QueueFull { to, waiting, retry_after });
+            effects.push(PoolEffect::QueueFull { to, waiting, retry_after });
         }
         self.allow_retry(now);
     }
@@ -211,13 +211,13 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         match &mut self.zygote {
             Some(zygote) => {
                 zygote.renew(now);
-                effects.push(Effect::NotReplaced(error));
+                effects.push(PoolEffect::NotReplaced(error));
             }
             None => {
                 // The reason is probably a property of the host, so another attempt would fail as well.
                 self.failures = FAILURES_MAX;
                 self.refuse_all(error.to_string(), effects);
-                effects.push(Effect::NoZygote(error));
+                effects.push(PoolEffect::NoZygote(error));
             }
         }
     }
@@ -241,8 +241,8 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
                 self.failures = 0;
                 self.sessions.retain(|request| !request.has_ended());
                 effects.push(match self.sessions.pop_front() {
-                    Some(to) => Effect::HandOver { to, worker },
-                    None => Effect::End(worker),
+                    Some(to) => PoolEffect::HandOver { to, worker },
+                    None => PoolEffect::End(worker),
                 });
             }
             (Err(error), _) if current.is_some() => self.record_failure(error, effects),
@@ -256,7 +256,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
     fn record_failure(&mut self, error: PoolError, effects: &mut Effects<W, L, S>) {
         self.failures += 1;
         let reason = error.to_string();
-        effects.push(Effect::Failed(error));
+        effects.push(PoolEffect::Failed(error));
         if self.failures >= FAILURES_MAX {
             self.refuse_all(reason, effects);
         }
@@ -265,7 +265,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
     /// Removes all waiting requests from the pool and refuses them with this reason.
     fn refuse_all(&mut self, reason: String, effects: &mut Effects<W, L, S>) {
         let (leases, sessions) = (self.waiting.drain().collect(), self.sessions.drain(..).collect());
-        effects.push(Effect::Refuse { leases, sessions, reason });
+        effects.push(PoolEffect::Refuse { leases, sessions, reason });
     }
 
     /// Leases idle workers to waiting requests, up to the maximum number of running executions.
@@ -276,13 +276,13 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         {
             // A process outside of Lockhouse may have killed it.
             if worker.has_ended() {
-                effects.push(Effect::End(worker));
+                effects.push(PoolEffect::End(worker));
                 continue;
             }
             let Some((owner, to)) = self.waiting.next() else {
                 return self.idle.push(Idle { generation, worker });
             };
-            effects.push(Effect::Lease { owner, to, worker });
+            effects.push(PoolEffect::Lease { owner, to, worker });
         }
     }
 
@@ -304,11 +304,11 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         while self.idle.len() > self.idle_target.count()
             && let Some(at) = self.idle.iter().position(|idle| Some(idle.generation) != current)
         {
-            effects.push(Effect::End(self.idle.remove(at).worker));
+            effects.push(PoolEffect::End(self.idle.remove(at).worker));
         }
         if self.idle_target.shrink_if_due(now) {
             let surplus = self.idle.len().saturating_sub(self.idle_target.count());
-            effects.extend(self.idle.drain(..surplus).map(|idle| Effect::End(idle.worker)));
+            effects.extend(self.idle.drain(..surplus).map(|idle| PoolEffect::End(idle.worker)));
         }
     }
 
@@ -335,7 +335,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
             && for_runs + for_sessions > 0
         {
             zygote.record_fork_requests(for_runs, for_sessions);
-            effects.push(Effect::Fork { generation: zygote.number, warm, for_runs, for_sessions });
+            effects.push(PoolEffect::Fork { generation: zygote.number, warm, for_runs, for_sessions });
         }
     }
 
@@ -370,7 +370,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
         let has_pending_forks = self.zygote.as_ref().is_some_and(|zygote| zygote.pending_forks() > 0);
         let is_due = self.unused_at().is_some_and(|at| now >= at);
         if is_due && !self.starting && !has_pending_forks {
-            effects.extend(self.zygote.take().map(|zygote| Effect::Retire { generation: zygote.number }));
+            effects.extend(self.zygote.take().map(|zygote| PoolEffect::Retire { generation: zygote.number }));
             self.remove_idle(|_| true, effects);
         }
     }
@@ -388,7 +388,7 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
             (_, Some(_)) => "worn",
         };
         self.last_generation += 1;
-        effects.push(Effect::StartZygote { generation: self.last_generation, reason });
+        effects.push(PoolEffect::StartZygote { generation: self.last_generation, reason });
     }
 
     /// Returns the current zygote if it has this generation; `None` if the zygote of this generation is retired or has
@@ -410,6 +410,6 @@ impl<W: HasEnded, L: HasEnded, S: HasEnded> State<W, L, S> {
     /// Removes the idle workers for which `ends` returns `true`, and kills them.
     fn remove_idle(&mut self, ends: impl Fn(&Idle<W>) -> bool, effects: &mut Effects<W, L, S>) {
         let ended = self.idle.extract_if(.., |idle| ends(idle));
-        effects.extend(ended.map(|idle| Effect::End(idle.worker)));
+        effects.extend(ended.map(|idle| PoolEffect::End(idle.worker)));
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use lockhouse_config::{Files, Settings};
-use lockhouse_engine::execution::{Answer, parse_value};
+use lockhouse_engine::execution::{ExecutionAnswer, parse_value};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
 use lockhouse_messages::CutValue;
 use lockhouse_policies::{Policy, Source};
@@ -100,7 +100,7 @@ async fn definitions_bytes(
     Ok(catalogue.definitions_bytes)
 }
 
-fn comparison(title: &str, definitions: usize, code: &str, answer: &Answer) -> Vec<String> {
+fn comparison(title: &str, definitions: usize, code: &str, answer: &ExecutionAnswer) -> Vec<String> {
     let direct = definitions + answer.calls.iter().map(|call| call.bytes).sum::<usize>();
     let through_lockhouse = lockhouse_front::definitions_bytes()
         + code.len()
@@ -110,7 +110,7 @@ fn comparison(title: &str, definitions: usize, code: &str, answer: &Answer) -> V
     vec![title.into(), calls, direct.to_string(), through_lockhouse.to_string(), format!("{saved:.1} %")]
 }
 
-fn print_answer(answer: &Answer) {
+fn print_answer(answer: &ExecutionAnswer) {
     print!("{}", answer.stdout);
     match (answer.value.as_deref().map(parse_value), &answer.error) {
         (Some(value), _) => println!("→ {}\n", format_value(&value)),

@@ -14,7 +14,9 @@ use lockhouse_approvals::{Watcher, WatcherKind};
 use lockhouse_base::json;
 use lockhouse_config::Files;
 use lockhouse_engine::control_socket::ControlSocket;
-use lockhouse_engine::execution::{self, Answer, DisplayOptions, FileStorage, Refusal, RunError, RunStatus};
+use lockhouse_engine::execution::{
+    self, DisplayOptions, ExecutionAnswer, FileStorage, Refusal, RunError, RunStatus,
+};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
 use lockhouse_messages::{ApprovalEvent, CutValue, Owner, WatcherRole};
 use lockhouse_protocol::Language;
@@ -141,7 +143,7 @@ pub(super) async fn run_program(
 }
 
 /// Returns the exit status for an answer. A file that could not be written is a failure.
-fn exit_code(answer: &Answer, has_all_files: bool) -> ExitCode {
+fn exit_code(answer: &ExecutionAnswer, has_all_files: bool) -> ExitCode {
     ExitCode::from(match answer.refusal {
         Some(Refusal::InvalidRequest) => USAGE,
         Some(_) => UNAVAILABLE,
@@ -255,7 +257,7 @@ fn read_program(file: &Path) -> Result<String, ProgramError> {
 }
 
 /// Prints the end of an answer: what follows the output of the program.
-fn print_end_for_people(answer: &Answer) {
+fn print_end_for_people(answer: &ExecutionAnswer) {
     if let Some(value) = &answer.value {
         let value = quote_large_integers(value.get());
         let json = execution::omit_files(&value);
@@ -276,7 +278,7 @@ fn print_end_for_people(answer: &Answer) {
     }
 }
 
-fn format_error(answer: &Answer, error: &RunError) -> String {
+fn format_error(answer: &ExecutionAnswer, error: &RunError) -> String {
     let traceback = error.traceback.as_ref().map(|text| format!("{}\n", text.trim_end())).unwrap_or_default();
     let place = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();
     let hint = error.hint.as_ref().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();

@@ -6,7 +6,7 @@ mod input_rounds;
 use std::time::{Duration, Instant};
 
 use lockhouse_base::telemetry;
-use lockhouse_mcp::AnswerError;
+use lockhouse_mcp::ResponseError;
 use lockhouse_policies::{CallTarget, Listing, PermittedCall};
 use lockhouse_protocol::{Failure, FailureCode};
 
@@ -132,16 +132,16 @@ impl Connection {
 
     /// Records for metrics and for the connection task how a request to the server ended, and that it took the time
     /// `took`. `error` is `None` if the server answered with a result.
-    fn record_outcome(&self, error: Option<&AnswerError>, took: Duration) {
+    fn record_outcome(&self, error: Option<&ResponseError>, took: Duration) {
         telemetry::record_upstream_request(self.name.as_str(), took, error.is_some());
         match error {
             None => self.signals.record_answer(took),
-            Some(AnswerError::Timeout(_)) => self.signals.call_timed_out.notify_one(),
+            Some(ResponseError::Timeout(_)) => self.signals.call_timed_out.notify_one(),
             Some(_) => {}
         }
     }
 
-    fn call_error(&self, error: &AnswerError, limit: Duration) -> CallError {
+    fn call_error(&self, error: &ResponseError, limit: Duration) -> CallError {
         errors::call_error(&self.name, &self.secrets, error, limit)
     }
 }

@@ -4,7 +4,7 @@
 use std::process::ExitStatus;
 
 use lockhouse_base::secrets::Secrets;
-use lockhouse_mcp::AnswerError;
+use lockhouse_mcp::ResponseError;
 use lockhouse_mcp::client::inbound_message::{NOT_JSON, TOO_LARGE};
 use lockhouse_mcp::client::{HandshakeError, HttpError, HttpErrorKind};
 use rmcp::model::ErrorData;
@@ -25,8 +25,8 @@ pub(super) enum ConnectError {
     Http(HttpError),
 }
 
-impl From<AnswerError> for ConnectError {
-    fn from(error: AnswerError) -> Self {
+impl From<ResponseError> for ConnectError {
+    fn from(error: ResponseError) -> Self {
         HandshakeError::from(error).into()
     }
 }

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) use published_tools::PublishedTools;
 
 use self::monitor::{ConnectionMonitor, MonitorEvent};
-use self::state_machine::{Effect, EndReason, Event, StateMachine};
+use self::state_machine::{ConnectionEffect, ConnectionEvent, EndReason, StateMachine};
 use super::caller_signals::{CallStats, CallerSignals};
 use super::connection_state::{ConnectedServer, ConnectionState};
 use super::connection_status::ConnectionStatus;
@@ -104,50 +104,52 @@ impl ConnectionTask {
 
     /// Performs an effect of the state machine. Takes what the task is waiting for, and returns what it waits for next;
     /// `None` if the task ends.
-    fn perform(&mut self, effect: Effect, waiting_for: Wait) -> Option<Wait> {
+    fn perform(&mut self, effect: ConnectionEffect, waiting_for: Wait) -> Option<Wait> {
         Some(match (effect, waiting_for) {
-            (Effect::PublishIdle, waiting_for) => self.publish(ConnectionState::Idle, waiting_for),
-            (Effect::PublishConnecting, waiting_for) => {
+            (ConnectionEffect::PublishIdle, waiting_for) => self.publish(ConnectionState::Idle, waiting_for),
+            (ConnectionEffect::PublishConnecting, waiting_for) => {
                 self.publish(ConnectionState::Connecting, waiting_for)
             }
-            (Effect::AwaitDemand, _) => Wait::Demand,
-            (Effect::Connect, _) => self.connect(),
-            (Effect::BackOff(delay), _) => Wait::BackOff(sleep(delay.to_duration()).boxed()),
-            (Effect::ListTools(after), Wait::Connection(mut connected)) => {
+            (ConnectionEffect::AwaitDemand, _) => Wait::Demand,
+            (ConnectionEffect::Connect, _) => self.connect(),
+            (ConnectionEffect::BackOff(delay), _) => Wait::BackOff(sleep(delay.to_duration()).boxed()),
+            (ConnectionEffect::ListTools(after), Wait::Connection(mut connected)) => {
                 connected.list_tools(self.name.clone(), after, self.starter.limits.start_timeout);
                 Wait::Connection(connected)
             }
-            (Effect::Ping, Wait::Connection(mut connected)) => {
+            (ConnectionEffect::Ping, Wait::Connection(mut connected)) => {
                 connected.ping(self.signals.answers());
                 Wait::Connection(connected)
             }
-            (Effect::PublishUnresponsive, waiting_for) => {
+            (ConnectionEffect::PublishUnresponsive, waiting_for) => {
                 tracing::warn!(server = %self.name, "{UNRESPONSIVE}");
                 self.status.send_modify(|status| status.last_error = Some(UNRESPONSIVE.into()));
                 self.publish(ConnectionState::Failed(UNRESPONSIVE.into()), waiting_for)
             }
-            (Effect::PublishConnected, Wait::Connection(connected)) => {
+            (ConnectionEffect::PublishConnected, Wait::Connection(connected)) => {
                 tracing::info!(server = %self.name, "it answers again");
                 self.publish_connected(&connected, self.tools.published());
                 Wait::Connection(connected)
             }
-            (Effect::Drain, Wait::Connection(connected)) => {
+            (ConnectionEffect::Drain, Wait::Connection(connected)) => {
                 let slots = self.signals.slots.clone();
                 let drained = async move { drop(timeout(DRAIN_TIMEOUT, slots.wait_drained()).await) };
                 Wait::Drain(Box::new(connected.link), drained.boxed())
             }
-            (Effect::Disconnect(reason), Wait::Connection(connected)) => {
+            (ConnectionEffect::Disconnect(reason), Wait::Connection(connected)) => {
                 Wait::End(reason, connected.link.end().boxed())
             }
-            (Effect::Disconnect(reason), Wait::Drain(link, _)) => Wait::End(reason, link.end().boxed()),
-            (Effect::Finish, _) => return None,
+            (ConnectionEffect::Disconnect(reason), Wait::Drain(link, _)) => {
+                Wait::End(reason, link.end().boxed())
+            }
+            (ConnectionEffect::Finish, _) => return None,
             // Only a live connection performs these effects.
             (
-                Effect::ListTools(_)
-                | Effect::Ping
-                | Effect::PublishConnected
-                | Effect::Drain
-                | Effect::Disconnect(_),
+                ConnectionEffect::ListTools(_)
+                | ConnectionEffect::Ping
+                | ConnectionEffect::PublishConnected
+                | ConnectionEffect::Drain
+                | ConnectionEffect::Disconnect(_),
                 waiting_for,
             ) => waiting_for,
         })
@@ -171,21 +173,21 @@ impl ConnectionTask {
         Wait::Start(start.boxed())
     }
 
-    async fn next(&mut self, waiting_for: &mut Wait) -> Event {
+    async fn next(&mut self, waiting_for: &mut Wait) -> ConnectionEvent {
         match waiting_for {
             Wait::Demand => tokio::select! {
-                () = self.signals.demand.notified() => Event::Demanded,
-                () = self.closing.cancelled() => Event::CloseRequested,
+                () = self.signals.demand.notified() => ConnectionEvent::Demanded,
+                () = self.closing.cancelled() => ConnectionEvent::CloseRequested,
             },
             Wait::Start(start) => {
                 let started = tokio::select! {
                     started = start => started,
-                    () = self.closing.cancelled() => return Event::CloseRequested,
+                    () = self.closing.cancelled() => return ConnectionEvent::CloseRequested,
                 };
                 match started {
                     (Ok(started), elapsed) => {
                         *waiting_for = Wait::Connection(Box::new(self.connected(started, elapsed)));
-                        Event::Connected
+                        ConnectionEvent::Connected
                     }
                     (Err(failure), _) => self.start_failed(failure),
                 }
@@ -193,20 +195,20 @@ impl ConnectionTask {
             Wait::Connection(connected) => self.next_monitor_event(connected).await,
             Wait::Drain(_, drained) => {
                 drained.await;
-                Event::Drained
+                ConnectionEvent::Drained
             }
             Wait::End(reason, end) => {
                 let end = end.await;
                 self.disconnected(reason, end)
             }
             Wait::BackOff(pause) => tokio::select! {
-                () = pause => Event::RestartDue,
-                () = self.closing.cancelled() => Event::CloseRequested,
+                () = pause => ConnectionEvent::RestartDue,
+                () = self.closing.cancelled() => ConnectionEvent::CloseRequested,
             },
         }
     }
 
-    async fn next_monitor_event(&mut self, connected: &mut ConnectionMonitor) -> Event {
+    async fn next_monitor_event(&mut self, connected: &mut ConnectionMonitor) -> ConnectionEvent {
         loop {
             let waits = self.tools.has_unaccepted_tools();
             match connected.next(&self.signals, &self.closing, waits).await {
@@ -217,12 +219,12 @@ impl ConnectionTask {
                     if matches!(*self.state.borrow(), ConnectionState::Connected(_)) {
                         self.publish_connected(connected, catalogue);
                     }
-                    return Event::ToolsListed;
+                    return ConnectionEvent::ToolsListed;
                 }
                 MonitorEvent::Listed(Err(fault)) => {
                     let (name, reason) = (&self.name, fault.reason(None));
                     tracing::warn!(server = %name, "its tools changed and cannot be listed: {reason}");
-                    return Event::ToolsListed;
+                    return ConnectionEvent::ToolsListed;
                 }
                 MonitorEvent::AcceptanceDue => self.recheck_pins(connected),
             }
@@ -268,7 +270,7 @@ impl ConnectionTask {
         }
     }
 
-    fn start_failed(&mut self, failure: StartFailure) -> Event {
+    fn start_failed(&mut self, failure: StartFailure) -> ConnectionEvent {
         let StartFailure { reason, server_output, is_violation, .. } = failure;
         tracing::warn!(server = %self.name, "not available: {reason}{server_output}");
         // The failure may be due to the process and not to the handshake.
@@ -278,10 +280,10 @@ impl ConnectionTask {
         self.tools.publish_stale();
         self.state.send_replace(ConnectionState::Failed(format!("{reason}{hint}")));
         self.tools.announce_state();
-        Event::StartFailed { is_violation }
+        ConnectionEvent::StartFailed { is_violation }
     }
 
-    fn disconnected(&self, reason: &EndReason, end: ConnectionEnd) -> Event {
+    fn disconnected(&self, reason: &EndReason, end: ConnectionEnd) -> ConnectionEvent {
         let ConnectionEnd { ending, status, server_output } = end;
         match reason {
             EndReason::Lost(reason) => {
@@ -304,7 +306,7 @@ impl ConnectionTask {
             }
             EndReason::Closing => self.status.send_modify(|status| status.shutdown = ending),
         }
-        Event::Disconnected { has_answered: self.answers.has_changed().unwrap_or(false) }
+        ConnectionEvent::Disconnected { has_answered: self.answers.has_changed().unwrap_or(false) }
     }
 
     /// Records in the server's log file that Lockhouse disconnected the server, with the reason `how`.

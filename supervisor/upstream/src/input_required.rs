@@ -39,12 +39,12 @@ struct Outline<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct InputRequired<'a> {
     #[serde(borrow, default)]
-    input_requests: BTreeMap<String, Request<'a>>,
+    input_requests: BTreeMap<String, InputRequest<'a>>,
     request_state: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Request<'a> {
+struct InputRequest<'a> {
     method: String,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
@@ -110,7 +110,7 @@ impl InputRequired<'_> {
     }
 }
 
-impl Request<'_> {
+impl InputRequest<'_> {
     /// Converts the server's request into a question for the AI client. Returns an error if the kind of request is
     /// unknown, or if the question cannot be shown to the user.
     fn question(&self, server: &ServerName) -> Result<Question, CallError> {

@@ -13,7 +13,7 @@ use super::elicitation_conversion;
 use super::in_flight_calls::CallRegistration;
 use crate::connection_state::ConnectedServer;
 use crate::outgoing_request::OutgoingRequest;
-use lockhouse_mcp::AnswerError;
+use lockhouse_mcp::ResponseError;
 use lockhouse_mcp::client::{Client, ConnectionFailure};
 use lockhouse_run_channel::{PausableTimer, RunChannel};
 pub(super) use timeout_and_cancellation::CallTimeout;
@@ -24,13 +24,13 @@ const SILENT: &str = "it does not answer any more";
 /// Why an MCP request to a server has no result.
 #[derive(Debug)]
 pub(super) enum RequestError {
-    Failed(AnswerError),
+    Failed(ResponseError),
     /// The server asked for input that no user can give.
     Unanswerable,
 }
 
-impl From<AnswerError> for RequestError {
-    fn from(error: AnswerError) -> Self {
+impl From<ResponseError> for RequestError {
+    fn from(error: ResponseError) -> Self {
         Self::Failed(error)
     }
 }
@@ -41,13 +41,13 @@ pub(super) async fn send(
     client: Client,
     request: ClientRequest,
     limit: Duration,
-) -> Result<String, AnswerError> {
+) -> Result<String, ResponseError> {
     let clock = PausableTimer::unpausable(limit);
     let limits = WaitLimits { clock, restarts_on_progress: false, call: None };
     match exchange(&client, OutgoingRequest::Other(Box::new(request)), None, limits).await {
         Ok(raw) => Ok(raw),
         Err(RequestError::Failed(error)) => Err(error),
-        Err(RequestError::Unanswerable) => Err(AnswerError::Invalid),
+        Err(RequestError::Unanswerable) => Err(ResponseError::Invalid),
     }
 }
 
@@ -58,10 +58,10 @@ pub(super) async fn send(
 pub(super) async fn ping(client: Client, limit: Duration) -> Result<(), ConnectionFailure> {
     let ping = ClientRequest::PingRequest(PingRequest::default());
     match send(client, ping, limit).await {
-        Ok(_) | Err(AnswerError::Refused(_)) => Ok(()),
+        Ok(_) | Err(ResponseError::Refused(_)) => Ok(()),
         Err(error) => {
             let reason = match error {
-                AnswerError::Http(fault) => fault.reason,
+                ResponseError::Http(fault) => fault.reason,
                 _ => SILENT.to_owned(),
             };
             Err(ConnectionFailure::new(reason))

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_mcp::AnswerError;
+use lockhouse_mcp::ResponseError;
 use lockhouse_mcp::client::Client;
 use lockhouse_policies::Listing;
 use rmcp::model::{
@@ -55,7 +55,11 @@ struct CollectedEntries {
 /// Returns the serialized JSON object with the server's resources or prompts, as `listing` selects, in `items`, the
 /// resource templates in `templates` (empty for prompts), and in `incomplete` whether entries are missing. `limit` is
 /// the timeout for all pages together.
-pub(super) async fn list(client: &Client, listing: Listing, limit: Duration) -> Result<Vec<u8>, AnswerError> {
+pub(super) async fn list(
+    client: &Client,
+    listing: Listing,
+    limit: Duration,
+) -> Result<Vec<u8>, ResponseError> {
     let deadline = Instant::now() + limit;
     let (items, templates) = match listing {
         Listing::Prompts => {
@@ -65,7 +69,7 @@ pub(super) async fn list(client: &Client, listing: Listing, limit: Duration) -> 
             let items = list_all_pages(client, ListKind::Resources, deadline).await?;
             let templates = match list_all_pages(client, ListKind::Templates, deadline).await {
                 // Many servers have no templates and do not know the method.
-                Err(AnswerError::Refused(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+                Err(ResponseError::Refused(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
                     CollectedEntries::default()
                 }
                 templates => templates?,
@@ -86,7 +90,7 @@ async fn list_all_pages(
     client: &Client,
     kind: ListKind,
     deadline: Instant,
-) -> Result<CollectedEntries, AnswerError> {
+) -> Result<CollectedEntries, ResponseError> {
     let mut collected = CollectedEntries::default();
     let mut pages = ListPages::default();
     loop {
@@ -99,7 +103,7 @@ async fn list_all_pages(
             Some((collected, page.next_cursor))
         });
         let next_cursor;
-        (collected, next_cursor) = added.await.flatten().ok_or(AnswerError::Invalid)?;
+        (collected, next_cursor) = added.await.flatten().ok_or(ResponseError::Invalid)?;
         let after_page = pages.record(bytes, next_cursor);
         collected.incomplete |= after_page == AfterPage::LimitReached;
         if collected.incomplete || after_page == AfterPage::Complete {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_mcp::AnswerError;
+use lockhouse_mcp::ResponseError;
 use lockhouse_mcp::client::Client;
 use lockhouse_protocol::ServerName;
 use parking_lot::Mutex;
@@ -31,7 +31,7 @@ pub(super) enum SubscribeError {
     #[error("{RESOURCES_MAX} resources of server {server} are followed already")]
     TooMany { server: ServerName },
     #[error(transparent)]
-    Request(#[from] AnswerError),
+    Request(#[from] ResponseError),
 }
 
 impl Subscriptions {
@@ -50,7 +50,7 @@ impl Subscriptions {
         let Some(entry) = self.register(uri)? else { return Ok(()) };
         let filter = SubscriptionFilter::builder().resource_subscriptions([uri.to_owned()]).build();
         let subscription = tokio::time::timeout(limit, client.listen(filter)).await;
-        let mut subscription = subscription.unwrap_or(Err(AnswerError::Timeout(limit)))?;
+        let mut subscription = subscription.unwrap_or(Err(ResponseError::Timeout(limit)))?;
         let (server, notices) = (self.server.clone(), self.notices.clone());
         tokio::spawn(async move {
             while subscription.next().await.is_some() {

@@ -17,7 +17,7 @@ use std::os::fd::AsFd;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use lockhouse_protocol::{CallId, FromWorker, Outcome, Request};
+use lockhouse_protocol::{CallId, FromWorker, Outcome, WorkerRequest};
 use lockhouse_tests::LANGUAGES;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use serde::Deserialize;
@@ -193,10 +193,10 @@ impl Gateway {
             match message {
                 FromWorker::Ready => self.workers.make_ready(pid, false)?,
                 FromWorker::Done(_) if is_warming_up => self.workers.make_ready(pid, true)?,
-                FromWorker::Request { call, request: Request::Call { .. } } if is_warming_up => {
+                FromWorker::Request { call, request: WorkerRequest::Call { .. } } if is_warming_up => {
                     self.workers.reply(pid, call, &[r#"{"structured":{"sum":3}}"#])?;
                 }
-                FromWorker::Request { call, request: Request::Call { tool, arguments, .. } } => {
+                FromWorker::Request { call, request: WorkerRequest::Call { tool, arguments, .. } } => {
                     // The id says whom the result is for.
                     let id = (pid as u64) << 32 | u64::from(call.0);
                     write!(calls, r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":"#)?;
@@ -204,7 +204,7 @@ impl Gateway {
                     calls.extend_from_slice(&arguments);
                     calls.extend_from_slice(b"}}\n");
                 }
-                FromWorker::Request { call, request: Request::CheckCalls { .. } } => {
+                FromWorker::Request { call, request: WorkerRequest::CheckCalls { .. } } => {
                     self.workers.reply(pid, call, &[r#"{"findings":[],"tools":[]}"#])?;
                 }
                 FromWorker::Done(Outcome::Value(Some(json))) => {

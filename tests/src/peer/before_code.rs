@@ -1,7 +1,7 @@
 //! How a hostile worker misbehaves before it receives code. The name under which its program was started selects the
 //! behaviour.
 
-use lockhouse_protocol::{FromWorker, Outcome, Request, Stream};
+use lockhouse_protocol::{FromWorker, Outcome, Stream, WorkerRequest};
 use lockhouse_worker::engine::EngineError;
 use nix::sys::signal::Signal;
 
@@ -24,7 +24,7 @@ pub(crate) fn attach(called: &str, channel: &RawChannel) {
     let output = FromWorker::Output { stream: Stream::Stdout, text: "early".into() };
     match called {
         "prints-early" => channel.send(&output),
-        "asks-early" => channel.send(&request(1, Request::ListServers)),
+        "asks-early" => channel.send(&request(1, WorkerRequest::ListServers)),
         "is-done-early" => channel.send(&FromWorker::Done(Outcome::Value(None))),
         "is-ready-twice" => channel.send(&FromWorker::Ready),
         "refuses-with-megabytes" => {

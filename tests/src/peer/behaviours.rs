@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use lockhouse_protocol::{
-    CodeError, ExecutionId, FRAME_OVERHEAD_BYTES, FromWorker, Job, Outcome, Reply, Request, SearchDetail,
-    ServerName, Stream, ToWorker, ToolName, frame,
+    CodeError, ExecutionId, FRAME_OVERHEAD_BYTES, FromWorker, Job, Outcome, Reply, SearchDetail, ServerName,
+    Stream, ToWorker, ToolName, WorkerRequest, frame,
 };
 use nix::sys::signal::Signal;
 
@@ -168,13 +168,18 @@ pub(crate) const ALL: &[(&str, Behaviour)] = &[
     ("a search of 8 MB", |channel| {
         request_outcome(
             channel,
-            Request::Search { query: "text ".repeat(1_600_000), limit: u32::MAX, detail: SearchDetail::Full },
+            WorkerRequest::Search {
+                query: "text ".repeat(1_600_000),
+                limit: u32::MAX,
+                detail: SearchDetail::Full,
+            },
         )
     }),
     ("a server that is not there", |channel| {
         request_outcome(
             channel,
-            ServerName::new("x".repeat(128)).map_or(list_tools(), |server| Request::ListTools { server }),
+            ServerName::new("x".repeat(128))
+                .map_or(list_tools(), |server| WorkerRequest::ListTools { server }),
         )
     }),
     ("a tool with a path for a name", |channel| {
@@ -182,7 +187,7 @@ pub(crate) const ALL: &[(&str, Behaviour)] = &[
         let (Ok(server), Ok(tool)) = names else { return value("0") };
         request_outcome(
             channel,
-            Request::Call {
+            WorkerRequest::Call {
                 server,
                 tool,
                 arguments: b"{}".to_vec(),
@@ -254,7 +259,7 @@ fn printed(text: &str) -> FromWorker {
 }
 
 fn lookup(id: u32) -> FromWorker {
-    request(id, Request::ListServers)
+    request(id, WorkerRequest::ListServers)
 }
 
 /// Creates an error with the same text in each of its text fields.
@@ -302,7 +307,7 @@ fn repeat(channel: &RawChannel, bytes: &[u8]) -> Outcome {
 }
 
 /// Sends a request to the supervisor. The returned outcome is "answered", or the error code of the reply.
-fn request_outcome(channel: &RawChannel, request: Request) -> Outcome {
+fn request_outcome(channel: &RawChannel, request: WorkerRequest) -> Outcome {
     let reply: Reply = channel.ask(request);
     value(&format!("\"{}\"", reply.map_or_else(|failure| failure.code.as_str(), |_| "answered")))
 }

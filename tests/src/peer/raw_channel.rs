@@ -3,7 +3,7 @@
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-use lockhouse_protocol::{CallId, FromWorker, Reply, Request, ServerName, ToolName, frame};
+use lockhouse_protocol::{CallId, FromWorker, Reply, ServerName, ToolName, WorkerRequest, frame};
 use lockhouse_worker::tool_host::ToolHost;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, raise};
@@ -44,7 +44,7 @@ impl RawChannel {
     }
 
     /// Sends a valid request to the supervisor and returns the supervisor's reply.
-    pub(crate) fn ask(&self, request: Request) -> Reply {
+    pub(crate) fn ask(&self, request: WorkerRequest) -> Reply {
         loop {
             if let Some(reply) = self.host.ask(request.clone(), &mut || false) {
                 return reply;
@@ -80,14 +80,14 @@ pub(crate) fn encoded(message: &FromWorker) -> Vec<u8> {
     frame::encode(message, u32::MAX).unwrap_or_default()
 }
 
-pub(crate) fn request(call: u32, request: Request) -> FromWorker {
+pub(crate) fn request(call: u32, request: WorkerRequest) -> FromWorker {
     FromWorker::Request { call: CallId(call), request }
 }
 
 /// Creates a request for a call of a tool of the fixture server.
-pub(crate) fn call(tool: &str, arguments: impl Into<Vec<u8>>) -> Request {
+pub(crate) fn call(tool: &str, arguments: impl Into<Vec<u8>>) -> WorkerRequest {
     match (ServerName::new("fixture"), ToolName::new(tool)) {
-        (Ok(server), Ok(tool)) => Request::Call {
+        (Ok(server), Ok(tool)) => WorkerRequest::Call {
             server,
             tool,
             arguments: arguments.into(),
@@ -95,12 +95,13 @@ pub(crate) fn call(tool: &str, arguments: impl Into<Vec<u8>>) -> Request {
             timeout_ms: None,
             line: Some(u32::MAX),
         },
-        _ => Request::ListServers,
+        _ => WorkerRequest::ListServers,
     }
 }
 
-pub(crate) fn list_tools() -> Request {
-    ServerName::new("fixture").map_or(Request::ListServers, |server| Request::ListTools { server })
+pub(crate) fn list_tools() -> WorkerRequest {
+    ServerName::new("fixture")
+        .map_or(WorkerRequest::ListServers, |server| WorkerRequest::ListTools { server })
 }
 
 /// Encodes a number as the worker protocol does: four bytes, little-endian.

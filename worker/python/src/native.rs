@@ -8,7 +8,7 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 
 use lockhouse_protocol::{
     DecodedArgument, Failure, FailureCode, FileSource, FileTarget, InvalidName, PlannedCall, PromptName,
-    Reply, Request, ResourceUri, ResultHandle, SearchDetail, ServerName, SkillName, Stream, ToolName,
+    Reply, ResourceUri, ResultHandle, SearchDetail, ServerName, SkillName, Stream, ToolName, WorkerRequest,
 };
 use lockhouse_worker::tool_host::ToolHost;
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
@@ -50,7 +50,7 @@ fn pair(py: Python<'_>, reply: Reply) -> PyResult<Pair<'_>> {
 /// Sends a request to the supervisor and waits for the reply. For an invalid request, returns the failure without
 /// asking the supervisor. The wait releases the interpreter lock, so that Python signal handlers can run. If a handler
 /// raises an exception, the wait ends, and this function raises that exception.
-fn ask<E: ToString>(py: Python<'_>, request: Result<Request, E>) -> PyResult<Pair<'_>> {
+fn ask<E: ToString>(py: Python<'_>, request: Result<WorkerRequest, E>) -> PyResult<Pair<'_>> {
     let request = match request {
         Ok(request) => request,
         Err(invalid) => return pair(py, Err(unknown(invalid.to_string()))),
@@ -60,7 +60,7 @@ fn ask<E: ToString>(py: Python<'_>, request: Result<Request, E>) -> PyResult<Pai
 }
 
 /// Sends a request to the supervisor and waits for the reply, as [`ask`] does.
-fn reply(py: Python<'_>, request: Request) -> PyResult<Reply> {
+fn reply(py: Python<'_>, request: WorkerRequest) -> PyResult<Reply> {
     let host = host()?;
     let mut raised = None;
     let reply = py.detach(|| {
@@ -87,10 +87,10 @@ fn call_request(
     timeout_ms: Option<u32>,
     line: Option<u32>,
     decoded: DecodedTexts,
-) -> Result<Request, InvalidName> {
+) -> Result<WorkerRequest, InvalidName> {
     let (server, tool) = (ServerName::new(server)?, ToolName::new(tool)?);
     let decoded = decoded.into_iter().map(|(pointer, text)| DecodedArgument { pointer, text }).collect();
-    Ok(Request::Call { server, tool, arguments: arguments.to_vec(), decoded, timeout_ms, line })
+    Ok(WorkerRequest::Call { server, tool, arguments: arguments.to_vec(), decoded, timeout_ms, line })
 }
 
 /// The values in the arguments of a call that are results of earlier calls, and that the worker decoded from JSON text.
@@ -117,14 +117,14 @@ pub(crate) fn call<'py>(
 /// Lists the permitted resources and resource templates of a server.
 #[pyfunction]
 pub(crate) fn list_resources<'py>(py: Python<'py>, server: &str) -> PyResult<Pair<'py>> {
-    ask(py, ServerName::new(server).map(|server| Request::ListResources { server }))
+    ask(py, ServerName::new(server).map(|server| WorkerRequest::ListResources { server }))
 }
 
 /// Reads a resource of a server by its URI.
 #[pyfunction]
 pub(crate) fn read_resource<'py>(py: Python<'py>, server: &str, uri: &str) -> PyResult<Pair<'py>> {
     match ServerName::new(server) {
-        Ok(server) => ask(py, ResourceUri::new(uri).map(|uri| Request::ReadResource { server, uri })),
+        Ok(server) => ask(py, ResourceUri::new(uri).map(|uri| WorkerRequest::ReadResource { server, uri })),
         Err(invalid) => ask(py, Err(invalid)),
     }
 }
@@ -132,7 +132,7 @@ pub(crate) fn read_resource<'py>(py: Python<'py>, server: &str, uri: &str) -> Py
 /// Lists the permitted prompts of a server.
 #[pyfunction]
 pub(crate) fn list_prompts<'py>(py: Python<'py>, server: &str) -> PyResult<Pair<'py>> {
-    ask(py, ServerName::new(server).map(|server| Request::ListPrompts { server }))
+    ask(py, ServerName::new(server).map(|server| WorkerRequest::ListPrompts { server }))
 }
 
 /// Gets a prompt of a server. `arguments` is the JSON object of the prompt's arguments.
@@ -146,7 +146,7 @@ pub(crate) fn get_prompt<'py>(
     let arguments = arguments.to_vec();
     match ServerName::new(server) {
         Ok(server) => {
-            ask(py, PromptName::new(name).map(|name| Request::GetPrompt { server, name, arguments }))
+            ask(py, PromptName::new(name).map(|name| WorkerRequest::GetPrompt { server, name, arguments }))
         }
         Err(invalid) => ask(py, Err(invalid)),
     }
@@ -155,21 +155,22 @@ pub(crate) fn get_prompt<'py>(
 /// Lists the upstream servers and their connection states.
 #[pyfunction]
 pub(crate) fn list_servers(py: Python<'_>) -> PyResult<Pair<'_>> {
-    ask(py, Ok::<_, InvalidName>(Request::ListServers))
+    ask(py, Ok::<_, InvalidName>(WorkerRequest::ListServers))
 }
 
 /// Lists the permitted tools of a server.
 #[pyfunction]
 pub(crate) fn list_tools<'py>(py: Python<'py>, server: &str) -> PyResult<Pair<'py>> {
-    ask(py, ServerName::new(server).map(|server| Request::ListTools { server }))
+    ask(py, ServerName::new(server).map(|server| WorkerRequest::ListTools { server }))
 }
 
 /// Returns the full description of a tool, with its schemas, as JSON; without a tool, what the server says about itself.
 #[pyfunction]
 #[pyo3(signature = (server, tool=None))]
 pub(crate) fn describe<'py>(py: Python<'py>, server: &str, tool: Option<&str>) -> PyResult<Pair<'py>> {
-    let request = ServerName::new(server)
-        .and_then(|server| Ok(Request::Describe { server, tool: tool.map(ToolName::new).transpose()? }));
+    let request = ServerName::new(server).and_then(|server| {
+        Ok(WorkerRequest::Describe { server, tool: tool.map(ToolName::new).transpose()? })
+    });
     ask(py, request)
 }
 
@@ -180,14 +181,14 @@ pub(crate) fn describe<'py>(py: Python<'py>, server: &str, tool: Option<&str>) -
 pub(crate) fn search<'py>(py: Python<'py>, query: String, limit: u32, detail: &str) -> PyResult<Pair<'py>> {
     let no_detail = || r#"the detail is one of "names", "signatures" and "full""#;
     let detail = SearchDetail::parse(detail).ok_or_else(no_detail);
-    ask(py, detail.map(|detail| Request::Search { query, limit, detail }))
+    ask(py, detail.map(|detail| WorkerRequest::Search { query, limit, detail }))
 }
 
 /// Loads the stored result with this handle.
 #[pyfunction]
 pub(crate) fn load_result<'py>(py: Python<'py>, handle: &str) -> PyResult<Pair<'py>> {
     match ResultHandle::new(handle) {
-        Ok(handle) => ask(py, Ok::<_, InvalidName>(Request::LoadResult { handle })),
+        Ok(handle) => ask(py, Ok::<_, InvalidName>(WorkerRequest::LoadResult { handle })),
         Err(invalid) => {
             pair(py, Err(Failure { code: FailureCode::NotFound, ..unknown(invalid.to_string()) }))
         }
@@ -197,13 +198,13 @@ pub(crate) fn load_result<'py>(py: Python<'py>, handle: &str) -> PyResult<Pair<'
 /// Loads the code of a saved skill.
 #[pyfunction]
 pub(crate) fn load_skill<'py>(py: Python<'py>, name: &str) -> PyResult<Pair<'py>> {
-    ask(py, SkillName::new(name).map(|name| Request::LoadSkill { name }))
+    ask(py, SkillName::new(name).map(|name| WorkerRequest::LoadSkill { name }))
 }
 
 /// Searches the saved skills. `limit` is the maximum number of results.
 #[pyfunction]
 pub(crate) fn search_skills(py: Python<'_>, query: String, limit: u32) -> PyResult<Pair<'_>> {
-    ask(py, Ok::<_, InvalidName>(Request::SearchSkills { query, limit }))
+    ask(py, Ok::<_, InvalidName>(WorkerRequest::SearchSkills { query, limit }))
 }
 
 /// A planned call: server, tool, arguments as JSON, and line. The arguments are `None` if the program text does not
@@ -219,7 +220,7 @@ pub(crate) fn check_calls(py: Python<'_>, planned: Vec<Planned>) -> PyResult<Pai
         Ok::<_, InvalidName>(PlannedCall { server, tool, arguments, line: Some(line) })
     };
     let calls: Result<Vec<PlannedCall>, InvalidName> = planned.into_iter().map(call).collect();
-    ask(py, calls.map(|calls| Request::CheckCalls { calls }))
+    ask(py, calls.map(|calls| WorkerRequest::CheckCalls { calls }))
 }
 
 /// Queues a tool call, with the parameters of `call`, and returns its number; [`drain`] returns its reply. Returns -1
@@ -300,7 +301,7 @@ pub(crate) fn open_file<'py>(
         _ => ResultHandle::new(name).map(FileSource::Stored),
     };
     match source {
-        Ok(source) => ask(py, Ok::<_, InvalidName>(Request::OpenFile { source, line })),
+        Ok(source) => ask(py, Ok::<_, InvalidName>(WorkerRequest::OpenFile { source, line })),
         Err(invalid) => {
             pair(py, Err(Failure { code: FailureCode::NotFound, ..unknown(invalid.to_string()) }))
         }
@@ -310,7 +311,7 @@ pub(crate) fn open_file<'py>(
 /// Returns the next piece of an open file as bytes, which are empty at its end.
 #[pyfunction]
 pub(crate) fn read_piece(py: Python<'_>, file: u32) -> PyResult<Pair<'_>> {
-    match reply(py, Request::ReadPiece { file })? {
+    match reply(py, WorkerRequest::ReadPiece { file })? {
         Ok(piece) => Ok((true, PyBytes::new(py, &piece).into_any())),
         failed => pair(py, failed),
     }
@@ -326,19 +327,19 @@ pub(crate) fn create_file<'py>(
     line: Option<u32>,
 ) -> PyResult<Pair<'py>> {
     let target = if kind == "host" { FileTarget::Host(name) } else { FileTarget::Answer(name) };
-    ask(py, Ok::<_, InvalidName>(Request::CreateFile { target, bytes, line }))
+    ask(py, Ok::<_, InvalidName>(WorkerRequest::CreateFile { target, bytes, line }))
 }
 
 /// Sends the next piece of a file.
 #[pyfunction]
 pub(crate) fn write_piece<'py>(py: Python<'py>, file: u32, piece: &[u8]) -> PyResult<Pair<'py>> {
-    ask(py, Ok::<_, InvalidName>(Request::WritePiece { file, piece: piece.to_vec() }))
+    ask(py, Ok::<_, InvalidName>(WorkerRequest::WritePiece { file, piece: piece.to_vec() }))
 }
 
 /// Writes a file of the host whose pieces have all been sent.
 #[pyfunction]
 pub(crate) fn finish_file(py: Python<'_>, file: u32, line: Option<u32>) -> PyResult<Pair<'_>> {
-    ask(py, Ok::<_, InvalidName>(Request::FinishFile { file, line }))
+    ask(py, Ok::<_, InvalidName>(WorkerRequest::FinishFile { file, line }))
 }
 
 /// Raises MemoryError if a block of `bytes` bytes cannot be allocated now. The check writes nothing to the block, so it

@@ -1,7 +1,7 @@
 //! Asks the supervisor to check the tool calls that a program will certainly make, before any of them is
 //! sent.
 
-use lockhouse_protocol::{CodeError, PLANNED_CALLS_MAX, PlannedCall, Request, ServerName, ToolName};
+use lockhouse_protocol::{CodeError, PLANNED_CALLS_MAX, PlannedCall, ServerName, ToolName, WorkerRequest};
 use lockhouse_worker::signals;
 use lockhouse_worker::tool_host::ToolHost;
 use rquickjs::{Ctx, Function, Object};
@@ -18,7 +18,7 @@ const SHOWN_MAX: usize = 5;
 /// Last line of the traceback of an error that the check found. The line says that the program has not run.
 const NOT_RUN: &str = "  found before the run: no call was sent";
 
-/// The supervisor's reply to [`Request::CheckCalls`].
+/// The supervisor's reply to [`WorkerRequest::CheckCalls`].
 #[derive(Deserialize)]
 struct CheckReply {
     findings: Vec<Finding>,
@@ -61,7 +61,8 @@ pub(super) fn check<'js>(
     if calls.is_empty() {
         return Ok(());
     }
-    let request = Request::CheckCalls { calls: calls.iter().map(|(_, planned)| planned.clone()).collect() };
+    let request =
+        WorkerRequest::CheckCalls { calls: calls.iter().map(|(_, planned)| planned.clone()).collect() };
     let reply = host.ask(request, &mut || signals::pending().is_some()).ok_or(ProgramFailure::Stuck)?;
     // If the check itself fails, the run reports what is wrong.
     let Ok(json) = reply else { return Ok(()) };

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use lockhouse_protocol::{DecodedArgument, Request, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, Stream};
+use lockhouse_protocol::{DecodedArgument, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, Stream, WorkerRequest};
 use lockhouse_worker::signals;
 use rquickjs::convert::List;
 use rquickjs::function::Opt;
@@ -123,7 +123,9 @@ fn add_requests<'js>(ctx: &Ctx<'js>, natives: &Object<'js>, state: &Rc<SharedSta
         let reply = shared
             .host
             .get()
-            .and_then(|host| host.ask(Request::ReadPiece { file }, &mut || signals::pending().is_some()))
+            .and_then(|host| {
+                host.ask(WorkerRequest::ReadPiece { file }, &mut || signals::pending().is_some())
+            })
             .ok_or_else(|| Exception::throw_message(&ctx, "stopped"))?;
         let answer = Array::new(ctx.clone())?;
         match reply {

@@ -3,7 +3,7 @@
 use lockhouse_protocol::json_text::has_large_integer;
 use lockhouse_protocol::{
     DecodedArgument, Failure, FailureCode, FileSource, FileTarget, InvalidName, InvalidText, PromptName,
-    Reply, Request, ResourceUri, ResultHandle, SearchDetail, ServerName, SkillName, ToolName,
+    Reply, ResourceUri, ResultHandle, SearchDetail, ServerName, SkillName, ToolName, WorkerRequest,
 };
 use rquickjs::{Ctx, IntoJs, Object, Result, Value};
 
@@ -41,10 +41,10 @@ enum InvalidRequest {
 
 /// Converts a request into a protocol message.
 #[expect(clippy::too_many_lines, reason = "a list of the kinds of requests")]
-fn to_request(request: NativeRequest) -> std::result::Result<Request, InvalidRequest> {
+fn to_request(request: NativeRequest) -> std::result::Result<WorkerRequest, InvalidRequest> {
     let (first, second, third) = request.texts;
     Ok(match request.kind.as_str() {
-        "call" => Request::Call {
+        "call" => WorkerRequest::Call {
             server: ServerName::new(first)?,
             tool: ToolName::new(second)?,
             arguments: third.into_bytes(),
@@ -54,28 +54,28 @@ fn to_request(request: NativeRequest) -> std::result::Result<Request, InvalidReq
         },
         "describe" => {
             let tool = if second.is_empty() { None } else { Some(ToolName::new(second)?) };
-            Request::Describe { server: ServerName::new(first)?, tool }
+            WorkerRequest::Describe { server: ServerName::new(first)?, tool }
         }
-        "list_tools" => Request::ListTools { server: ServerName::new(first)? },
-        "list_servers" => Request::ListServers,
+        "list_tools" => WorkerRequest::ListTools { server: ServerName::new(first)? },
+        "list_servers" => WorkerRequest::ListServers,
         "search" => {
             let limit = second.parse().map_err(|_| InvalidRequest::Number("limit"))?;
             let detail = SearchDetail::parse(&third).ok_or(InvalidRequest::Detail)?;
-            Request::Search { query: first, limit, detail }
+            WorkerRequest::Search { query: first, limit, detail }
         }
-        "list_resources" => Request::ListResources { server: ServerName::new(first)? },
+        "list_resources" => WorkerRequest::ListResources { server: ServerName::new(first)? },
         "read_resource" => {
             let uri = ResourceUri::new(second)?;
-            Request::ReadResource { server: ServerName::new(first)?, uri }
+            WorkerRequest::ReadResource { server: ServerName::new(first)?, uri }
         }
-        "list_prompts" => Request::ListPrompts { server: ServerName::new(first)? },
+        "list_prompts" => WorkerRequest::ListPrompts { server: ServerName::new(first)? },
         "get_prompt" => {
             let name = PromptName::new(second)?;
-            Request::GetPrompt { server: ServerName::new(first)?, name, arguments: third.into_bytes() }
+            WorkerRequest::GetPrompt { server: ServerName::new(first)?, name, arguments: third.into_bytes() }
         }
         "load_result" => {
             let handle = ResultHandle::new(first)?;
-            Request::LoadResult { handle }
+            WorkerRequest::LoadResult { handle }
         }
         "open_file" => {
             let source = match first.as_str() {
@@ -83,30 +83,30 @@ fn to_request(request: NativeRequest) -> std::result::Result<Request, InvalidReq
                 "given" => FileSource::Given(second),
                 _ => FileSource::Stored(ResultHandle::new(second)?),
             };
-            Request::OpenFile { source, line: request.line }
+            WorkerRequest::OpenFile { source, line: request.line }
         }
         "create_file" => {
             let target = if first == "host" { FileTarget::Host(second) } else { FileTarget::Answer(second) };
             let bytes = third.parse().map_err(|_| InvalidRequest::Number("size"))?;
-            Request::CreateFile { target, bytes, line: request.line }
+            WorkerRequest::CreateFile { target, bytes, line: request.line }
         }
         "write_piece" => {
             let file = first.parse().map_err(|_| InvalidRequest::Number("file"))?;
             // JavaScript passes bytes as a string of the characters U+0000 to U+00FF.
             let piece: std::result::Result<Vec<u8>, _> = second.chars().map(u8::try_from).collect();
-            Request::WritePiece { file, piece: piece.map_err(|_| InvalidRequest::Piece)? }
+            WorkerRequest::WritePiece { file, piece: piece.map_err(|_| InvalidRequest::Piece)? }
         }
         "finish_file" => {
             let file = first.parse().map_err(|_| InvalidRequest::Number("file"))?;
-            Request::FinishFile { file, line: request.line }
+            WorkerRequest::FinishFile { file, line: request.line }
         }
         "load_skill" => {
             let name = SkillName::new(first)?;
-            Request::LoadSkill { name }
+            WorkerRequest::LoadSkill { name }
         }
         "search_skills" => {
             let limit = second.parse().map_err(|_| InvalidRequest::Number("limit"))?;
-            Request::SearchSkills { query: first, limit }
+            WorkerRequest::SearchSkills { query: first, limit }
         }
         _ => return Err(InvalidRequest::Kind(request.kind)),
     })
@@ -114,7 +114,7 @@ fn to_request(request: NativeRequest) -> std::result::Result<Request, InvalidReq
 
 /// Converts a request into a protocol message. An invalid name gives the same failure as an unknown name,
 /// without a message to the supervisor.
-pub(super) fn parse(request: NativeRequest) -> std::result::Result<Request, Failure> {
+pub(super) fn parse(request: NativeRequest) -> std::result::Result<WorkerRequest, Failure> {
     if request.kind == "load_result" {
         return to_request(request)
             .map_err(|invalid| Failure::new(FailureCode::NotFound, invalid.to_string()));

@@ -60,10 +60,10 @@ enum KeysError {
 
 /// The cached public keys of one authorization server.
 #[derive(Debug)]
-pub(super) struct JwksCache(Arc<Shared>);
+pub(super) struct JwksCache(Arc<JwksCacheInner>);
 
 #[derive(Debug)]
-struct Shared {
+struct JwksCacheInner {
     fetcher: JwksFetcher,
     refetch: Duration,
     cached: Mutex<Option<Arc<CachedKeys>>>,
@@ -76,7 +76,7 @@ impl JwksCache {
     pub(super) fn new(source: KeySource, issuer: String, refetch: Duration) -> Result<Self, reqwest::Error> {
         let fetcher = JwksFetcher::new(source, issuer)?;
         let (cached, last_attempt) = (Mutex::default(), tokio::sync::Mutex::default());
-        Ok(Self(Arc::new(Shared { fetcher, refetch, cached, last_attempt })))
+        Ok(Self(Arc::new(JwksCacheInner { fetcher, refetch, cached, last_attempt })))
     }
 
     /// Returns the public key for a token with this key id and algorithm. Fetches the keys first if they are missing or
@@ -113,7 +113,7 @@ impl JwksCache {
     }
 }
 
-impl Shared {
+impl JwksCacheInner {
     fn cached(&self) -> Option<Arc<CachedKeys>> {
         self.cached.lock().clone()
     }

@@ -16,7 +16,7 @@ use super::{Cancellation, ExecutionLimits, RunResult};
 
 /// The one final answer to a request to run code.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ExecutionAnswer {
     pub execution: ExecutionId,
     pub status: RunStatus,
     /// The value that the program returned, as JSON text; `None` if there is no value. The text is not parsed
@@ -43,14 +43,14 @@ pub struct Answer {
 }
 
 /// Maximum size in bytes of each of two texts of an error: its type and its code. The worker sends the error, so the
-/// supervisor truncates its texts. Also the maximum number of characters of [`Answer::missing_value_advice`].
+/// supervisor truncates its texts. Also the maximum number of characters of [`ExecutionAnswer::missing_value_advice`].
 /// Bound: values and answers.
 const NAME_BYTES_MAX: usize = 200;
 /// Maximum size in bytes of each of the other texts of an error: its message, its traceback and its hint.
 /// Bound: values and answers.
 const TEXT_BYTES_MAX: usize = 4_000;
 
-impl Answer {
+impl ExecutionAnswer {
     /// Creates the answer to a request to run code that was refused before it had a worker.
     pub fn refused(execution: ExecutionId, refusal: Refusal, message: String, hint: &str) -> Self {
         let error = RunError { hint: Some(hint.into()), ..RunError::new(refusal.as_str(), message) };
@@ -128,7 +128,7 @@ impl Answer {
     }
 }
 
-impl Answer {
+impl ExecutionAnswer {
     /// Returns how many bytes of the value and of the output are shown within these limits.
     pub fn shown_bytes(&self, limits: DisplayLimits) -> usize {
         let value = self.value.as_ref().map_or(0, |value| value.get().len().min(limits.part_bytes));

@@ -13,7 +13,7 @@ use lockhouse_protocol::json_text::quote_large_integers;
 use lockhouse_stores::result_files::UNKNOWN;
 use serde_json::{Value, json};
 
-use super::answer::Answer;
+use super::answer::ExecutionAnswer;
 use super::call_summary;
 use super::complete_answer::{raw, tree};
 use super::display_limits::DisplayLimits;
@@ -46,7 +46,7 @@ pub struct RenderedAnswer {
 
 /// Builds the answer for its reader: truncates the value and the outputs to the display limits, and stores those that were
 /// truncated.
-pub fn render_answer(answer: &Answer, options: &DisplayOptions<'_>) -> RenderedAnswer {
+pub fn render_answer(answer: &ExecutionAnswer, options: &DisplayOptions<'_>) -> RenderedAnswer {
     let mut truncation = Truncation { options, hint: None, shown: 0 };
     let mut files = AnswerFiles::new(options.storage);
     let value = answer.value.as_ref().map(|raw| render_value(raw.get(), &mut truncation, &mut files));

@@ -6,10 +6,10 @@ use lockhouse_protocol::json_text::quote_large_integers;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::answer::Answer;
+use super::answer::ExecutionAnswer;
 use super::call_summary::{self, CallReports};
 
-impl Answer {
+impl ExecutionAnswer {
     /// Returns the complete answer, without truncation.
     pub fn to_complete(&self) -> RunAnswer {
         let value = self.value.as_deref();

@@ -21,7 +21,7 @@ use super::captured_output::CapturedOutput;
 use super::cpu_budget::{self, CpuBudget};
 use super::end_reason::EndReason;
 use super::outbox::Outbox;
-use super::state_machine::{Effect, Event, StateMachine, WorkerExit};
+use super::state_machine::{ExecutionEffect, ExecutionEvent, StateMachine, WorkerExit};
 use super::worker_requests::WorkerRequests;
 
 /// If this number of bytes waits to be written to a worker, no more messages of that worker are read
@@ -110,7 +110,7 @@ impl<'a> RunDriver<'a> {
 
     /// Sends the code to the worker. Returns the end reason if the run cannot start, otherwise `None`.
     pub(super) fn begin(&mut self, job: Job, process: &WorkerProcess) -> Option<EndReason> {
-        self.on(Event::Begin(job), process)
+        self.on(ExecutionEvent::Begin(job), process)
     }
 
     /// Processes the events of the run until it ends or its worker exits.
@@ -147,14 +147,14 @@ impl<'a> RunDriver<'a> {
                 Some(interrupt) = interrupts.next() => self.on_interrupt(interrupt, process),
                 () = &mut self.timer, if self.timer_is_set => {
                     self.timer_is_set = false;
-                    self.on(Event::TimerExpired, process)
+                    self.on(ExecutionEvent::TimerExpired, process)
                 }
                 Some(reply_to) = progress_requests.next() => {
                     drop(reply_to.send(self.requests.progress(started.elapsed(), &self.output)));
                     None
                 }
                 Some((call, reply)) = self.requests.next(), if accepts_messages => {
-                    self.on(Event::ReplyReady(call, reply), process)
+                    self.on(ExecutionEvent::ReplyReady(call, reply), process)
                 }
                 written = socket.write(self.out.next_bytes()), if answers_requests && self.out.len() > 0 => {
                     self.on_written(written, process)
@@ -188,10 +188,10 @@ impl<'a> RunDriver<'a> {
 
     fn on_interrupt(&mut self, interrupt: Interrupt, process: &WorkerProcess) -> Option<EndReason> {
         match interrupt {
-            Interrupt::StopRequested(cause) => self.on(Event::StopRequested(cause), process),
-            Interrupt::DeadlineReached => self.on(Event::DeadlineReached, process),
-            Interrupt::CpuLimitReached => self.on(Event::CpuLimitReached, process),
-            Interrupt::CpuGraceExpired => self.on(Event::CpuGraceExpired, process),
+            Interrupt::StopRequested(cause) => self.on(ExecutionEvent::StopRequested(cause), process),
+            Interrupt::DeadlineReached => self.on(ExecutionEvent::DeadlineReached, process),
+            Interrupt::CpuLimitReached => self.on(ExecutionEvent::CpuLimitReached, process),
+            Interrupt::CpuGraceExpired => self.on(ExecutionEvent::CpuGraceExpired, process),
             Interrupt::CreditExhausted => {
                 process.lower_priority();
                 None
@@ -200,7 +200,7 @@ impl<'a> RunDriver<'a> {
     }
 
     fn on_written(&mut self, written: io::Result<usize>, process: &WorkerProcess) -> Option<EndReason> {
-        let Ok(count) = written else { return self.on(Event::ChannelClosed, process) };
+        let Ok(count) = written else { return self.on(ExecutionEvent::ChannelClosed, process) };
         self.out.advance(count);
         None
     }
@@ -216,7 +216,7 @@ impl<'a> RunDriver<'a> {
                 decoder.received(count);
                 self.receive(decoder, process)
             }
-            _ => self.on(Event::ChannelClosed, process),
+            _ => self.on(ExecutionEvent::ChannelClosed, process),
         }
     }
 
@@ -225,9 +225,9 @@ impl<'a> RunDriver<'a> {
     fn receive(&mut self, decoder: &mut FrameDecoder, process: &WorkerProcess) -> Option<EndReason> {
         loop {
             let event = match decoder.next::<FromWorker>() {
-                Ok(Some(message)) => Event::Message(message),
+                Ok(Some(message)) => ExecutionEvent::Message(message),
                 Ok(None) => return None,
-                Err(error) => Event::InvalidFrame(error.to_string()),
+                Err(error) => ExecutionEvent::InvalidFrame(error.to_string()),
             };
             if let Some(end_reason) = self.on(event, process) {
                 return Some(end_reason);
@@ -236,19 +236,19 @@ impl<'a> RunDriver<'a> {
     }
 
     /// Processes one event of the run and carries out its effect. Returns the end reason if the run has ended.
-    fn on(&mut self, event: Event, process: &WorkerProcess) -> Option<EndReason> {
+    fn on(&mut self, event: ExecutionEvent, process: &WorkerProcess) -> Option<EndReason> {
         match self.state.on(event) {
-            Effect::Nothing => {}
-            Effect::Append(stream, text) => self.output.append(stream, text),
-            Effect::AskGate(call, request) => self.requests.submit(call, request),
-            Effect::Send(message) => return self.send(message),
-            Effect::Signal(signal) => process.signal(signal),
-            Effect::Wait(time) => self.set_timer(time),
-            Effect::SignalAndWait(signal, time) => {
+            ExecutionEffect::Nothing => {}
+            ExecutionEffect::Append(stream, text) => self.output.append(stream, text),
+            ExecutionEffect::AskGate(call, request) => self.requests.submit(call, request),
+            ExecutionEffect::Send(message) => return self.send(message),
+            ExecutionEffect::Signal(signal) => process.signal(signal),
+            ExecutionEffect::Wait(time) => self.set_timer(time),
+            ExecutionEffect::SignalAndWait(signal, time) => {
                 process.signal(signal);
                 self.set_timer(time);
             }
-            Effect::End(end_reason) => return Some(end_reason),
+            ExecutionEffect::End(end_reason) => return Some(end_reason),
         }
         None
     }

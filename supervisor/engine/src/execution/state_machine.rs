@@ -22,7 +22,7 @@ use lockhouse_protocol::{Action, Conversation, Exit, FromWorker, Job, Outcome, T
 use nix::sys::signal::Signal;
 
 use deadline_and_interrupt::{Interruption, StopCause};
-pub(super) use event::{Effect, Event, WorkerExit};
+pub(super) use event::{ExecutionEffect, ExecutionEvent, WorkerExit};
 
 use super::end_reason::{EndReason, reason_from_exit};
 use super::limits::ExecutionLimits;
@@ -97,25 +97,27 @@ impl StateMachine {
     }
 
     /// Returns the effect of an event. An event that has no meaning in the current phase has no effect.
-    pub(super) fn on(&mut self, event: Event) -> Effect {
+    pub(super) fn on(&mut self, event: ExecutionEvent) -> ExecutionEffect {
         match event {
-            Event::Begin(job) => self.begin(job),
-            Event::Message(message) if self.is_stopping() => self.receive_final_message(message),
-            Event::Message(message) => self.receive(message),
-            Event::InvalidFrame(cause) => self.end_with(EndReason::ProtocolViolation(cause)),
-            Event::ReplyReady(call, reply) => match self.conversation.reply(call) {
-                true => Effect::Send(ToWorker::Reply { call, reply }),
-                false => Effect::Nothing,
+            ExecutionEvent::Begin(job) => self.begin(job),
+            ExecutionEvent::Message(message) if self.is_stopping() => self.receive_final_message(message),
+            ExecutionEvent::Message(message) => self.receive(message),
+            ExecutionEvent::InvalidFrame(cause) => self.end_with(EndReason::ProtocolViolation(cause)),
+            ExecutionEvent::ReplyReady(call, reply) => match self.conversation.reply(call) {
+                true => ExecutionEffect::Send(ToWorker::Reply { call, reply }),
+                false => ExecutionEffect::Nothing,
             },
-            Event::StopRequested(cause) => self.on_stop_requested(cause),
-            Event::DeadlineReached => self.on_deadline(),
-            Event::TimerExpired => self.on_timer_expired(),
-            Event::CpuLimitReached if self.answers_requests() => Effect::Signal(Signal::SIGXCPU),
-            Event::CpuGraceExpired if self.answers_requests() => {
+            ExecutionEvent::StopRequested(cause) => self.on_stop_requested(cause),
+            ExecutionEvent::DeadlineReached => self.on_deadline(),
+            ExecutionEvent::TimerExpired => self.on_timer_expired(),
+            ExecutionEvent::CpuLimitReached if self.answers_requests() => {
+                ExecutionEffect::Signal(Signal::SIGXCPU)
+            }
+            ExecutionEvent::CpuGraceExpired if self.answers_requests() => {
                 self.end_with(EndReason::Limit(self.limits.cpu_reached(), None))
             }
-            Event::CpuLimitReached | Event::CpuGraceExpired => Effect::Nothing,
-            Event::ChannelClosed => self.await_exit(),
+            ExecutionEvent::CpuLimitReached | ExecutionEvent::CpuGraceExpired => ExecutionEffect::Nothing,
+            ExecutionEvent::ChannelClosed => self.await_exit(),
         }
     }
 
@@ -138,21 +140,21 @@ impl StateMachine {
         }
     }
 
-    fn begin(&mut self, job: Job) -> Effect {
+    fn begin(&mut self, job: Job) -> ExecutionEffect {
         if !self.conversation.start_run(job.session) {
             return self.end_with(EndReason::ProtocolViolation("it was not idle".into()));
         }
         self.phase = Phase::Running;
-        Effect::Send(ToWorker::Run(job))
+        ExecutionEffect::Send(ToWorker::Run(job))
     }
 
-    fn receive(&mut self, message: FromWorker) -> Effect {
+    fn receive(&mut self, message: FromWorker) -> ExecutionEffect {
         match self.conversation.receive(message) {
             Ok(Action::Append(stream, text)) => {
                 self.output_bytes_left = self.output_bytes_left.saturating_sub(text.len());
-                Effect::Append(stream, text)
+                ExecutionEffect::Append(stream, text)
             }
-            Ok(Action::Answer(call, request)) => Effect::AskGate(call, request),
+            Ok(Action::Answer(call, request)) => ExecutionEffect::AskGate(call, request),
             Ok(Action::Finish(outcome)) => self.finish(outcome),
             Ok(Action::Stop(limit)) => {
                 let limit = self.limits.exceeded(limit);
@@ -173,21 +175,21 @@ impl StateMachine {
 
     /// Processes a message of code that is being stopped. Accepts its final message, which reports the location of
     /// the code, and its output within the limit. Ignores its requests.
-    fn receive_final_message(&mut self, message: FromWorker) -> Effect {
+    fn receive_final_message(&mut self, message: FromWorker) -> ExecutionEffect {
         match message {
             FromWorker::Done(outcome) => self.finish(outcome),
             FromWorker::Output { stream, text } if text.len() <= self.output_bytes_left => {
                 self.output_bytes_left -= text.len();
-                Effect::Append(stream, text)
+                ExecutionEffect::Append(stream, text)
             }
-            _ => Effect::Nothing,
+            _ => ExecutionEffect::Nothing,
         }
     }
 
-    fn finish(&mut self, outcome: Outcome) -> Effect {
+    fn finish(&mut self, outcome: Outcome) -> ExecutionEffect {
         let next = if self.is_stopping() { Phase::Ended } else { Phase::Finished };
         let phase = std::mem::replace(&mut self.phase, next);
-        Effect::End(match (phase, outcome) {
+        ExecutionEffect::End(match (phase, outcome) {
             (Phase::Stopping(cause), Outcome::Interrupted(error)) => cause.end_reason(Some(error)),
             (Phase::Stopping(cause), _) => cause.end_reason(None),
             (Phase::Interrupted(cause), Outcome::Interrupted(error)) => cause.end_reason(Some(error)),
@@ -201,19 +203,19 @@ impl StateMachine {
         })
     }
 
-    fn await_exit(&mut self) -> Effect {
+    fn await_exit(&mut self) -> ExecutionEffect {
         match std::mem::replace(&mut self.phase, Phase::Ended) {
-            Phase::Stopping(cause) => return Effect::End(cause.end_reason(None)),
+            Phase::Stopping(cause) => return ExecutionEffect::End(cause.end_reason(None)),
             Phase::Interrupted(cause) => self.phase = Phase::Exiting(Some(cause)),
             _ => self.phase = Phase::Exiting(None),
         }
-        Effect::Wait(EXIT_TIMEOUT)
+        ExecutionEffect::Wait(EXIT_TIMEOUT)
     }
 
     /// Ends the run for `reason`, unless a cancellation or a limit is already ending the run. In that case, the run
     /// ends for the cancellation or the limit.
-    fn end_with(&mut self, reason: EndReason) -> Effect {
-        Effect::End(match std::mem::replace(&mut self.phase, Phase::Ended) {
+    fn end_with(&mut self, reason: EndReason) -> ExecutionEffect {
+        ExecutionEffect::End(match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Stopping(cause) => cause.end_reason(None),
             Phase::Interrupted(cause @ Interruption::Cancelled(_)) => cause.end_reason(None),
             _ => reason,

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use lockhouse_gate::{CallRecord, Gate, RunContext, ToolRequest};
 use lockhouse_messages::Progress;
-use lockhouse_protocol::{CallId, Reply, Request};
+use lockhouse_protocol::{CallId, Reply, WorkerRequest};
 
 use super::captured_output::CapturedOutput;
 use lockhouse_run_channel::TAIL_BYTES_MAX;
@@ -41,7 +41,7 @@ impl<'a> WorkerRequests<'a> {
 
     /// Submits a request of the code to the gate. The gate works on the request, and its reply arrives, only while
     /// [`Self::next`] is polled.
-    pub(super) fn submit(&mut self, call: CallId, request: Request) {
+    pub(super) fn submit(&mut self, call: CallId, request: WorkerRequest) {
         let asked = self.gate.tool_request(&self.from, &request);
         if let Some(asked) = &asked {
             self.in_flight.insert(call, (asked.clone(), Instant::now()));

@@ -10,7 +10,7 @@ use lockhouse_run_channel::{ClientMessage, RunFollower};
 use lockhouse_upstream::{DirectFailure, DirectRequest, DirectRequestKind};
 use tokio_util::sync::CancellationToken;
 
-use super::exchange::{Credit, Exchange};
+use super::exchange::{Credit, EngineExchange};
 use super::{ChosenId, digest_of};
 use crate::direct::{LookupError, completion_request, json_rpc_error};
 use crate::pending_questions::PendingQuestions;
@@ -23,7 +23,7 @@ pub(super) async fn serve(
     supervisor: &Arc<Supervisor>,
     client: &Principal,
     (id, call): (ChosenId, DirectCall),
-    exchange: &mut Exchange,
+    exchange: &mut EngineExchange,
     cancellation: CancellationToken,
 ) -> Option<Response> {
     if let Some(refused) = refuse_repetition(supervisor, client, id, &call) {

@@ -13,7 +13,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::exchange::Exchange;
+use super::exchange::EngineExchange;
 use crate::supervisor::Supervisor;
 
 /// Time after a change of an upstream server in which further changes are merged into the same notification.
@@ -27,7 +27,7 @@ const TOOL_CHANGES_EVERY: Duration = Duration::from_secs(1);
 pub(super) async fn follow(
     supervisor: &Arc<Supervisor>,
     client: &Principal,
-    exchange: &mut Exchange,
+    exchange: &mut EngineExchange,
     cancellation: &CancellationToken,
 ) -> Option<Response> {
     let mut notices = supervisor.gate().upstreams().notices().subscribe();

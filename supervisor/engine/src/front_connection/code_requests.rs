@@ -7,9 +7,9 @@ use lockhouse_base::telemetry;
 use lockhouse_messages::{BuiltinTool, Event, Input, Response, RunAnswer, RunCode, RunReference};
 use tokio_util::sync::CancellationToken;
 
-use super::exchange::{Credit, Exchange};
+use super::exchange::{Credit, EngineExchange};
 use super::{ChosenId, digest_of};
-use crate::execution::{self, Answer, DisplayOptions, FileStorage, RenderedAnswer};
+use crate::execution::{self, DisplayOptions, ExecutionAnswer, FileStorage, RenderedAnswer};
 use crate::runs::{Admission, RunHandle, RunLookup, RunUpdate};
 use crate::sessions::{SessionKey, SessionName};
 use crate::supervisor::{CodeRequest, Supervisor};
@@ -18,7 +18,7 @@ pub(super) async fn run(
     supervisor: &Arc<Supervisor>,
     client: Principal,
     (id, mut program): (ChosenId, RunCode),
-    exchange: &mut Exchange,
+    exchange: &mut EngineExchange,
     cancellation: CancellationToken,
 ) -> Option<Response> {
     let owner = client.owner();
@@ -63,7 +63,7 @@ pub(super) async fn resume_following(
     supervisor: &Arc<Supervisor>,
     client: &Principal,
     name: &RunReference,
-    exchange: &mut Exchange,
+    exchange: &mut EngineExchange,
 ) -> Option<Response> {
     match supervisor.runs().find(client.owner(), name) {
         None => Some(Response::NotFound),
@@ -77,7 +77,11 @@ pub(super) async fn resume_following(
 
 /// Reports the events of a run to the front and carries out the front's inputs. Returns the response when the run
 /// ends, or `None` when the front closes the exchange or abandons the run.
-async fn follow(supervisor: &Arc<Supervisor>, run: RunHandle, exchange: &mut Exchange) -> Option<Response> {
+async fn follow(
+    supervisor: &Arc<Supervisor>,
+    run: RunHandle,
+    exchange: &mut EngineExchange,
+) -> Option<Response> {
     let (following, credit) = (run.count_follower(), exchange.credit());
     loop {
         tokio::select! {
@@ -118,7 +122,12 @@ async fn next_update(credit: &Credit, run: &RunHandle) -> RunUpdate {
 
 /// Builds the answer to a run within the size limits for the AI client, and stores the values that exceed
 /// these limits. `for_program` permits a longer value, because a program of the AI client reads the answer.
-fn render(supervisor: &Supervisor, client: &Principal, answer: Answer, for_program: bool) -> RenderedAnswer {
+fn render(
+    supervisor: &Supervisor,
+    client: &Principal,
+    answer: ExecutionAnswer,
+    for_program: bool,
+) -> RenderedAnswer {
     let owner = client.owner();
     let keep = |json: &str| supervisor.results().store(owner, json);
     let storage = FileStorage { files: supervisor.result_files(), owner };

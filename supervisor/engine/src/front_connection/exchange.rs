@@ -25,10 +25,10 @@ const INPUT_MEMORY_MAX: usize = 64 * 1024 * 1024;
 
 /// The open exchanges of a front.
 #[derive(Clone, Default)]
-pub(super) struct OpenExchanges(Arc<Shared>);
+pub(super) struct OpenExchanges(Arc<OpenExchangesInner>);
 
 #[derive(Default)]
-struct Shared {
+struct OpenExchangesInner {
     open: Mutex<HashMap<ExchangeId, OpenExchange>>,
     /// Number of responses that wait for room in the queue of the connection.
     unsent: Arc<AtomicUsize>,
@@ -82,7 +82,7 @@ impl Credit {
 
 /// The engine's end of an exchange with the front. If this value is dropped without a response, the front gets
 /// `Response::DeadlineExceeded` or `Response::EngineFailed`.
-pub(super) struct Exchange {
+pub(super) struct EngineExchange {
     id: ExchangeId,
     front: Weak<dyn FrontEndpoint>,
     inputs: mpsc::Receiver<QueuedInput>,
@@ -114,12 +114,12 @@ impl OpenExchanges {
         id: ExchangeId,
         front: Weak<dyn FrontEndpoint>,
         time_left: Option<Duration>,
-    ) -> Exchange {
+    ) -> EngineExchange {
         let (sender, inputs) = mpsc::channel(INPUTS_MAX);
         let credit = Credit(Arc::new(Semaphore::new(EVENTS_AHEAD_MAX as usize)));
         self.0.open.lock().insert(id, OpenExchange { inputs: sender, credit: credit.clone() });
         let deadline = time_left.and_then(|time_left| Instant::now().checked_add(time_left));
-        Exchange { id, front, inputs, credit, deadline, open_exchanges: self.clone() }
+        EngineExchange { id, front, inputs, credit, deadline, open_exchanges: self.clone() }
     }
 
     /// Closes an exchange. Returns whether it was open. Its input ends, which its task notices.
@@ -168,7 +168,7 @@ impl OpenExchanges {
     }
 }
 
-impl Exchange {
+impl EngineExchange {
     /// Returns the next input from the front, or `None` once the front closed the exchange.
     pub(super) async fn input(&mut self) -> Option<Input> {
         Some(self.inputs.recv().await?.input)
@@ -212,7 +212,7 @@ impl Exchange {
     }
 }
 
-impl Drop for Exchange {
+impl Drop for EngineExchange {
     fn drop(&mut self) {
         let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let response = if is_late { Response::DeadlineExceeded } else { Response::EngineFailed };

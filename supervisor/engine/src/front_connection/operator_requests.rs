@@ -13,7 +13,7 @@ use lockhouse_protocol::ResultHandle;
 use lockhouse_stores::results::Results;
 use tokio_util::sync::CancellationToken;
 
-use super::exchange::Exchange;
+use super::exchange::EngineExchange;
 use crate::sessions::SessionSelector;
 use crate::supervisor::Supervisor;
 
@@ -97,7 +97,7 @@ pub(super) async fn watch_approvals(
     supervisor: &Arc<Supervisor>,
     user: Option<LocalUser>,
     role: WatcherRole,
-    exchange: &mut Exchange,
+    exchange: &mut EngineExchange,
     cancellation: &CancellationToken,
 ) -> Option<Response> {
     let mut watcher = supervisor.approvers().queue().watch(WatcherKind::Socket(user), role);

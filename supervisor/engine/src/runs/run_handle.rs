@@ -18,14 +18,14 @@ use crate::pending_questions::PendingQuestions;
 
 /// A handle to one run. The run is cancelled when the last handle is dropped.
 #[derive(Clone, Debug)]
-pub(crate) struct RunHandle(Arc<Shared>);
+pub(crate) struct RunHandle(Arc<RunHandleInner>);
 
 /// A weak handle to a run. A weak handle does not keep the run alive.
 #[derive(Clone, Debug)]
-pub(super) struct WeakRunHandle(Weak<Shared>);
+pub(super) struct WeakRunHandle(Weak<RunHandleInner>);
 
 #[derive(Debug)]
-struct Shared {
+struct RunHandleInner {
     owner: Owner,
     execution: ExecutionId,
     started_at: Instant,
@@ -82,7 +82,7 @@ impl RunHandle {
             tell.send_replace(Some(Arc::new(finished_run(execution, started_at_wall, rendered))));
         };
         tokio::spawn(completion.in_current_span());
-        Self(Arc::new(Shared {
+        Self(Arc::new(RunHandleInner {
             owner,
             execution,
             started_at: Instant::now(),

@@ -1,10 +1,10 @@
 use super::*;
 use lockhouse_base::principal::owner_of_name;
-use lockhouse_gate::results::ResultLimits;
 use lockhouse_messages::RunAnswer;
 use lockhouse_policies::Rate;
 use lockhouse_protocol::Language;
-use lockhouse_upstream::ai_client::{OpenQuestions, ProgressRequests, progress_channel};
+use lockhouse_run_channel::{OpenQuestions, ProgressRequests, progress_channel};
+use lockhouse_stores::results::ResultLimits;
 use tokio::sync::{mpsc, oneshot};
 
 fn runs() -> Runs {

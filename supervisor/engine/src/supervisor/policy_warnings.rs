@@ -10,7 +10,7 @@ use lockhouse_policies::Policy;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, ToolSelection, Upstreams, cached_tools};
 
-use super::{Settings, Supervisor};
+use super::{EngineSettings, Supervisor};
 
 impl Supervisor {
     /// Starts a task that checks the policy with which this process was started, and logs a warning for each rule that
@@ -21,7 +21,7 @@ impl Supervisor {
 
     /// Starts a task that compares the active policy with the tools of the upstream servers in `settings`, and logs a
     /// warning for each rule that names a tool or a parameter that its server does not have.
-    pub(super) fn warn_about_policy(&self, settings: &Settings) {
+    pub(super) fn warn_about_policy(&self, settings: &EngineSettings) {
         let gate = self.gate();
         let (policy, upstreams) = (gate.policy(), gate.upstreams().clone());
         let (servers, places) = (settings.servers.clone(), settings.places.clone());

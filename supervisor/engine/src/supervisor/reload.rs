@@ -15,7 +15,7 @@ use lockhouse_policies::Policy;
 use lockhouse_upstream::{ChangeNotice, Upstreams};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Settings, Supervisor, log_audit_error};
+use super::{EngineSettings, Supervisor, log_audit_error};
 
 /// A reload closes the upstream connections that the new configuration does not use once the runs of the replaced
 /// configuration have ended. It waits for the end of these runs at most for the sum of the time limit of a run, the
@@ -71,7 +71,7 @@ impl Supervisor {
     /// Activates a new configuration, and writes an audit record of the change with `cause`, which is what triggered
     /// the reload. The configuration takes effect even if the record cannot be written, because the configuration may
     /// revoke permissions. Calls stay audited: each call is made only after a record of that call was written.
-    pub fn reload(&self, cause: ReloadCause, settings: Settings, policy: Policy) {
+    pub fn reload(&self, cause: ReloadCause, settings: EngineSettings, policy: Policy) {
         for refusal in &settings.refused {
             tracing::warn!("{refusal}");
         }

@@ -18,8 +18,8 @@ use tracing::Instrument;
 use super::{Supervisor, log_audit_error};
 use crate::client_quotas::QuotaExceeded;
 use crate::execution::{
-    self, Answer, Cancellation, ExecutionLimits, OutputFollower, Refusal, RunResult, Sandbox, StopHandle,
-    SubmittedProgram,
+    self, Cancellation, ExecutionAnswer, ExecutionLimits, OutputFollower, Refusal, RunResult, Sandbox,
+    StopHandle, SubmittedProgram,
 };
 use crate::runs::{ActiveRun, ActiveRunGuard};
 use crate::sessions::{SessionKey, SessionLease};
@@ -69,7 +69,7 @@ impl CodeRequest {
 impl Supervisor {
     /// Runs code for the local user, without an AI client. Always returns exactly one answer, also for an invalid
     /// request and after `cancelled` has stopped the run.
-    pub async fn run_code(&self, request: CodeRequest, cancelled: &CancellationToken) -> Answer {
+    pub async fn run_code(&self, request: CodeRequest, cancelled: &CancellationToken) -> ExecutionAnswer {
         let channel = RunChannel::without_client(self.gate().audit());
         self.run_code_for(channel, ProgressRequests::default(), request, cancelled).await
     }
@@ -91,7 +91,7 @@ impl Supervisor {
         progress_requests: ProgressRequests,
         request: CodeRequest,
         cancelled: &CancellationToken,
-    ) -> Answer {
+    ) -> ExecutionAnswer {
         let execution = channel.execution();
         let _in_flight = self.lifecycle.begin_run();
         let language = request.language.as_str();
@@ -145,7 +145,7 @@ impl Supervisor {
         request: CodeRequest,
         progress_requests: ProgressRequests,
         active_run: &mut ActiveRunGuard,
-    ) -> Answer {
+    ) -> ExecutionAnswer {
         let (execution, principal) = (channel.execution(), channel.principal());
         let places = match active_run.admit(principal.owner()) {
             Ok(places) => places,
@@ -155,19 +155,19 @@ impl Supervisor {
         let _place = tokio::select! {
             biased;
             place = places.acquire_owned() => place,
-            why = stop.requested(None, principal, &self.lifecycle) => return Answer::cancelled(execution, why),
+            why = stop.requested(None, principal, &self.lifecycle) => return ExecutionAnswer::cancelled(execution, why),
         };
         match self.validate(principal, &request) {
             Ok(scope) => self.run_checked(channel, request, scope, progress_requests, stop).await,
             Err(error) => {
-                Answer::refused(execution, Refusal::InvalidRequest, error.to_string(), error.hint())
+                ExecutionAnswer::refused(execution, Refusal::InvalidRequest, error.to_string(), error.hint())
             }
         }
     }
 
     fn record_refusal(
         &self,
-        answer: &Answer,
+        answer: &ExecutionAnswer,
         (client, language, claims): &(Option<ClientName>, Language, RequestClaims),
     ) {
         let error = answer.error.as_ref();
@@ -208,7 +208,7 @@ impl Supervisor {
         scope: Scope,
         progress_requests: ProgressRequests,
         stop: &StopHandle,
-    ) -> Answer {
+    ) -> ExecutionAnswer {
         let (execution, principal) = (channel.execution(), channel.principal().clone());
         let AcquiredWorker { worker, session_lease, sandbox } =
             match self.acquire(&principal, &request, stop).await {
@@ -301,10 +301,10 @@ fn finish_run(
     limits: &ExecutionLimits,
     session_lease: Option<SessionLease>,
     sandbox: Sandbox,
-) -> Answer {
+) -> ExecutionAnswer {
     let session = session_lease
         .map(|session_lease| session_lease.release(result.session_worker.take(), &result.end_reason));
-    let mut answer = Answer::new(execution, result, limits, sandbox);
+    let mut answer = ExecutionAnswer::new(execution, result, limits, sandbox);
     answer.session = session;
     answer
 }
@@ -331,7 +331,7 @@ impl InvalidRequest {
     }
 }
 
-fn quota_answer(execution: ExecutionId, error: QuotaExceeded) -> Answer {
+fn quota_answer(execution: ExecutionId, error: QuotaExceeded) -> ExecutionAnswer {
     let (reason, hint, retry_after) = match error {
         QuotaExceeded::RateLimit { retry_after } => {
             ("rate", "do more in one program: this limit counts runs, not calls", Some(retry_after))
@@ -341,5 +341,6 @@ fn quota_answer(execution: ExecutionId, error: QuotaExceeded) -> Answer {
         }
     };
     telemetry::count_http_refusals(reason, 1);
-    Answer::refused(execution, Refusal::RateLimited, error.to_string(), hint).with_retry_after(retry_after)
+    ExecutionAnswer::refused(execution, Refusal::RateLimited, error.to_string(), hint)
+        .with_retry_after(retry_after)
 }

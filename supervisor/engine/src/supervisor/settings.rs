@@ -23,7 +23,7 @@ use crate::sessions::SessionSettings;
 
 /// The settings of all parts of the engine crate.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct EngineSettings {
     pub limits: ExecutionLimits,
     /// Maximum size of submitted code, in bytes.
     pub code_bytes_max: usize,
@@ -99,7 +99,7 @@ pub struct BackgroundRunSettings {
     pub abandoned: Duration,
 }
 
-impl Settings {
+impl EngineSettings {
     /// Returns the pool settings of a language, or as `Err` the program that is missing for it.
     pub(super) fn pool(&self, language: Language) -> Result<&PoolSettings, &MissingProgram> {
         match language {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use super::import_scan::mentions_import;
-use super::settings::{PackageSettings, Settings};
+use super::settings::{EngineSettings, PackageSettings};
 use super::unavailable_engine::EngineUnavailable;
 
 /// With up to this many processors, upstream servers start after the zygotes, so that the first result does not wait for
@@ -73,7 +73,11 @@ pub(super) struct WorkerPools {
 
 impl WorkerPools {
     /// Starts the pools of `languages`. The zygotes of all pools but the one with packages start at once.
-    pub(super) fn start(settings: &Settings, languages: &[Language], groups: ControlGroupResult) -> Self {
+    pub(super) fn start(
+        settings: &EngineSettings,
+        languages: &[Language],
+        groups: ControlGroupResult,
+    ) -> Self {
         let pool = |language: Language| {
             if !languages.contains(&language) {
                 return Err(EngineUnavailable::NotStarted(language));

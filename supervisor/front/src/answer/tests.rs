@@ -20,13 +20,20 @@ fn handle() -> ResultHandle {
     ResultHandle::new(HANDLE).expect("a handle")
 }
 
-fn run(answer: RunAnswer) -> Answer {
+fn run(answer: RunAnswer) -> ToolAnswer {
     with_files(answer, Vec::new())
 }
 
-fn with_files(answer: RunAnswer, files: Vec<ResultFile>) -> Answer {
+fn with_files(answer: RunAnswer, files: Vec<ResultFile>) -> ToolAnswer {
     let (begun, ended) = ("then".into(), "now".into());
-    Answer::Run(Arc::new(FinishedRun { execution: EXECUTION, cancelled: false, begun, ended, answer, files }))
+    ToolAnswer::Run(Arc::new(FinishedRun {
+        execution: EXECUTION,
+        cancelled: false,
+        begun,
+        ended,
+        answer,
+        files,
+    }))
 }
 
 /// Returns the answer to a run that succeeded without a value.
@@ -62,17 +69,17 @@ fn call(tool: &str, outcome: CallOutcome) -> CallReport {
     }
 }
 
-fn part(json: Value) -> Answer {
-    Answer::Part(handle(), json)
+fn part(json: Value) -> ToolAnswer {
+    ToolAnswer::Part(handle(), json)
 }
 
 /// Returns the text blocks of an answer.
-fn blocks(answer: Answer, form: AnswerForm) -> Vec<String> {
+fn blocks(answer: ToolAnswer, form: AnswerForm) -> Vec<String> {
     let content = answer.into_result(form, "get_result").content;
     content.iter().filter_map(|block| block.as_text()).map(|text| text.text.clone()).collect()
 }
 
-fn text(answer: Answer) -> String {
+fn text(answer: ToolAnswer) -> String {
     blocks(answer, AnswerForm::Text).join("\n---")
 }
 
@@ -100,7 +107,7 @@ fn failed() -> RunAnswer {
     RunAnswer { status: RunStatus::Error, error: Some(error), stdout: printed("page 1\n"), ..answer }
 }
 
-fn running() -> Answer {
+fn running() -> ToolAnswer {
     let progress = Progress {
         elapsed: Duration::from_secs(44),
         finished_calls: 12,
@@ -110,7 +117,7 @@ fn running() -> Answer {
     };
     let (age, begun, state) = (Duration::from_millis(45_040), "then".into(), RunState::Running(progress));
     let view = RunView { execution: EXECUTION, age, begun, state };
-    Answer::Running(RunningAnswer { view, handle: handle() })
+    ToolAnswer::Running(RunningAnswer { view, handle: handle() })
 }
 
 #[test]
@@ -240,7 +247,7 @@ fn an_error_has_no_more_than_its_execution_in_meta() {
     let result = serde_json::to_value(run(failed()).into_result(AnswerForm::Text, "get_result"));
     let result = result.expect("a result");
     assert_eq!(result["_meta"], json!({META_KEY: {"execution": EXECUTION.to_string()}}));
-    let refused = Answer::invalid_request("cancelled").into_result(AnswerForm::Text, "get_result");
+    let refused = ToolAnswer::invalid_request("cancelled").into_result(AnswerForm::Text, "get_result");
     assert!(refused.meta.is_none(), "{refused:?}");
 }
 
@@ -270,7 +277,7 @@ fn sentences_stand_in_place_of_whole_values() {
     ---
     1
     ");
-    assert_snapshot!(text(Answer::invalid_request("cancelled")), @"InvalidRequest: cancelled");
+    assert_snapshot!(text(ToolAnswer::invalid_request("cancelled")), @"InvalidRequest: cancelled");
 }
 
 #[test]
@@ -371,7 +378,7 @@ fn the_structured_form_has_the_whole_answer_twice_and_a_cut_value_as_preview() {
 
 #[test]
 fn a_search_is_lines() {
-    let search = |json: Value| text(Answer::Search(json));
+    let search = |json: Value| text(ToolAnswer::Search(json));
     let found = json!({
         "tools": [
             {"server": "github", "tool": "list_issues", "summary": "List issues.\nOf a repository", "python": "list_issues(owner: str)"},

@@ -89,21 +89,21 @@ impl BodyReader {
         tracker: Option<&ConnectionTracker>,
         headers: &HeaderMap,
         parts: &mut BodyDataStream,
-    ) -> Result<ReceivedBody, Refusal> {
+    ) -> Result<ReceivedBody, BodyRejection> {
         let mut deadline = Instant::now() + self.limits.body;
         let content_length =
             headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
         if content_length.is_some_and(|length: u64| length > self.limits.body_bytes as u64) {
             self.authenticator.check_debt(owner)?;
-            return Err(Refusal::TooLarge(self.limits.body_bytes));
+            return Err(BodyRejection::TooLarge(self.limits.body_bytes));
         }
         let (mut body, mut permit) = (Vec::new(), None);
         let mut charge = ByteCharge { authenticator: &self.authenticator, owner, bytes: 0 };
-        while let Some(part) = timeout_at(deadline, parts.next()).await.map_err(|_| Refusal::Timeout)? {
-            let part: Bytes = part.map_err(|_| Refusal::Broken)?;
+        while let Some(part) = timeout_at(deadline, parts.next()).await.map_err(|_| BodyRejection::Timeout)? {
+            let part: Bytes = part.map_err(|_| BodyRejection::Broken)?;
             charge.bytes += part.len();
             if part.len() > self.limits.body_bytes - body.len() {
-                return Err(Refusal::TooLarge(self.limits.body_bytes));
+                return Err(BodyRejection::TooLarge(self.limits.body_bytes));
             }
             if permit.is_none() && body.len() + part.len() > SMALL_BODY_BYTES {
                 // The time spent waiting for a permit does not count: other clients determine it.
@@ -121,29 +121,32 @@ impl BodyReader {
 
     /// Waits for a permit for a large body, at most for the time that a body may take to arrive (`body` of
     /// [`HttpLimits`]). After that, and if too many requests of the same connection wait already, fails with
-    /// [`Refusal::Busy`].
+    /// [`BodyRejection::Busy`].
     async fn acquire_permit(
         &self,
         owner: Owner,
         tracker: Option<&ConnectionTracker>,
-    ) -> Result<BodyPermit, Refusal> {
+    ) -> Result<BodyPermit, BodyRejection> {
         let acquiring = self.permits.acquire(owner);
         let mut acquiring = pin!(acquiring);
         if let Some(permit) = acquiring.as_mut().now_or_never() {
-            return permit.ok_or(Refusal::Broken);
+            return permit.ok_or(BodyRejection::Broken);
         }
         let _waiting = match tracker.map(ConnectionTracker::begin_permit_wait) {
-            Some(None) => return Err(Refusal::Busy),
+            Some(None) => return Err(BodyRejection::Busy),
             waiting => waiting,
         };
-        timeout(self.limits.body, acquiring).await.map_err(|_| Refusal::Busy)?.ok_or(Refusal::Broken)
+        timeout(self.limits.body, acquiring)
+            .await
+            .map_err(|_| BodyRejection::Busy)?
+            .ok_or(BodyRejection::Broken)
     }
 
     /// Refuses a request: discards the rest of its body, for which the client is charged, and returns the response.
     async fn refuse(
         &self,
         owner: Owner,
-        refusal: Refusal,
+        refusal: BodyRejection,
         mut parts: BodyDataStream,
         version: Version,
     ) -> Response {
@@ -180,7 +183,7 @@ impl BodyReader {
         }
     }
 
-    async fn parse(&self, owner: Owner, received: ReceivedBody) -> Result<ClientMessage, Refusal> {
+    async fn parse(&self, owner: Owner, received: ReceivedBody) -> Result<ClientMessage, BodyRejection> {
         let ReceivedBody { body, permit } = received;
         let (authenticator, values_max) = (self.authenticator.clone(), self.limits.body_values);
         let parse = move || {
@@ -191,22 +194,23 @@ impl BodyReader {
         let message = match permit {
             None => parse(),
             Some(permit) => {
-                let parse_permit = self.parsing.clone().acquire_owned().await.map_err(|_| Refusal::Broken)?;
+                let parse_permit =
+                    self.parsing.clone().acquire_owned().await.map_err(|_| BodyRejection::Broken)?;
                 // Both permits are held until parsing ends, even if the client disconnects.
                 let work = move || {
                     let _permits = (parse_permit, permit);
                     parse()
                 };
-                tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::Broken)?
+                tokio::task::spawn_blocking(work).await.map_err(|_| BodyRejection::Broken)?
             }
         };
-        message.map_err(Refusal::Message)
+        message.map_err(BodyRejection::Message)
     }
 }
 
 /// Why a request's body is refused.
 #[derive(Debug)]
-enum Refusal {
+enum BodyRejection {
     TooLarge(usize),
     Timeout,
     /// No permit for a large body became free in time, or too many requests of the connection already wait for a
@@ -218,13 +222,13 @@ enum Refusal {
     Client(Rejection),
 }
 
-impl From<Rejection> for Refusal {
+impl From<Rejection> for BodyRejection {
     fn from(rejection: Rejection) -> Self {
         Self::Client(rejection)
     }
 }
 
-impl Refusal {
+impl BodyRejection {
     /// Returns whether the rest of the body must be discarded before the response is sent.
     fn has_unread_body(&self) -> bool {
         matches!(self, Self::TooLarge(_) | Self::Busy | Self::Client(_))

@@ -16,7 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 use super::super::progress_notifications::{ProgressReporter, VIEW_INTERVAL};
 use super::super::{McpHandler, client_name, elicitation};
 use super::response_to_answer;
-use crate::answer::{Answer, RunningAnswer, ToolResponse};
+use crate::answer::{RunningAnswer, ToolAnswer, ToolResponse};
 use crate::elicitation_queue::ElicitationQueue;
 use crate::http;
 use crate::tool_arguments::{self, run_code_request};
@@ -79,11 +79,11 @@ impl McpHandler {
                 claims: http::claims(context),
                 ..program
             },
-            Err(wrong) => return Answer::invalid_request(&wrong.to_string()).into(),
+            Err(wrong) => return ToolAnswer::invalid_request(&wrong.to_string()).into(),
         };
         let chosen = match http::idempotency_key(context) {
             Ok(chosen) => chosen,
-            Err(wrong) => return Answer::invalid_request(wrong).into(),
+            Err(wrong) => return ToolAnswer::invalid_request(wrong).into(),
         };
         let exchange = self.open(access, context, chosen, Request::RunCode(program)).await;
         let (tool, wait) = (RunTool::RunCode, self.default_wait(access));
@@ -107,7 +107,7 @@ impl McpHandler {
     ) -> ToolResponse {
         let (exchange, answered) = match self.suspended.resume(access, follower, arguments, responses) {
             Ok(resumed) => resumed,
-            Err(message) => return Answer::invalid_request(message).into(),
+            Err(message) => return ToolAnswer::invalid_request(message).into(),
         };
         let (wait, limit) = (self.default_wait(access), self.answers.wait_limit(access));
         let (handle, wait) = match tool {
@@ -145,7 +145,7 @@ impl McpHandler {
         let limit = self.answers.wait_limit(access);
         let wait = match tool_arguments::parse_wait(arguments, self.default_wait(access), limit) {
             Ok(wait) => wait,
-            Err(wrong) => return Some(Answer::invalid_request(&wrong.to_string()).into()),
+            Err(wrong) => return Some(ToolAnswer::invalid_request(&wrong.to_string()).into()),
         };
         let request = RunRequest {
             handle: Some(handle),
@@ -197,7 +197,7 @@ impl McpHandler {
                     let RunRequest { tool, is_repeatable, .. } = follower.request;
                     let is_cancelled = tool == RunTool::RunCode && !is_repeatable;
                     follower.request.exchange.send(if is_cancelled { Input::Cancel } else { Input::Abandon });
-                    return Answer::invalid_request("cancelled").into();
+                    return ToolAnswer::invalid_request("cancelled").into();
                 }
                 step = follower.request.exchange.next() => match step {
                     ExchangeStep::Finished(response) => return response_to_answer(response).into(),
@@ -308,7 +308,7 @@ impl<'a> RunFollower<'a> {
             RunTool::RunCode if takes_tasks => self.handler.new_task(view, handle).into(),
             RunTool::RunCode | RunTool::GetResult => {
                 let (view, handle) = (view.clone(), handle.clone());
-                Answer::Running(RunningAnswer { view, handle }).into()
+                ToolAnswer::Running(RunningAnswer { view, handle }).into()
             }
         }
     }

@@ -13,7 +13,7 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::super::answer::{Answer, AnswerForm};
+use super::super::answer::{AnswerForm, ToolAnswer};
 use super::super::direct::request_error;
 use super::super::progress_notifications::{progress_text, rfc3339_now};
 use super::super::{McpHandler, elicitation};
@@ -154,7 +154,7 @@ fn payload(ended: Arc<FinishedRun>, form: AnswerForm, reader: &str) -> TaskPaylo
     if ended.cancelled {
         return TaskPayload::Cancelled;
     }
-    match serde_json::to_value(Answer::Run(ended).into_result(form, reader)) {
+    match serde_json::to_value(ToolAnswer::Run(ended).into_result(form, reader)) {
         Ok(Value::Object(result)) => TaskPayload::Completed { result },
         _ => TaskPayload::Failed { error: JsonObject::new() },
     }

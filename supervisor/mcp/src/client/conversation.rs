@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::answer_error::AnswerError;
+use crate::answer_error::ResponseError;
 use crate::client::http_error::HttpError;
 use crate::client::inbound_message::{NOT_JSON, RxMessage, TOO_LARGE, TYPED_BYTES_MAX, TYPED_NODES_MAX};
 use crate::client::message_sender::MessageSender;
@@ -178,12 +178,12 @@ pub enum HandshakeError {
     Invalid(String),
 }
 
-impl From<AnswerError> for HandshakeError {
-    fn from(error: AnswerError) -> Self {
+impl From<ResponseError> for HandshakeError {
+    fn from(error: ResponseError) -> Self {
         match error {
-            AnswerError::Refused(error) => Self::Refused(error),
-            AnswerError::Http(error) => Self::Http(error),
-            AnswerError::Closed => Self::Closed,
+            ResponseError::Refused(error) => Self::Refused(error),
+            ResponseError::Http(error) => Self::Http(error),
+            ResponseError::Closed => Self::Closed,
             error => Self::Invalid(error.to_string()),
         }
     }
@@ -231,7 +231,7 @@ async fn discover(
     };
     let asked = async {
         match probe().await {
-            Err(AnswerError::Refused(error)) if lists(&error, &newest) => probe().await,
+            Err(ResponseError::Refused(error)) if lists(&error, &newest) => probe().await,
             answer => answer,
         }
     };
@@ -249,7 +249,7 @@ async fn discover(
             }
             Ok(Some(ServerPeerInfo::from_discover_result(newest, result)))
         }
-        Err(AnswerError::Refused(error)) if !NEWEST.contains(&error.code) => Ok(None),
+        Err(ResponseError::Refused(error)) if !NEWEST.contains(&error.code) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
@@ -265,7 +265,7 @@ async fn ask(
     client: &Client,
     request: ClientRequest,
     meta: Option<RequestMetaObject>,
-) -> Result<String, AnswerError> {
+) -> Result<String, ResponseError> {
     let mut pending = client.send(|id, meta| request_line(request, id, meta), meta, START_FAILED)?;
     pending.answer().await
 }
@@ -363,13 +363,13 @@ mod tests {
     struct Answers(Arc<Mutex<Vec<Value>>>);
 
     impl MessageSender for Answers {
-        fn send_request(&self, _: i64, _: Vec<u8>) -> Result<(), AnswerError> {
+        fn send_request(&self, _: i64, _: Vec<u8>) -> Result<(), ResponseError> {
             Ok(())
         }
 
         fn cancel_request(&self, _: i64, _: Vec<u8>) {}
 
-        fn send(&self, line: Vec<u8>) -> BoxFuture<'_, Result<(), AnswerError>> {
+        fn send(&self, line: Vec<u8>) -> BoxFuture<'_, Result<(), ResponseError>> {
             self.0.lock().push(serde_json::from_slice(&line).expect("JSON"));
             std::future::ready(Ok(())).boxed()
         }

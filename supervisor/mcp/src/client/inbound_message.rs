@@ -57,12 +57,12 @@ const LARGE_BYTES: usize = 256 * 1024;
 pub type RxMessage = RxJsonRpcMessage<RoleClient>;
 
 /// The answer to a request: the result as JSON text, or the server's error, or the error that replaces an unusable answer.
-pub type Answer = Result<String, ErrorData>;
+pub type JsonRpcResult = Result<String, ErrorData>;
 
 /// A message that was received from an upstream server, by its kind.
 pub enum InboundMessage {
     /// The answer of the server to Lockhouse's request with this ID.
-    Answer(RequestId, Answer),
+    Answer(RequestId, JsonRpcResult),
     /// A request or notification of the server. `None` if the message is dropped, because it cannot be parsed or
     /// exceeds a limit.
     Unsolicited(Option<Box<RxMessage>>),
@@ -116,7 +116,7 @@ pub fn parse(text: Vec<u8>) -> (usize, InboundMessage) {
 }
 
 /// Parses a text as the answer to a request, whatever ID it contains.
-pub fn parse_answer(text: Vec<u8>) -> Answer {
+pub fn parse_answer(text: Vec<u8>) -> JsonRpcResult {
     match serde_json::from_slice::<Envelope<'_>>(&text) {
         Ok(envelope) if envelope.method.is_none() => {
             let result = envelope.result.map(RawValue::get);
@@ -135,7 +135,7 @@ fn place_in(text: &[u8], part: &str) -> Range<usize> {
 /// Returns the answer in a message without a method, whose result is at this place, and the number of bytes to charge for it. A
 /// result remains JSON text, and where it is in memory: if results were parsed completely, a hostile one would take a hundred
 /// times its size.
-fn answer_of(result: Option<Range<usize>>, mut text: Vec<u8>) -> (usize, Answer) {
+fn answer_of(result: Option<Range<usize>>, mut text: Vec<u8>) -> (usize, JsonRpcResult) {
     if let Some(Range { start, end }) = result {
         let bytes = text.len();
         text.truncate(end);
@@ -170,7 +170,7 @@ fn parse_typed(text: &[u8], bytes_max: usize, values_max: usize) -> (usize, Resu
 }
 
 /// Returns the error that replaces an unusable answer.
-pub fn failed(message: &'static str) -> Answer {
+pub fn failed(message: &'static str) -> JsonRpcResult {
     Err(ErrorData::internal_error(message, None))
 }
 

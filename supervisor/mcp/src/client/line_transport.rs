@@ -10,11 +10,13 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::task::{JoinHandle, coop, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
 
-use crate::answer_error::AnswerError;
+use crate::answer_error::ResponseError;
 use crate::client::Client;
 use crate::client::connection_failure::FailureSignal;
 use crate::client::conversation::{MessageReader, ServerInput};
-use crate::client::inbound_message::{self, Answer, InboundMessage, RxMessage, TOO_LARGE, TYPED_BYTES_MAX};
+use crate::client::inbound_message::{
+    self, InboundMessage, JsonRpcResult, RxMessage, TOO_LARGE, TYPED_BYTES_MAX,
+};
 use crate::client::line_writer::LineWriter;
 use crate::client::response_id_scan::find_ids_at_ends;
 use crate::client::traffic_limits::{Admitted, TrafficLimiter};
@@ -148,8 +150,8 @@ impl LineTransport {
         })
     }
 
-    fn complete(&self, id: &RequestId, answer: Answer) {
-        self.pending.complete(id, answer.map_err(AnswerError::Refused));
+    fn complete(&self, id: &RequestId, answer: JsonRpcResult) {
+        self.pending.complete(id, answer.map_err(ResponseError::Refused));
     }
 }
 
@@ -228,7 +230,7 @@ mod tests {
             assert!(transport.receive().await.is_none());
             transport.pending.close();
             let answer = pending.answer().await;
-            let is_told = matches!(&answer, Err(AnswerError::Refused(error)) if error.message == TOO_LARGE);
+            let is_told = matches!(&answer, Err(ResponseError::Refused(error)) if error.message == TOO_LARGE);
             assert_eq!(is_told, expected, "{answer:?}");
             let reason = failure_signal.reason().map(|reason| (reason.message, reason.is_violation));
             assert_eq!(reason, (!expected).then(|| (UNKNOWN_LINE.to_owned(), false)));

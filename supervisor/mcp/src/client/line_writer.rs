@@ -11,7 +11,7 @@ use tokio::process::ChildStdin;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::answer_error::AnswerError;
+use crate::answer_error::ResponseError;
 use crate::client::message_sender::MessageSender;
 
 /// Maximum number of requests and cancellations that may wait to be written to the server. Calls that time out leave their
@@ -76,8 +76,8 @@ impl LineWriter {
 }
 
 impl MessageSender for LineWriter {
-    fn send_request(&self, _: i64, line: Vec<u8>) -> Result<(), AnswerError> {
-        self.start_write(line).map_err(|_| AnswerError::Closed)
+    fn send_request(&self, _: i64, line: Vec<u8>) -> Result<(), ResponseError> {
+        self.start_write(line).map_err(|_| ResponseError::Closed)
     }
 
     fn cancel_request(&self, _: i64, notification: Vec<u8>) {
@@ -86,9 +86,9 @@ impl MessageSender for LineWriter {
 
     /// Waits while the pipe is full. The future must not be dropped before it completes, since part of the line may have been
     /// written.
-    fn send(&self, line: Vec<u8>) -> BoxFuture<'_, Result<(), AnswerError>> {
+    fn send(&self, line: Vec<u8>) -> BoxFuture<'_, Result<(), ResponseError>> {
         let stdin = self.stdin.clone();
-        async move { write_rest(stdin.lock_owned().await, &line).await.map_err(|_| AnswerError::Closed) }
+        async move { write_rest(stdin.lock_owned().await, &line).await.map_err(|_| ResponseError::Closed) }
             .boxed()
     }
 

@@ -17,7 +17,7 @@ use rmcp::model::{JsonRpcMessage, ProgressToken, RequestId, ServerNotification};
 use tokio::time::Instant;
 
 use crate::client::connection_failure::FailureSignal;
-use crate::client::inbound_message::{Answer, InboundMessage, RxMessage};
+use crate::client::inbound_message::{InboundMessage, JsonRpcResult, RxMessage};
 
 /// Number of bytes of unsolicited messages that a server may send at once. After that it may send `BYTES_PER_SECOND`.
 /// Bound: upstream servers.
@@ -53,7 +53,7 @@ pub struct TrafficLimiter {
 /// A message within the server's traffic allowance.
 pub enum Admitted {
     /// The first answer to a request of Lockhouse.
-    Answer(RequestId, Answer),
+    Answer(RequestId, JsonRpcResult),
     /// A request or notification of the server (`None` if it is dropped), and the time until which reading must pause
     /// (`None` if no pause is needed).
     Unsolicited(Option<Box<RxMessage>>, Option<Instant>),

@@ -12,14 +12,14 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::output::{Closed, Output, notification_text, request_text};
-use crate::answer_error::AnswerError;
+use crate::answer_error::ResponseError;
 use crate::pending_requests::{PendingRequests, Waiting, cancellation};
 
 /// The connection of one AI client. Clones are the same connection.
 #[derive(Clone)]
-pub struct ClientConnection(Arc<Shared>);
+pub struct ClientConnection(Arc<ClientConnectionInner>);
 
-struct Shared {
+struct ClientConnectionInner {
     /// The parameters of `initialize`, with the protocol version that both sides agreed on.
     client: Mutex<Option<Arc<InitializeRequestParams>>>,
     /// Where messages go that belong to no request.
@@ -34,7 +34,7 @@ struct Shared {
 
 impl ClientConnection {
     pub(super) fn new(output: Arc<dyn Output>, closing: CancellationToken) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(ClientConnectionInner {
             client: Mutex::default(),
             output,
             is_begun: AtomicBool::new(false),
@@ -70,7 +70,7 @@ impl ClientConnection {
 
     /// Passes an answer to the request of the server with this id.
     pub(super) fn complete(&self, id: &RequestId, answer: Result<String, ErrorData>) {
-        self.0.asked.complete(id, answer.map_err(AnswerError::Refused));
+        self.0.asked.complete(id, answer.map_err(ResponseError::Refused));
     }
 
     /// Records a request as in flight. Returns the token that is cancelled if the client cancels it, and the channel for its
@@ -117,7 +117,7 @@ pub struct IdInUse(pub RequestId);
 
 /// Why a request of the server has no result.
 #[derive(Debug)]
-pub enum AskError {
+pub enum ServerRequestError {
     /// The client answered with an error.
     Refused(ErrorData),
     /// The client did not answer in time.
@@ -164,30 +164,32 @@ impl ClientChannel {
     /// is cancelled.
     ///
     /// # Errors
-    /// [`AskError`]
-    pub async fn ask(&self, request: ServerRequest, limit: Duration) -> Result<String, AskError> {
+    /// [`ServerRequestError`]
+    pub async fn ask(&self, request: ServerRequest, limit: Duration) -> Result<String, ServerRequestError> {
         let (sender, answer) = oneshot::channel();
         let asked = &self.connection.0.asked;
-        let id = asked.register(Waiting { answer: sender, notifications: None }).ok_or(AskError::Closed)?;
+        let id = asked
+            .register(Waiting { answer: sender, notifications: None })
+            .ok_or(ServerRequestError::Closed)?;
         let unanswered = Unanswered { asked, id };
         let asking = async {
-            self.output.send(request_text(request, id)).await.map_err(|Closed| AskError::Closed)?;
+            self.output.send(request_text(request, id)).await.map_err(|Closed| ServerRequestError::Closed)?;
             match answer.await {
                 Ok(Ok(result)) => Ok(result),
-                Ok(Err(AnswerError::Refused(error))) => Err(AskError::Refused(error)),
-                Ok(Err(_)) | Err(_) => Err(AskError::Closed),
+                Ok(Err(ResponseError::Refused(error))) => Err(ServerRequestError::Refused(error)),
+                Ok(Err(_)) | Err(_) => Err(ServerRequestError::Closed),
             }
         };
         let answered = tokio::select! {
             answered = tokio::time::timeout(limit, asking) => answered,
-            () = self.connection.closing().cancelled() => return Err(AskError::Closed),
+            () = self.connection.closing().cancelled() => return Err(ServerRequestError::Closed),
         };
         drop(unanswered);
         match answered {
             Ok(answer) => answer,
             Err(_) => {
                 let _ = self.output.send(cancellation(id, "nobody answered in time")).await;
-                Err(AskError::Timeout)
+                Err(ServerRequestError::Timeout)
             }
         }
     }

@@ -133,7 +133,7 @@ impl EventLog {
 
     /// Returns a reader that takes the place of an earlier one, and reads from message number `from` on; if that is `None`,
     /// from the first message on that was not read.
-    pub(super) fn read(self: &Arc<Self>, from: Option<usize>) -> EventReader {
+    pub(super) fn read(self: &Arc<Self>, from: Option<usize>) -> EventLogReader {
         let mut state = self.state.lock();
         state.readers += 1;
         let number = state.readers;
@@ -141,7 +141,7 @@ impl EventLog {
         state.next = from.unwrap_or(state.next).clamp(state.first, state.end());
         drop(state);
         self.changed.notify_waiters();
-        EventReader { log: self.clone(), number }
+        EventLogReader { log: self.clone(), number }
     }
 }
 
@@ -161,12 +161,12 @@ impl Output for EventLog {
 }
 
 /// Reads the messages of a stream.
-pub(super) struct EventReader {
+pub(super) struct EventLogReader {
     log: Arc<EventLog>,
     number: usize,
 }
 
-impl EventReader {
+impl EventLogReader {
     /// Returns the next message, with its number in the stream. `None` if none follows, or if another reader has taken the
     /// place of this one. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<(usize, Bytes)> {
@@ -190,7 +190,7 @@ impl EventReader {
     }
 }
 
-impl Drop for EventReader {
+impl Drop for EventLogReader {
     fn drop(&mut self) {
         let mut state = self.log.state.lock();
         if state.reader == Some(self.number) {

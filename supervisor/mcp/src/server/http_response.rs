@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::client_message::ClientRequest;
 use super::connection::ClientConnection;
 use super::dispatch::begin_request;
-use super::event_log::{EventLog, EventReader};
+use super::event_log::{EventLog, EventLogReader};
 use super::lifecycle::RequestHandler;
 use super::output::error_text;
 
@@ -88,7 +88,7 @@ fn status(error: Option<ErrorCode>, has_metadata: bool) -> StatusCode {
 
 /// An event stream.
 pub(super) struct Events<G = ()> {
-    reader: Option<EventReader>,
+    reader: Option<EventLogReader>,
     /// The end of the ids of its events; `None` if they have none.
     ids: Option<String>,
     /// Parts of the body that are complete and not sent yet.
@@ -100,7 +100,7 @@ pub(super) struct Events<G = ()> {
 }
 
 impl Events {
-    pub(super) fn new(reader: EventReader, closing: CancellationToken) -> Self {
+    pub(super) fn new(reader: EventLogReader, closing: CancellationToken) -> Self {
         Self { reader: Some(reader), ids: None, parts: VecDeque::new(), closing, _guard: () }
     }
 

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use lockhouse_audit::Event;
+use lockhouse_audit::AuditEvent;
 use lockhouse_audit::reader::{Filter, LocatedRecord, ReadError, records};
 use lockhouse_base::representable_time::ago;
 use serde::Deserialize;
@@ -167,7 +167,7 @@ impl Search {
                 return Ok(None);
             }
             let is_known = known.as_ref().is_some_and(|known| position(&record) >= *known);
-            if is_known || matches!(record.record.event, Event::Chain) {
+            if is_known || matches!(record.record.event, AuditEvent::Chain) {
                 continue;
             }
             if latest.len() == wanted {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lockhouse_audit::{CallIdentity, Event, Record};
+use lockhouse_audit::{AuditEvent, CallIdentity, Record};
 
 use super::denials::Denials;
 use super::latency::Latencies;
@@ -30,7 +30,7 @@ impl History {
     pub(super) fn add(&mut self, record: Record) {
         let Record { time, event, .. } = record;
         match event {
-            Event::Execution {
+            AuditEvent::Execution {
                 execution,
                 client,
                 language,
@@ -46,17 +46,17 @@ impl History {
                 let run = RunRecord { code, code_kept, code_bytes, ..run };
                 self.insert(execution, run);
             }
-            Event::Refusal { execution, client, language, reason, .. } => {
+            AuditEvent::Refusal { execution, client, language, reason, .. } => {
                 let (client, refusal) = (client.as_deref().map(text::name), Some(text::long(&reason)));
                 let status = Some("refused".to_owned());
                 let run =
                     RunRecord { started: time, client, language, status, refusal, ..RunRecord::default() };
                 self.insert(execution, run);
             }
-            Event::End { execution, status, wall_ms, cpu_ms, answer_bytes, .. } => {
+            AuditEvent::End { execution, status, wall_ms, cpu_ms, answer_bytes, .. } => {
                 self.end_run(&execution, status, wall_ms, cpu_ms, answer_bytes);
             }
-            Event::Call { about, arguments, decision, rule, approval } => {
+            AuditEvent::Call { about, arguments, decision, rule, approval } => {
                 let Some(run) = self.run(&about.execution) else { return };
                 let start = run.offset_ms(&time);
                 let Some(call) = run.call(&about) else { return };
@@ -64,7 +64,7 @@ impl History {
                 (call.decision, call.rule, call.approval) = (decision, Some(text::name(&rule)), approval);
                 call.arguments_bytes = Some(arguments.bytes);
             }
-            Event::Approval { about, outcome, .. } => {
+            AuditEvent::Approval { about, outcome, .. } => {
                 let Some(run) = self.run(&about.execution) else { return };
                 let asked = run.offset_ms(&time);
                 let Some(call) = run.call(&about) else { return };
@@ -74,10 +74,10 @@ impl History {
                     call.approval = Some(outcome);
                 }
             }
-            Event::Denial { about, decision, reason, rule } => {
+            AuditEvent::Denial { about, decision, reason, rule } => {
                 self.add_denial(&time, &about, (&decision, &reason, rule.as_deref()));
             }
-            Event::Outcome { about, outcome, ms, result_bytes } => {
+            AuditEvent::Outcome { about, outcome, ms, result_bytes } => {
                 self.add_outcome(&time, &about, outcome, ms, result_bytes);
             }
             _ => {}

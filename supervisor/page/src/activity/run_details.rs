@@ -88,7 +88,7 @@ fn read_run(directory: &Path, execution: &str, id: uuid::Uuid) -> Result<Option<
     let mut history = History::default();
     for found in records(directory, &filter).map_err(failed)? {
         let record = found.map_err(failed)?.record;
-        let is_end = matches!(record.event, lockhouse_audit::Event::End { .. });
+        let is_end = matches!(record.event, lockhouse_audit::AuditEvent::End { .. });
         history.add(record);
         if is_end {
             break;

@@ -53,7 +53,7 @@ pub(crate) trait HasEnded {
 /// An event that the state machine of a pool handles. `W` is a worker, `L` a request for a worker for one execution (a
 /// lease), `S` a session's request for a worker.
 #[derive(Debug)]
-pub(crate) enum Event<W, L, S> {
+pub(crate) enum PoolEvent<W, L, S> {
     /// The pool was started. This is the first event.
     Begin,
     /// This owner (an AI client) requested a worker for one execution.
@@ -89,7 +89,7 @@ pub(crate) enum Event<W, L, S> {
 
 /// An effect of an event: an action that the pool's task performs.
 #[derive(Debug)]
-pub(crate) enum Effect<W, L, S> {
+pub(crate) enum PoolEffect<W, L, S> {
     /// Leases a worker to the owner of a request. The execution counts as running until the lease is dropped.
     Lease {
         owner: Owner,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lockhouse_audit::{AdministrativeEvent, Arguments, CallIdentity, Event, Record};
+use lockhouse_audit::{AdministrativeEvent, Arguments, AuditEvent, CallIdentity, Record};
 use lockhouse_policies::printable;
 use serde_json::{Map, Value};
 
@@ -44,21 +44,21 @@ pub(super) fn format_time(time: &str) -> String {
     millis.replacen('T', " ", 1)
 }
 
-fn event_name(event: &Event) -> &'static str {
+fn event_name(event: &AuditEvent) -> &'static str {
     match event {
-        Event::Execution { .. } => "execution",
-        Event::Skill { .. } => "skill",
-        Event::Refusal { .. } => "refusal",
-        Event::Administration(AdministrativeEvent { event, .. }) => event,
-        Event::Call { .. } => "call",
-        Event::Approval { .. } => "approval",
-        Event::Denial { .. } => "denial",
-        Event::Outcome { .. } => "outcome",
-        Event::Question { .. } => "question",
-        Event::End { .. } => "end",
-        Event::Gap { .. } => "gap",
-        Event::Clock { .. } => "clock",
-        Event::Chain => "chain",
+        AuditEvent::Execution { .. } => "execution",
+        AuditEvent::Skill { .. } => "skill",
+        AuditEvent::Refusal { .. } => "refusal",
+        AuditEvent::Administration(AdministrativeEvent { event, .. }) => event,
+        AuditEvent::Call { .. } => "call",
+        AuditEvent::Approval { .. } => "approval",
+        AuditEvent::Denial { .. } => "denial",
+        AuditEvent::Outcome { .. } => "outcome",
+        AuditEvent::Question { .. } => "question",
+        AuditEvent::End { .. } => "end",
+        AuditEvent::Gap { .. } => "gap",
+        AuditEvent::Clock { .. } => "clock",
+        AuditEvent::Chain => "chain",
     }
 }
 
@@ -71,14 +71,14 @@ fn format_claims(claimed: &BTreeMap<String, String>) -> String {
     claimed.iter().fold(String::new(), |text, (name, claim)| text + "; " + name + " " + claim)
 }
 
-fn columns(event: &Event) -> Option<(&str, String, String)> {
+fn columns(event: &AuditEvent) -> Option<(&str, String, String)> {
     Some(match event {
-        Event::Execution { execution, client, language, servers, code_bytes, claimed, .. } => {
+        AuditEvent::Execution { execution, client, language, servers, code_bytes, claimed, .. } => {
             let (client, claimed) = (format_client(client.as_deref()), format_claims(claimed));
             let details = format!("{code_bytes} bytes{client}; servers: {}{claimed}", servers.join(", "));
             (execution, language.clone(), details)
         }
-        Event::Refusal { execution, client, language, outcome, reason, left_out, claimed } => {
+        AuditEvent::Refusal { execution, client, language, outcome, reason, left_out, claimed } => {
             let client = format_client(client.as_deref());
             let left_out = match left_out {
                 0 => String::new(),
@@ -90,20 +90,20 @@ fn columns(event: &Event) -> Option<(&str, String, String)> {
                 format!("{outcome}{client}: {reason}{left_out}{}", format_claims(claimed)),
             )
         }
-        Event::Administration(administration) => {
+        AuditEvent::Administration(administration) => {
             ("", administration.subject.clone(), describe_administration(administration))
         }
-        Event::Skill { execution, skill, version, code, .. } => {
+        AuditEvent::Skill { execution, skill, version, code, .. } => {
             (execution, skill.clone(), format!("version {version}, code {}", code.get(..16).unwrap_or(code)))
         }
-        Event::Call { about, arguments, decision, rule, approval } => {
+        AuditEvent::Call { about, arguments, decision, rule, approval } => {
             let approval =
                 approval.as_ref().map(|scope| format!(", approved for {scope}")).unwrap_or_default();
             let line = about.line.map(|line| format!("line {line} ")).unwrap_or_default();
             let details = format!("{line}{} {decision}{approval} ({rule})", format_arguments(arguments));
             (&about.execution, format_item(about), details)
         }
-        Event::Approval { about, digest, through, outcome, uid } => {
+        AuditEvent::Approval { about, digest, through, outcome, uid } => {
             let uid = uid.map(|uid| format!(", user {uid}")).unwrap_or_default();
             let through =
                 through.as_ref().map(|through| format!(" through {through}{uid}")).unwrap_or_default();
@@ -113,24 +113,24 @@ fn columns(event: &Event) -> Option<(&str, String, String)> {
                 format!("{outcome}{through}, {}", digest.get(..16).unwrap_or(digest)),
             )
         }
-        Event::Denial { about, reason, .. } => (&about.execution, format_item(about), reason.clone()),
-        Event::Outcome { about, outcome, ms, result_bytes } => {
+        AuditEvent::Denial { about, reason, .. } => (&about.execution, format_item(about), reason.clone()),
+        AuditEvent::Outcome { about, outcome, ms, result_bytes } => {
             (&about.execution, format_item(about), format!("{outcome}, {ms:.1} ms, {result_bytes} bytes"))
         }
-        Event::Question { execution, server, outcome } => (execution, server.clone(), outcome.clone()),
-        Event::End { execution, status, wall_ms, cpu_ms, calls, .. } => {
+        AuditEvent::Question { execution, server, outcome } => (execution, server.clone(), outcome.clone()),
+        AuditEvent::End { execution, status, wall_ms, cpu_ms, calls, .. } => {
             let cpu = cpu_ms.map(|ms| format!(", {ms:.1} ms of CPU")).unwrap_or_default();
             (execution, status.clone(), format!("{wall_ms:.1} ms{cpu}, {calls} calls"))
         }
-        Event::Gap { since, records, reason } => {
+        AuditEvent::Gap { since, records, reason } => {
             let details = format!("since {} could not be written: {reason}", format_time(since));
             ("", format!("{records} records"), details)
         }
-        Event::Clock { from, to, difference_s } => {
+        AuditEvent::Clock { from, to, difference_s } => {
             let details = format!("from {} to {}", format_time(from), format_time(to));
             ("", format!("{difference_s:+.0} s"), details)
         }
-        Event::Chain => return None,
+        AuditEvent::Chain => return None,
     })
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use lockhouse_audit::program_store::{ProgramComparison, ProgramRecord, compare};
 use lockhouse_audit::reader::{Filter, LocatedRecord, ReadError, records};
 use lockhouse_audit::verify::{LogLocation, verify};
-use lockhouse_audit::{AuditSettings, Event, PublicKey, SegmentName};
+use lockhouse_audit::{AuditEvent, AuditSettings, PublicKey, SegmentName};
 use lockhouse_policies::printable;
 
 use super::CommandResult;
@@ -79,8 +79,9 @@ fn warn(warning: &str, for_programs: bool) {
 /// Prints one audit record of the run, `since_ms` milliseconds after the run began. Returns false if the stored program
 /// of the record was replaced or removed, or cannot be read.
 fn print_record(directory: &Path, found: &LocatedRecord, since_ms: f64) -> bool {
-    let Event::Execution { execution, client, language, servers, code, code_bytes, policy, claimed, .. } =
-        &found.record.event
+    let AuditEvent::Execution {
+        execution, client, language, servers, code, code_bytes, policy, claimed, ..
+    } = &found.record.event
     else {
         if let Some(row) = format_execution_record(&found.record, since_ms) {
             println!("{row}");
@@ -113,8 +114,8 @@ fn print_record(directory: &Path, found: &LocatedRecord, since_ms: f64) -> bool 
 /// that has no program.
 fn recorded_program(directory: &Path, found: &LocatedRecord) -> Option<std::io::Result<ProgramComparison>> {
     let (language, code, kept) = match &found.record.event {
-        Event::Execution { language, code, code_kept, .. }
-        | Event::Skill { language, code, code_kept, .. } => (language, code, code_kept.as_deref()),
+        AuditEvent::Execution { language, code, code_kept, .. }
+        | AuditEvent::Skill { language, code, code_kept, .. } => (language, code, code_kept.as_deref()),
         _ => return None,
     };
     Some(compare(directory, ProgramRecord { language, code, kept }))
@@ -217,7 +218,9 @@ fn resolve_execution(directory: &Path, prefix: &str) -> Result<String, ResolveEr
     let filter = Filter { execution: Some(prefix.to_owned()), since, ..Filter::default() };
     let mut matches = BTreeSet::new();
     for found in records(directory, &filter)? {
-        if let Event::Execution { execution, .. } | Event::Refusal { execution, .. } = found?.record.event {
+        if let AuditEvent::Execution { execution, .. } | AuditEvent::Refusal { execution, .. } =
+            found?.record.event
+        {
             matches.insert(execution);
         }
         if is_whole && !matches.is_empty() || matches.len() > LISTED_MAX {

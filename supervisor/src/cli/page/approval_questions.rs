@@ -35,14 +35,14 @@ pub(super) struct ApprovalQuestions(Arc<Mutex<State>>);
 struct State {
     /// The supervisors that send their questions to this process.
     watched: BTreeSet<u32>,
-    pending: BTreeMap<QuestionKey, PendingQuestion>,
+    pending: BTreeMap<QuestionKey, PageQuestion>,
     /// Receivers of the outcomes of answers that were sent.
     outcomes: BTreeMap<QuestionKey, oneshot::Sender<Result<(), String>>>,
     /// Where answers are sent. `None` while no page is open.
     answers: Option<mpsc::Sender<ApproverReply>>,
 }
 
-struct PendingQuestion {
+struct PageQuestion {
     question: Box<ApprovalQuestion>,
     asked: SystemTime,
 }
@@ -122,7 +122,7 @@ impl State {
                 let key = (supervisor, question.id);
                 if self.pending.len() < STORED_MAX || self.pending.contains_key(&key) {
                     let asked = SystemTime::now();
-                    self.pending.insert(key, PendingQuestion { question, asked });
+                    self.pending.insert(key, PageQuestion { question, asked });
                 }
             }
             Some(ApprovalEvent::Gone(id)) => drop(self.pending.remove(&(supervisor, id))),
@@ -176,7 +176,7 @@ impl State {
     }
 
     fn to_json(&self) -> Value {
-        let mut oldest: Vec<(&QuestionKey, &PendingQuestion)> = self.pending.iter().collect();
+        let mut oldest: Vec<(&QuestionKey, &PageQuestion)> = self.pending.iter().collect();
         oldest.sort_by_key(|(key, pending)| (pending.asked, **key));
         let questions =
             oldest.into_iter().take(SHOWN_MAX).map(|((supervisor, _), pending)| pending.to_json(*supervisor));
@@ -184,7 +184,7 @@ impl State {
     }
 }
 
-impl PendingQuestion {
+impl PageQuestion {
     fn to_json(&self, supervisor: u32) -> Value {
         let time = |time: SystemTime| humantime::format_rfc3339_millis(time).to_string();
         let ApprovalQuestion {

@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use lockhouse_page::{Action, ActionError, Effect, ErrorCode};
+use lockhouse_page::{Action, ActionError, ErrorCode, ToolEffect};
 use lockhouse_policies::Effect as PolicyEffect;
 use lockhouse_protocol::{InvalidName, ServerName, ToolName};
 use serde_json::{Value, json};
@@ -75,13 +75,13 @@ async fn carry_out(files: &Files, action: Action) -> Result<Value, ActionError> 
 fn change(
     files: &Files,
     tool: String,
-    effect: Effect,
+    effect: ToolEffect,
     digest: Option<String>,
 ) -> Result<Report, CommandError> {
     let wanted = match effect {
-        Effect::Allow => PolicyEffect::Allow,
-        Effect::Ask => PolicyEffect::Ask,
-        Effect::Deny => PolicyEffect::Deny,
+        ToolEffect::Allow => PolicyEffect::Allow,
+        ToolEffect::Ask => PolicyEffect::Ask,
+        ToolEffect::Deny => PolicyEffect::Deny,
     };
     EffectChange { tool, unknown: false, dry_run: digest.is_none(), digest }.make(files, wanted)
 }

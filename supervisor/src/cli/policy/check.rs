@@ -199,6 +199,6 @@ fn display_path(path: &Path) -> String {
 }
 
 /// Whether this is the name of one of Lockhouse's own servers.
-fn is_built_in(settings: &lockhouse_engine::supervisor::Settings, name: &ServerName) -> bool {
+fn is_built_in(settings: &lockhouse_engine::supervisor::EngineSettings, name: &ServerName) -> bool {
     name.as_str() == SKILLS || settings.host_files.is_on() && settings.host_files.name == *name
 }

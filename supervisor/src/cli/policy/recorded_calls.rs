@@ -4,7 +4,7 @@ use std::io::{ErrorKind, IsTerminal};
 use std::time::{Duration, Instant, SystemTime};
 
 use lockhouse_audit::reader::{Filter, ReadError, records};
-use lockhouse_audit::{AuditSettings, CallIdentity, Event};
+use lockhouse_audit::{AuditEvent, AuditSettings, CallIdentity};
 use lockhouse_base::representable_time::ago;
 use lockhouse_policies::{Call, CallTarget, ClientName, Effect, Listing};
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
@@ -34,12 +34,12 @@ impl RecordedCall {
         Call::new(&self.server, self.item.clone()).with_arguments(arguments).with_client(self.client.clone())
     }
 
-    fn from_event(event: Event) -> Option<Self> {
+    fn from_event(event: AuditEvent) -> Option<Self> {
         let (about, decided, made, arguments) = match event {
-            Event::Call { about, decision, arguments, .. } => {
+            AuditEvent::Call { about, decision, arguments, .. } => {
                 (about, decision, true, arguments.values.filter(|_| arguments.values_exact))
             }
-            Event::Denial { about, decision, .. } => (about, decision, false, None),
+            AuditEvent::Denial { about, decision, .. } => (about, decision, false, None),
             _ => return None,
         };
         let decided = match decided.as_str() {

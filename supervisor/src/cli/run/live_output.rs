@@ -43,10 +43,10 @@ impl LiveOutput {
 /// The terminal that the output of a program and the questions about its calls share. While a question is open, no
 /// output is printed there: a program could otherwise print a false question below the real one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SharedTerminal(Arc<Shared>);
+pub(super) struct SharedTerminal(Arc<TerminalInner>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct TerminalInner {
     questions: Mutex<Questions>,
     changed: Condvar,
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_gate::{RunContext, Scope};
-use lockhouse_protocol::{CallId, Request, ServerName, ToolName};
+use lockhouse_protocol::{CallId, ServerName, ToolName, WorkerRequest};
 use lockhouse_run_channel::RunChannel;
 use lockhouse_upstream::{Connection, Endpoint, ShutdownMethod};
 
@@ -66,7 +66,7 @@ pub(super) async fn test(files: &Files, arguments: Arguments) -> Result<ExitCode
 }
 
 /// Parses `--call` and `--arguments` into a request to call a tool. `None` without `--call`.
-fn parse_call(name: &ServerName, arguments: &Arguments) -> Result<Option<Request>, ExitCode> {
+fn parse_call(name: &ServerName, arguments: &Arguments) -> Result<Option<WorkerRequest>, ExitCode> {
     let Some(tool) = &arguments.call else { return Ok(None) };
     let tool = ToolName::new(tool.as_str()).map_err(|invalid| print_error(&invalid, USAGE))?;
     let is_object = |text: &str| serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(text).is_ok();
@@ -75,7 +75,7 @@ fn parse_call(name: &ServerName, arguments: &Arguments) -> Result<Option<Request
         return Err(ExitCode::from(USAGE));
     }
     let arguments = arguments.arguments.clone().into_bytes();
-    Ok(Some(Request::Call {
+    Ok(Some(WorkerRequest::Call {
         server: name.clone(),
         tool,
         arguments,
@@ -143,7 +143,7 @@ async fn check_connection(connection: &Connection, begun: Instant, advice: &str,
 
 /// Calls a tool as submitted code would, and adds the result as a test step. The policy decides about the call, and the
 /// audit log records it.
-async fn check_call(supervisor: &Supervisor, name: &ServerName, call: Request, steps: &mut Steps) {
+async fn check_call(supervisor: &Supervisor, name: &ServerName, call: WorkerRequest, steps: &mut Steps) {
     let (gate, approvers) = (supervisor.gate(), supervisor.approvers().clone());
     let channel = RunChannel::without_client(gate.audit());
     let from =

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use lockhouse_config::Files;
-use lockhouse_engine::execution::{Answer, RunStatus};
+use lockhouse_engine::execution::{ExecutionAnswer, RunStatus};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
 use lockhouse_protocol::Language;
 use lockhouse_stores::skills::{Origin, Skill, Skills};
@@ -95,7 +95,7 @@ async fn run(supervisor: &Supervisor, skill: &Skill) -> Outcome {
 
 /// Returns the type and the line of the error in the answer, and the first line of its message. If there is no error,
 /// returns the answer's status.
-fn failure_line(answer: &Answer) -> String {
+fn failure_line(answer: &ExecutionAnswer) -> String {
     let status = answer.status.as_str();
     let Some(error) = &answer.error else { return status.to_owned() };
     let line = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();

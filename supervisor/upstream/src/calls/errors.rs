@@ -8,7 +8,7 @@ use lockhouse_protocol::{FailureCode, ServerName};
 use rmcp::model::{ErrorCode, ErrorData};
 
 use crate::call_types::CallError;
-use lockhouse_mcp::AnswerError;
+use lockhouse_mcp::ResponseError;
 use lockhouse_mcp::client::inbound_message::{CUT_OFF, NOT_JSON, TOO_LARGE};
 
 /// Maximum number of characters of a server's error text that submitted code receives.
@@ -19,22 +19,22 @@ const ERROR_CHARS_MAX: usize = 4_000;
 pub(super) fn call_error(
     server: &ServerName,
     secrets: &Secrets,
-    error: &AnswerError,
+    error: &ResponseError,
     limit: Duration,
 ) -> CallError {
     let unavailable = |message| CallError::new(FailureCode::UpstreamUnavailable, message);
     match error {
-        AnswerError::Http(fault) => {
+        ResponseError::Http(fault) => {
             unavailable(format!("server {server} is not available: {}", fault.reason))
         }
-        AnswerError::SessionLost => unavailable(format!(
+        ResponseError::SessionLost => unavailable(format!(
             "server {server} does not know the MCP session any more, and no new one could be begun"
         )),
-        AnswerError::Refused(error) if error.message == TOO_LARGE => CallError::new(
+        ResponseError::Refused(error) if error.message == TOO_LARGE => CallError::new(
             FailureCode::ResultTooLarge,
             format!("the result of server {server} exceeds the limit of one message; ask for less at a time"),
         ),
-        AnswerError::Refused(error) if !is_lost(error) => {
+        ResponseError::Refused(error) if !is_lost(error) => {
             let code = match error.code {
                 ErrorCode::INVALID_PARAMS => FailureCode::InvalidArguments,
                 ErrorCode::RESOURCE_NOT_FOUND => FailureCode::UnknownTool,
@@ -43,11 +43,11 @@ pub(super) fn call_error(
             let message: String = secrets.redact(&error.message).chars().take(ERROR_CHARS_MAX).collect();
             CallError::new(code, message)
         }
-        AnswerError::Timeout(_) => CallError::new(
+        ResponseError::Timeout(_) => CallError::new(
             FailureCode::Timeout,
             format!("server {server} did not answer within {} s", limit.as_secs_f32()),
         ),
-        AnswerError::Refused(_) | AnswerError::Closed | AnswerError::Invalid => unavailable(format!(
+        ResponseError::Refused(_) | ResponseError::Closed | ResponseError::Invalid => unavailable(format!(
             "server {server} ended during the call; whether the call took effect is not known"
         )),
     }
@@ -71,10 +71,10 @@ fn is_lost(error: &ErrorData) -> bool {
 }
 
 /// Returns a fixed word for the kind of a request's error, for traces.
-pub(super) fn kind(error: &AnswerError) -> &'static str {
+pub(super) fn kind(error: &ResponseError) -> &'static str {
     match error {
-        AnswerError::Refused(_) => "mcp_error",
-        AnswerError::Timeout(_) => "timeout",
+        ResponseError::Refused(_) => "mcp_error",
+        ResponseError::Timeout(_) => "timeout",
         _ => "unavailable",
     }
 }

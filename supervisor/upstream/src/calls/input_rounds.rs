@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use lockhouse_base::telemetry::traces;
-use lockhouse_mcp::AnswerError;
+use lockhouse_mcp::ResponseError;
 use lockhouse_policies::CallTarget;
 use serde_json::{Map, Value};
 
@@ -93,7 +93,7 @@ impl InputRounds<'_> {
             Err(RequestError::Failed(error)) => {
                 traces::record_error(&span, errors::kind(&error));
                 connection.record_outcome(Some(&error), sent.elapsed());
-                if let (Some(direct), AnswerError::Refused(error)) = (self.direct, &error) {
+                if let (Some(direct), ResponseError::Refused(error)) = (self.direct, &error) {
                     errors::own_error(&connection.secrets, error)
                         .into_iter()
                         .for_each(|error| direct.fail(DirectFailure::Error(error)));

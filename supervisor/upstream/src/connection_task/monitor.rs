@@ -12,7 +12,7 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::recovery::{PING_TIMEOUT, recovered};
-use super::state_machine::Event;
+use super::state_machine::ConnectionEvent;
 use crate::caller_signals::{CallStats, CallerSignals};
 use crate::connect_error::ConnectError;
 use crate::in_flight_calls::InFlightCalls;
@@ -49,7 +49,7 @@ pub(super) struct ConnectionMonitor {
 /// An event of a live connection to an upstream server.
 #[allow(clippy::large_enum_variant, reason = "only one exists at a time, and it is matched at once")]
 pub(super) enum MonitorEvent {
-    Event(Event),
+    Event(ConnectionEvent),
     /// The server's tools were listed again, or listing them failed.
     Listed(Result<Catalogue, ConnectError>),
     /// A user may have accepted tools, so the file of accepted tool definitions (pins) must be checked for changes.
@@ -96,16 +96,16 @@ impl ConnectionMonitor {
         loop {
             let is_pinged = !self.ping.is_terminated() || !self.recovery.is_terminated();
             let event = tokio::select! {
-                how = self.link.wait_ended() => Event::Lost(how),
-                () = closing.cancelled() => Event::CloseRequested,
-                () = &mut self.idle => Event::IdleTimeout,
-                () = self.changed.notified(), if self.listing.is_terminated() => Event::ToolsChanged,
+                how = self.link.wait_ended() => ConnectionEvent::Lost(how),
+                () = closing.cancelled() => ConnectionEvent::CloseRequested,
+                () = &mut self.idle => ConnectionEvent::IdleTimeout,
+                () = self.changed.notified(), if self.listing.is_terminated() => ConnectionEvent::ToolsChanged,
                 listed = &mut self.listing => return MonitorEvent::Listed(listed),
                 () = tokio::time::sleep(ACCEPTANCE_EVERY), if waits_for_acceptance => {
                     return MonitorEvent::AcceptanceDue;
                 }
-                () = signals.call_timed_out.notified(), if !is_pinged => Event::Suspected,
-                () = self.failure_signal.suspected(), if !is_pinged => Event::Suspected,
+                () = signals.call_timed_out.notified(), if !is_pinged => ConnectionEvent::Suspected,
+                () = self.failure_signal.suspected(), if !is_pinged => ConnectionEvent::Suspected,
                 answered = &mut self.ping => match answered {
                     Ok(()) => continue,
                     // An answer to a call shows as well as one to a ping that the server works.
@@ -114,12 +114,12 @@ impl ConnectionMonitor {
                         let (slots, answers) = (signals.slots.clone(), signals.answers());
                         let recovery = recovered(self.client.clone(), slots, answers, missed);
                         self.recovery = recovery.boxed().fuse();
-                        Event::PingMissed
+                        ConnectionEvent::PingMissed
                     }
                 },
                 recovered = &mut self.recovery => match recovered {
-                    Ok(()) => Event::PingAnswered,
-                    Err(reason) => Event::CallsEnded(reason),
+                    Ok(()) => ConnectionEvent::PingAnswered,
+                    Err(reason) => ConnectionEvent::CallsEnded(reason),
                 },
             };
             return MonitorEvent::Event(event);

@@ -18,7 +18,7 @@ const LISTING_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration:
 
 /// An event of the connection to an upstream server.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(super) enum ConnectionEvent {
     /// A caller needs the server.
     Demanded,
     /// The server has started and has listed its tools.
@@ -59,7 +59,7 @@ pub(super) enum Event {
 
 /// An effect of an event: an action that the connection task must perform.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Effect {
+pub(super) enum ConnectionEffect {
     /// Show to callers that the server is not started (`ConnectionState::Idle`).
     PublishIdle,
     /// Show to callers that the server is being started, or that its connection was lost or is being closed
@@ -148,10 +148,10 @@ pub(super) struct StateMachine {
 impl StateMachine {
     /// Creates the state machine of a connection and returns it with the first effects. If `is_lazy` is true, the
     /// server is not started until a caller needs it.
-    pub(super) fn new(is_lazy: bool, now: Instant) -> (Self, Vec<Effect>) {
+    pub(super) fn new(is_lazy: bool, now: Instant) -> (Self, Vec<ConnectionEffect>) {
         let (phase, first) = match is_lazy {
-            true => (Phase::Idle, Effect::AwaitDemand),
-            false => (Phase::Connecting(now), Effect::Connect),
+            true => (Phase::Idle, ConnectionEffect::AwaitDemand),
+            false => (Phase::Connecting(now), ConnectionEffect::Connect),
         };
         let (backoff, listing_delay) = (RestartBackoff::new(), DoublingDelay::new(LISTING_BACKOFF));
         (Self { phase, backoff, listing_delay, listed_at: now }, vec![first])
@@ -159,42 +159,49 @@ impl StateMachine {
 
     /// Handles an event that occurs at the time `now`, and returns the effects that the connection task must perform.
     /// An event that has no meaning in the current phase has no effects.
-    pub(super) fn handle(&mut self, event: Event, now: Instant) -> Vec<Effect> {
+    pub(super) fn handle(&mut self, event: ConnectionEvent, now: Instant) -> Vec<ConnectionEffect> {
         let (phase, effects) = match (self.phase, event) {
-            (Phase::Idle, Event::Demanded) => {
-                (Phase::Connecting(now), vec![Effect::PublishConnecting, Effect::Connect])
+            (Phase::Idle, ConnectionEvent::Demanded) => {
+                (Phase::Connecting(now), vec![ConnectionEffect::PublishConnecting, ConnectionEffect::Connect])
             }
-            (Phase::BackingOff, Event::RestartDue) => (Phase::Connecting(now), vec![Effect::Connect]),
-            (Phase::Connecting(attempt), Event::Connected) => {
+            (Phase::BackingOff, ConnectionEvent::RestartDue) => {
+                (Phase::Connecting(now), vec![ConnectionEffect::Connect])
+            }
+            (Phase::Connecting(attempt), ConnectionEvent::Connected) => {
                 (self.listing_delay, self.listed_at) = (DoublingDelay::new(LISTING_BACKOFF), now);
                 (Phase::Connected(attempt), Vec::new())
             }
-            (Phase::Connecting(attempt), Event::StartFailed { is_violation }) => {
+            (Phase::Connecting(attempt), ConnectionEvent::StartFailed { is_violation }) => {
                 self.back_off(now, attempt, is_violation, false)
             }
-            (Phase::Connected(attempt), Event::Suspected) => (Phase::Connected(attempt), vec![Effect::Ping]),
-            (Phase::Connected(attempt), Event::PingMissed) => {
-                (Phase::Unresponsive(attempt), vec![Effect::PublishUnresponsive])
+            (Phase::Connected(attempt), ConnectionEvent::Suspected) => {
+                (Phase::Connected(attempt), vec![ConnectionEffect::Ping])
             }
-            (Phase::Unresponsive(attempt), Event::PingAnswered) => {
-                (Phase::Connected(attempt), vec![Effect::PublishConnected])
+            (Phase::Connected(attempt), ConnectionEvent::PingMissed) => {
+                (Phase::Unresponsive(attempt), vec![ConnectionEffect::PublishUnresponsive])
             }
-            (Phase::Unresponsive(attempt), Event::CallsEnded(reason)) => {
-                self.handle_live(Phase::Unresponsive(attempt), attempt, Event::Lost(Some(reason)), now)
+            (Phase::Unresponsive(attempt), ConnectionEvent::PingAnswered) => {
+                (Phase::Connected(attempt), vec![ConnectionEffect::PublishConnected])
             }
+            (Phase::Unresponsive(attempt), ConnectionEvent::CallsEnded(reason)) => self.handle_live(
+                Phase::Unresponsive(attempt),
+                attempt,
+                ConnectionEvent::Lost(Some(reason)),
+                now,
+            ),
             (phase @ (Phase::Connected(attempt) | Phase::Unresponsive(attempt)), event) => {
                 self.handle_live(phase, attempt, event, now)
             }
-            (Phase::Draining, Event::Drained) => disconnect(EndReason::Closing, Next::End),
-            (Phase::Disconnecting(next), Event::Disconnected { has_answered }) => match next {
-                Next::AwaitDemand => (Phase::Idle, vec![Effect::AwaitDemand]),
+            (Phase::Draining, ConnectionEvent::Drained) => disconnect(EndReason::Closing, Next::End),
+            (Phase::Disconnecting(next), ConnectionEvent::Disconnected { has_answered }) => match next {
+                Next::AwaitDemand => (Phase::Idle, vec![ConnectionEffect::AwaitDemand]),
                 Next::Restart { attempt, is_violation } => {
                     self.back_off(now, attempt, is_violation, has_answered)
                 }
-                Next::End => (Phase::Ended, vec![Effect::Finish]),
+                Next::End => (Phase::Ended, vec![ConnectionEffect::Finish]),
             },
-            (Phase::Idle | Phase::Connecting(_) | Phase::BackingOff, Event::CloseRequested) => {
-                (Phase::Ended, vec![Effect::Finish])
+            (Phase::Idle | Phase::Connecting(_) | Phase::BackingOff, ConnectionEvent::CloseRequested) => {
+                (Phase::Ended, vec![ConnectionEffect::Finish])
             }
             (phase, _) => (phase, Vec::new()),
         };
@@ -208,18 +215,20 @@ impl StateMachine {
         &mut self,
         stays: Phase,
         attempt: Attempt,
-        event: Event,
+        event: ConnectionEvent,
         now: Instant,
-    ) -> (Phase, Vec<Effect>) {
+    ) -> (Phase, Vec<ConnectionEffect>) {
         match event {
-            Event::Lost(reason) => {
+            ConnectionEvent::Lost(reason) => {
                 let is_violation = reason.as_ref().is_some_and(|reason| reason.is_violation);
                 disconnect(EndReason::Lost(reason), Next::Restart { attempt, is_violation })
             }
-            Event::IdleTimeout => disconnect(EndReason::Idle, Next::AwaitDemand),
-            Event::CloseRequested => (Phase::Draining, vec![Effect::Drain]),
-            Event::ToolsChanged => (stays, vec![Effect::ListTools(self.listing_delay.current)]),
-            Event::ToolsListed => {
+            ConnectionEvent::IdleTimeout => disconnect(EndReason::Idle, Next::AwaitDemand),
+            ConnectionEvent::CloseRequested => (Phase::Draining, vec![ConnectionEffect::Drain]),
+            ConnectionEvent::ToolsChanged => {
+                (stays, vec![ConnectionEffect::ListTools(self.listing_delay.current)])
+            }
+            ConnectionEvent::ToolsListed => {
                 let is_calm = now.duration_since(self.listed_at) > 2 * self.listing_delay.max;
                 if is_calm {
                     self.listing_delay.reset()
@@ -239,16 +248,20 @@ impl StateMachine {
         attempt: Attempt,
         is_violation: bool,
         has_answered: bool,
-    ) -> (Phase, Vec<Effect>) {
+    ) -> (Phase, Vec<ConnectionEffect>) {
         let delay = self.backoff.next_delay(now, attempt, is_violation, has_answered);
-        (Phase::BackingOff, vec![Effect::BackOff(delay)])
+        (Phase::BackingOff, vec![ConnectionEffect::BackOff(delay)])
     }
 }
 
 /// Returns the phase and the effects that end the connection, after which the task continues with `next`. The first
 /// effect changes the connection state that callers see, so that new callers do not use this connection. The second
 /// effect closes the connection.
-fn disconnect(reason: EndReason, next: Next) -> (Phase, Vec<Effect>) {
-    let publish = if reason == EndReason::Idle { Effect::PublishIdle } else { Effect::PublishConnecting };
-    (Phase::Disconnecting(next), vec![publish, Effect::Disconnect(reason)])
+fn disconnect(reason: EndReason, next: Next) -> (Phase, Vec<ConnectionEffect>) {
+    let publish = if reason == EndReason::Idle {
+        ConnectionEffect::PublishIdle
+    } else {
+        ConnectionEffect::PublishConnecting
+    };
+    (Phase::Disconnecting(next), vec![publish, ConnectionEffect::Disconnect(reason)])
 }

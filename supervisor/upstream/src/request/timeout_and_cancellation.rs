@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lockhouse_mcp::AnswerError;
+use lockhouse_mcp::ResponseError;
 use lockhouse_mcp::client::Client;
 use rmcp::model::RequestMetaObject;
 
@@ -43,11 +43,11 @@ impl WaitLimits {
     async fn reached(&mut self) -> (RequestError, &'static str) {
         let Self { clock, restarts_on_progress, call } = self;
         let Some(call) = call else {
-            return (AnswerError::Timeout(clock.expired().await).into(), TIMED_OUT);
+            return (ResponseError::Timeout(clock.expired().await).into(), TIMED_OUT);
         };
         loop {
             tokio::select! {
-                limit = clock.expired() => return (AnswerError::Timeout(limit).into(), TIMED_OUT),
+                limit = clock.expired() => return (ResponseError::Timeout(limit).into(), TIMED_OUT),
                 () = call.unanswerable() => return (RequestError::Unanswerable, UNANSWERABLE),
                 () = call.progressed(), if *restarts_on_progress => clock.restart(),
             }

@@ -7,7 +7,7 @@
 use lockhouse_protocol::CodeError;
 use nix::sys::signal::Signal;
 
-use super::{Effect, Phase, REAP_TIMEOUT, StateMachine, reason_after_kill};
+use super::{ExecutionEffect, Phase, REAP_TIMEOUT, StateMachine, reason_after_kill};
 use crate::execution::cancellation::Cancellation;
 use crate::execution::end_reason::{EndReason, ReachedLimit};
 
@@ -49,43 +49,43 @@ impl StopCause {
 
 impl StateMachine {
     /// Handles the event that the run reached its deadline: interrupts the code if it is still running.
-    pub(super) fn on_deadline(&mut self) -> Effect {
+    pub(super) fn on_deadline(&mut self) -> ExecutionEffect {
         match self.phase {
             Phase::Running => self.interrupt(Phase::Interrupted(Interruption::Deadline)),
-            _ => Effect::Nothing,
+            _ => ExecutionEffect::Nothing,
         }
     }
 
-    pub(super) fn on_stop_requested(&mut self, cause: Cancellation) -> Effect {
+    pub(super) fn on_stop_requested(&mut self, cause: Cancellation) -> ExecutionEffect {
         match self.phase {
             Phase::Running if self.in_session => {
                 self.interrupt(Phase::Interrupted(Interruption::Cancelled(cause)))
             }
             Phase::Running => self.interrupt(Phase::Stopping(StopCause::Cancelled(cause))),
             Phase::Interrupted(Interruption::Deadline) => self.end_with(EndReason::Cancelled(cause, None)),
-            _ => Effect::Nothing,
+            _ => ExecutionEffect::Nothing,
         }
     }
 
     /// Interrupts the code with SIGINT and starts the grace time, in which the code can report its location. `next`
     /// is the new phase of the run.
-    pub(super) fn interrupt(&mut self, next: Phase) -> Effect {
+    pub(super) fn interrupt(&mut self, next: Phase) -> ExecutionEffect {
         self.phase = next;
-        Effect::SignalAndWait(Signal::SIGINT, self.limits.grace)
+        ExecutionEffect::SignalAndWait(Signal::SIGINT, self.limits.grace)
     }
 
-    pub(super) fn on_timer_expired(&mut self) -> Effect {
+    pub(super) fn on_timer_expired(&mut self) -> ExecutionEffect {
         match std::mem::replace(&mut self.phase, Phase::Ended) {
-            Phase::Interrupted(cause) => Effect::End(cause.end_reason(None)),
-            Phase::Stopping(cause) => Effect::End(cause.end_reason(None)),
-            Phase::Killed(cause) => Effect::End(reason_after_kill(cause)),
+            Phase::Interrupted(cause) => ExecutionEffect::End(cause.end_reason(None)),
+            Phase::Stopping(cause) => ExecutionEffect::End(cause.end_reason(None)),
+            Phase::Killed(cause) => ExecutionEffect::End(reason_after_kill(cause)),
             Phase::Exiting(cause) => {
                 self.phase = Phase::Killed(cause);
-                Effect::SignalAndWait(Signal::SIGKILL, REAP_TIMEOUT)
+                ExecutionEffect::SignalAndWait(Signal::SIGKILL, REAP_TIMEOUT)
             }
             phase => {
                 self.phase = phase;
-                Effect::Nothing
+                ExecutionEffect::Nothing
             }
         }
     }

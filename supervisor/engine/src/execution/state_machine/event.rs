@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockhouse_protocol::{CallId, Exit, FromWorker, Job, Reply, Request, Stream, ToWorker};
+use lockhouse_protocol::{CallId, Exit, FromWorker, Job, Reply, Stream, ToWorker, WorkerRequest};
 use nix::sys::signal::Signal;
 
 use crate::execution::cancellation::Cancellation;
@@ -10,7 +10,7 @@ use crate::execution::end_reason::EndReason;
 
 /// An event of a run: the input of its state machine.
 #[derive(Debug)]
-pub(in crate::execution) enum Event {
+pub(in crate::execution) enum ExecutionEvent {
     /// The run starts: its code is to be sent to the worker.
     Begin(Job),
     /// The worker sent a message.
@@ -23,7 +23,7 @@ pub(in crate::execution) enum Event {
     StopRequested(Cancellation),
     /// The run reached its deadline in wall-clock time.
     DeadlineReached,
-    /// The timer of the run has expired, which an effect such as [`Effect::Wait`] had set.
+    /// The timer of the run has expired, which an effect such as [`ExecutionEffect::Wait`] had set.
     TimerExpired,
     /// A run in a session has used all the CPU time that its CPU limit permits.
     CpuLimitReached,
@@ -35,13 +35,13 @@ pub(in crate::execution) enum Event {
 
 /// An effect of an event: the action that the state machine of a run decides on, and that the driver carries out.
 #[derive(Debug)]
-pub(in crate::execution) enum Effect {
+pub(in crate::execution) enum ExecutionEffect {
     Nothing,
     /// Append text to the captured stdout or stderr of the run.
     Append(Stream, String),
     /// Pass a request of the worker to the gate. The answer of the gate comes later, as the event
-    /// [`Event::ReplyReady`].
-    AskGate(CallId, Request),
+    /// [`ExecutionEvent::ReplyReady`].
+    AskGate(CallId, WorkerRequest),
     /// Send a message to the worker.
     Send(ToWorker),
     /// Send a signal to the worker.

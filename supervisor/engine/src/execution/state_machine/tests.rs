@@ -1,7 +1,7 @@
 //! Tests of a run's state machine: sequences of events with the effect of each event.
 
 use lockhouse_protocol::{
-    CallId, CodeError, ConversationLimits, ExecutionId, Request, ServerName, Stream, ToolName,
+    CallId, CodeError, ConversationLimits, ExecutionId, ServerName, Stream, ToolName, WorkerRequest,
 };
 
 use super::*;
@@ -28,8 +28,8 @@ fn idle() -> Conversation {
     conversation
 }
 
-fn begin(session: bool) -> Event {
-    Event::Begin(Job {
+fn begin(session: bool) -> ExecutionEvent {
+    ExecutionEvent::Begin(Job {
         execution: ExecutionId(1),
         code: "1".into(),
         servers: Vec::new(),
@@ -45,26 +45,26 @@ fn error(kind: &str) -> CodeError {
     CodeError { kind: kind.into(), ..CodeError::default() }
 }
 
-fn done(outcome: Outcome) -> Event {
-    Event::Message(FromWorker::Done(outcome))
+fn done(outcome: Outcome) -> ExecutionEvent {
+    ExecutionEvent::Message(FromWorker::Done(outcome))
 }
 
-fn value() -> Event {
+fn value() -> ExecutionEvent {
     done(Outcome::Value(Some(b"1".to_vec())))
 }
 
 /// Returns the event in which interrupted code sends its final message.
-fn interrupted_message() -> Event {
+fn interrupted_message() -> ExecutionEvent {
     done(Outcome::Interrupted(error("here")))
 }
 
-fn prints(bytes: usize) -> Event {
-    Event::Message(FromWorker::Output { stream: Stream::Stdout, text: "x".repeat(bytes) })
+fn prints(bytes: usize) -> ExecutionEvent {
+    ExecutionEvent::Message(FromWorker::Output { stream: Stream::Stdout, text: "x".repeat(bytes) })
 }
 
-fn asks(call: u32) -> Event {
+fn asks(call: u32) -> ExecutionEvent {
     let (server, tool) = (ServerName::new("s").expect("a server"), ToolName::new("t").expect("a tool"));
-    let request = Request::Call {
+    let request = WorkerRequest::Call {
         server,
         tool,
         arguments: b"{}".to_vec(),
@@ -72,32 +72,32 @@ fn asks(call: u32) -> Event {
         timeout_ms: None,
         line: None,
     };
-    Event::Message(FromWorker::Request { call: CallId(call), request })
+    ExecutionEvent::Message(FromWorker::Request { call: CallId(call), request })
 }
 
-fn lists_servers(call: u32) -> Event {
-    Event::Message(FromWorker::Request { call: CallId(call), request: Request::ListServers })
+fn lists_servers(call: u32) -> ExecutionEvent {
+    ExecutionEvent::Message(FromWorker::Request { call: CallId(call), request: WorkerRequest::ListServers })
 }
 
-fn replied(call: u32) -> Event {
-    Event::ReplyReady(CallId(call), Ok(b"1".to_vec()))
+fn replied(call: u32) -> ExecutionEvent {
+    ExecutionEvent::ReplyReady(CallId(call), Ok(b"1".to_vec()))
 }
 
-fn stop() -> Event {
-    Event::StopRequested(Cancellation::Client)
+fn stop() -> ExecutionEvent {
+    ExecutionEvent::StopRequested(Cancellation::Client)
 }
 
-fn describe_effect(effect: &Effect) -> String {
+fn describe_effect(effect: &ExecutionEffect) -> String {
     match effect {
-        Effect::Nothing => "nothing".into(),
-        Effect::Append(_, text) => format!("append {}", text.len()),
-        Effect::AskGate(call, _) => format!("ask {}", call.0),
-        Effect::Send(ToWorker::Run(_)) => "run".into(),
-        Effect::Send(ToWorker::Reply { call, .. }) => format!("reply {}", call.0),
-        Effect::Signal(signal) => signal.to_string(),
-        Effect::Wait(time) => format!("wait {time:?}"),
-        Effect::SignalAndWait(signal, time) => format!("{signal}, wait {time:?}"),
-        Effect::End(ending) => format!("end: {}", describe_reason(ending)),
+        ExecutionEffect::Nothing => "nothing".into(),
+        ExecutionEffect::Append(_, text) => format!("append {}", text.len()),
+        ExecutionEffect::AskGate(call, _) => format!("ask {}", call.0),
+        ExecutionEffect::Send(ToWorker::Run(_)) => "run".into(),
+        ExecutionEffect::Send(ToWorker::Reply { call, .. }) => format!("reply {}", call.0),
+        ExecutionEffect::Signal(signal) => signal.to_string(),
+        ExecutionEffect::Wait(time) => format!("wait {time:?}"),
+        ExecutionEffect::SignalAndWait(signal, time) => format!("{signal}, wait {time:?}"),
+        ExecutionEffect::End(ending) => format!("end: {}", describe_reason(ending)),
     }
 }
 
@@ -118,7 +118,7 @@ fn describe_reason(ending: &EndReason) -> String {
 
 /// Starts a run, in a session if `session` is true, and checks the effect of each event in `steps`. Then checks that
 /// the worker can be used for another run exactly if `is_reusable` is true. `name` is for failure messages.
-fn check(name: &str, session: bool, steps: Vec<(Event, &str)>, is_reusable: bool) {
+fn check(name: &str, session: bool, steps: Vec<(ExecutionEvent, &str)>, is_reusable: bool) {
     let mut state = StateMachine::new(idle(), LIMITS, session);
     assert_eq!(describe_effect(&state.on(begin(session))), "run", "{name}");
     for (at, (event, effect)) in steps.into_iter().enumerate() {
@@ -149,15 +149,15 @@ fn code_that_ends_by_itself() {
 
 #[test]
 fn code_that_reaches_its_deadline() {
-    let interrupted = (Event::DeadlineReached, "SIGINT, wait 100ms");
-    let with = |name: &str, session, mut rest: Vec<(Event, &str)>, is_reusable| {
-        rest.insert(0, (Event::DeadlineReached, interrupted.1));
+    let interrupted = (ExecutionEvent::DeadlineReached, "SIGINT, wait 100ms");
+    let with = |name: &str, session, mut rest: Vec<(ExecutionEvent, &str)>, is_reusable| {
+        rest.insert(0, (ExecutionEvent::DeadlineReached, interrupted.1));
         check(name, session, rest, is_reusable);
     };
     with("last words", LEASED, vec![(interrupted_message(), "end: timeout at here")], false);
     with("last words in a session", SESSION, vec![(interrupted_message(), "end: timeout at here")], true);
-    with("no last words", LEASED, vec![(Event::TimerExpired, "end: timeout")], false);
-    with("none in a session", SESSION, vec![(Event::TimerExpired, "end: timeout")], false);
+    with("no last words", LEASED, vec![(ExecutionEvent::TimerExpired, "end: timeout")], false);
+    with("none in a session", SESSION, vec![(ExecutionEvent::TimerExpired, "end: timeout")], false);
     with("a value at the last moment", LEASED, vec![(value(), "end: value")], false);
     let goes_on =
         vec![(prints(1), "append 1"), (asks(1), "ask 1"), (replied(1), "reply 1"), (value(), "end: value")];
@@ -168,7 +168,7 @@ fn code_that_reaches_its_deadline() {
         (interrupted_message(), "end: output limit of 1 KiB reached at here"),
     ];
     with("a limit meanwhile", LEASED, limit, false);
-    with("the clock again", LEASED, vec![(Event::DeadlineReached, "nothing")], false);
+    with("the clock again", LEASED, vec![(ExecutionEvent::DeadlineReached, "nothing")], false);
 }
 
 #[test]
@@ -176,13 +176,14 @@ fn code_that_is_cancelled() {
     let stopped = "SIGINT, wait 100ms";
     let last = vec![(stop(), stopped), (interrupted_message(), "end: cancelled Client at here")];
     check("last words", LEASED, last, false);
-    let none = vec![(stop(), stopped), (Event::TimerExpired, "end: cancelled Client")];
+    let none = vec![(stop(), stopped), (ExecutionEvent::TimerExpired, "end: cancelled Client")];
     check("no last words", LEASED, none, false);
     let value_after = vec![(stop(), stopped), (value(), "end: cancelled Client")];
     check("a value comes too late", LEASED, value_after, false);
-    let closed = vec![(stop(), stopped), (Event::ChannelClosed, "end: cancelled Client")];
+    let closed = vec![(stop(), stopped), (ExecutionEvent::ChannelClosed, "end: cancelled Client")];
     check("it leaves", LEASED, closed, false);
-    let garbage = vec![(stop(), stopped), (Event::InvalidFrame("?".into()), "end: cancelled Client")];
+    let garbage =
+        vec![(stop(), stopped), (ExecutionEvent::InvalidFrame("?".into()), "end: cancelled Client")];
     check("it sends what is no message", LEASED, garbage, false);
     let unheard = vec![
         (stop(), stopped),
@@ -190,9 +191,9 @@ fn code_that_is_cancelled() {
         (prints(1000), "append 1000"),
         (prints(25), "nothing"),
         (prints(24), "append 24"),
-        (Event::Message(FromWorker::Ready), "nothing"),
-        (Event::DeadlineReached, "nothing"),
-        (Event::CpuLimitReached, "nothing"),
+        (ExecutionEvent::Message(FromWorker::Ready), "nothing"),
+        (ExecutionEvent::DeadlineReached, "nothing"),
+        (ExecutionEvent::CpuLimitReached, "nothing"),
         (interrupted_message(), "end: cancelled Client at here"),
     ];
     check("only its last words count", LEASED, unheard, false);
@@ -208,11 +209,11 @@ fn a_cancelled_run_in_a_session_gets_its_grace_time() {
     ];
     check("last words", SESSION, last, true);
     check("it finishes", SESSION, vec![(stop(), stopped), (value(), "end: cancelled Client")], true);
-    let none = vec![(stop(), stopped), (Event::TimerExpired, "end: cancelled Client")];
+    let none = vec![(stop(), stopped), (ExecutionEvent::TimerExpired, "end: cancelled Client")];
     check("it does not stop", SESSION, none, false);
     let limit = vec![(stop(), stopped), (prints(2000), "end: cancelled Client")];
     check("a limit meanwhile", SESSION, limit, false);
-    let broken = vec![(stop(), stopped), (Event::InvalidFrame("?".into()), "end: cancelled Client")];
+    let broken = vec![(stop(), stopped), (ExecutionEvent::InvalidFrame("?".into()), "end: cancelled Client")];
     check("it sends what is no message", SESSION, broken, false);
 }
 
@@ -228,7 +229,7 @@ fn code_that_reaches_a_limit_of_the_conversation() {
     ];
     check("calls", LEASED, calls, false);
     let output = "end: output limit of 1 KiB reached";
-    let none = vec![(prints(1025), "SIGINT, wait 100ms"), (Event::TimerExpired, output)];
+    let none = vec![(prints(1025), "SIGINT, wait 100ms"), (ExecutionEvent::TimerExpired, output)];
     check("output, without last words", LEASED, none, false);
     let session = vec![(prints(1025), "SIGINT, wait 100ms"), (value(), output)];
     check("output in a session, which ends with it", SESSION, session, false);
@@ -243,7 +244,7 @@ fn code_that_reaches_a_limit_of_the_conversation() {
     }
     assert_eq!(describe_effect(&state.on(lists_servers(1001))), "SIGINT, wait 100ms");
     assert_eq!(
-        describe_effect(&state.on(Event::TimerExpired)),
+        describe_effect(&state.on(ExecutionEvent::TimerExpired)),
         "end: limit of 1000 questions about tools reached"
     );
 }
@@ -255,10 +256,12 @@ fn code_that_reports_a_cpu_or_memory_limit() {
     check("it says so", LEASED, said, false);
     let memory = "end: memory limit of 64 MiB reached at here";
     check("memory", LEASED, vec![(done(Outcome::MemoryLimit(error("here"))), memory)], false);
-    let stops =
-        vec![(Event::CpuLimitReached, "SIGXCPU"), (done(Outcome::CpuLimit(error("here"))), said_at())];
+    let stops = vec![
+        (ExecutionEvent::CpuLimitReached, "SIGXCPU"),
+        (done(Outcome::CpuLimit(error("here"))), said_at()),
+    ];
     check("a session's run stops", SESSION, stops, true);
-    let goes_on = vec![(Event::CpuLimitReached, "SIGXCPU"), (Event::CpuGraceExpired, cpu)];
+    let goes_on = vec![(ExecutionEvent::CpuLimitReached, "SIGXCPU"), (ExecutionEvent::CpuGraceExpired, cpu)];
     check("a session's run does not stop", SESSION, goes_on, false);
 }
 
@@ -269,10 +272,10 @@ fn said_at() -> &'static str {
 #[test]
 fn a_worker_that_violates_the_protocol() {
     let table = [
-        (Event::InvalidFrame("too long".into()), "end: broken: too long"),
-        (Event::Message(FromWorker::Ready), "end: broken: it sent Ready while running"),
+        (ExecutionEvent::InvalidFrame("too long".into()), "end: broken: too long"),
+        (ExecutionEvent::Message(FromWorker::Ready), "end: broken: it sent Ready while running"),
         (prints(0), "end: broken: it sent an empty piece of output"),
-        (Event::Begin(job()), "end: broken: it was not idle"),
+        (ExecutionEvent::Begin(job()), "end: broken: it was not idle"),
     ];
     for (event, effect) in table {
         check(effect, SESSION, vec![(event, effect)], false);
@@ -319,18 +322,22 @@ fn a_worker_whose_channel_closes() {
         ),
         (vec![], None, "killed, attack false: its zygote exited, and the worker with it"),
         (
-            vec![(Event::TimerExpired, killed)],
+            vec![(ExecutionEvent::TimerExpired, killed)],
             exit(signal(Signal::SIGKILL), 0, 0, false),
             "broken: it closed its channel and did not exit",
         ),
-        (vec![(Event::TimerExpired, killed)], None, "broken: it closed its channel and did not exit"),
         (
-            vec![(Event::TimerExpired, killed)],
+            vec![(ExecutionEvent::TimerExpired, killed)],
+            None,
+            "broken: it closed its channel and did not exit",
+        ),
+        (
+            vec![(ExecutionEvent::TimerExpired, killed)],
             exit(Exit::Status(3), 0, 0, false),
             "killed, attack false: the worker exited with status 3",
         ),
         (
-            vec![(stop(), "nothing"), (Event::DeadlineReached, "nothing")],
+            vec![(stop(), "nothing"), (ExecutionEvent::DeadlineReached, "nothing")],
             exit(signal(Signal::SIGKILL), 10, 0, false),
             cpu,
         ),
@@ -338,7 +345,7 @@ fn a_worker_whose_channel_closes() {
     for (steps, exited, ending) in table {
         let mut state = StateMachine::new(idle(), LIMITS, LEASED);
         state.on(begin(LEASED));
-        assert_eq!(describe_effect(&state.on(Event::ChannelClosed)), leaves);
+        assert_eq!(describe_effect(&state.on(ExecutionEvent::ChannelClosed)), leaves);
         for (event, effect) in steps {
             assert_eq!(describe_effect(&state.on(event)), effect, "{ending}");
         }
@@ -356,19 +363,19 @@ fn a_worker_that_exits_after_it_was_interrupted() {
         peak_growth_bytes: 0,
     });
     for (event, ending, after_kill) in [
-        (Event::DeadlineReached, "timeout", "broken: it closed its channel and did not exit"),
+        (ExecutionEvent::DeadlineReached, "timeout", "broken: it closed its channel and did not exit"),
         (stop(), "cancelled Client", "cancelled Client"),
     ] {
         for kill in [false, true] {
             let mut state = StateMachine::new(idle(), LIMITS, SESSION);
             state.on(begin(SESSION));
             state.on(match event {
-                Event::DeadlineReached => Event::DeadlineReached,
+                ExecutionEvent::DeadlineReached => ExecutionEvent::DeadlineReached,
                 _ => stop(),
             });
-            state.on(Event::ChannelClosed);
+            state.on(ExecutionEvent::ChannelClosed);
             if kill {
-                state.on(Event::TimerExpired);
+                state.on(ExecutionEvent::TimerExpired);
             }
             let expected = if kill { after_kill } else { ending };
             assert_eq!(describe_reason(&state.exited(exited)), expected);
@@ -379,9 +386,9 @@ fn a_worker_that_exits_after_it_was_interrupted() {
 #[test]
 fn a_worker_that_was_killed_and_is_not_reaped() {
     let steps = vec![
-        (Event::ChannelClosed, "wait 500ms"),
-        (Event::TimerExpired, "SIGKILL, wait 5s"),
-        (Event::TimerExpired, "end: broken: it closed its channel and did not exit"),
+        (ExecutionEvent::ChannelClosed, "wait 500ms"),
+        (ExecutionEvent::TimerExpired, "SIGKILL, wait 5s"),
+        (ExecutionEvent::TimerExpired, "end: broken: it closed its channel and did not exit"),
     ];
     check("never reaped", LEASED, steps, false);
 }

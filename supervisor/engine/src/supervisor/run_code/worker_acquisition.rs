@@ -9,7 +9,9 @@ use lockhouse_protocol::{ExecutionId, Language};
 use tracing::Instrument;
 
 use super::CodeRequest;
-use crate::execution::{Answer, Cancellation, Refusal, RunWorker, Sandbox, SessionWorker, StopHandle};
+use crate::execution::{
+    Cancellation, ExecutionAnswer, Refusal, RunWorker, Sandbox, SessionWorker, StopHandle,
+};
 use crate::sessions::{SessionError, SessionLease};
 use crate::supervisor::{EngineUnavailable, Supervisor};
 
@@ -86,11 +88,11 @@ impl AcquireError {
         }
     }
 
-    pub(super) fn to_answer(&self, execution: ExecutionId) -> Answer {
+    pub(super) fn to_answer(&self, execution: ExecutionId) -> ExecutionAnswer {
         if let Self::Cancelled(why) = self {
-            return Answer::cancelled(execution, *why);
+            return ExecutionAnswer::cancelled(execution, *why);
         }
-        Answer::refused(execution, self.refusal(), self.to_string(), self.hint())
+        ExecutionAnswer::refused(execution, self.refusal(), self.to_string(), self.hint())
             .with_retry_after(self.retry_after())
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::sleep_until;
 use super::buffer_budget::BufferShare;
 use super::sse_parser::{SseEvent, SseParser};
 use crate::client::inbound_message::{
-    self, Answer, RxMessage, TOO_LARGE, TYPED_BYTES_MAX, failed, offload_if_large,
+    self, JsonRpcResult, RxMessage, TOO_LARGE, TYPED_BYTES_MAX, failed, offload_if_large,
 };
 use crate::client::line_transport::SKIPPED_BYTES_MAX;
 use crate::client::response_id_scan::find_id_at_start;
@@ -25,7 +25,7 @@ const UNKNOWN_EVENT: &str = "it sent an event over the limit of one message that
 #[derive(Debug)]
 pub(super) enum StreamItem {
     /// The first answer to a request of Lockhouse.
-    Answer(RequestId, Answer),
+    Answer(RequestId, JsonRpcResult),
     /// A request or notification of the server.
     Message(Box<RxMessage>),
     /// An event that is no message.
@@ -42,7 +42,7 @@ pub(super) enum StreamEnd {
 }
 
 /// Reads the event stream of an HTTP response. The memory of its events counts against `share`.
-pub(super) struct EventReader {
+pub(super) struct SseReader {
     /// The response whose events are read; `None` once the stream has ended.
     response: Option<Response>,
     events: SseParser,
@@ -55,7 +55,7 @@ pub(super) struct EventReader {
     retry: Option<Duration>,
 }
 
-impl EventReader {
+impl SseReader {
     pub(super) fn new(
         response: Response,
         share: BufferShare,
@@ -220,7 +220,7 @@ mod tests {
     }
 
     /// Returns the next item if it is available without waiting; `None` otherwise.
-    fn next_ready(events: &mut EventReader) -> Option<StreamItem> {
+    fn next_ready(events: &mut SseReader) -> Option<StreamItem> {
         events.next().now_or_never()?.ok()
     }
 
@@ -250,7 +250,7 @@ mod tests {
             let (traffic, failure_signal) = connection_with_pending(ids);
             let share = BufferBudget::new(BYTES_MAX).share();
             let mut events =
-                EventReader::new(endless_response(vec![large(begin), large(begin)]), share, traffic, None);
+                SseReader::new(endless_response(vec![large(begin), large(begin)]), share, traffic, None);
             let item = next_ready(&mut events);
             assert_eq!(
                 (failed_7(item.as_ref()), reason(&failure_signal)),
@@ -274,7 +274,7 @@ mod tests {
         });
         let response = http::Response::new(reqwest::Body::wrap_stream(pieces)).into();
         let share = BufferBudget::new(BYTES_MAX).share();
-        let mut events = EventReader::new(response, share, traffic, None);
+        let mut events = SseReader::new(response, share, traffic, None);
         let item = events.next().await.ok();
         assert!(failed_7(item.as_ref()) && taken.load(Ordering::Relaxed) < 10, "{item:?}");
         let next = events.next().await.expect("an item");
@@ -286,7 +286,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_over_the_limit_that_ends_in_one_piece_is_told_to_the_call_whose_stream_it_is() {
         let (traffic, failure_signal) = connection_with_pending(&[7]);
-        let mut events = EventReader::new(
+        let mut events = SseReader::new(
             endless_response(vec![large("\"jsonrpc\":\"2.0\"")]),
             BufferBudget::new(BYTES_MAX).share(),
             traffic,
@@ -307,7 +307,7 @@ mod tests {
         let held = BufferBudget::new(BYTES_MAX);
         let begin = || endless_response(vec![format!("data: {{\"result\":\"{}", "x".repeat(900_000))]);
         let begun = |id: i64| {
-            let mut events = EventReader::new(begin(), held.share(), traffic.clone(), Some(id));
+            let mut events = SseReader::new(begin(), held.share(), traffic.clone(), Some(id));
             (next_ready(&mut events), events)
         };
         let (first, second) = (begun(5), begun(6));
@@ -324,7 +324,7 @@ mod tests {
         let (traffic, _) = connection_with_pending(&[]);
         let text = "id: a\nretry: 2000\ndata:\n\nevent: ping\ndata: 1\n\n".to_owned();
         let share = BufferBudget::new(BYTES_MAX).share();
-        let mut events = EventReader::new(endless_response(vec![text]), share, traffic, None);
+        let mut events = SseReader::new(endless_response(vec![text]), share, traffic, None);
         let item = next_ready(&mut events);
         let Some(StreamItem::Other(event)) = item else { panic!("{item:?}") };
         assert_eq!((event.event.as_deref(), event.data.as_deref()), (Some("ping"), Some("1")));

@@ -61,7 +61,7 @@ pub(super) fn session_loss(
     if !(is_usual || status.is_client_error() && has_session) {
         return None;
     }
-    let Ok(Refusal { error, id }) = serde_json::from_str::<Refusal>(body) else {
+    let Ok(ErrorResponse { error, id }) = serde_json::from_str::<ErrorResponse>(body) else {
         if is_expired || refuses_session(body) {
             return Some(SessionLoss::NotRun);
         }
@@ -87,7 +87,7 @@ fn is_same_id(id: &Value, request: Option<i64>) -> bool {
 
 /// A response that is a JSON-RPC error.
 #[derive(Deserialize)]
-struct Refusal {
+struct ErrorResponse {
     error: RefusalError,
     id: Option<Value>,
 }

@@ -11,7 +11,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 use super::{CANCEL_TIMEOUT, SEND_TIMEOUT};
-use crate::answer_error::AnswerError;
+use crate::answer_error::ResponseError;
 
 /// The tasks of the requests that are not answered yet, by their ids. Clones share them.
 #[derive(Clone)]
@@ -56,15 +56,15 @@ impl RequestTasks {
     /// Sends a message in a task of its own, which is aborted if the returned future is dropped.
     pub(super) fn send(
         &self,
-        sending: impl Future<Output = Result<(), AnswerError>> + Send + 'static,
-    ) -> BoxFuture<'static, Result<(), AnswerError>> {
+        sending: impl Future<Output = Result<(), ResponseError>> + Send + 'static,
+    ) -> BoxFuture<'static, Result<(), ResponseError>> {
         let mut task = JoinSet::new();
         task.spawn_on(timeout(SEND_TIMEOUT, sending), &self.runtime);
         async move {
             match task.join_next().await {
                 Some(Ok(Ok(sent))) => sent,
-                Some(Ok(Err(_))) => Err(AnswerError::Timeout(SEND_TIMEOUT)),
-                _ => Err(AnswerError::Closed),
+                Some(Ok(Err(_))) => Err(ResponseError::Timeout(SEND_TIMEOUT)),
+                _ => Err(ResponseError::Closed),
             }
         }
         .boxed()
@@ -73,7 +73,7 @@ impl RequestTasks {
     /// Sends a cancellation in a task of its own. Nobody waits for it.
     pub(super) fn send_cancellation(
         &self,
-        sending: impl Future<Output = Result<(), AnswerError>> + Send + 'static,
+        sending: impl Future<Output = Result<(), ResponseError>> + Send + 'static,
     ) {
         self.runtime.spawn(timeout(CANCEL_TIMEOUT, sending));
     }

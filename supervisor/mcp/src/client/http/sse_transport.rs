@@ -18,13 +18,13 @@ use tokio::task::JoinSet;
 use url::Url;
 
 use super::buffer_budget::BufferBudget;
-use super::event_stream::{EventReader, StreamEnd, StreamItem};
+use super::event_stream::{SseReader, StreamEnd, StreamItem};
 use super::exchange::{EVENTS, HttpExchange, JSON, ResponseContent};
 use super::mcp_session::{LOST, LOST_IN_CALL, SessionLoss, SessionRenewals, session_loss};
 use super::request_head::RequestHead;
 use super::request_tasks::RequestTasks;
 use super::{HttpConnection, HttpLimits, OTHER_REQUESTS_MAX, channel};
-use crate::answer_error::AnswerError;
+use crate::answer_error::ResponseError;
 use crate::client::Client;
 use crate::client::conversation::ServerInput;
 use crate::client::http_error::{HttpError, HttpErrorKind};
@@ -105,7 +105,7 @@ impl SseTransport {
 }
 
 impl MessageSender for SseTransport {
-    fn send_request(&self, id: i64, line: Vec<u8>) -> Result<(), AnswerError> {
+    fn send_request(&self, id: i64, line: Vec<u8>) -> Result<(), ResponseError> {
         let session = self.0.clone();
         self.0.requests.start(id, async move { session.request(id, line).await });
         Ok(())
@@ -117,7 +117,7 @@ impl MessageSender for SseTransport {
         self.0.requests.send_cancellation(async move { session.send(notification).await });
     }
 
-    fn send(&self, line: Vec<u8>) -> BoxFuture<'_, Result<(), AnswerError>> {
+    fn send(&self, line: Vec<u8>) -> BoxFuture<'_, Result<(), ResponseError>> {
         let session = self.0.clone();
         self.0.requests.send(async move { session.send(line).await })
     }
@@ -148,7 +148,7 @@ impl SseSession {
         drop(messages);
     }
 
-    async fn open_stream(&self) -> Result<EventReader, HttpError> {
+    async fn open_stream(&self) -> Result<SseReader, HttpError> {
         let request = self.exchange.http.get(self.exchange.url.clone());
         let request = request.headers(self.exchange.headers.clone()).header(ACCEPT, EVENTS);
         let response = self.exchange.send(request).await?;
@@ -159,19 +159,15 @@ impl SseSession {
         if ResponseContent::from_response(&response) != ResponseContent::Events {
             return Err(HttpError::new(HttpErrorKind::Unusable, NO_STREAM, ""));
         }
-        Ok(EventReader::new(response, self.held.share(), self.traffic.clone(), None))
+        Ok(SseReader::new(response, self.held.share(), self.traffic.clone(), None))
     }
 
     /// Reads the event stream until it ends, and returns why it ended.
-    async fn read_events(
-        &self,
-        mut events: EventReader,
-        messages: &mpsc::Sender<ServerInput>,
-    ) -> &'static str {
+    async fn read_events(&self, mut events: SseReader, messages: &mpsc::Sender<ServerInput>) -> &'static str {
         loop {
             match events.next().await {
                 Ok(StreamItem::Answer(id, answer)) => {
-                    self.pending.complete(&id, answer.map_err(AnswerError::Refused));
+                    self.pending.complete(&id, answer.map_err(ResponseError::Refused));
                 }
                 Ok(StreamItem::Message(message)) => {
                     if messages.send(ServerInput::Message(message)).await.is_err() {
@@ -226,7 +222,7 @@ impl SseSession {
         }
     }
 
-    async fn post_request(&self, id: i64, line: Vec<u8>) -> Result<(), AnswerError> {
+    async fn post_request(&self, id: i64, line: Vec<u8>) -> Result<(), ResponseError> {
         let is_handshake = RequestHead::parse(&line).is_handshake();
         let response = self.post(line).await?;
         match response.status() {
@@ -236,7 +232,7 @@ impl SseSession {
     }
 
     /// Sends a notification, or an answer to a request of the server.
-    async fn send(&self, line: Vec<u8>) -> Result<(), AnswerError> {
+    async fn send(&self, line: Vec<u8>) -> Result<(), ResponseError> {
         let response = self.post(line).await?;
         match response.status() {
             status if status.is_success() => Ok(()),
@@ -245,21 +241,21 @@ impl SseSession {
     }
 
     /// Waits until the server has named the URL for messages, and posts a message to it.
-    async fn post(&self, line: Vec<u8>) -> Result<Response, AnswerError> {
+    async fn post(&self, line: Vec<u8>) -> Result<Response, ResponseError> {
         let url = self.post_url().await?;
-        let _permit = self.posts.acquire().await.map_err(|_| AnswerError::Closed)?;
+        let _permit = self.posts.acquire().await.map_err(|_| ResponseError::Closed)?;
         let post = self.exchange.http.post(url).headers(self.exchange.headers.clone());
         Ok(self.exchange.send(post.header(CONTENT_TYPE, JSON).body(line)).await?)
     }
 
-    async fn post_url(&self) -> Result<Url, AnswerError> {
+    async fn post_url(&self) -> Result<Url, ResponseError> {
         let mut address = self.address.subscribe();
         let is_settled = |address: &PostAddress| !matches!(address, PostAddress::Awaited);
         let address = address.wait_for(is_settled).await.map(|address| address.clone());
         match address {
             Ok(PostAddress::Known(url)) => Ok(url),
             Ok(PostAddress::Failed(fault)) => Err(fault.into()),
-            Ok(PostAddress::Awaited) | Err(_) => Err(AnswerError::Closed),
+            Ok(PostAddress::Awaited) | Err(_) => Err(ResponseError::Closed),
         }
     }
 
@@ -272,7 +268,7 @@ impl SseSession {
         status: StatusCode,
         id: i64,
         is_handshake: bool,
-    ) -> AnswerError {
+    ) -> ResponseError {
         let (body, fault) = self.exchange.read_refusal(response, status).await;
         let loss = session_loss(status, &body, Some(id), true).filter(|_| !is_handshake);
         if let Some(loss) = loss {
@@ -286,7 +282,7 @@ impl SseSession {
             return HttpError { reason: reason.to_owned(), ..fault }.into();
         }
         match parse_answer(body.into_bytes()) {
-            Err(error) if error.message != NOT_JSON => AnswerError::Refused(error),
+            Err(error) if error.message != NOT_JSON => ResponseError::Refused(error),
             _ => fault.into(),
         }
     }

@@ -24,7 +24,7 @@ use super::request_head::{PROTOCOL_VERSION, RequestHead};
 use super::request_tasks::RequestTasks;
 use super::session_state::{Session, SessionState};
 use super::{HttpConnection, HttpLimits, OTHER_REQUESTS_MAX, channel};
-use crate::answer_error::AnswerError;
+use crate::answer_error::ResponseError;
 use crate::client::Client;
 use crate::client::conversation::ServerInput;
 use crate::client::http_error::HttpError;
@@ -99,7 +99,7 @@ impl StreamableHttp {
 }
 
 impl MessageSender for StreamableHttp {
-    fn send_request(&self, id: i64, line: Vec<u8>) -> Result<(), AnswerError> {
+    fn send_request(&self, id: i64, line: Vec<u8>) -> Result<(), ResponseError> {
         let connection = self.0.clone();
         self.0.requests.start(id, async move { connection.request(id, &line).await });
         Ok(())
@@ -114,7 +114,7 @@ impl MessageSender for StreamableHttp {
         }
     }
 
-    fn send(&self, line: Vec<u8>) -> BoxFuture<'_, Result<(), AnswerError>> {
+    fn send(&self, line: Vec<u8>) -> BoxFuture<'_, Result<(), ResponseError>> {
         let connection = self.0.clone();
         self.0.requests.send(async move { connection.send(&line).await })
     }
@@ -147,8 +147,8 @@ impl Connection {
     }
 
     /// Sends a notification, or an answer to a request of the server.
-    async fn send(self: &Arc<Self>, line: &[u8]) -> Result<(), AnswerError> {
-        let _permit = self.sends.acquire().await.map_err(|_| AnswerError::Closed)?;
+    async fn send(self: &Arc<Self>, line: &[u8]) -> Result<(), ResponseError> {
+        let _permit = self.sends.acquire().await.map_err(|_| ResponseError::Closed)?;
         let (head, session) = (RequestHead::parse(line), self.session.current());
         let response = self.post(&head, &session, line).await?;
         let status = response.status();

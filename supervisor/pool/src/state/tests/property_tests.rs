@@ -80,7 +80,7 @@ impl Model {
             answered: BTreeSet::new(),
             running: Vec::new(),
         };
-        world.handle_event(Event::Begin);
+        world.handle_event(PoolEvent::Begin);
         world
     }
 
@@ -93,37 +93,37 @@ impl Model {
 
     fn perform(&mut self, effect: ItemEffect) {
         match effect {
-            Effect::Lease { owner, to, worker } => {
+            PoolEffect::Lease { owner, to, worker } => {
                 assert!(!worker.has_ended() && !to.has_ended());
                 self.running.push(owner);
                 self.record_handed_out(&worker);
                 self.record_answered(&to);
             }
-            Effect::HandOver { to, worker } => {
+            PoolEffect::HandOver { to, worker } => {
                 assert!(!to.has_ended());
                 self.record_handed_out(&worker);
                 self.record_answered(&to);
             }
-            Effect::End(worker) => self.record_handed_out(&worker),
-            Effect::QueueFull { to, .. } => self.record_answered(&to),
-            Effect::Refuse { leases, sessions, .. } => {
+            PoolEffect::End(worker) => self.record_handed_out(&worker),
+            PoolEffect::QueueFull { to, .. } => self.record_answered(&to),
+            PoolEffect::Refuse { leases, sessions, .. } => {
                 leases.iter().chain(&sessions).for_each(|request| self.record_answered(request));
             }
-            Effect::StartZygote { generation, .. } => {
+            PoolEffect::StartZygote { generation, .. } => {
                 assert_eq!(self.starting.replace(generation), None, "two zygotes start at a time");
                 assert!(Some(generation) > self.current && !self.retired.contains(&generation));
             }
-            Effect::Retire { generation } => {
+            PoolEffect::Retire { generation } => {
                 assert_eq!(self.current.take(), Some(generation));
                 assert!(self.retired.insert(generation), "{generation} retires twice");
             }
-            Effect::Fork { generation, for_runs, for_sessions, .. } => {
+            PoolEffect::Fork { generation, for_runs, for_sessions, .. } => {
                 let current = self.forking_generation().or(self.current);
                 assert_eq!(current, Some(generation), "a zygote that is not the current one forks");
                 self.owed.extend(std::iter::repeat_n((generation, ForkPurpose::Execution), for_runs));
                 self.owed.extend(std::iter::repeat_n((generation, ForkPurpose::Session), for_sessions));
             }
-            Effect::Failed(_) | Effect::NotReplaced(_) | Effect::NoZygote(_) => {}
+            PoolEffect::Failed(_) | PoolEffect::NotReplaced(_) | PoolEffect::NoZygote(_) => {}
         }
     }
 
@@ -167,44 +167,44 @@ impl Model {
         match happens {
             Action::Lease(owner) => {
                 let request = self.request();
-                self.handle_event(Event::Lease(self.owners[owner], request));
+                self.handle_event(PoolEvent::Lease(self.owners[owner], request));
             }
             Action::Session => {
                 let request = self.request();
-                self.handle_event(Event::Session(request));
+                self.handle_event(PoolEvent::Session(request));
             }
             Action::Released(which) if !self.running.is_empty() => {
                 let owner = self.running.swap_remove(which % self.running.len());
-                self.handle_event(Event::Released(owner, Duration::from_millis(3)));
+                self.handle_event(PoolEvent::Released(owner, Duration::from_millis(3)));
             }
             Action::GivesUp(which) if !self.requests.is_empty() => {
                 self.requests[&(which % self.requests.len())].ended.set(true);
-                self.handle_event(Event::Woken);
+                self.handle_event(PoolEvent::Woken);
             }
             Action::Dies(which) if !self.workers.is_empty() => {
                 self.workers[&(which % self.workers.len())].1.ended.set(true);
-                self.handle_event(Event::Woken);
+                self.handle_event(PoolEvent::Woken);
             }
             Action::Forked(which, well) if !self.owed.is_empty() => self.forked(which, well),
             Action::Started(well) => match self.starting.take() {
                 Some(generation) if well => {
                     self.started.insert(generation);
-                    self.handle_event(Event::ZygoteStarted { generation });
+                    self.handle_event(PoolEvent::ZygoteStarted { generation });
                 }
-                Some(_) => self.handle_event(Event::ZygoteNotStarted(PoolError::zygote("no start"))),
+                Some(_) => self.handle_event(PoolEvent::ZygoteNotStarted(PoolError::zygote("no start"))),
                 None => {}
             },
             Action::Crashed => {
-                self.handle_event(Event::Crashed { generation: self.current.unwrap_or(1) });
+                self.handle_event(PoolEvent::Crashed { generation: self.current.unwrap_or(1) });
             }
             Action::Gone => {
                 let generation = self.current.unwrap_or(1);
                 self.owed.retain(|(of, _)| *of != generation);
-                self.handle_event(Event::ZygoteGone { generation, error: PoolError::zygote("it ended") });
+                self.handle_event(PoolEvent::ZygoteGone { generation, error: PoolError::zygote("it ended") });
             }
             Action::Later(ms) => {
                 self.now += Duration::from_millis(ms);
-                self.handle_event(Event::Woken);
+                self.handle_event(PoolEvent::Woken);
             }
             _ => {}
         }
@@ -220,7 +220,7 @@ impl Model {
         } else {
             Err(PoolError::zygote("no fork"))
         };
-        self.handle_event(Event::Forked { generation, purpose, worker });
+        self.handle_event(PoolEvent::Forked { generation, purpose, worker });
     }
 
     /// Lets all outstanding starts and forks succeed and all executions end, until the pool has nothing left to do.
@@ -236,7 +236,7 @@ impl Model {
                 self.act(Action::Released(0));
             } else if let Some(at) = wake_at {
                 self.now = at;
-                self.handle_event(Event::Woken);
+                self.handle_event(PoolEvent::Woken);
             } else {
                 return;
             }

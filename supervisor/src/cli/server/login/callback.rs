@@ -38,7 +38,7 @@ pub(super) struct Callback {
 }
 
 /// The answer to a request of the browser.
-struct Answer {
+struct BrowserResponse {
     status: StatusCode,
     words: String,
     /// The address to which the browser is redirected.
@@ -47,7 +47,7 @@ struct Answer {
     redirect: Option<String>,
 }
 
-impl Answer {
+impl BrowserResponse {
     fn words(status: StatusCode, words: impl Into<String>) -> Self {
         Self { status, words: words.into(), location: None, redirect: None }
     }
@@ -111,30 +111,34 @@ impl Callback {
         redirect.lock().take()
     }
 
-    fn answer<B>(&self, request: &Request<B>, ends: TcpConnection, state: &str) -> Answer {
+    fn answer<B>(&self, request: &Request<B>, ends: TcpConnection, state: &str) -> BrowserResponse {
         if let Err(fault) = check_host(request, ends) {
-            return Answer::words(fault.status(), fault.to_string());
+            return BrowserResponse::words(fault.status(), fault.to_string());
         }
         if request.method() == Method::GET && request.uri().path() == OPEN_PATH {
             return match self.opening.admit(Some(ends), request.headers()) {
-                Ok(to) => Answer { location: Some(to), ..Answer::words(StatusCode::SEE_OTHER, "") },
+                Ok(to) => BrowserResponse {
+                    location: Some(to),
+                    ..BrowserResponse::words(StatusCode::SEE_OTHER, "")
+                },
                 Err(refusal) => {
                     let words = format!("{refusal}: open the address that the terminal shows");
-                    Answer::words(StatusCode::FORBIDDEN, words)
+                    BrowserResponse::words(StatusCode::FORBIDDEN, words)
                 }
             };
         }
         match matching_query(request, state) {
-            Some(query) => Answer {
+            Some(query) => BrowserResponse {
                 redirect: Some(format!("{}?{query}", self.address)),
-                ..Answer::words(
+                ..BrowserResponse::words(
                     StatusCode::OK,
                     "Lockhouse has received the answer. You can close this page; the terminal shows the result.",
                 )
             },
-            None => {
-                Answer::words(StatusCode::NOT_FOUND, "This request does not belong to the login in progress.")
-            }
+            None => BrowserResponse::words(
+                StatusCode::NOT_FOUND,
+                "This request does not belong to the login in progress.",
+            ),
         }
     }
 }
@@ -145,7 +149,7 @@ fn check_host<B>(request: &Request<B>, ends: TcpConnection) -> Result<(), HostFa
     own_address_only.check_host_name(&host, ConnectionInfo { local: Some(ends.local), is_tls: false })
 }
 
-fn response(answer: Answer) -> Response<String> {
+fn response(answer: BrowserResponse) -> Response<String> {
     const HEADERS: [(HeaderName, &str); 3] = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CACHE_CONTROL, "no-store"),

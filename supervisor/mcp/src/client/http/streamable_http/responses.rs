@@ -10,17 +10,17 @@ use rmcp::model::{ErrorCode, ErrorData, RequestId};
 use tokio::time::{sleep, timeout};
 
 use super::super::DEPRECATED;
-use super::super::event_stream::{EventReader, StreamItem};
+use super::super::event_stream::{SseReader, StreamItem};
 use super::super::exchange::{EVENTS, ResponseContent, header};
 use super::super::mcp_session::{LOST, session_loss};
 use super::super::request_head::RequestHead;
 use super::super::session_state::{SESSION_ID, Session};
 use super::Connection;
-use crate::answer_error::AnswerError;
+use crate::answer_error::ResponseError;
 use crate::client::conversation::ServerInput;
 use crate::client::http_error::{HttpError, HttpErrorKind};
 use crate::client::inbound_message::{
-    Answer, CUT_OFF, NOT_JSON, TOO_LARGE, failed, offload_if_large, parse_answer,
+    CUT_OFF, JsonRpcResult, NOT_JSON, TOO_LARGE, failed, offload_if_large, parse_answer,
 };
 
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -51,10 +51,10 @@ impl ReopenPause {
 }
 
 /// An answer, and the rest of the event stream in which it came.
-pub(super) type Answered = (Result<String, AnswerError>, Option<Rest>);
+pub(super) type Answered = (Result<String, ResponseError>, Option<Rest>);
 
 /// What follows after the answer in an event stream.
-pub(super) struct Rest(Box<EventReader>);
+pub(super) struct Rest(Box<SseReader>);
 
 impl Rest {
     /// Reads to the end of the response for a short time.
@@ -71,7 +71,7 @@ impl Connection {
         response: Response,
         id: i64,
         session: &Session,
-    ) -> Result<Option<(Answer, Option<Rest>)>, AnswerError> {
+    ) -> Result<Option<(JsonRpcResult, Option<Rest>)>, ResponseError> {
         if matches!(response.status(), StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(None);
         }
@@ -98,8 +98,8 @@ impl Connection {
         response: Response,
         id: i64,
         session: &Session,
-    ) -> (Answer, Option<Rest>) {
-        let mut reader = EventReader::new(response, self.held.share(), self.traffic.clone(), Some(id));
+    ) -> (JsonRpcResult, Option<Rest>) {
+        let mut reader = SseReader::new(response, self.held.share(), self.traffic.clone(), Some(id));
         let mut pause = ReopenPause::default();
         loop {
             while let Ok(item) = reader.next().await {
@@ -129,8 +129,7 @@ impl Connection {
             let mut wanted = None;
             match self.open_stream(&session, last_event.as_deref()).await {
                 Ok(Some(response)) => {
-                    let mut reader =
-                        EventReader::new(response, self.held.share(), self.traffic.clone(), None);
+                    let mut reader = SseReader::new(response, self.held.share(), self.traffic.clone(), None);
                     while let Ok(item) = reader.next().await {
                         pause = ReopenPause::default();
                         self.dispatch(item).await;
@@ -152,7 +151,7 @@ impl Connection {
     async fn dispatch(&self, item: StreamItem) {
         match item {
             StreamItem::Answer(id, answer) => {
-                self.pending.complete(&id, answer.map_err(AnswerError::Refused));
+                self.pending.complete(&id, answer.map_err(ResponseError::Refused));
                 // The response of that request says no more.
                 if let RequestId::Number(id) = id {
                     self.requests.abort(id);
@@ -211,12 +210,12 @@ impl Connection {
         status: StatusCode,
         body: &str,
         fault: HttpError,
-    ) -> AnswerError {
+    ) -> ResponseError {
         let is_absent = matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED);
         match (parse_answer(body.as_bytes().to_vec()), head.method()) {
-            (Err(error), _) if error.message != NOT_JSON => AnswerError::Refused(error),
+            (Err(error), _) if error.message != NOT_JSON => ResponseError::Refused(error),
             (_, "server/discover") if status.is_client_error() => {
-                AnswerError::Refused(ErrorData::new(ErrorCode::INVALID_REQUEST, PROBE_REFUSED, None))
+                ResponseError::Refused(ErrorData::new(ErrorCode::INVALID_REQUEST, PROBE_REFUSED, None))
             }
             (_, "initialize") if is_absent && self.exchange.is_deprecated().await => {
                 HttpError::new(HttpErrorKind::Unusable, DEPRECATED, "").into()

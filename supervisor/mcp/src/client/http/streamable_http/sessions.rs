@@ -12,10 +12,10 @@ use super::super::request_head::RequestHead;
 use super::super::session_state::Session;
 use super::Connection;
 use super::responses::{Answered, Rest, named_session};
-use crate::answer_error::AnswerError;
+use crate::answer_error::ResponseError;
 use crate::client::conversation::ServerInput;
 use crate::client::http_error::{HttpError, HttpErrorKind};
-use crate::client::inbound_message::{Answer, CUT_OFF, NOT_JSON, failed, offload_if_large};
+use crate::client::inbound_message::{CUT_OFF, JsonRpcResult, NOT_JSON, failed, offload_if_large};
 use crate::client::initialized_line;
 
 /// How long to wait for the server's response when a session is ended.
@@ -26,7 +26,7 @@ const RENEWED_RECENTLY: &str = "it does not know the MCP session any more, and a
 
 /// What came of one HTTP request.
 enum Attempt {
-    Answered(Answer, Option<Rest>),
+    Answered(JsonRpcResult, Option<Rest>),
     /// The answer comes in the stream of the server's own messages.
     Accepted,
     /// The request did not run, because the server does not know the session.
@@ -40,7 +40,7 @@ impl Connection {
         id: i64,
         head: &RequestHead<'_>,
         line: &[u8],
-    ) -> Result<Option<Answered>, AnswerError> {
+    ) -> Result<Option<Answered>, ResponseError> {
         let mut session = self.session.current();
         if head.method() == "initialize" {
             self.session.set_initialize(id, line);
@@ -58,15 +58,15 @@ impl Connection {
                     (Ok(list), "tools/list") if head.is_modern() => self.accepted(list).await,
                     (answer, _) => answer,
                 };
-                Ok(Some((answer.map_err(AnswerError::Refused), rest)))
+                Ok(Some((answer.map_err(ResponseError::Refused), rest)))
             }
             Attempt::Accepted => Ok(None),
-            Attempt::SessionLost => Err(AnswerError::SessionLost),
+            Attempt::SessionLost => Err(ResponseError::SessionLost),
         }
     }
 
     /// Takes note of the tools with header parameters in a list of tools. Returns the list without invalid ones.
-    async fn accepted(self: &Arc<Self>, list: String) -> Answer {
+    async fn accepted(self: &Arc<Self>, list: String) -> JsonRpcResult {
         let connection = self.clone();
         let accepted = offload_if_large(list.len(), move || connection.tools.accept(list)).await;
         accepted.map_or_else(|| failed(NOT_JSON), Ok)
@@ -78,8 +78,8 @@ impl Connection {
         head: &RequestHead<'_>,
         session: &Session,
         line: &[u8],
-    ) -> Result<Attempt, AnswerError> {
-        let permit = self.posts.acquire().await.map_err(|_| AnswerError::Closed)?;
+    ) -> Result<Attempt, ResponseError> {
+        let permit = self.posts.acquire().await.map_err(|_| ResponseError::Closed)?;
         let response = self.post(head, session, line).await?;
         // An event stream may stay open as long as the connection.
         drop(permit);
@@ -112,7 +112,7 @@ impl Connection {
         loss: SessionLoss,
         head: &RequestHead<'_>,
         session: &Session,
-    ) -> Result<Attempt, AnswerError> {
+    ) -> Result<Attempt, ResponseError> {
         if head.is_modern() {
             if self.renewals.admit(Instant::now()) {
                 self.exchange.failure_signal.fail(LOST);
@@ -129,30 +129,30 @@ impl Connection {
     }
 
     /// Returns a session in place of `lost`, which is begun completely even if the request is cancelled meanwhile.
-    async fn renewed(self: &Arc<Self>, lost: &Session) -> Result<Session, AnswerError> {
+    async fn renewed(self: &Arc<Self>, lost: &Session) -> Result<Session, ResponseError> {
         let (connection, lost) = (self.clone(), lost.clone());
         let renewing = self.requests.runtime().spawn(async move { connection.renew(&lost).await });
-        renewing.await.unwrap_or(Err(AnswerError::Closed))
+        renewing.await.unwrap_or(Err(ResponseError::Closed))
     }
 
     /// Returns the session that another request has begun in place of `lost`, or begins a new one.
-    async fn renew(self: &Arc<Self>, lost: &Session) -> Result<Session, AnswerError> {
+    async fn renew(self: &Arc<Self>, lost: &Session) -> Result<Session, ResponseError> {
         let _renewing = self.renewing.lock().await;
         if !self.session.is_current(lost) {
             return Ok(self.session.current());
         }
-        let (id, line) = self.session.initialize().ok_or(AnswerError::SessionLost)?;
+        let (id, line) = self.session.initialize().ok_or(ResponseError::SessionLost)?;
         if !self.renewals.admit(Instant::now()) {
             return Err(session_error(RENEWED_RECENTLY));
         }
         self.changed.notify_one();
         let _ = self.messages.send(ServerInput::SessionReplaced).await;
         let begun = timeout(RENEWAL_TIMEOUT, self.begin_session(id, &line)).await;
-        begun.unwrap_or(Err(AnswerError::SessionLost))
+        begun.unwrap_or(Err(ResponseError::SessionLost))
     }
 
     /// Begins a new session with the handshake of the first one.
-    async fn begin_session(self: &Arc<Self>, id: i64, line: &[u8]) -> Result<Session, AnswerError> {
+    async fn begin_session(self: &Arc<Self>, id: i64, line: &[u8]) -> Result<Session, ResponseError> {
         self.traffic.record_pending(id, None);
         let attempt = self.attempt(id, &RequestHead::parse(line), &Session::default(), line).await;
         self.traffic.take_pending(&RequestId::Number(id));
@@ -160,7 +160,7 @@ impl Connection {
             Attempt::Answered(answer, rest) => (answer, rest),
             Attempt::Accepted | Attempt::SessionLost => (failed(CUT_OFF), None),
         };
-        answer.map_err(AnswerError::Refused)?;
+        answer.map_err(ResponseError::Refused)?;
         if let Some(rest) = rest {
             rest.drain().await;
         }
@@ -197,6 +197,6 @@ impl Connection {
     }
 }
 
-fn session_error(reason: &str) -> AnswerError {
+fn session_error(reason: &str) -> ResponseError {
     HttpError::new(HttpErrorKind::Answered, reason, "").into()
 }
