@@ -16,7 +16,7 @@
 //! How an AI client's file is *read* is a part of the configuration, since `lockhouse serve` can use such a file: see
 //! `supervisor/config/src/dialects.rs`.
 //!
-//! # What this crate never does
+//! # Invariants
 //! - It writes no file, and asks and prints nothing. Only [`AiClient::existing_files`], [`project_files`] and
 //!   [`unsuitable_entries`] read the file system at all.
 //! - It starts no process, and opens no connection.

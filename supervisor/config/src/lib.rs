@@ -17,7 +17,7 @@
 //! - **Sharing**: `setup_digest.rs` computes what must be equal for AI clients to share an engine.
 //! - **Edits**: [`ConfigEdit`] changes `config.toml` for commands, and keeps its comments and order.
 //!
-//! # What this crate never does
+//! # Invariants
 //! - It starts no server and no worker, and opens no network connection. The one program that it runs is `secret-tool`,
 //!   for a placeholder that names an entry of the keyring.
 //! - It changes no file of another product: `lockhouse-client-files` has the changes, and this crate does not depend on it.

@@ -9,9 +9,8 @@
 //!   `execution/driver.rs` reads, writes, waits and sends signals. `execution/answer_truncation.rs` fits an answer into
 //!   its limits.
 //! - [`sessions`] keeps workers between runs. Background runs continue after their request was answered, and are found
-//!   by handle or id; `runs.rs` owns the facts about all runs behind one lock: what operators list and end, and
-//!   the quotas of clients. [`client_quotas`] are the rate, the number and
-//!   the CPU credit of a client's runs.
+//!   by handle or id; `runs.rs` owns the facts about all runs behind one lock: what operators list and end, and the
+//!   quotas of clients. [`client_quotas`] are the rate, the number and the CPU credit of a client's runs.
 //! - `front_connection.rs` is the engine's end of the edge: each request of a front is a task with an exchange.
 //!   `grants.rs` below it is the table of accesses. [`front_socket`] accepts fronts of other processes;
 //!   `unix_acceptor.rs` accepts their clients.

@@ -13,7 +13,7 @@
 //! - **Journal**: [`Journal`] records every change before it is made, with the content of the file before and after it. An
 //!   interrupted run can be taken back too.
 //!
-//! # What this crate never does
+//! # Invariants
 //! - It asks nothing and prints nothing: [`Plan::apply`] and [`Undo::run`] report each step to their caller.
 //! - It starts no server and opens no connection. The command `lockhouse setup` starts the servers, between the plan and
 //!   its changes.

@@ -30,6 +30,7 @@ use landlock::{
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use lockhouse_base::own_places::OwnPlaces;
+use lockhouse_sandbox::{SandboxError, landlock_version};
 use tokio::process::Command;
 
 use super::definition::{Confinement, ConfinementProfile, Network, ServerCommand};
@@ -89,6 +90,8 @@ pub enum ConfineError {
     NotStarted(String),
     #[error("cannot confine the server: {step}: {source}")]
     Step { step: &'static str, source: io::Error },
+    #[error("cannot confine the server: {0}")]
+    Layer(#[from] SandboxError),
     #[error("cannot confine the server: Landlock: {0}")]
     Ruleset(#[from] RulesetError),
     #[error("cannot confine the server: the kernel did not enforce Landlock")]
@@ -231,8 +234,7 @@ fn restrict(grants: &Grants, program: &Program) -> Result<(), ConfineError> {
     marked.map_err(|source| ConfineError::Step { step: "limit of message queues", source })?;
     give_up_privileges()?;
     enforce(rules)?;
-    seccomp::install(grants.network, supervisor, grants.user_namespaces)
-        .map_err(|source| ConfineError::Step { step: "seccomp", source })
+    Ok(seccomp::install(grants.network, supervisor, grants.user_namespaces)?)
 }
 
 /// A Landlock rule: a path, and the access rights to it and everything below it.
@@ -299,14 +301,6 @@ fn check_kernel() -> Result<(), ConfineError> {
     }
 }
 
-/// Returns the ABI version of the kernel's Landlock, or a negative number if there is none.
-fn landlock_version() -> i64 {
-    const CREATE_RULESET_VERSION: u32 = 1;
-    let nothing = std::ptr::null::<libc::c_void>();
-    // SAFETY: queries the ABI version and reads no memory.
-    unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0, CREATE_RULESET_VERSION) }
-}
-
 /// Marks all file descriptors except the standard streams close-on-exec. Landlock does not restrict files that are
 /// already open, so the sandboxed program must not inherit them.
 fn close_others() -> Result<(), ConfineError> {
@@ -343,8 +337,7 @@ fn leave_queues() {
 fn give_up_privileges() -> Result<(), ConfineError> {
     // `SECBIT_NOROOT` and its lock: root becomes an ordinary user at the next exec, permanently.
     const NOROOT_FOR_GOOD: libc::c_ulong = 0b11;
-    nix::sys::prctl::set_no_new_privs()
-        .map_err(|errno| ConfineError::Step { step: "no_new_privs", source: errno.into() })?;
+    lockhouse_sandbox::no_new_privileges()?;
     let clear = libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong;
     // SAFETY: changes a capability set of this process and takes no pointers.
     done("clear ambient capabilities", unsafe { libc::prctl(libc::PR_CAP_AMBIENT, clear, 0, 0, 0) }.into())?;

@@ -39,7 +39,7 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 26] = [
     (
         "lockhouse-upstream",
         "supervisor/upstream/src",
-        &["protocol", "policies", "base", "messages", "mcp", "catalog", "run-channel"],
+        &["protocol", "sandbox", "policies", "base", "messages", "mcp", "catalog", "run-channel"],
     ),
     (
         "lockhouse-gate",

@@ -16,8 +16,9 @@ pub(super) const TCP: i64 = 4;
 /// First Landlock ABI that restricts signals and abstract sockets (Linux 6.12).
 pub(super) const SCOPES: i64 = 6;
 
-/// Returns the Landlock ABI of the kernel; 0 if Landlock is not available.
-pub(super) fn version() -> i64 {
+/// Returns the Landlock ABI of the kernel; 0 if Landlock is not available. The last operating system error then says why.
+#[must_use]
+pub fn version() -> i64 {
     const CREATE_RULESET_VERSION: u32 = 1;
     let nothing = std::ptr::null::<libc::c_void>();
     // SAFETY: a query for the version; it reads no memory.

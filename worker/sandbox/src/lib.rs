@@ -51,9 +51,12 @@ use std::os::fd::OwnedFd;
 
 use lockhouse_protocol::{Protection, SandboxProfile};
 
+pub use landlock::version as landlock_version;
 pub use layers::{Layer, Layers};
+pub use privileges::no_new_privileges;
 pub use probe::probe;
 pub use process::die_with_parent;
+pub use seccomp::{decode as decode_filter, install as install_filter};
 
 /// Why this host or this worker cannot be sandboxed.
 #[derive(Debug, thiserror::Error)]

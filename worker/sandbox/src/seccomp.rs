@@ -67,7 +67,9 @@ impl Filter {
     }
 }
 
-fn decode(program: &[u8]) -> Vec<libc::sock_filter> {
+/// Decodes a BPF program as the build scripts compile it: instructions of eight bytes, little-endian.
+#[must_use]
+pub fn decode(program: &[u8]) -> Vec<libc::sock_filter> {
     let (instructions, _) = program.as_chunks::<8>();
     let instruction = |&[c0, c1, jt, jf, k0, k1, k2, k3]: &[u8; 8]| libc::sock_filter {
         code: u16::from_le_bytes([c0, c1]),
@@ -78,7 +80,11 @@ fn decode(program: &[u8]) -> Vec<libc::sock_filter> {
     instructions.iter().map(instruction).collect()
 }
 
-fn install(program: &[libc::sock_filter]) -> Result<(), SandboxError> {
+/// Permanently installs a BPF program as a seccomp filter of all threads of this process. Requires `no_new_privs`.
+///
+/// # Errors
+/// The kernel's error.
+pub fn install(program: &[libc::sock_filter]) -> Result<(), SandboxError> {
     let header = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
     let mode = libc::SECCOMP_SET_MODE_FILTER;
     // SAFETY: the header points at a live program of its stated length.

@@ -4,7 +4,9 @@ use std::io;
 
 use landlock::{Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetError};
 
-use super::{ABI, landlock_version};
+use lockhouse_sandbox::landlock_version;
+
+use super::ABI;
 
 /// The number of Landlock layers that a process can have (`LANDLOCK_MAX_NUM_LAYERS` of the kernel).
 pub const LANDLOCK_LAYERS_MAX: u32 = 16;

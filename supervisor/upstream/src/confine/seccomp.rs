@@ -10,11 +10,9 @@
 //!
 //! Filters compare only the low 32 bits of a system call argument. This suffices, since all arguments that the filters
 //! inspect are of type `int`, of which the kernel uses the low half.
-#![allow(unsafe_code, reason = "seccomp(2) has no wrapper in nix")]
-
-use std::io;
 
 use libc::sock_filter;
+use lockhouse_sandbox::{SandboxError, decode_filter, install_filter};
 use nix::unistd::Pid;
 
 use crate::definition::Network;
@@ -31,24 +29,24 @@ const SUPERVISOR: i32 = 0x7fff_ffff;
 /// Permanently installs the filters on this process: one that restricts its sockets to those that `network` permits, and
 /// one that protects other processes and, without `user_namespaces`, the kernel. Requires `no_new_privs`. Signals to the
 /// process `supervisor` are also refused, because Landlock before ABI 6 does not restrict signals.
-pub(super) fn install(network: Network, supervisor: Pid, user_namespaces: bool) -> io::Result<()> {
+pub(super) fn install(network: Network, supervisor: Pid, user_namespaces: bool) -> Result<(), SandboxError> {
     if let Some(program) = socket_program(network) {
-        install_program(&program)?;
+        install_filter(&program)?;
     }
-    install_program(&process_program(supervisor.as_raw(), user_namespaces))
+    install_filter(&process_program(supervisor.as_raw(), user_namespaces))
 }
 
 /// Returns the filter of sockets; `None` if all sockets are permitted.
 fn socket_program(network: Network) -> Option<Vec<sock_filter>> {
     match network {
-        Network::None => Some(decode(program!("no_sockets"))),
-        Network::Internet => Some(decode(program!("internet_sockets"))),
+        Network::None => Some(decode_filter(program!("no_sockets"))),
+        Network::Internet => Some(decode_filter(program!("internet_sockets"))),
         Network::All => None,
     }
 }
 
 fn process_program(supervisor: i32, user_namespaces: bool) -> Vec<sock_filter> {
-    let mut program = decode(match user_namespaces {
+    let mut program = decode_filter(match user_namespaces {
         true => program!("processes"),
         false => program!("processes_without_user_namespaces"),
     });
@@ -61,26 +59,6 @@ fn process_program(supervisor: i32, user_namespaces: bool) -> Vec<sock_filter> {
         }
     }
     program
-}
-
-fn decode(program: &[u8]) -> Vec<sock_filter> {
-    let (instructions, _) = program.as_chunks::<8>();
-    let instruction = |&[c0, c1, jt, jf, k0, k1, k2, k3]: &[u8; 8]| sock_filter {
-        code: u16::from_le_bytes([c0, c1]),
-        jt,
-        jf,
-        k: u32::from_le_bytes([k0, k1, k2, k3]),
-    };
-    instructions.iter().map(instruction).collect()
-}
-
-fn install_program(program: &[sock_filter]) -> io::Result<()> {
-    let header = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
-    // SAFETY: the header points at a live program of its stated length.
-    match unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const header) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 #[cfg(test)]
