@@ -46,8 +46,13 @@ struct Build {
 struct Installed {
     name: &'static str,
     /// The path and what the file contains, or why it could not be found or read.
-    found: Result<(PathBuf, Contents), String>,
+    found: Result<(PathBuf, Contents), NotReadable>,
 }
+
+/// Why a program could not be found or read.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct NotReadable(String);
 
 struct Contents {
     /// In hexadecimal digits.
@@ -62,7 +67,7 @@ struct Contents {
 pub(super) fn version(arguments: &Arguments) -> ExitCode {
     let build = Build::embedded();
     let installed = [
-        Installed::read("lockhouse", std::env::current_exe().map_err(|error| error.to_string())),
+        Installed::read("lockhouse", std::env::current_exe().map_err(|error| NotReadable(error.to_string()))),
         Installed::read("lockhouse-worker", engine("lockhouse-worker", "the JavaScript engine")),
         Installed::read("liblockhouse_python.so", engine("liblockhouse_python.so", "the Python engine")),
     ];
@@ -74,8 +79,8 @@ pub(super) fn version(arguments: &Arguments) -> ExitCode {
 }
 
 /// Finds a language engine where a configuration without `extension` and `worker` has it.
-fn engine(name: &str, what: &'static str) -> Result<PathBuf, String> {
-    let path = installed_file(None, name, what).map_err(|missing| missing.to_string())?;
+fn engine(name: &str, what: &'static str) -> Result<PathBuf, NotReadable> {
+    let path = installed_file(None, name, what).map_err(|missing| NotReadable(missing.to_string()))?;
     Ok(path.canonicalize().unwrap_or(path))
 }
 
@@ -103,7 +108,7 @@ fn features() -> Vec<&'static str> {
 }
 
 impl Installed {
-    fn read(name: &'static str, path: Result<PathBuf, String>) -> Self {
+    fn read(name: &'static str, path: Result<PathBuf, NotReadable>) -> Self {
         let contents = |path: &Path| -> std::io::Result<Contents> {
             let file = ProgramFile::open(path)?;
             Ok(Contents {
@@ -114,7 +119,7 @@ impl Installed {
         };
         let found = path.and_then(|path| match contents(&path) {
             Ok(contents) => Ok((path, contents)),
-            Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
+            Err(error) => Err(NotReadable(format!("{} cannot be read: {error}", path.display()))),
         });
         Self { name, found }
     }
@@ -148,7 +153,7 @@ fn to_json(build: &Build, installed: &[Installed]) -> Value {
             "auditable": contents.has_dependency_list,
             "glibc": contents.glibc.map(|version| version.to_string()),
         }),
-        Err(reason) => json!({"name": program.name, "error": reason}),
+        Err(reason) => json!({"name": program.name, "error": reason.to_string()}),
     };
     let text = |value: Option<&str>| value.unwrap_or(UNKNOWN).to_owned();
     json!({
@@ -201,7 +206,7 @@ fn print(build: &Build, installed: &[Installed]) {
     let rows = installed.iter().map(|program| {
         let (path, sha256) = match &program.found {
             Ok((path, contents)) => (path.display().to_string(), contents.sha256.clone()),
-            Err(reason) => (reason.clone(), UNKNOWN.to_owned()),
+            Err(reason) => (reason.to_string(), UNKNOWN.to_owned()),
         };
         vec![program.name.to_owned(), path, sha256]
     });

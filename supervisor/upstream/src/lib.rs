@@ -121,7 +121,7 @@ use instances::{Instances, Opener};
 pub use login::{Login, LoginError, log_out};
 pub use process::REQUIRED_PATH;
 pub use program_digest::program_digest;
-pub use start_fault::find_program;
+pub use start_fault::{NotExecutable, find_program};
 pub use storage_paths::StoragePaths;
 pub use tool_cache::cached_tools;
 pub use tool_pins::{ChangedTool, Pins, ToolReview};

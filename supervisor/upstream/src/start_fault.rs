@@ -12,12 +12,21 @@ use crate::definition::ServerCommand;
 /// Number of bytes of a script's first line that the kernel reads.
 const FIRST_LINE_BYTES_MAX: usize = 256;
 
-/// Returns the file that a server's command executes, or why it cannot be executed, with what to do.
-pub fn find_program(command: &ServerCommand) -> Result<PathBuf, String> {
-    let file = missing(command).map_or_else(|| Ok(found(command)), Err)?;
+/// Why a server's command cannot be executed, with what to do.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotExecutable(String);
+
+/// Returns the file that a server's command executes.
+///
+/// # Errors
+/// The command cannot be executed.
+pub fn find_program(command: &ServerCommand) -> Result<PathBuf, NotExecutable> {
+    let file = missing(command).map_or_else(|| Ok(found(command)), |reason| Err(NotExecutable(reason)))?;
     let is_executable = |file: &PathBuf| file.is_file() && access(file, AccessFlags::X_OK).is_ok();
     file.filter(is_executable).ok_or_else(|| {
-        refused(command).unwrap_or_else(|| format!("{:?} is not an executable file", command.program))
+        let reason = refused(command);
+        NotExecutable(reason.unwrap_or_else(|| format!("{:?} is not an executable file", command.program)))
     })
 }
 
@@ -121,7 +130,10 @@ mod tests {
         assert!(explained.contains("the first line of a script names its interpreter"), "{explained}");
         assert_eq!(find_program(&command(&good)), Ok(PathBuf::from(&good)));
         let folder = folder.path().display().to_string();
-        assert_eq!(find_program(&command(&folder)), Err(format!("{folder:?} is not an executable file")));
+        assert_eq!(
+            find_program(&command(&folder)),
+            Err(NotExecutable(format!("{folder:?} is not an executable file")))
+        );
         for (program, directory, words) in [
             ("/bin/true", Some("/no/such/folder"), "its cwd /no/such/folder is no directory"),
             ("npx-x -y @x/server", None, "command = \"npx-x\", args = [\"-y\", \"@x/server\"]"),
@@ -140,7 +152,7 @@ mod tests {
             let error = process.spawn().expect_err(program);
             let explained = explain(&command, &error);
             assert!(explained.contains(words), "{program}: {explained}");
-            let found = find_program(&command).expect_err(program);
+            let found = find_program(&command).expect_err(program).to_string();
             assert!(found.contains(words), "{program}: {found}");
         }
     }

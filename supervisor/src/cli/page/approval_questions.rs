@@ -24,6 +24,9 @@ const STORED_MAX: usize = 1_000;
 /// Maximum time for a supervisor to accept or reject an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Why a supervisor refused an answer, in its own words.
+struct RefusedAnswer(String);
+
 /// The process id of a supervisor, and the number of its question.
 type QuestionKey = (u32, u64);
 
@@ -37,7 +40,7 @@ struct State {
     watched: BTreeSet<u32>,
     pending: BTreeMap<QuestionKey, PageQuestion>,
     /// Receivers of the outcomes of answers that were sent.
-    outcomes: BTreeMap<QuestionKey, oneshot::Sender<Result<(), String>>>,
+    outcomes: BTreeMap<QuestionKey, oneshot::Sender<Result<(), RefusedAnswer>>>,
     /// Where answers are sent. `None` while no page is open.
     answers: Option<mpsc::Sender<ApproverReply>>,
 }
@@ -95,7 +98,7 @@ impl ApprovalQuestions {
         self.0.lock().outcomes.remove(&key);
         match outcome.map_err(|_| closed())?.map_err(|_| closed())? {
             Ok(()) => Ok(json!({"result": "taken"})),
-            Err(reason) => Err(ActionError::new(ErrorCode::Refused, reason)),
+            Err(RefusedAnswer(reason)) => Err(ActionError::new(ErrorCode::Refused, reason)),
         }
     }
 }
@@ -128,7 +131,7 @@ impl State {
             Some(ApprovalEvent::Gone(id)) => drop(self.pending.remove(&(supervisor, id))),
             Some(ApprovalEvent::Taken(id)) => self.report((supervisor, id), Ok(())),
             Some(ApprovalEvent::Refused { id: Some(id), reason }) => {
-                self.report((supervisor, id), Err(reason));
+                self.report((supervisor, id), Err(RefusedAnswer(reason)));
             }
             Some(ApprovalEvent::Refused { id: None, reason }) => {
                 tracing::warn!("process {supervisor} rejected a message of the page: {reason}");
@@ -141,7 +144,7 @@ impl State {
         }
     }
 
-    fn report(&mut self, key: QuestionKey, outcome: Result<(), String>) {
+    fn report(&mut self, key: QuestionKey, outcome: Result<(), RefusedAnswer>) {
         if let Some(receiver) = self.outcomes.remove(&key) {
             let _ = receiver.send(outcome);
         }
@@ -151,7 +154,7 @@ impl State {
         &mut self,
         supervisor: u32,
         answer: ApproverAnswer,
-    ) -> Result<oneshot::Receiver<Result<(), String>>, ActionError> {
+    ) -> Result<oneshot::Receiver<Result<(), RefusedAnswer>>, ActionError> {
         let key = (supervisor, answer.id);
         let stale = |message: &str| ActionError::new(ErrorCode::Stale, message);
         let pending = self.pending.get(&key).ok_or_else(|| {

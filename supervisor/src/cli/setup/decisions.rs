@@ -163,9 +163,14 @@ fn choose_clients(targets: &[(AiClient, PathBuf)], asks: bool) -> Result<Vec<(Ai
     Ok(chosen.cloned().collect())
 }
 
+/// A name in an answer that is not one of those to choose from.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("{0}")]
+struct UnknownName(String);
+
 /// Returns the names that an answer chooses: all of them for an empty answer and for `all`. Fails with a text about the
 /// first name that is not one of `names`.
-fn chosen_names(answer: &str, names: &[&str], kind: &str) -> Result<Vec<String>, String> {
+fn chosen_names(answer: &str, names: &[&str], kind: &str) -> Result<Vec<String>, UnknownName> {
     let chosen = match words(answer).as_slice() {
         [] | ["all"] => names.to_vec(),
         ["none"] => Vec::new(),
@@ -174,7 +179,7 @@ fn chosen_names(answer: &str, names: &[&str], kind: &str) -> Result<Vec<String>,
     if let Some(unknown) = chosen.iter().find(|word| !names.contains(word)) {
         let similar = most_similar_name(unknown, names.iter().copied());
         let similar = similar.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-        return Err(format!("there is no {kind} {} here{similar}", sanitize(unknown)));
+        return Err(UnknownName(format!("there is no {kind} {} here{similar}", sanitize(unknown))));
     }
     Ok(chosen.into_iter().map(str::to_owned).collect())
 }

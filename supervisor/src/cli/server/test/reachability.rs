@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use lockhouse_upstream::{Endpoint, ServerCommand};
+use lockhouse_upstream::{Endpoint, NotExecutable, ServerCommand};
 
 use crate::cli::server::redacted_definition::redact_arguments;
 
@@ -11,7 +11,7 @@ use crate::cli::server::redacted_definition::redact_arguments;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unreachable {
     #[error("{reason}. The command is in {origin}")]
-    NotExecutable { reason: String, origin: String },
+    NotExecutable { reason: NotExecutable, origin: String },
     #[error("its URL has no host")]
     NoHost,
     #[error("the host name {host} cannot be resolved: {source}; correct the URL or the DNS configuration")]
