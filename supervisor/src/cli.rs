@@ -333,7 +333,7 @@ fn default_log(command: &Command) -> &'static str {
         | Command::Python(_)
         | Command::Import(_)
         | Command::Config(_) => {
-            "lockhouse=warn,lockhouse_upstream::connection_task=error,lockhouse::config::servers=error,rmcp=off,error"
+            "lockhouse=warn,lockhouse_upstream::connection_task=error,lockhouse_config::servers=error,rmcp=off,error"
         }
         _ => "lockhouse=warn,rmcp=off,error",
     }

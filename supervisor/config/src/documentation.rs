@@ -93,7 +93,7 @@ mod tests {
     }
 
     /// Tests that `docs/configuration.md` matches the declared keys. To regenerate the document: `INSTA_UPDATE=always
-    /// cargo nextest run -p lockhouse the_documentation`.
+    /// cargo nextest run -p lockhouse-config the_documentation`.
     #[test]
     fn the_documentation_says_what_is_declared() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
