@@ -337,7 +337,8 @@ fn leave_queues() {
 fn give_up_privileges() -> Result<(), ConfineError> {
     // `SECBIT_NOROOT` and its lock: root becomes an ordinary user at the next exec, permanently.
     const NOROOT_FOR_GOOD: libc::c_ulong = 0b11;
-    lockhouse_sandbox::no_new_privileges()?;
+    nix::sys::prctl::set_no_new_privs()
+        .map_err(|errno| ConfineError::Step { step: "no_new_privs", source: errno.into() })?;
     let clear = libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong;
     // SAFETY: changes a capability set of this process and takes no pointers.
     done("clear ambient capabilities", unsafe { libc::prctl(libc::PR_CAP_AMBIENT, clear, 0, 0, 0) }.into())?;

@@ -53,7 +53,6 @@ use lockhouse_protocol::{Protection, SandboxProfile};
 
 pub use landlock::version as landlock_version;
 pub use layers::{Layer, Layers};
-pub use privileges::no_new_privileges;
 pub use probe::probe;
 pub use process::die_with_parent;
 pub use seccomp::{decode as decode_filter, install as install_filter};

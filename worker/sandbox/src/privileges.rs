@@ -49,7 +49,7 @@ pub(super) fn drop_all(unprivileged_id: Option<u32>) -> Result<(), SandboxError>
 
 /// Sets `no_new_privs`, so that execve can no longer give the process privileges. Landlock and seccomp
 /// require this of unprivileged processes.
-pub fn no_new_privileges() -> Result<(), SandboxError> {
+pub(super) fn no_new_privileges() -> Result<(), SandboxError> {
     prctl::set_no_new_privs().map_err(SandboxError::errno("PR_SET_NO_NEW_PRIVS"))
 }
 
