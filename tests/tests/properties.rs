@@ -1,4 +1,4 @@
-//! Checks `tests/properties/*.toml`, the properties that Lockhouse promises, each with the tests that prove it: the rows are
+//! Checks `tests/properties/*.json`, the properties that Lockhouse promises, each with the tests that prove it: the rows are
 //! complete, and the tests exist. The threat model cites properties by their ids.
 
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ impl Property {
 fn topics() -> Vec<Topic> {
     let parse = |name| {
         let path = format!("{FOLDER}/{name}");
-        toml::from_str(&read(&path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+        serde_json::from_str(&read(&path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     };
     names_below(FOLDER).into_iter().map(parse).collect()
 }
