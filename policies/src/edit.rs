@@ -1,6 +1,7 @@
-//! Edits the text of a policy, and keeps its comments, its layout and the order of its entries: [`set_effect`] gives a
-//! tool an effect, and [`allow_calls`] allows calls that a person has approved. [`unified_diff`] shows a person what an
-//! edit changes. Nothing else in the product changes the text of a policy.
+//! Edits the text of a policy, and keeps its comments, its layout and the order of its entries:
+//! [`set_effect`](set_effect()) gives a tool an effect, and [`allow_calls`](allow_calls()) allows calls that a person has
+//! approved. [`unified_diff`](unified_diff()) shows a person what an edit changes. Nothing else in the product changes the
+//! text of a policy.
 
 mod allow_calls;
 mod list_layout;
