@@ -237,9 +237,10 @@ impl Zygote {
             };
             if let Err(error) = result {
                 reporter.send(ZygoteReport::Gone(error)).await;
-                return self.kill_and_reap().await;
+                break;
             }
         }
+        self.kill_and_reap().await;
     }
 
     /// Sends a fork request to the zygote.

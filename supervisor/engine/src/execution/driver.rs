@@ -147,7 +147,7 @@ impl<'a> RunDriver<'a> {
                 Some(interrupt) = interrupts.next() => self.on_interrupt(interrupt, process),
                 () = &mut self.timer, if self.timer_is_set => {
                     self.timer_is_set = false;
-                    self.on(ExecutionEvent::TimerExpired, process)
+                    self.on(ExecutionEvent::TimerExpired { has_exited: !process.is_alive() }, process)
                 }
                 Some(reply_to) = progress_requests.next() => {
                     drop(reply_to.send(self.requests.progress(started.elapsed(), &self.output)));

@@ -30,7 +30,8 @@ use super::limits::ExecutionLimits;
 /// How long the supervisor waits for a worker that closed its channel to exit by itself.
 /// Bound: workers and programs.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long the supervisor waits for the zygote (the parent process) to reap a worker that was killed.
+/// How long the supervisor waits for the zygote (the parent process) to report the exit status of a worker that exited or
+/// was killed.
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The phase of a run: its current state, on which the effect of an event depends.
@@ -49,6 +50,9 @@ enum Phase {
     /// The worker closed its channel, and its process has not exited yet. Contains the earlier interruption of the
     /// code, if there was one.
     Exiting(Option<Interruption>),
+    /// The worker process has exited by itself, and the zygote (the parent process) has not reported its exit status
+    /// yet. Contains the earlier interruption of the code, if there was one.
+    Exited(Option<Interruption>),
     /// The worker process did not exit in time, and the supervisor killed it.
     Killed(Option<Interruption>),
     /// The worker reported that the code has ended. A session can use the worker again.
@@ -88,7 +92,7 @@ impl StateMachine {
 
     /// Whether the run only waits for the worker process to exit.
     pub(super) fn is_exiting(&self) -> bool {
-        matches!(self.phase, Phase::Exiting(_) | Phase::Killed(_))
+        matches!(self.phase, Phase::Exiting(_) | Phase::Exited(_) | Phase::Killed(_))
     }
 
     /// Returns the conversation with the worker if the worker can execute another run of its session, otherwise `None`.
@@ -109,7 +113,7 @@ impl StateMachine {
             },
             ExecutionEvent::StopRequested(cause) => self.on_stop_requested(cause),
             ExecutionEvent::DeadlineReached => self.on_deadline(),
-            ExecutionEvent::TimerExpired => self.on_timer_expired(),
+            ExecutionEvent::TimerExpired { has_exited } => self.on_timer_expired(has_exited),
             ExecutionEvent::CpuLimitReached if self.answers_requests() => {
                 ExecutionEffect::Signal(Signal::SIGXCPU)
             }
@@ -131,7 +135,9 @@ impl StateMachine {
             (Phase::Killed(cause), exited) if exited.is_none_or(|exited| exited.exit == our_kill) => {
                 reason_after_kill(cause)
             }
-            (Phase::Exiting(Some(cause)) | Phase::Killed(Some(cause)), _) => cause.end_reason(None),
+            (Phase::Exiting(Some(cause)) | Phase::Exited(Some(cause)) | Phase::Killed(Some(cause)), _) => {
+                cause.end_reason(None)
+            }
             (_, Some(exited)) => self.reason_from_worker_exit(exited),
             (_, None) => EndReason::Killed {
                 message: "its zygote exited, and the worker with it".into(),

@@ -74,11 +74,20 @@ impl StateMachine {
         ExecutionEffect::SignalAndWait(Signal::SIGINT, self.limits.grace)
     }
 
-    pub(super) fn on_timer_expired(&mut self) -> ExecutionEffect {
+    pub(super) fn on_timer_expired(&mut self, has_exited: bool) -> ExecutionEffect {
         match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Interrupted(cause) => ExecutionEffect::End(cause.end_reason(None)),
             Phase::Stopping(cause) => ExecutionEffect::End(cause.end_reason(None)),
             Phase::Killed(cause) => ExecutionEffect::End(reason_after_kill(cause)),
+            Phase::Exited(cause) => {
+                self.phase = Phase::Exited(cause);
+                ExecutionEffect::End(self.exited(None))
+            }
+            // A zygote on a busy machine may report an exit late: the kernel knows whether the process has exited.
+            Phase::Exiting(cause) if has_exited => {
+                self.phase = Phase::Exited(cause);
+                ExecutionEffect::Wait(REAP_TIMEOUT)
+            }
             Phase::Exiting(cause) => {
                 self.phase = Phase::Killed(cause);
                 ExecutionEffect::SignalAndWait(Signal::SIGKILL, REAP_TIMEOUT)

@@ -24,7 +24,10 @@ pub(in crate::execution) enum ExecutionEvent {
     /// The run reached its deadline in wall-clock time.
     DeadlineReached,
     /// The timer of the run has expired, which an effect such as [`ExecutionEffect::Wait`] had set.
-    TimerExpired,
+    TimerExpired {
+        /// Whether the worker process has exited, as the kernel reports.
+        has_exited: bool,
+    },
     /// A run in a session has used all the CPU time that its CPU limit permits.
     CpuLimitReached,
     /// A run in a session has also used all the CPU grace time, which follows its CPU limit.

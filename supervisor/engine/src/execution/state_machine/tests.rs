@@ -83,6 +83,16 @@ fn replied(call: u32) -> ExecutionEvent {
     ExecutionEvent::ReplyReady(CallId(call), Ok(b"1".to_vec()))
 }
 
+/// The timer of the run has expired, and the worker process is alive.
+fn timer_expired() -> ExecutionEvent {
+    ExecutionEvent::TimerExpired { has_exited: false }
+}
+
+/// The timer of the run has expired, and the worker process has exited.
+fn timer_expired_after_exit() -> ExecutionEvent {
+    ExecutionEvent::TimerExpired { has_exited: true }
+}
+
 fn stop() -> ExecutionEvent {
     ExecutionEvent::StopRequested(Cancellation::Client)
 }
@@ -156,8 +166,8 @@ fn code_that_reaches_its_deadline() {
     };
     with("last words", LEASED, vec![(interrupted_message(), "end: timeout at here")], false);
     with("last words in a session", SESSION, vec![(interrupted_message(), "end: timeout at here")], true);
-    with("no last words", LEASED, vec![(ExecutionEvent::TimerExpired, "end: timeout")], false);
-    with("none in a session", SESSION, vec![(ExecutionEvent::TimerExpired, "end: timeout")], false);
+    with("no last words", LEASED, vec![(timer_expired(), "end: timeout")], false);
+    with("none in a session", SESSION, vec![(timer_expired(), "end: timeout")], false);
     with("a value at the last moment", LEASED, vec![(value(), "end: value")], false);
     let goes_on =
         vec![(prints(1), "append 1"), (asks(1), "ask 1"), (replied(1), "reply 1"), (value(), "end: value")];
@@ -176,7 +186,7 @@ fn code_that_is_cancelled() {
     let stopped = "SIGINT, wait 100ms";
     let last = vec![(stop(), stopped), (interrupted_message(), "end: cancelled Client at here")];
     check("last words", LEASED, last, false);
-    let none = vec![(stop(), stopped), (ExecutionEvent::TimerExpired, "end: cancelled Client")];
+    let none = vec![(stop(), stopped), (timer_expired(), "end: cancelled Client")];
     check("no last words", LEASED, none, false);
     let value_after = vec![(stop(), stopped), (value(), "end: cancelled Client")];
     check("a value comes too late", LEASED, value_after, false);
@@ -209,7 +219,7 @@ fn a_cancelled_run_in_a_session_gets_its_grace_time() {
     ];
     check("last words", SESSION, last, true);
     check("it finishes", SESSION, vec![(stop(), stopped), (value(), "end: cancelled Client")], true);
-    let none = vec![(stop(), stopped), (ExecutionEvent::TimerExpired, "end: cancelled Client")];
+    let none = vec![(stop(), stopped), (timer_expired(), "end: cancelled Client")];
     check("it does not stop", SESSION, none, false);
     let limit = vec![(stop(), stopped), (prints(2000), "end: cancelled Client")];
     check("a limit meanwhile", SESSION, limit, false);
@@ -229,7 +239,7 @@ fn code_that_reaches_a_limit_of_the_conversation() {
     ];
     check("calls", LEASED, calls, false);
     let output = "end: output limit of 1 KiB reached";
-    let none = vec![(prints(1025), "SIGINT, wait 100ms"), (ExecutionEvent::TimerExpired, output)];
+    let none = vec![(prints(1025), "SIGINT, wait 100ms"), (timer_expired(), output)];
     check("output, without last words", LEASED, none, false);
     let session = vec![(prints(1025), "SIGINT, wait 100ms"), (value(), output)];
     check("output in a session, which ends with it", SESSION, session, false);
@@ -244,7 +254,7 @@ fn code_that_reaches_a_limit_of_the_conversation() {
     }
     assert_eq!(describe_effect(&state.on(lists_servers(1001))), "SIGINT, wait 100ms");
     assert_eq!(
-        describe_effect(&state.on(ExecutionEvent::TimerExpired)),
+        describe_effect(&state.on(timer_expired())),
         "end: limit of 1000 questions about tools reached"
     );
 }
@@ -322,19 +332,21 @@ fn a_worker_whose_channel_closes() {
         ),
         (vec![], None, "killed, attack false: its zygote exited, and the worker with it"),
         (
-            vec![(ExecutionEvent::TimerExpired, killed)],
+            vec![(timer_expired(), killed)],
             exit(signal(Signal::SIGKILL), 0, 0, false),
             "broken: it closed its channel and did not exit",
         ),
+        (vec![(timer_expired(), killed)], None, "broken: it closed its channel and did not exit"),
         (
-            vec![(ExecutionEvent::TimerExpired, killed)],
-            None,
-            "broken: it closed its channel and did not exit",
-        ),
-        (
-            vec![(ExecutionEvent::TimerExpired, killed)],
+            vec![(timer_expired(), killed)],
             exit(Exit::Status(3), 0, 0, false),
             "killed, attack false: the worker exited with status 3",
+        ),
+        (
+            vec![(timer_expired_after_exit(), "wait 5s")],
+            exit(signal(Signal::SIGKILL), 0, 0, false),
+            "killed, attack false: the worker was killed from outside (SIGKILL), by a person or by the kernel because the whole \
+             machine ran out of memory",
         ),
         (
             vec![(stop(), "nothing"), (ExecutionEvent::DeadlineReached, "nothing")],
@@ -375,7 +387,7 @@ fn a_worker_that_exits_after_it_was_interrupted() {
             });
             state.on(ExecutionEvent::ChannelClosed);
             if kill {
-                state.on(ExecutionEvent::TimerExpired);
+                state.on(timer_expired());
             }
             let expected = if kill { after_kill } else { ending };
             assert_eq!(describe_reason(&state.exited(exited)), expected);
@@ -387,10 +399,20 @@ fn a_worker_that_exits_after_it_was_interrupted() {
 fn a_worker_that_was_killed_and_is_not_reaped() {
     let steps = vec![
         (ExecutionEvent::ChannelClosed, "wait 500ms"),
-        (ExecutionEvent::TimerExpired, "SIGKILL, wait 5s"),
-        (ExecutionEvent::TimerExpired, "end: broken: it closed its channel and did not exit"),
+        (timer_expired(), "SIGKILL, wait 5s"),
+        (timer_expired(), "end: broken: it closed its channel and did not exit"),
     ];
     check("never reaped", LEASED, steps, false);
+}
+
+#[test]
+fn a_worker_that_exited_and_is_not_reaped() {
+    let steps = vec![
+        (ExecutionEvent::ChannelClosed, "wait 500ms"),
+        (timer_expired_after_exit(), "wait 5s"),
+        (timer_expired_after_exit(), "end: killed, attack false: its zygote exited, and the worker with it"),
+    ];
+    check("never reported", LEASED, steps, false);
 }
 
 #[test]
