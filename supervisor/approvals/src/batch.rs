@@ -1,15 +1,14 @@
 //! Groups the calls of an execution that wait for approval into prompts, and sends one prompt at a time to an approver.
 
+mod first_answer;
+
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lockhouse_audit::CallSubject;
-use lockhouse_messages::{Answer, QuestionKind};
 use lockhouse_policies::{PendingCall, PermittedCall};
-use lockhouse_run_channel::RunChannel;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
@@ -19,7 +18,7 @@ use super::outcome::{ApprovalRefusal, PROMPTS_MAX, PromptOutcome};
 use super::prompt::Prompt;
 use super::prompt_limits::{ARGUMENT_CHARS_MAX, ARGUMENT_CHARS_MIN};
 use super::refusal_backoff::IN_A_ROW_MAX;
-use super::{Approval, ApproverKind, ExecutionContext, elicitation_form, policy_change};
+use super::{Approval, ExecutionContext, policy_change};
 
 /// Maximum number of calls in one approval prompt; further calls go into the next prompt.
 /// Bound: approvals and questions.
@@ -28,10 +27,6 @@ const CALLS_MAX: usize = 50;
 const QUIET_PERIOD: Duration = Duration::from_millis(40);
 /// Maximum time from the arrival of the first call of a prompt until the prompt is sent.
 const GATHER_MAX: Duration = Duration::from_millis(250);
-
-/// Minimum time in which a person can decline an approval question. If an AI client declines faster, it probably
-/// asked no person.
-const DECLINE_AT_ONCE: Duration = Duration::from_secs(1);
 
 /// The decision about a call that waits for approval: the permitted call with the scope of the approval, or the
 /// refusal.
@@ -191,99 +186,6 @@ impl ApprovalBatcher {
                 }
             };
             let _ = verdict.send(decision);
-        }
-    }
-
-    /// Sends the prompt to the user of the AI client and, at the same time, to the watchers: users who run
-    /// `lockhouse approvals` on this machine. Omits the user if the AI client does not support forms or the
-    /// configuration permits only watchers to answer. Waits for the first answer. Stores in `channel` where the
-    /// prompt was answered, or where it was sent if there is no answer.
-    async fn await_answer(
-        &self,
-        calls: &[ApprovalRequest],
-        prompt: &Prompt,
-        channel: &mut Option<AnswerChannel>,
-    ) -> PromptOutcome {
-        let approvers = &self.context.approvers;
-        let asks_client = approvers.approver_kind() == ApproverKind::Any;
-        let client =
-            Some(&self.context.channel).filter(|client| asks_client && client.supports(QuestionKind::Form));
-        let has_approvers = approvers.queue().has_approvers();
-        let asked =
-            [client.map(|_| AnswerChannel::Client), has_approvers.then_some(AnswerChannel::Local(None))];
-        for asked in asked.into_iter().flatten() {
-            channel.get_or_insert(asked);
-            if let Err(refusal) = calls.iter().try_for_each(|call| self.record(call, "asked", Some(asked))) {
-                return PromptOutcome::Refused(refusal);
-            }
-        }
-        let mut of_watchers = pin!(self.ask_watchers(prompt));
-        let of_client = async {
-            match client {
-                Some(client) => self.ask_client(client, prompt).await,
-                None => Err(ApprovalRefusal::NoApprover(None)),
-            }
-        };
-        let first = tokio::select! {
-            answer = of_client => Some(answer),
-            outcome = &mut of_watchers, if has_approvers => {
-                let (outcome, used_channel) = outcome;
-                *channel = used_channel.or(*channel);
-                return outcome;
-            }
-        };
-        match first {
-            Some(Ok(outcome)) => {
-                *channel = Some(AnswerChannel::Client);
-                outcome
-            }
-            Some(Err(refusal)) if !has_approvers => {
-                if refusal == ApprovalRefusal::DeclinedAtOnce {
-                    // For the operator, since the model cannot change it.
-                    tracing::warn!(
-                        "the AI client declined an approval question at once, and may not have asked its user; to answer \
-                         on this machine, set `through = \"local\"` under `[approvals]` and run `lockhouse approvals`"
-                    );
-                }
-                if matches!(refusal, ApprovalRefusal::NoApprover(_)) {
-                    *channel = None;
-                }
-                PromptOutcome::Refused(refusal)
-            }
-            _ => {
-                *channel = Some(AnswerChannel::Local(None));
-                let (outcome, used_channel) = of_watchers.await;
-                *channel = used_channel.or(*channel);
-                outcome
-            }
-        }
-    }
-
-    /// Asks the user of the AI client. Fails if the client could not ask its user, or declined so quickly that it
-    /// probably did not ask. [`Self::await_answer`] ignores such a failure if watchers were asked too.
-    async fn ask_client(
-        &self,
-        client: &RunChannel,
-        prompt: &Prompt,
-    ) -> Result<PromptOutcome, ApprovalRefusal> {
-        let asked = Instant::now();
-        let question = elicitation_form::build_question(prompt);
-        match client.ask_unrecorded(question, self.context.approvers.answer_timeout()).await {
-            Ok(Answer::Decline | Answer::Cancel) if asked.elapsed() < DECLINE_AT_ONCE => {
-                Err(ApprovalRefusal::DeclinedAtOnce)
-            }
-            Ok(answer) => Ok(elicitation_form::parse_answer(answer, &prompt.scopes())),
-            Err(why) => Err(ApprovalRefusal::NoApprover(Some(why))),
-        }
-    }
-
-    /// Asks the watchers on this machine. Returns the outcome, and the channel of the watcher who answered.
-    async fn ask_watchers(&self, prompt: &Prompt) -> (PromptOutcome, Option<AnswerChannel>) {
-        let approvers = &self.context.approvers;
-        let question = prompt.to_question(&self.context.channel, approvers.answer_timeout());
-        match approvers.queue().ask(question, approvers.answer_timeout()).await {
-            Some((outcome, used_channel)) => (outcome, Some(used_channel)),
-            None => (PromptOutcome::Refused(ApprovalRefusal::TimedOut), None),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! # Parts
 //!
-//! - `approval_request.rs` is one call that requires approval; `batch.rs` groups calls into one question.
+//! - `approval_request.rs` is one call that requires approval; `batch.rs` groups calls into one question, `batch/first_answer.rs` waits for its answer.
 //! - `argument_order.rs`, `schema_members.rs`, `argument_display.rs` and `argument_lines.rs` order the arguments of a
 //!   call and divide the space of a question between them. `prompt.rs` is the text of a question, `untrusted_text.rs`
 //!   what it shows of other people's words.

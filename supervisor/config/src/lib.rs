@@ -14,7 +14,8 @@
 //!   Approved servers match strictly (`identity.rs`), denied ones loosely (`denial.rs`).
 //! - **Trust**: `file_permissions.rs` checks who else can write or read a file; `own_places.rs`, `interpreter_places.rs` and
 //!   `server_programs.rs` list the files of Lockhouse that no program may change.
-//! - **Sharing**: `setup_digest.rs` computes what must be equal for AI clients to share an engine.
+//! - **Sharing**: `setup_digest.rs` computes what must be equal for AI clients to share an engine, with the variables of
+//!   `engine_variables.rs`.
 //! - **Edits**: [`ConfigEdit`] changes `config.toml` for commands, and keeps its comments and order.
 //!
 //! # Invariants
@@ -47,6 +48,7 @@ mod documentation;
 mod engine_path;
 mod engine_settings;
 mod engine_sharing;
+mod engine_variables;
 mod env_file;
 mod error;
 mod file_permissions;

@@ -19,51 +19,10 @@ use lockhouse_upstream::{Endpoint, ServerCommand, program_files};
 use sha2::{Digest, Sha256};
 
 use super::engine_path::engine_path;
+use super::engine_variables::{SEARCH_PATH, compared_variables, passed_variables};
 use super::process_rights::process_rights;
 use super::{Files, Settings, policy_files};
 
-/// Environment variables that an engine or its upstream servers depend on. A shared engine gets them, and their values
-/// are part of the setup.
-const COMPARED_VARIABLES: [&str; 25] = [
-    "ALL_PROXY",
-    "CACHE_DIRECTORY",
-    "HOME",
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
-    "LANG",
-    "LOCKHOUSE_REQUIREMENTS",
-    "LOGNAME",
-    "LOGS_DIRECTORY",
-    "NO_PROXY",
-    SEARCH_PATH,
-    "SHELL",
-    "SSL_CERT_DIR",
-    "SSL_CERT_FILE",
-    "STATE_DIRECTORY",
-    "TMPDIR",
-    "TZ",
-    "USER",
-    "XDG_CACHE_HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_STATE_HOME",
-    "all_proxy",
-    "https_proxy",
-    "http_proxy",
-    "no_proxy",
-];
-/// The variable that is compared without the directories that AI clients put into it.
-const SEARCH_PATH: &str = "PATH";
-/// The beginning of the names of the variables that configure the export of traces. They are compared too.
-const COMPARED_PREFIX: &str = "OTEL_";
-/// Environment variables that a shared engine gets, but that are not part of the setup: they only say how values are
-/// found, and the values themselves are part of it.
-const PASSED_VARIABLES: [&str; 5] = [
-    "CREDENTIALS_DIRECTORY",
-    "DBUS_SESSION_BUS_ADDRESS",
-    "LOCKHOUSE_LOG",
-    "RUST_BACKTRACE",
-    "XDG_RUNTIME_DIR",
-];
 /// The file with the key of the digest, in the state directory, and the number of its bytes.
 const KEY_FILE: &str = "sharing.key";
 const KEY_BYTES: usize = 32;
@@ -106,8 +65,7 @@ impl Settings {
         let identity = program_identity(program).map_err(unreadable(program))?;
         let rights = process_rights().map_err(unreadable(Path::new("/proc/self")))?;
         let programs = self.server_programs();
-        let mut compared =
-            variables(|name| COMPARED_VARIABLES.contains(&name) || name.starts_with(COMPARED_PREFIX));
+        let mut compared = compared_variables();
         for (_, path) in compared.iter_mut().filter(|(name, _)| name == SEARCH_PATH) {
             *path = engine_path(path, &programs.values().flatten().cloned().collect::<Vec<_>>());
         }
@@ -131,9 +89,7 @@ impl Settings {
         for (name, files) in programs {
             parts.add(&format!("the program of the server {name}"), files);
         }
-        let passed = variables(|name| {
-            PASSED_VARIABLES.contains(&name) || self.used_environment.variables.contains(name)
-        });
+        let passed = passed_variables(|name| self.used_environment.variables.contains(name));
         let digest = parts.of(&parts.parts);
         // If a definition of a server contains PATH, it is in the digest of the server, and the engine gets all of it.
         let variables = compared.into_iter().chain(passed).collect();
@@ -219,12 +175,4 @@ fn program_identity(program: &Path) -> io::Result<(PathBuf, [i64; 5])> {
     let identity =
         [file.dev() as i64, file.ino() as i64, file.size() as i64, file.mtime(), file.mtime_nsec()];
     Ok((program.to_owned(), identity))
-}
-
-/// Returns the environment variables of this process whose names are selected, sorted by name.
-fn variables(is_selected: impl Fn(&str) -> bool) -> Vec<(OsString, OsString)> {
-    let selected = |(name, _): &(OsString, OsString)| name.to_str().is_some_and(&is_selected);
-    let mut variables: Vec<_> = std::env::vars_os().filter(selected).collect();
-    variables.sort();
-    variables
 }

@@ -3,9 +3,10 @@
 //!
 //! [`StateMachine`] decides which effects follow an event; this task performs the effects and reports the next event.
 
+mod missed_ping;
 mod monitor;
 mod published_tools;
-mod recovery;
+
 mod restart_backoff;
 mod state_machine;
 

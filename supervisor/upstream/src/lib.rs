@@ -6,7 +6,7 @@
 //!   sends a call and returns its result (`calls/input_rounds.rs` sends it again with the input that the server asks
 //!   for), `call_result.rs` converts results.
 //! - `connection_task.rs` is the task that owns a connection. `connection_task/state_machine.rs` decides without I/O
-//!   what follows each event; `restart_backoff.rs` computes delays; `monitor.rs` and `recovery.rs` wait for a live or a
+//!   what follows each event; `restart_backoff.rs` computes delays; `monitor.rs` and `missed_ping.rs` wait for a live or a
 //!   silent server.
 //! - `server_start.rs` starts a server, `live_connection.rs` is a started one until its end. `start_fault.rs`,
 //!   `stdout_noise.rs` and `package_runner.rs` explain why a server does not start. [`process_guard`] ends servers if

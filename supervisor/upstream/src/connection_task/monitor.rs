@@ -11,7 +11,7 @@ use lockhouse_protocol::ServerName;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::recovery::{PING_TIMEOUT, recovered};
+use super::missed_ping::{PING_TIMEOUT, recovered};
 use super::state_machine::ConnectionEvent;
 use crate::caller_signals::{CallStats, CallerSignals};
 use crate::connect_error::ConnectError;
