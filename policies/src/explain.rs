@@ -77,7 +77,7 @@ pub fn explain(policy: &Policy, call: &Call) -> Explanation {
         item: call.item.clone(),
         effect,
         deciding: consider(view, statement, call, why),
-        others: others(policy, call, (view, statement)),
+        others: others(policy, call, view, statement),
         hint: denial.map(|denial| denial.hint),
     }
 }
@@ -85,7 +85,8 @@ pub fn explain(policy: &Policy, call: &Call) -> Explanation {
 fn others(
     policy: &Policy,
     call: &Call,
-    (winner, deciding_statement): (LayerView<'_>, Statement<'_>),
+    winner: LayerView<'_>,
+    deciding_statement: Statement<'_>,
 ) -> Vec<ConsideredStatement> {
     let paths = PathResolution::Known(&call.resolved_paths);
     let mut others = Vec::new();

@@ -1,6 +1,6 @@
 //! A call that requires approval, with the data that a prompt needs to display the call.
 
-use lockhouse_catalog::ToolHints;
+use lockhouse_catalog::{Tool, ToolHints};
 use lockhouse_policies::{CallDigest, CallTarget, PendingCall, PermittedCall};
 use lockhouse_protocol::{CallId, ExecutionId, ServerName};
 use uuid::Uuid;
@@ -46,12 +46,16 @@ pub(super) struct ApprovalRequest {
 
 impl ApprovalRequest {
     pub(super) fn new(
-        (execution, call, id): (ExecutionId, CallId, Uuid),
+        execution: ExecutionId,
+        call: CallId,
+        id: Uuid,
         pending: PendingCall,
-        (line, undescribed_bytes): (Option<u32>, u64),
-        claims: ToolHints,
-        order: ArgumentOrder,
+        line: Option<u32>,
+        undescribed_bytes: u64,
+        tool: Option<&Tool>,
     ) -> Self {
+        let claims = tool.map(Tool::hints).unwrap_or_default();
+        let order = ArgumentOrder::for_call(&pending, tool);
         let occasion = format!("{execution}/{}", call.0);
         let digest = pending.digest(&occasion);
         let (hidden, chars_needed) = {

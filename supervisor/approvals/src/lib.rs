@@ -77,7 +77,6 @@ pub use approvers::{ApprovalSettings, ApproverKind, Approvers};
 pub use policy_file::PolicyFile;
 
 use approval_request::ApprovalRequest;
-use argument_order::ArgumentOrder;
 use batch::{ApprovalBatcher, QueuedRequest};
 use grants::Grants;
 use outcome::ApprovalRefusal;
@@ -146,9 +145,11 @@ impl ExecutionApprovals {
     /// definition of the called tool, if it is known.
     pub async fn ask(
         &self,
-        (call, id): (CallId, Uuid),
+        call: CallId,
+        id: Uuid,
         pending: PendingCall,
-        (line, undescribed_bytes): (Option<u32>, u64),
+        line: Option<u32>,
+        undescribed_bytes: u64,
         tool: Option<&Tool>,
     ) -> Result<(PermittedCall, Approval), NotApproved> {
         let (server, item) = (pending.server().clone(), pending.item().clone());
@@ -156,15 +157,8 @@ impl ExecutionApprovals {
             failure: Failure::new(FailureCode::ApprovalDeclined, refusal.message(&server, &item)),
             no_approver: matches!(refusal, ApprovalRefusal::NoApprover(_)),
         };
-        let claims = tool.map(Tool::hints).unwrap_or_default();
-        let order = ArgumentOrder::for_call(&pending, tool);
-        let request = ApprovalRequest::new(
-            (self.context.id(), call, id),
-            pending,
-            (line, undescribed_bytes),
-            claims,
-            order,
-        );
+        let execution = self.context.id();
+        let request = ApprovalRequest::new(execution, call, id, pending, line, undescribed_bytes, tool);
         let granted = self.context.grants.lock().approval_for(&request.pending);
         if let Some(scope) = granted {
             return request.into_permitted().map(|permitted| (permitted, scope)).map_err(refused);

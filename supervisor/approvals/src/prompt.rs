@@ -297,9 +297,10 @@ mod tests {
         let call = Call::new(&server, &ToolName::new(tool).expect("a name"))
             .with_arguments(arguments.as_object().cloned().expect("an object"));
         let Decision::Ask(pending) = policy.decide(call) else { panic!("not asked") };
-        let claims = ToolHints { read_only: Some(false), destructive: None };
-        let id = (ExecutionId(7), CallId(number), uuid::Uuid::nil());
-        ApprovalRequest::new(id, pending, (line, 0), claims, ArgumentOrder::default())
+        let (execution, call, id) = (ExecutionId(7), CallId(number), uuid::Uuid::nil());
+        let mut request = ApprovalRequest::new(execution, call, id, pending, line, 0, None);
+        request.claims = ToolHints { read_only: Some(false), destructive: None };
+        request
     }
 
     fn prompt(calls: &[ApprovalRequest]) -> String {

@@ -167,7 +167,7 @@ async fn serve_operator(
         return greetings::write(&mut writer, &reply).await;
     };
     // An operator asks this engine, also while it drains, and no other one.
-    front_link::serve(supervisor, version, (reader, &mut writer), (FrontKind::Operator(user), false)).await
+    front_link::serve(supervisor, version, reader, &mut writer, FrontKind::Operator(user), false).await
 }
 
 /// Returns the user of the process at the other end of the connection, as the kernel reports it. `None` if the kernel

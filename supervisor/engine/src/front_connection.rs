@@ -191,8 +191,7 @@ impl FrontConnection {
         let (supervisor, cancellation) = (self.supervisor.clone(), self.closed.child_token());
         let user = self.grants.operator();
         let serving = async move {
-            let serving =
-                serve(&supervisor, (client, user), (request_id, request), &mut exchange, cancellation);
+            let serving = serve(&supervisor, client, user, request_id, request, &mut exchange, cancellation);
             let response = match deadline {
                 Some(deadline) => tokio::time::timeout(deadline, serving).await,
                 None => Ok(serving.await),
@@ -364,20 +363,22 @@ fn digest_of(request: &impl Serialize) -> RequestDigest {
 /// task copies its future several times, and each request would pay for the largest one.
 async fn serve(
     supervisor: &Arc<Supervisor>,
-    (client, user): (Principal, Option<LocalUser>),
-    (id, request): (ChosenId, Request),
+    client: Principal,
+    user: Option<LocalUser>,
+    id: ChosenId,
+    request: Request,
     exchange: &mut EngineExchange,
     cancellation: CancellationToken,
 ) -> Option<Response> {
     match request {
         Request::RunCode(program) => {
-            code_requests::run(supervisor, client, (id, program), exchange, cancellation).await
+            code_requests::run(supervisor, client, id, program, exchange, cancellation).await
         }
         Request::FollowRun(name) => {
             code_requests::resume_following(supervisor, &client, &name, exchange).await
         }
         Request::Call(call) => {
-            Box::pin(call_requests::serve(supervisor, &client, (id, call), exchange, cancellation)).await
+            Box::pin(call_requests::serve(supervisor, &client, id, call, exchange, cancellation)).await
         }
         Request::FollowChanges => {
             Box::pin(change_notifications::follow(supervisor, &client, exchange, &cancellation)).await

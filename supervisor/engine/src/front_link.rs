@@ -26,8 +26,10 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) async fn serve(
     supervisor: &Arc<Supervisor>,
     version: u32,
-    (reader, writer): (&mut (impl AsyncRead + Unpin), &mut (impl AsyncWrite + Unpin)),
-    (kind, has_successor): (FrontKind, bool),
+    reader: &mut (impl AsyncRead + Unpin),
+    writer: &mut (impl AsyncWrite + Unpin),
+    kind: FrontKind,
+    has_successor: bool,
 ) -> Result<()> {
     let incarnation = Some(supervisor.incarnation());
     greetings::write(writer, &GreetingReply::Welcome { version, incarnation }).await?;

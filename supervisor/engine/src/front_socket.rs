@@ -86,8 +86,8 @@ impl FrontSocket {
         };
         let (mut reader, mut writer) = (BufReader::new(&stream), &stream);
         let version = greeting.versions().newest_common(VERSIONS).unwrap_or(VERSIONS.newest);
-        let front = (FrontKind::Client(principal), true);
-        let served = front_link::serve(&self.supervisor, version, (&mut reader, &mut writer), front).await;
+        let kind = FrontKind::Client(principal);
+        let served = front_link::serve(&self.supervisor, version, &mut reader, &mut writer, kind, true).await;
         // The client counts as connected until its last answer is written.
         drop(registration);
         served
@@ -139,9 +139,8 @@ pub async fn serve_child(
         None => FrontKind::Client(Principal::for_new_connection()),
     };
     let (mut reader, mut writer) = (BufReader::new(stream), stream);
-    let (streams, front) = ((&mut reader, &mut writer), (kind, false));
     tokio::select! {
-        served = front_link::serve(supervisor, VERSIONS.newest, streams, front) => served,
+        served = front_link::serve(supervisor, VERSIONS.newest, &mut reader, &mut writer, kind, false) => served,
         never = acceptor.run(&connections) => match never {},
     }
 }

@@ -93,7 +93,7 @@ impl Supervisor {
     ) -> Result<Self, AuditError> {
         let results = Results::in_memory(settings.results);
         let files = ResultFiles::of_process(settings.state_directory.clone(), settings.result_files);
-        Self::start_with_results(settings, policy, languages, (results, files))
+        Self::start_with_results(settings, policy, languages, results, files)
     }
 
     /// Starts the supervisor like [`Self::start`], but with the given stores for results and files. With stores that
@@ -102,7 +102,8 @@ impl Supervisor {
         settings: EngineSettings,
         policy: Policy,
         languages: &[Language],
-        (results, result_files): (Results, ResultFiles),
+        results: Results,
+        result_files: ResultFiles,
     ) -> Result<Self, AuditError> {
         let audit = Audit::open(settings.audit.clone())?;
         for refusal in &settings.refused {

@@ -187,7 +187,8 @@ impl ReservedDestination {
         self,
         call: RecordedCall,
         timeout: Option<Duration>,
-        (gate, run): (&Gate, &RunContext),
+        gate: &Gate,
+        run: &RunContext,
         request: &ToolRequest,
     ) -> Result<Vec<u8>, Failure> {
         let permitted = call.into_permitted();

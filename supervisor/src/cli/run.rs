@@ -157,8 +157,13 @@ fn start(files: &Files, language: Language) -> Result<Supervisor, ExitCode> {
     let results = result::open_results(settings.engine.results);
     let returned =
         ResultFiles::of_commands(settings.engine.state_directory.clone(), settings.engine.result_files);
-    let stores = (results, returned);
-    report_start_error(Supervisor::start_with_results(settings.engine, policy, &[language], stores))
+    report_start_error(Supervisor::start_with_results(
+        settings.engine,
+        policy,
+        &[language],
+        results,
+        returned,
+    ))
 }
 
 /// Shows the pending questions of the run on this terminal, and relays the answers to the supervisor in this process.

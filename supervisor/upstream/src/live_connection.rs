@@ -63,7 +63,8 @@ impl LiveConnection {
     /// Creates the connection after its handshake. `conversation` is the task that exchanges messages with the server.
     pub(super) fn new(
         client: Client,
-        (calls, notices): (InFlightCalls, ServerChangeNotices),
+        calls: InFlightCalls,
+        notices: ServerChangeNotices,
         conversation: JoinHandle<()>,
         ground: LiveTransport,
         changed: Arc<Notify>,

@@ -22,7 +22,8 @@ use crate::supervisor::{DirectCallOutcome, Supervisor};
 pub(super) async fn serve(
     supervisor: &Arc<Supervisor>,
     client: &Principal,
-    (id, call): (ChosenId, DirectCall),
+    id: ChosenId,
+    call: DirectCall,
     exchange: &mut EngineExchange,
     cancellation: CancellationToken,
 ) -> Option<Response> {

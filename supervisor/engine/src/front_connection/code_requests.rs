@@ -17,7 +17,8 @@ use crate::supervisor::{CodeRequest, Supervisor};
 pub(super) async fn run(
     supervisor: &Arc<Supervisor>,
     client: Principal,
-    (id, mut program): (ChosenId, RunCode),
+    id: ChosenId,
+    mut program: RunCode,
     exchange: &mut EngineExchange,
     cancellation: CancellationToken,
 ) -> Option<Response> {

@@ -90,10 +90,8 @@ pub(super) async fn decide_permission(
             telemetry::count_decision("ask");
             let subject = attempt.subject();
             let undescribed = attempt.request.content().map_or(0, |content| content.undescribed_bytes);
-            let asked = run
-                .approvals
-                .ask((subject.call, subject.id), pending, (subject.line, undescribed), tool)
-                .await;
+            let asked =
+                run.approvals.ask(subject.call, subject.id, pending, subject.line, undescribed, tool).await;
             let (permitted, approval) = asked.map_err(|refused| match refused.no_approver {
                 true => PermissionError::NobodyToAsk(refused.failure),
                 false => PermissionError::Declined(refused.failure),

@@ -176,7 +176,7 @@ impl<'a> OutgoingCall<'a> {
         let Self { attempt, server, recorded, changes, limits, timeout } = self;
         attempt.request.record_dispatch(Dispatch::Sent(changes));
         let CallAttempt { gate, run, request, .. } = &attempt;
-        let reply = server.call(recorded, timeout, (gate, run), request).await?;
+        let reply = server.call(recorded, timeout, gate, run, request).await?;
         Ok(SentCall { attempt, limits, reply })
     }
 }

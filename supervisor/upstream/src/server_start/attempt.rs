@@ -190,8 +190,8 @@ impl Attempt<'_> {
 
     fn started(&self, connected: Connected, ground: LiveTransport, changed: Arc<Notify>) -> StartedServer {
         let Connected { client, handler, conversation, catalogue } = connected;
-        let calls = (handler.calls(), handler.notices());
-        let link = LiveConnection::new(client, calls, conversation, ground, changed);
+        let (calls, notices) = (handler.calls(), handler.notices());
+        let link = LiveConnection::new(client, calls, notices, conversation, ground, changed);
         StartedServer { link, catalogue, legacy_handshake: self.legacy_handshake }
     }
 
