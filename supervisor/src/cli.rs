@@ -64,7 +64,7 @@ use clap::{Parser, Subcommand};
 use lockhouse_audit::AuditError;
 use lockhouse_base::path_trust::trust_with_writing;
 use lockhouse_base::telemetry::{log, traces};
-use lockhouse_config::{self as config, ConfigError, Files, Settings};
+use lockhouse_config::{self as config, ConfigError, Configuration, Files};
 use lockhouse_engine::supervisor::{self, Supervisor};
 use lockhouse_policies::Policy;
 use lockhouse_protocol::Language;
@@ -74,6 +74,8 @@ use lockhouse_protocol::Language;
 pub(crate) const USAGE: u8 = 2;
 /// Exit status when this host cannot run code safely, or when a required file, server or service is not available.
 pub(crate) const UNAVAILABLE: u8 = 7;
+/// Exit status of a process that cannot meet the administrator's changed requirements without a restart.
+pub(crate) const REQUIREMENTS: u8 = 8;
 
 /// Part of the error message of a command with `--digest`, if what would be changed is not what was shown.
 const DIGEST_IS_STALE: &str = "have changed since that digest was printed";
@@ -92,7 +94,7 @@ struct Arguments {
 }
 
 const EXIT_CODES: &str = "Exit status: 0 success, 1 the code failed, 2 invalid arguments or files, 3 timeout, 4 resource limit, \
-    5 killed, 6 cancelled, 7 not available on this host. Set LOCKHOUSE_LOG=debug for more detail on stderr. \
+    5 killed, 6 cancelled, 7 not available on this host, 8 stopped because the administrator's requirements changed. Set LOCKHOUSE_LOG=debug for more detail on stderr. \
     `lockhouse --version --verbose` describes the build and its files; --json prints that as JSON.";
 
 #[derive(Debug, Subcommand)]
@@ -357,16 +359,12 @@ fn print_config_error(error: &ConfigError) -> ExitCode {
 }
 
 /// Loads the configuration and the policy. Fails if either of them is invalid.
-fn load_settings_and_policy(files: &Files) -> Result<(Settings, Policy), ConfigError> {
-    Ok((Settings::load(files)?, config::load_policy(files)?))
-}
-
-fn load(files: &Files) -> Result<(Settings, Policy), ExitCode> {
-    load_settings_and_policy(files).map_err(|error| print_config_error(&error))
+fn load(files: &Files) -> Result<Configuration, ExitCode> {
+    Configuration::load(files).map_err(|error| print_config_error(&error))
 }
 
 fn start(files: &Files, languages: &[Language]) -> Result<Supervisor, ExitCode> {
-    let (settings, policy) = load(files)?;
+    let Configuration { settings, policy, .. } = load(files)?;
     start_with(settings.engine, policy, languages)
 }
 

@@ -39,6 +39,8 @@ pub enum ReloadCause {
     Approval,
     /// An operator ran `lockhouse reload`.
     Operator,
+    /// The administrator's requirements changed.
+    Requirements,
 }
 
 impl ReloadCause {
@@ -47,6 +49,7 @@ impl ReloadCause {
             Self::Signal => "signal",
             Self::Approval => "approval",
             Self::Operator => "operator",
+            Self::Requirements => "requirements",
         }
     }
 }

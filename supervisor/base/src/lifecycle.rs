@@ -145,6 +145,12 @@ impl Lifecycle {
         deadline.map_or(Duration::ZERO, |deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
+    /// Waits until no run and no request is in flight.
+    pub async fn all_answered(&self) {
+        // The sender lives as long as `self`, so waiting cannot fail.
+        let _ = self.0.in_flight.subscribe().wait_for(|in_flight| *in_flight == 0).await;
+    }
+
     /// Drains the process and closes it: waits until runs and requests in flight are answered, and cancels the runs
     /// that exceed the drain timeout.
     pub async fn drain(&self) {
@@ -153,9 +159,7 @@ impl Lifecycle {
         self.0.draining.cancel();
         let runs = self.runs_in_flight();
         tracing::info!("draining: {runs} runs are under way, and no other begins");
-        let all_answered = async {
-            let _ = self.0.in_flight.subscribe().wait_for(|in_flight| *in_flight == 0).await;
-        };
+        let all_answered = self.all_answered();
         tokio::pin!(all_answered);
         if tokio::time::timeout_at(deadline, &mut all_answered).await.is_err() {
             let (runs, seconds) = (self.runs_in_flight(), self.0.drain_timeout.as_secs_f32());

@@ -6,10 +6,13 @@ use lockhouse_audit::digest;
 use lockhouse_base::text_files::read_source;
 use lockhouse_policies::{Diagnostics, Source};
 use lockhouse_upstream::ServerLimits;
+use serde::Deserialize;
 use serde::de::IgnoredAny;
+use toml::Spanned;
+use toml::de::{DeTable, Deserializer};
 
 use super::config_diagnostics::ConfigDiagnostics;
-use super::dialects::{self, ListedServer};
+use super::dialects::{self, Author, ListedServer};
 use super::error::ConfigError;
 use super::file_permissions;
 use super::files::{Files, config_path};
@@ -57,6 +60,8 @@ table! {
         beside #[serde(skip)] digest: Option<String>;
         // Paths in `${file:…}` placeholders of the file.
         beside #[serde(skip)] referenced_files: Vec<String>;
+        // What the file sets in the other tables, over which requirements are laid.
+        beside #[serde(skip)] set: toml::Table;
     }
 }
 
@@ -76,6 +81,34 @@ pub(crate) fn load_document(
         }
         None => Ok((ConfigToml::default(), PathBuf::new())),
     }
+}
+
+/// Returns what a configuration file sets, without its servers.
+fn set_keys(text: &str, root: DeTable<'_>) -> toml::Table {
+    let whole = Spanned::new(0..text.len(), root);
+    // The same document was deserialized before.
+    let mut set = toml::Table::deserialize(Deserializer::from(whole)).unwrap_or_default();
+    set.remove("servers");
+    set
+}
+
+/// Replaces the values of `table` by those of `over`, and keeps those that `over` does not have.
+fn lay_over(table: &mut toml::Table, over: &toml::Table) {
+    for (key, value) in over {
+        match (table.get_mut(key), value) {
+            (Some(toml::Value::Table(below)), toml::Value::Table(over)) => lay_over(below, over),
+            _ => drop(table.insert(key.clone(), value.clone())),
+        }
+    }
+}
+
+/// Why keys cannot be laid over a configuration.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum MergeError {
+    #[error("together with the configuration, {key} is out of range: use {use_instead}")]
+    Contradiction { key: &'static str, use_instead: &'static str },
+    #[error("its tables do not fit the configuration: {0}")]
+    Invalid(#[from] toml::de::Error),
 }
 
 /// Two configuration keys whose values are each valid, but contradict each other.
@@ -113,7 +146,7 @@ impl ConfigToml {
                 (format!("{} is out of range", wrong.key), format!("use {}", wrong.use_instead));
             diagnostics.for_declared_key(span, &title, label)
         }));
-        match dialects::read_own(source, &root, environment) {
+        match dialects::read_own(source, &root, environment, Author::User) {
             Ok(own) => (document.servers, document.files) = (own.upstreams, own.files),
             Err(of_servers) => faults.extend(of_servers.0),
         }
@@ -121,7 +154,28 @@ impl ConfigToml {
             return Err(Diagnostics(faults));
         }
         document.referenced_files = placeholder_files(&source.text).map(str::to_owned).collect();
+        document.set = set_keys(&source.text, root);
         Ok(document)
+    }
+
+    /// Returns this configuration with the keys of `required` in place of its own. `required` has tables of the
+    /// configuration only, each of them valid.
+    ///
+    /// # Errors
+    /// A value that does not fit the remaining ones.
+    pub(super) fn with_keys(&self, required: &toml::Table) -> Result<Self, MergeError> {
+        let mut set = self.set.clone();
+        lay_over(&mut set, required);
+        let Self { servers, files, digest, referenced_files, server_tables, .. } = self.clone();
+        let merged: Self = set.clone().try_into()?;
+        let merged = Self { servers, files, digest, referenced_files, server_tables, set, ..merged };
+        let contradiction = merged.contradictions().next();
+        match contradiction {
+            Some(Contradiction { key, use_instead, .. }) => {
+                Err(MergeError::Contradiction { key, use_instead })
+            }
+            None => Ok(merged),
+        }
     }
 
     /// Returns the contradictions between keys whose values are each in range.

@@ -7,6 +7,7 @@ mod codex;
 mod continue_format;
 mod detection;
 mod document_tree;
+mod every_server;
 mod fields;
 mod files_server;
 mod gemini;
@@ -30,6 +31,7 @@ use lockhouse_policies::{Diagnostic, Diagnostics, OnChange, Source};
 use toml::de::DeTable;
 
 use super::error::ConfigError;
+use super::every_server::EveryServer;
 use super::files_table::FilesTable;
 use super::placeholders::Environment;
 use super::redacted_diagnostic;
@@ -207,6 +209,17 @@ pub(super) struct OwnServers {
     pub(super) upstreams: Vec<ListedServer>,
     /// The settings of the built-in server `files`.
     pub(super) files: FilesTable,
+    /// The table `[servers."*"]`, which only a requirements file may have.
+    pub(super) every: Option<EveryServer>,
+}
+
+/// Who wrote a file with `[servers.NAME]` tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Author {
+    /// The file is a configuration.
+    User,
+    /// The file has requirements.
+    Administrator,
 }
 
 /// Reads the `[servers.NAME]` tables of Lockhouse's own configuration. `root` is the parsed text of `source`.
@@ -217,6 +230,7 @@ pub(super) fn read_own(
     source: &Source,
     root: &DeTable<'_>,
     environment: &Environment,
+    author: Author,
 ) -> Result<OwnServers, Diagnostics> {
     let Some(servers) = root.get("servers") else { return Ok(OwnServers::default()) };
     let node = document_tree::toml_node(servers.span(), servers.get_ref().clone());
@@ -231,6 +245,9 @@ pub(super) fn read_own(
     for (key, node) in table {
         let files = node.table().filter(|table| files_server::is_files_table(key, table));
         let parsed = match files {
+            _ if key.name == every_server::EVERY && author == Author::Administrator => {
+                every_server::parse(key, node, &file).map(|every| own.every = Some(every))
+            }
             Some(table) => {
                 let fields = Fields { table, syntax: PlaceholderSyntax::Own, file: &file };
                 files_server::parse(key, fields).map(|table| own.files = table)

@@ -57,6 +57,7 @@ pub(super) fn engine_settings(
         sessions: session_settings(document),
         runs: run_settings(&document.runs),
         refused: Vec::new(),
+        stop: None,
         clients: client_access::client_limits(&document.clients),
         drain: Duration::from_secs_f64(document.service.drain_seconds),
         builtin_tools: BuiltinTools {

@@ -42,6 +42,15 @@ pub enum ConfigError {
     /// A file cannot be used because of its type, permissions or content.
     #[error("cannot use {path}: {reason}")]
     Unusable { path: PathBuf, reason: String },
+    /// Requirements applied on this host before, and their file has disappeared.
+    #[error(
+        "{path} is missing, but this host was managed with it before ({marker} exists): restore the file, or if the host is no \
+         longer managed, remove {marker} as root. Until then nothing is served"
+    )]
+    Unmanaged { path: PathBuf, marker: &'static str },
+    /// Requirements determine what a command would change.
+    #[error("the administrator's requirements determine {key}, so this user cannot change it")]
+    Determined { key: &'static str },
     /// The settings under `[http.oauth]` are invalid.
     #[error("cannot use {path}: [http.oauth]: {fault}")]
     Oauth { path: PathBuf, fault: OauthError },

@@ -10,8 +10,11 @@
 //! - **Servers**: `dialects.rs` reads the files in which AI clients list their servers, each in its own format, since the
 //!   configuration may name such files. [`ServerEntry`] is a server of any format, still with its placeholders;
 //!   `placeholders.rs` resolves them, and `servers.rs` collects the servers of all files.
-//! - **Requirements**: `requirements.rs` has the servers that the administrator approves or denies for all users of the host.
-//!   Approved servers match strictly (`identity.rs`), denied ones loosely (`denial.rs`).
+//! - **Requirements**: `requirements.rs` has the servers that the administrator approves or denies for all users of the host,
+//!   and the keys that replace those of the user. Approved servers match strictly (`identity.rs`), denied ones loosely
+//!   (`denial.rs`).
+//! - **Two parts**: `user_part.rs` is what the user's files say. [`Configuration`] combines it with the requirements, and
+//!   replaces either of them alone: new requirements need no file of the user (`watched_files.rs` tells when they change).
 //! - **Trust**: `file_permissions.rs` checks who else can write or read a file; `own_places.rs`, `interpreter_places.rs` and
 //!   `server_programs.rs` list the files of Lockhouse that no program may change.
 //! - **Sharing**: `setup_digest.rs` computes what must be equal for AI clients to share an engine, with the variables of
@@ -42,6 +45,7 @@ mod code_trust;
 mod config_diagnostics;
 mod config_edit;
 mod config_toml;
+mod configuration;
 mod deprecated_transport;
 pub mod dialects;
 mod documentation;
@@ -51,6 +55,7 @@ mod engine_sharing;
 mod engine_variables;
 mod env_file;
 mod error;
+mod every_server;
 mod file_permissions;
 mod files;
 mod files_table;
@@ -86,9 +91,11 @@ pub mod toml_tables;
 mod tool_decoding;
 mod unique_servers;
 mod unresolved_server;
+mod user_part;
 mod worker_pools;
 
 pub use config_edit::{ConfigEdit, PreparedEdit};
+pub use configuration::Configuration;
 pub use deprecated_transport::sse_warning;
 pub use dialects::{ListedServer, Listing, list_servers};
 pub use documentation::{json_schema, packaged_configuration};

@@ -15,8 +15,9 @@ use super::config_toml::ConfigToml;
 use super::error::ConfigError;
 use super::interpreter_places::interpreter_places;
 use super::placeholders::Environment;
+use super::requirements::Requirements;
 use super::server_programs::server_programs;
-use super::{Files, client_access, engine_settings, policy_files, python_environment, requirements};
+use super::{Files, client_access, engine_settings, policy_files, python_environment};
 use super::{search_paths, secrets_directory};
 
 /// Directories that Lockhouse uses on every machine.
@@ -30,9 +31,11 @@ pub(super) fn own_places(
     path: &Path,
     environment: &Environment,
     servers: &BTreeMap<ServerName, ServerDefinition>,
+    requirements: &Requirements,
 ) -> Result<OwnPlaces, ConfigError> {
     let mut places = OwnPlaces::default();
-    places.files.extend(absolute(named_files(files, document, path, environment)?));
+    places.files.extend(absolute(named_files(files, document, path, environment)));
+    places.files.extend(absolute(requirements.named_files()));
     places.folders.extend(absolute(folders(document, path, environment)?));
     let environment = python_environment::environment_in_use(document.python.environment.as_deref());
     let managed = python_environment::managed_directory();
@@ -49,19 +52,13 @@ fn absolute(paths: impl IntoIterator<Item = PathBuf>) -> BTreeSet<PathBuf> {
 }
 
 /// Returns the files that say what Lockhouse does, those with secrets, and the sockets.
-fn named_files(
-    files: &Files,
-    document: &ConfigToml,
-    path: &Path,
-    environment: &Environment,
-) -> Result<Vec<PathBuf>, ConfigError> {
+fn named_files(files: &Files, document: &ConfigToml, path: &Path, environment: &Environment) -> Vec<PathBuf> {
     let beside =
         |written: &str| path.parent().unwrap_or(Path::new("")).join(environment.expand_home(written));
     let mut named = vec![path.to_owned()];
     named.extend(files.policy.iter().cloned().chain(policy_files::find_policy(files)));
     named.extend(files.servers.iter().cloned());
     named.extend(document.servers_files.iter().map(|written| beside(written)));
-    named.extend(requirements::named_files()?);
     // Also those of servers that are switched off, which are not resolved.
     named.extend(document.referenced_files.iter().map(|written| beside(written)));
     named.extend(environment.used().files);
@@ -76,7 +73,7 @@ fn named_files(
         ListenAddress::Unix(path) => Some(path.clone()),
         ListenAddress::Tcp(_) => None,
     }));
-    Ok(named)
+    named
 }
 
 /// Returns the programs and libraries that Lockhouse consists of. Of those that it looks for in several places, returns

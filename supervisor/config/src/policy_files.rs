@@ -7,7 +7,9 @@ use lockhouse_base::directories;
 use lockhouse_base::text_files::{Draft, read_source, write_target};
 use lockhouse_policies::Policy;
 
-use super::{ConfigError, Files, file_permissions, requirements, search_paths};
+use super::placeholders::Environment;
+use super::requirements::{Requirements, WatchedFiles};
+use super::{ConfigError, Files, file_permissions, search_paths};
 
 /// Loads the policy in use, together with the policies that the administrator requires. Without a policy file, every
 /// call is denied, with a hint in the denial's error.
@@ -15,14 +17,21 @@ use super::{ConfigError, Files, file_permissions, requirements, search_paths};
 /// # Errors
 /// [`ConfigError`], with every fault of the policy that cannot be used.
 pub fn load_policy(files: &Files) -> Result<Policy, ConfigError> {
-    let own = match find_policy(files) {
+    restrict_by_requirements(load_own_policy(files)?)
+}
+
+/// Loads the policy of the user, without those that the administrator requires.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the policy.
+pub(super) fn load_own_policy(files: &Files) -> Result<Policy, ConfigError> {
+    match find_policy(files) {
         Some(path) => {
             file_permissions::refuse_untrusted(&path, &files.owners())?;
-            Policy::parse(read_source(&path)?)?
+            Ok(Policy::parse(read_source(&path)?)?)
         }
-        None => Policy::empty(),
-    };
-    restrict_by_requirements(own)
+        None => Ok(Policy::empty()),
+    }
 }
 
 /// Writes a policy file. A new one is readable only by its owner. Replaces an existing file only with `force`.
@@ -43,7 +52,9 @@ pub fn write_policy(path: &Path, text: &str, force: bool) -> std::io::Result<()>
 /// # Errors
 /// [`ConfigError`], with every fault of a required policy that cannot be used.
 pub fn restrict_by_requirements(own: Policy) -> Result<Policy, ConfigError> {
-    Ok(requirements::policies()?.into_iter().fold(own, Policy::restricted_by))
+    let requirements = Requirements::load(&Environment::from_process())?;
+    let policies = requirements.policies(&mut WatchedFiles::default())?;
+    Ok(policies.into_iter().fold(own, Policy::restricted_by))
 }
 
 /// Returns the path of the policy file in use, if one exists.

@@ -302,7 +302,7 @@ fn env_file_variables(
     env_file::read(&path, &environment.owners).map_err(SkipReason::EnvFile)
 }
 
-fn expand_home_in(confinement: Confinement, environment: &Environment) -> Confinement {
+pub(super) fn expand_home_in(confinement: Confinement, environment: &Environment) -> Confinement {
     let expand = |paths: Vec<PathBuf>| {
         paths.iter().map(|path| environment.expand_home(&path.to_string_lossy())).collect()
     };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_access::AuthSettings;
@@ -12,7 +13,7 @@ use lockhouse_front::http::{HttpSettings, ListenAddress};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{Endpoint, ServerDefinition, ServerLimits};
 
-use crate::config_toml::{ConfigToml, load_document};
+use crate::config_toml::ConfigToml;
 use crate::engine_sharing::EngineSharing;
 use crate::error::ConfigError;
 use crate::file_permissions::ReadableSecret;
@@ -22,9 +23,10 @@ use crate::placeholders::{Environment, UsedEnvironment};
 use crate::requirements::Requirements;
 use crate::secret_detection::secrets_directory;
 use crate::skipped_server::SkippedServer;
+use crate::user_part::UserPart;
 use crate::{
-    client_access, code_trust, deprecated_transport, engine_settings, file_permissions, own_places,
-    policy_files, search_paths, servers, tool_decoding, worker_pools,
+    client_access, code_trust, deprecated_transport, engine_settings, file_permissions, files_table,
+    own_places, policy_files, search_paths, tool_decoding, worker_pools,
 };
 
 /// The complete, validated configuration.
@@ -43,6 +45,8 @@ pub struct Settings {
     pub(crate) path: PathBuf,
     /// The parts of the environment on which the definitions of servers depend.
     pub(crate) used_environment: UsedEnvironment,
+    pub(crate) user: Arc<UserPart>,
+    pub(crate) requirements: Requirements,
 }
 
 impl Settings {
@@ -52,45 +56,103 @@ impl Settings {
     /// # Errors
     /// [`ConfigError`] for the first file that cannot be used, with all faults of that file.
     pub fn load(files: &Files) -> Result<Self, ConfigError> {
-        let owners = files.owners();
-        let environment = Environment { owners: owners.clone(), ..Environment::from_process() };
-        let (document, path) = load_document(files, &environment)?;
-        let mut collector =
-            servers::ServerCollector::new(&environment, document.server_limits(), files.expose.exposure());
-        for file in &files.servers {
-            collector.add_file(file)?;
-        }
-        collector.add_servers(&path.display().to_string(), document.servers.clone());
-        for file in &document.servers_files {
-            collector.add_configured_file(file, &path)?;
-        }
-        code_trust::refuse_untrusted_code(&document, &owners)?;
-        let requirements = Requirements::load(document.server_limits(), &environment)?;
-        let digests: Vec<String> = document.digest.iter().chain(collector.digests()).cloned().collect();
-        let (mut servers, mut skipped_servers) = collector.into_servers();
-        if let Some(directory) = &document.sharing.directory {
-            start_in(&path.parent().unwrap_or(Path::new("")).join(directory), &mut servers);
-        }
-        let (mut servers, refused) = requirements.apply(servers);
-        tool_decoding::apply(&mut servers, &document.tools.decode);
-        skipped_servers.extend(refused.iter().map(SkippedServer::from));
-        let own = own_places::own_places(files, &document, &path, &environment, &servers)?;
+        let user = UserPart::load(files)?;
+        let requirements = Requirements::load(&user.environment)?;
+        Self::combine(files, user, requirements)
+    }
+
+    /// Combines the user's part of the configuration with the administrator's requirements.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub(super) fn combine(
+        files: &Files,
+        user: UserPart,
+        requirements: Requirements,
+    ) -> Result<Self, ConfigError> {
+        let UserPart { path, environment, .. } = &user;
+        let document = requirements.lay_over(&user.document, environment)?;
+        code_trust::refuse_untrusted_code(&document, &files.owners())?;
+        let AdmittedServers { servers, skipped, refused } = admit(&user, &document, &requirements);
+        let own = own_places::own_places(files, &document, path, environment, &servers, &requirements)?;
         let engine = supervisor::EngineSettings {
             own_policy: policy_files::own_policy(files),
-            refused: refused.iter().map(ToString::to_string).collect(),
-            digest: digest::combined_sha256(&digests),
-            ..engine_settings::engine_settings(&document, &path, &environment, servers, own)?
+            refused,
+            digest: combined_digest(&user, &requirements),
+            stop: requirements.stop().map(Arc::from),
+            ..engine_settings::engine_settings(&document, path, environment, servers, own)?
         };
-        let access = client_access::access_settings(&document, &path, &environment)?;
+        let access = client_access::access_settings(&document, path, environment)?;
         let http = document.http.settings(
             client_access::client_limits(&document.clients).requests,
             document.limits.code_kib,
-            &path,
-            &environment,
+            path,
+            environment,
         );
         let metrics = document.metrics.listen.clone();
-        let used_environment = environment.used();
-        Ok(Self { engine, skipped_servers, access, http, metrics, document, path, used_environment })
+        let (used_environment, path) = (environment.used(), path.clone());
+        Ok(Self {
+            engine,
+            skipped_servers: skipped,
+            access,
+            http,
+            metrics,
+            document,
+            path,
+            used_environment,
+            user: Arc::new(user),
+            requirements,
+        })
+    }
+
+    /// Returns these settings with other requirements. No file of the user is read: neither its content nor its absence can
+    /// delay or prevent requirements. Settings that take effect only after a restart stay.
+    ///
+    /// # Errors
+    /// [`ConfigError::Unusable`] if the requirements do not fit the configuration.
+    pub(super) fn with_requirements(&self, requirements: Requirements) -> Result<Self, ConfigError> {
+        let user = self.user.clone();
+        let document = requirements.lay_over(&user.document, &user.environment)?;
+        let AdmittedServers { servers, skipped, refused } = admit(&user, &document, &requirements);
+        let own = self.engine.host_files.own.clone();
+        let host_files = files_table::settings(&document.files, &servers, &user.environment, own);
+        let packages = match document.python == self.document.python {
+            true => self.engine.packages.clone(),
+            false => worker_pools::python_packages(&document, &self.engine.limits),
+        };
+        let engine = supervisor::EngineSettings {
+            servers,
+            host_files: host_files.ok_or(ConfigError::NoStateDirectory)?,
+            refused,
+            packages,
+            digest: combined_digest(&user, &requirements),
+            stop: requirements.stop().map(Arc::from),
+            ..self.engine.clone()
+        };
+        let used_environment = user.environment.used();
+        Ok(Self {
+            engine,
+            skipped_servers: skipped,
+            document,
+            used_environment,
+            user,
+            requirements,
+            ..self.clone()
+        })
+    }
+
+    /// Returns the names of the tables in which a process that was started with these settings does not meet the
+    /// requirements of `other` before it restarts.
+    pub fn tables_required_otherwise(&self, other: &Self) -> Vec<&'static str> {
+        // Both were combined before.
+        let required = other.requirements.lay_over(&self.document, &self.user.environment);
+        required
+            .map_or_else(|_| vec!["[limits]"], |required| self.document.tables_requiring_restart(&required))
+    }
+
+    /// Returns why the administrator has stopped Lockhouse. `None` if it is not stopped.
+    pub fn stop_reason(&self) -> Option<&str> {
+        self.engine.stop.as_deref()
     }
 
     /// Loads the configuration like [`Self::load`], but with other Python packages in another virtual environment.
@@ -103,6 +165,9 @@ impl Settings {
         environment: &Path,
     ) -> Result<Self, ConfigError> {
         let mut settings = Self::load(files)?;
+        if settings.requirements.set_key("python", "packages") {
+            return Err(ConfigError::Determined { key: "packages of [python]" });
+        }
         let python = &mut settings.document.python;
         (python.packages, python.environment) = (packages.to_vec(), Some(environment.to_owned()));
         let limits = settings.engine.limits;
@@ -203,8 +268,38 @@ fn start_in(directory: &Path, servers: &mut BTreeMap<ServerName, ServerDefinitio
     }
 }
 
+/// The configured servers after the requirements were applied.
+struct AdmittedServers {
+    servers: BTreeMap<ServerName, ServerDefinition>,
+    skipped: Vec<SkippedServer>,
+    /// One message for each server that the requirements do not permit.
+    refused: Vec<String>,
+}
+
+/// Applies the requirements to the servers of the user's part. `document` is its configuration with the required keys.
+fn admit(user: &UserPart, document: &ConfigToml, requirements: &Requirements) -> AdmittedServers {
+    let (mut configured, limits) = (user.servers.clone(), document.server_limits());
+    for definition in configured.values_mut() {
+        definition.limits.message_bytes_max = limits.message_bytes_max;
+    }
+    if let Some(directory) = &document.sharing.directory {
+        start_in(&user.path.parent().unwrap_or(Path::new("")).join(directory), &mut configured);
+    }
+    let (mut servers, refused) = requirements.apply(configured, limits, &user.environment);
+    tool_decoding::apply(&mut servers, &document.tools.decode);
+    let mut skipped = user.skipped.clone();
+    skipped.extend(refused.iter().map(SkippedServer::from));
+    AdmittedServers { servers, skipped, refused: refused.iter().map(ToString::to_string).collect() }
+}
+
+/// Returns the SHA-256 of the configuration file, the servers files and the requirements files. `None` if there is no file.
+fn combined_digest(user: &UserPart, requirements: &Requirements) -> Option<String> {
+    let digests: Vec<String> = user.digests.iter().chain(requirements.digests()).cloned().collect();
+    digest::combined_sha256(&digests)
+}
+
 /// The servers that may be used, by name, and the names of the others with the reasons.
-type AdmittedServers = (BTreeMap<ServerName, ServerDefinition>, Vec<(ServerName, String)>);
+type PermittedServers = (BTreeMap<ServerName, ServerDefinition>, Vec<(ServerName, String)>);
 
 /// Applies the administrator's requirements to servers that are not in the configuration yet.
 ///
@@ -213,9 +308,9 @@ type AdmittedServers = (BTreeMap<ServerName, ServerDefinition>, Vec<(ServerName,
 pub fn apply_requirements(
     servers: BTreeMap<ServerName, ServerDefinition>,
     environment: &Environment,
-) -> Result<AdmittedServers, ConfigError> {
-    let requirements = Requirements::load(ServerLimits::default(), environment)?;
-    let (mut admitted, refused) = requirements.apply(servers.clone());
+) -> Result<PermittedServers, ConfigError> {
+    let requirements = Requirements::load(environment)?;
+    let (mut admitted, refused) = requirements.apply(servers.clone(), ServerLimits::default(), environment);
     admitted.retain(|name, _| servers.contains_key(name));
     let refused = refused.iter().map(|refusal| (refusal.server().clone(), refusal.reason()));
     Ok((admitted, refused.collect()))

@@ -81,6 +81,7 @@ impl Settings {
         parts.add("--expose", files.expose.as_str());
         parts.add("the paths of configuration and policy", (&self.path, policy_files::find_policy(files)));
         parts.add("the configuration", &self.engine.digest);
+        parts.add("the requirements", self.requirements.digests().collect::<Vec<_>>());
         parts.add("the policy", policy.texts().collect::<Vec<_>>());
         parts.add("the directory", &directory);
         for (name, server) in &self.engine.servers {

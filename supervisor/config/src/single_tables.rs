@@ -1,6 +1,8 @@
 //! Reads single tables of the configuration file, for commands that need nothing else of it. The servers files (AI clients'
 //! files that list MCP servers) are not read, so faults of these files do not matter.
 
+use std::path::PathBuf;
+
 use lockhouse_access::{AuthSettings, TokenFile};
 use lockhouse_audit::AuditSettings;
 use lockhouse_base::http_checks::host_check::HostName;
@@ -11,16 +13,24 @@ use lockhouse_stores::result_files::ResultFileLimits;
 use lockhouse_stores::results;
 use lockhouse_stores::skills::SkillSettings;
 
-use super::config_toml::load_document;
+use super::config_toml::{ConfigToml, load_document};
 use super::error::ConfigError;
 use super::files::Files;
 use super::placeholders::Environment;
+use super::requirements::Requirements;
 use super::{client_access, engine_settings, tables};
+
+/// Loads the configuration file, with the keys that the administrator requires in place of the user's.
+fn load_required(files: &Files, environment: &Environment) -> Result<(ConfigToml, PathBuf), ConfigError> {
+    let (document, path) = load_document(files, environment)?;
+    let requirements = Requirements::load(environment)?;
+    Ok((requirements.lay_over(&document, environment)?, path))
+}
 
 /// Reads the log format from the configuration file. Returns the default if the file cannot be read; that error is
 /// reported later.
 pub fn log_format(files: &Files) -> log::Format {
-    let document = load_document(files, &Environment::from_process());
+    let document = load_required(files, &Environment::from_process());
     document.map(|(document, _)| document.log.format).unwrap_or_default()
 }
 
@@ -30,7 +40,7 @@ pub fn log_format(files: &Files) -> log::Format {
 /// # Errors
 /// [`ConfigError`], with every fault of the configuration file.
 pub fn load_audit_settings(files: &Files) -> Result<AuditSettings, ConfigError> {
-    engine_settings::audit_settings(&load_document(files, &Environment::from_process())?.0.audit)
+    engine_settings::audit_settings(&load_required(files, &Environment::from_process())?.0.audit)
 }
 
 /// The settings of a service's live page: the table `[page]`, and how people authenticate.
@@ -49,7 +59,7 @@ pub struct PageSettings {
 /// [`ConfigError`], with every fault of the configuration file.
 pub fn load_page_settings(files: &Files) -> Result<PageSettings, ConfigError> {
     let environment = Environment { owners: files.owners(), ..Environment::from_process() };
-    let (document, path) = load_document(files, &environment)?;
+    let (document, path) = load_required(files, &environment)?;
     let auth = client_access::access_settings(&document, &path, &environment)?;
     let logins = client_access::client_limits(&document.clients).requests;
     let tables::Page { listen, hosts, administrators } = document.page;
@@ -62,7 +72,7 @@ pub fn load_page_settings(files: &Files) -> Result<PageSettings, ConfigError> {
 /// # Errors
 /// [`ConfigError`], with every fault of the configuration file.
 pub fn load_result_bounds(files: &Files) -> Result<ResultBounds, ConfigError> {
-    let (document, _) = load_document(files, &Environment::from_process())?;
+    let (document, _) = load_required(files, &Environment::from_process())?;
     Ok(ResultBounds {
         results: engine_settings::result_bounds(&document.results),
         files: engine_settings::result_file_bounds(&document.results),
@@ -86,7 +96,7 @@ pub struct ResultBounds {
 /// [`ConfigError`], with every fault of the configuration file.
 pub fn load_skill_settings(files: &Files) -> Result<SkillSettings, ConfigError> {
     let environment = Environment::from_process();
-    let (document, path) = load_document(files, &environment)?;
+    let (document, path) = load_required(files, &environment)?;
     Ok(engine_settings::skill_settings(&document.skills, &path, &environment))
 }
 
@@ -97,6 +107,6 @@ pub fn load_skill_settings(files: &Files) -> Result<SkillSettings, ConfigError> 
 /// [`ConfigError`], with every fault of the configuration file.
 pub fn load_token_file(files: &Files) -> Result<TokenFile, ConfigError> {
     let environment = Environment::from_process();
-    let (document, path) = load_document(files, &environment)?;
+    let (document, path) = load_required(files, &environment)?;
     client_access::token_file(&document.http, &path, &environment).ok_or(ConfigError::NoStateDirectory)
 }

@@ -146,6 +146,11 @@ impl Runs {
             .collect()
     }
 
+    /// Stops all runs for this cause.
+    pub(crate) fn end_all(&self, cause: Cancellation) {
+        self.0.table.lock().active.values().for_each(|run| run.stop.stop(cause));
+    }
+
     /// Returns what [`ClientQuotas::cpu_credit`] returns.
     pub(crate) fn cpu_credit(&self, owner: Owner) -> Option<Duration> {
         self.0.table.lock().quotas.cpu_credit(owner)

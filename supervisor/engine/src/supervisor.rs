@@ -1,6 +1,7 @@
 //! The supervisor, the core of a Lockhouse process: starts all parts from the configuration, runs code, and shuts the
 //! parts down in order.
 
+mod administrator_stop;
 mod direct_calls;
 mod fronts;
 mod gauges;
@@ -40,6 +41,7 @@ use crate::direct::DirectServers;
 use crate::runs::Runs;
 use crate::sessions::Sessions;
 pub use direct_calls::DirectCallOutcome;
+pub(crate) use direct_calls::stopped_failure;
 pub use gauges::set_gauges;
 pub use health::Health;
 use reload::ActiveConfiguration;
@@ -75,6 +77,8 @@ pub struct Supervisor {
     /// Verifies the credentials of AI clients. Empty if no front serves clients over HTTP.
     authenticator: OnceLock<Arc<Authenticator>>,
     connected_clients: ConnectedClients,
+    /// Why nothing may run, for clients. `None` if code may run.
+    stop: watch::Sender<Option<Arc<str>>>,
     lifecycle: Lifecycle,
     incarnation: Incarnation,
     pools: WorkerPools,
@@ -129,7 +133,7 @@ impl Supervisor {
         let sessions = Sessions::new(settings.sessions);
         let (lifecycle, retired_upstreams) = (Lifecycle::new(settings.drain), Mutex::default());
         let runs = Runs::new(settings.runs, settings.clients, results.clone());
-        Ok(Self {
+        let supervisor = Self {
             settings,
             in_force,
             retired_upstreams,
@@ -144,10 +148,13 @@ impl Supervisor {
             certificate_reloads: watch::Sender::new(0),
             authenticator: OnceLock::new(),
             connected_clients: ConnectedClients::default(),
+            stop: watch::Sender::new(None),
             lifecycle,
             incarnation: Incarnation::generate(),
             pools,
-        })
+        };
+        supervisor.set_stop(supervisor.settings.stop.as_deref());
+        Ok(supervisor)
     }
 
     /// Waits until the zygote for workers of a kind is ready to fork workers. Returns what the zygote found out about its

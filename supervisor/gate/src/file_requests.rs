@@ -17,7 +17,9 @@ use super::symlinks;
 use super::tool_request::ToolRequest;
 use super::transfers::{ReadContent, Reading, Target, Transfer, Written, piece_bytes, write_piece};
 use super::{Gate, RunContext};
-use lockhouse_host_files::{Content, FileCall, HostFiles, file_failure, perform, require_size, write_staged};
+use lockhouse_host_files::{
+    Content, FileCall, HostFiles, PathRefusal, file_failure, perform, require_size, write_staged,
+};
 use lockhouse_host_files::{StagedContent, StagedFile};
 use lockhouse_stores::result_files::media_type;
 
@@ -229,6 +231,10 @@ impl Gate {
         arguments: &Map<String, Value>,
         timeout: Option<Duration>,
     ) -> Reply {
+        // The requirements may have changed while an approver was asked.
+        if files.is_withdrawn() {
+            return Err(Failure::new(FailureCode::Denied, PathRefusal::Withdrawn.to_string()));
+        }
         let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
         let call = FileCall::parse(&request.item, arguments)?;
         let run = run.files.clone();

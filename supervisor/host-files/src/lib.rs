@@ -123,6 +123,11 @@ pub struct HostFiles {
     /// Lockhouse's own places of this and all other configurations of the process: a part of an earlier one may stay in
     /// force until a restart, and runs that began under it must not reach the places of a later one.
     own: Arc<Mutex<Arc<OwnPlaces>>>,
+    /// The number of configurations of the process before this one.
+    revision: u64,
+    /// The last configuration that the administrator's requirements determined, with its revision. All configurations share
+    /// it.
+    required: Arc<Mutex<Option<(u64, Arc<HostFileSettings>)>>>,
 }
 
 /// The way in which a program uses a file.
@@ -166,6 +171,10 @@ pub enum PathRefusal {
     #[error("no program can use files of the kernel and of Lockhouse itself")]
     Reserved,
     #[error(
+        "the administrator's requirements have changed the files that programs may use: run the program again"
+    )]
+    Withdrawn,
+    #[error(
         "the path cannot be resolved: a symbolic link in it leads nowhere, or the user of Lockhouse cannot read a folder"
     )]
     Unresolvable,
@@ -190,13 +199,34 @@ impl Access {
 impl HostFiles {
     pub fn new(settings: HostFileSettings) -> Self {
         let own = Arc::new(Mutex::new(Arc::new(settings.own.clone())));
-        Self { settings: Arc::new(settings), own }
+        Self { settings: Arc::new(settings), own, revision: 0, required: Arc::default() }
     }
 
     /// Returns the server with another configuration. From now on, both reserve the own places of both.
     pub fn reconfigured(&self, settings: HostFileSettings) -> Self {
         Arc::make_mut(&mut self.own.lock()).extend(settings.own.clone());
-        Self { settings: Arc::new(settings), own: self.own.clone() }
+        Self {
+            settings: Arc::new(settings),
+            own: self.own.clone(),
+            revision: self.revision + 1,
+            required: self.required.clone(),
+        }
+    }
+
+    /// From now on, earlier configurations of the server that grant other paths grant nothing, because the administrator
+    /// requires this one.
+    pub fn require(&self) {
+        *self.required.lock() = Some((self.revision, self.settings.clone()));
+    }
+
+    /// Whether the administrator has required another configuration since this one was in force.
+    pub fn is_withdrawn(&self) -> bool {
+        let required = self.required.lock();
+        let Some((revision, settings)) = &*required else { return false };
+        let own = &self.settings;
+        let is_same =
+            own.read == settings.read && own.write == settings.write && own.file_bytes == settings.file_bytes;
+        self.revision < *revision && !is_same
     }
 
     pub fn settings(&self) -> &HostFileSettings {
@@ -262,6 +292,9 @@ impl HostFiles {
         path: &str,
         reserved: &ReservedPlaces,
     ) -> Result<ResolvedPath, PathRefusal> {
+        if self.is_withdrawn() {
+            return Err(PathRefusal::Withdrawn);
+        }
         let written = self.normal(path)?;
         let (verb, server) = (access.verb(), self.settings.name.clone());
         if !self.is_granted(access, &written, false) {

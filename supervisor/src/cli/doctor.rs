@@ -7,7 +7,7 @@
 use std::process::ExitCode;
 
 use lockhouse_client_files::{UnsuitableEntry, unsuitable_entries};
-use lockhouse_config::{Environment, Files, ReadableSecret};
+use lockhouse_config::{Configuration, Environment, Files, ReadableSecret};
 use lockhouse_engine::supervisor::{CodeRequest, PrepareError, Supervisor};
 use lockhouse_messages::CutValue;
 use lockhouse_policies::printable;
@@ -21,7 +21,7 @@ use super::command_error::CommandError;
 use super::line_width;
 use super::package_costs::{self, PackageCosts, PackageError};
 use super::terminal::{sanitize, sanitize_lines};
-use super::{UNAVAILABLE, load_settings_and_policy, table};
+use super::{UNAVAILABLE, table};
 
 /// Options of `lockhouse doctor`.
 #[derive(Debug, clap::Args)]
@@ -81,7 +81,7 @@ pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
 /// If the configuration, the policy or the audit log cannot be used.
 pub(super) async fn examine(files: &Files) -> Result<Report, CommandError> {
     let languages = [Language::Python, Language::Typescript];
-    let (mut settings, policy) = load_settings_and_policy(files)?;
+    let Configuration { mut settings, policy, .. } = Configuration::load(files)?;
     let (secrets, transports) = (settings.readable_secrets(), settings.transport_warnings());
     settings.engine.servers.clear();
     let supervisor =

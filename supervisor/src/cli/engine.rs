@@ -12,13 +12,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Listener;
-use lockhouse_config::{ExposeMode, Files, Settings, Setup, SetupParts};
+use lockhouse_config::{Configuration, ExposeMode, Files, Settings, Setup, SetupParts};
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::front_socket::FrontSocket;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_engine::systemd_notify;
 use lockhouse_front::http::inherited_unix_listeners;
 use lockhouse_policies::Policy;
+use lockhouse_pool::PoolError;
 use lockhouse_protocol::Language;
 use nix::unistd::setsid;
 use parking_lot::Mutex;
@@ -29,10 +30,10 @@ use super::engine_description::{DescribedEngine, EngineDescription};
 use super::engine_lock::{SetupLock, remove_stale};
 use super::engine_log::{self, LogFile};
 use super::engine_socket::{self, READY, TAKEN};
-use super::reloader::Reloader;
+use super::reloader::{Reloader, UnmetRequirements};
 use super::startup_code::release_after_start;
 use super::stop_signals::end_on_signal;
-use super::{UNAVAILABLE, USAGE, load, print_error, start_with};
+use super::{REQUIREMENTS, UNAVAILABLE, USAGE, load, print_error, start_with};
 use endpoint::Endpoint;
 
 /// Maximum time until the last answers are written when the engine ends.
@@ -87,6 +88,15 @@ struct SharedEngine {
     program: PathBuf,
 }
 
+/// Why an engine ends before its clients.
+#[derive(Debug, thiserror::Error)]
+enum EngineFailure {
+    #[error(transparent)]
+    Protection(Arc<PoolError>),
+    #[error(transparent)]
+    Requirements(UnmetRequirements),
+}
+
 /// Runs `lockhouse engine` until it had no clients for some time, or a signal stops the process.
 pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
     let files = &Files { expose: arguments.expose, ..files.clone() };
@@ -103,12 +113,13 @@ pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
         },
         None => None,
     };
-    let (settings, policy) = match load(files) {
+    let configuration = match load(files) {
         Ok(loaded) => loaded,
         Err(_) => return report_failure("its configuration or policy is not valid"),
     };
     let program = std::env::current_exe().unwrap_or_default();
-    let setup = match settings.setup(files, &policy, &program) {
+    let Configuration { settings, policy, .. } = &configuration;
+    let setup = match settings.setup(files, policy, &program) {
         Ok(setup) => setup,
         Err(error) => return report_failure(&error.to_string()),
     };
@@ -116,7 +127,7 @@ pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
         return report_failure("its configuration, policy or environment changed meanwhile");
     }
     let languages = [Language::Python, Language::Typescript];
-    let supervisor = match start_with(settings.engine.clone(), policy, &languages) {
+    let supervisor = match start_with(settings.engine.clone(), policy.clone(), &languages) {
         Ok(supervisor) => Arc::new(supervisor),
         Err(_) => return report_failure("its parts cannot be started"),
     };
@@ -128,7 +139,7 @@ pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
     let shared = SharedEngine { clients, sockets, program };
     report(READY, ExitCode::SUCCESS);
     let _ = engine_log::release_stdout();
-    serve(files, &settings, &supervisor, &shared, log.as_ref()).await
+    serve(files, configuration, &supervisor, &shared, log.as_ref()).await
 }
 
 fn lock(setup: &str) -> std::io::Result<Option<SetupLock>> {
@@ -182,13 +193,14 @@ fn explain_other_engines(directory: &Path, engine: &DescribedEngine) {
 
 async fn serve(
     files: &Files,
-    settings: &Settings,
+    configuration: Configuration,
     supervisor: &Arc<Supervisor>,
     shared: &SharedEngine,
     log: Option<&LogFile>,
 ) -> ExitCode {
     supervisor.warn_about_first_policy();
-    for warning in settings.warnings() {
+    let idle_time = configuration.settings.engine_idle_time();
+    for warning in configuration.settings.warnings() {
         tracing::warn!("{warning}");
     }
     let lifecycle = supervisor.lifecycle();
@@ -200,13 +212,13 @@ async fn serve(
     let observer = |settings: &Settings, policy: &Policy, is_complete: bool| {
         shared.move_to(shared.setup(files, settings, policy, is_complete));
     };
-    let reloader = Reloader::new(supervisor, settings, files).with_observer(&observer);
+    let reloader = Reloader::new(supervisor, configuration, files).with_observer(&observer);
     lifecycle.set_listening();
     let failure = tokio::select! {
-        () = supervisor.connected_clients().wait_unused(settings.engine_idle_time()) => None,
+        () = supervisor.connected_clients().wait_unused(idle_time) => None,
         () = lifecycle.draining().cancelled() => None,
-        error = supervisor.wait_for_failed_protection() => Some(error),
-        never = reloader.run() => match never {},
+        error = supervisor.wait_for_failed_protection() => Some(EngineFailure::Protection(error)),
+        unmet = reloader.run() => unmet.err().map(EngineFailure::Requirements),
         never = rotate(log) => match never {},
     };
     // First of all, so that clients find or start another engine from now on.
@@ -219,7 +231,8 @@ async fn serve(
     let _ = timeout(LAST_ANSWERS_TIMEOUT, answered).await;
     supervisor.close().await;
     match failure {
-        Some(error) => print_error(&*error, UNAVAILABLE),
+        Some(error @ EngineFailure::Requirements(_)) => print_error(&error, REQUIREMENTS),
+        Some(error) => print_error(&error, UNAVAILABLE),
         None => ExitCode::SUCCESS,
     }
 }

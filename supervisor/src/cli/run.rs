@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use lockhouse_approvals::{Watcher, WatcherKind};
 use lockhouse_base::json;
-use lockhouse_config::Files;
+use lockhouse_config::{Configuration, Files};
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::execution::{
     self, DisplayOptions, ExecutionAnswer, FileStorage, Refusal, RunError, RunStatus,
@@ -30,6 +30,7 @@ use super::approvals::keyboard::Keyboard;
 use super::approvals::terminal_prompt::{ApproverReply, SupervisorEvent, TerminalPrompt};
 use super::approvals::{ANSWERS_MAX, EVENTS_MAX};
 use super::language::LanguageName;
+use super::reloader::Reloader;
 use super::stop_signals::cancel_on_signal;
 use super::terminal::{for_stderr, for_stdout};
 use super::{UNAVAILABLE, USAGE, load, print_error, report_start_error, result};
@@ -103,8 +104,8 @@ pub(super) async fn run_program(
     json: bool,
     file_options: &FileOptions,
 ) -> ExitCode {
-    let supervisor = match start(files, request.language) {
-        Ok(supervisor) => Arc::new(supervisor),
+    let (configuration, supervisor) = match start(files, request.language) {
+        Ok((configuration, supervisor)) => (configuration, Arc::new(supervisor)),
         Err(status) => return status,
     };
     let cancelled = CancellationToken::new();
@@ -121,7 +122,14 @@ pub(super) async fn run_program(
     } else {
         ControlSocket::open(&supervisor).map_err(|error| tracing::info!("{error}")).ok()
     };
-    let answer = supervisor.run_code(request, &cancelled).await;
+    let requirements = Reloader::of_requirements(&supervisor, configuration, files);
+    let running = supervisor.run_code(request, &cancelled);
+    tokio::pin!(running);
+    let answer = tokio::select! {
+        answer = &mut running => answer,
+        // The run has ended with the reason, so its answer is there at once.
+        _ = requirements.run() => running.await,
+    };
     supervisor.close().await;
     // Only the JSON names the handles of what was cut.
     let keep = |json: &str| if is_json { supervisor.results().store(Owner::LOCAL, json) } else { None };
@@ -152,18 +160,14 @@ fn exit_code(answer: &ExecutionAnswer, has_all_files: bool) -> ExitCode {
     })
 }
 
-fn start(files: &Files, language: Language) -> Result<Supervisor, ExitCode> {
-    let (settings, policy) = load(files)?;
+fn start(files: &Files, language: Language) -> Result<(Configuration, Supervisor), ExitCode> {
+    let configuration = load(files)?;
+    let Configuration { settings, policy, .. } = configuration.clone();
     let results = result::open_results(settings.engine.results);
     let returned =
         ResultFiles::of_commands(settings.engine.state_directory.clone(), settings.engine.result_files);
-    report_start_error(Supervisor::start_with_results(
-        settings.engine,
-        policy,
-        &[language],
-        results,
-        returned,
-    ))
+    let started = Supervisor::start_with_results(settings.engine, policy, &[language], results, returned);
+    Ok((configuration, report_start_error(started)?))
 }
 
 /// Shows the pending questions of the run on this terminal, and relays the answers to the supervisor in this process.

@@ -9,24 +9,23 @@ use std::time::Duration;
 
 use lockhouse_access::Authenticator;
 use lockhouse_base::telemetry;
-use lockhouse_config::{ExposeMode, Files, Settings};
+use lockhouse_config::{Configuration, ExposeMode, Files, Settings};
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_engine::systemd_notify;
 use lockhouse_front::http::{HttpServer, HttpSettings, HttpStartError, ListenAddress, SpareSockets};
 use lockhouse_front::{self as front, AnswerForm, AnswerSettings};
 use lockhouse_link::{EngineClient, PassedConnections};
-use lockhouse_policies::Policy;
 use lockhouse_protocol::Language;
 use lockhouse_upstream::NESTED_VARIABLE;
 use tokio_util::sync::CancellationToken;
 
 use super::engine_description::DescribedEngine;
 use super::engine_lock::SetupLock;
-use super::reloader::Reloader;
+use super::reloader::{Reloader, UnmetRequirements};
 use super::startup_code::release_after_start;
 use super::stop_signals::end_on_signal;
-use super::{UNAVAILABLE, USAGE, load, print_error, start_with};
+use super::{REQUIREMENTS, UNAVAILABLE, USAGE, load, print_error, start_with};
 use front_process::FrontProcess;
 use shared::{NotShared, ThinProcess};
 
@@ -89,7 +88,7 @@ type ServeResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// The parts of a `lockhouse serve` process that are created before it serves the first AI client.
 struct Instance {
-    settings: Settings,
+    configuration: Configuration,
     supervisor: Arc<Supervisor>,
     front: FrontPlace,
     /// Verifies the credentials of AI clients. `None` if the AI client is connected over standard input and output.
@@ -134,16 +133,16 @@ async fn serve_clients_of(files: &Files, arguments: Arguments) -> ExitCode {
     if let Some(inherited) = front_process::inherited() {
         return front_process::run(inherited, files, arguments).await;
     }
-    let (settings, policy) = match load(files) {
+    let configuration = match load(files) {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
     let mut _description = None;
-    if settings.wants_shared_engine() && !arguments.uses_http() {
-        match connect(files, &settings, &policy, &arguments).await {
+    if configuration.settings.wants_shared_engine() && !arguments.uses_http() {
+        match connect(files, &configuration, &arguments).await {
             Ok(client) => {
-                // Only the engine needs them.
-                drop((settings, policy));
+                // Only the engine needs it.
+                drop(configuration);
                 return client.serve(arguments.answer_settings()).await;
             }
             Err(reason) => {
@@ -152,12 +151,13 @@ async fn serve_clients_of(files: &Files, arguments: Arguments) -> ExitCode {
             }
         }
     }
-    let instance = match start(settings, policy, arguments).await {
+    let instance = match start(configuration, arguments).await {
         Ok(instance) => instance,
         Err(status) => return status,
     };
     match serve_until_closed(files, instance).await {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<UnmetRequirements>() => print_error(error.as_ref(), REQUIREMENTS),
         Err(error) => print_error(error.as_ref(), UNAVAILABLE),
     }
 }
@@ -165,10 +165,10 @@ async fn serve_clients_of(files: &Files, arguments: Arguments) -> ExitCode {
 /// Connects to the shared engine.
 async fn connect(
     files: &Files,
-    settings: &Settings,
-    policy: &Policy,
+    configuration: &Configuration,
     arguments: &Arguments,
 ) -> Result<ThinProcess, NotShared> {
+    let Configuration { settings, policy, .. } = configuration;
     if arguments.own {
         return Err(NotShared::Own);
     }
@@ -179,7 +179,8 @@ async fn connect(
 }
 
 /// Opens the HTTP listeners, if HTTP is used, and starts the supervisor.
-async fn start(settings: Settings, policy: Policy, arguments: Arguments) -> Result<Instance, ExitCode> {
+async fn start(configuration: Configuration, arguments: Arguments) -> Result<Instance, ExitCode> {
+    let Configuration { settings, policy, .. } = &configuration;
     for warning in settings.warnings() {
         tracing::warn!("{warning}");
     }
@@ -191,36 +192,37 @@ async fn start(settings: Settings, policy: Policy, arguments: Arguments) -> Resu
     };
     let front = match front_process::is_wanted() {
         true => {
-            let http = http_settings(&settings, &arguments);
+            let http = http_settings(settings, &arguments);
             FrontPlace::Process(Box::new(FrontProcess::start(http.as_ref()).await?))
         }
-        false => FrontPlace::Here(open_front(&settings, &arguments, None).await?),
+        false => FrontPlace::Here(open_front(settings, &arguments, None).await?),
     };
     if arguments.uses_http() {
         telemetry::install();
     }
     let languages = [Language::Python, Language::Typescript];
-    let supervisor = Arc::new(start_with(settings.engine.clone(), policy, &languages)?);
+    let supervisor = Arc::new(start_with(settings.engine.clone(), policy.clone(), &languages)?);
     supervisor.warn_about_first_policy();
-    Ok(Instance { settings, supervisor, front, authenticator })
+    Ok(Instance { configuration, supervisor, front, authenticator })
 }
 
 /// Serves AI clients until the AI client on standard input disconnects, a signal stops the process or a part of it
 /// fails. Meanwhile, reloads the configuration whenever something requires it. Finally closes the supervisor.
 async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
-    let Instance { settings, supervisor, front, authenticator } = instance;
+    let Instance { configuration, supervisor, front, authenticator } = instance;
     end_on_signal(supervisor.lifecycle(), authenticator.is_some());
     tokio::spawn(systemd_notify::run(supervisor.clone()));
     tokio::spawn(release_after_start());
-    let reloader = Reloader::new(&supervisor, &settings, files);
+    let metrics = configuration.settings.metrics.clone();
+    let reloader = Reloader::new(&supervisor, configuration, files);
     let control = ControlSocket::open(&supervisor);
     let _control = control.map_err(|error| tracing::warn!("{error}"));
     let served = tokio::select! {
         // An AI client may disconnect because of the answer that tells it of the failure.
         biased;
         error = supervisor.wait_for_failed_protection() => Err(error.into()),
-        served = serve_clients(&supervisor, front, authenticator, &settings.metrics) => served,
-        never = reloader.run() => match never {},
+        served = serve_clients(&supervisor, front, authenticator, &metrics) => served,
+        unmet = reloader.run() => unmet.map(|never| match never {}).map_err(Into::into),
     };
     supervisor.lifecycle().close();
     supervisor.close().await;

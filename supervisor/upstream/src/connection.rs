@@ -47,6 +47,8 @@ pub struct Connection {
     pub(super) subscriptions: Subscriptions,
     pub(super) signals: Arc<CallerSignals>,
     closing: CancellationToken,
+    /// Cancelled when the administrator does not permit the server any more.
+    withdrawn: CancellationToken,
     /// Tells about refused accesses; `None` for a server without a sandbox.
     pub(super) refusals: Option<Arc<RefusalNotice>>,
     /// The result types of this server's tools, as observed from earlier calls.
@@ -125,6 +127,7 @@ impl Connection {
             subscriptions,
             signals,
             closing,
+            withdrawn: CancellationToken::new(),
             refusals,
             shapes,
         }
@@ -188,6 +191,7 @@ impl Connection {
     /// Returns an error if the server cannot be started, does not start in time, or waits for a restart after a failed
     /// start or a violation of a limit or the protocol.
     pub async fn connected_server(&self) -> Result<Arc<ConnectedServer>, Failure> {
+        self.refuse_withdrawn()?;
         if let ConnectionState::Connected(connected_server) = &*self.state.borrow() {
             return Ok(connected_server.clone());
         }
@@ -253,6 +257,21 @@ impl Connection {
     pub(super) fn failure(&self, code: FailureCode, message: String) -> Failure {
         let retryable = matches!(code, FailureCode::Timeout | FailureCode::UpstreamUnavailable);
         Failure { server: Some(self.name.to_string()), retryable, ..Failure::new(code, message) }
+    }
+
+    /// Refuses all further calls of the server, also those of runs that began when it was permitted.
+    pub(super) fn withdraw(&self) {
+        self.withdrawn.cancel();
+    }
+
+    /// Fails if the administrator does not permit the server any more.
+    pub(super) fn refuse_withdrawn(&self) -> Result<(), Failure> {
+        if !self.withdrawn.is_cancelled() {
+            return Ok(());
+        }
+        let message =
+            format!("the administrator's requirements do not permit the server {} any more", self.name);
+        Err(self.failure(FailureCode::Denied, message))
     }
 
     /// Closes the connection once no call is in flight or the drain timeout has passed. Waits until the connection task

@@ -221,8 +221,9 @@ impl Upstreams {
     /// unless the server has `share = false` and another owner called it first.
     ///
     /// # Errors
-    /// Returns an error if too many owners use a server that is not shared.
+    /// Returns an error if too many owners use a server that is not shared, or if the server was withdrawn.
     pub fn for_owner(&self, connection: &Arc<Connection>, owner: Owner) -> Result<Arc<Connection>, Failure> {
+        connection.refuse_withdrawn()?;
         let upstream = self.servers.get(&connection.name);
         let Some(upstream) = upstream.filter(|upstream| !upstream.opener.definition.is_shared) else {
             return Ok(connection.clone());
@@ -255,6 +256,12 @@ impl Upstreams {
     pub async fn wait_settled(&self) {
         futures_util::future::join_all(self.iter().map(|(_, connection)| connection.connected_server()))
             .await;
+    }
+
+    /// Refuses all further calls of these servers, because the administrator does not permit them any more. The connections
+    /// stay open until they are closed.
+    pub fn withdraw(&self) {
+        self.connections().iter().for_each(|connection| connection.withdraw());
     }
 
     /// Closes all connections and waits until the processes of the servers have exited.

@@ -91,7 +91,7 @@ pub(super) fn nearest(unknown: &str, known: &[&str]) -> Option<String> {
 }
 
 /// Returns the byte range of the value to which `reason` refers. `None` if the reason does not concern a single value.
-fn locate(table: &Table, reason: &SkipReason) -> Option<Range<usize>> {
+pub(super) fn locate(table: &Table, reason: &SkipReason) -> Option<Range<usize>> {
     let (SkipReason::Unexpected { key, .. } | SkipReason::OutOfRange { key, .. }) = reason else {
         return None;
     };
@@ -175,7 +175,7 @@ fn decode(fields: Fields<'_>) -> Result<TextDecoding, SkipReason> {
     Ok(choice(fields, &server_keys::DECODE, "decode")?.and_then(TextDecoding::parse).unwrap_or_default())
 }
 
-fn exposure(fields: Fields<'_>) -> Result<Option<Exposure>, SkipReason> {
+pub(super) fn exposure(fields: Fields<'_>) -> Result<Option<Exposure>, SkipReason> {
     let unexpected = |key: &str, expected| SkipReason::Unexpected { key: key.into(), expected };
     let expose = choice(fields, &server_keys::EXPOSE, "expose")?;
     let (to_code, directly) = match expose {
@@ -200,11 +200,11 @@ fn exposure(fields: Fields<'_>) -> Result<Option<Exposure>, SkipReason> {
     }
 }
 
-fn on_change(fields: Fields<'_>) -> Result<Option<OnChange>, SkipReason> {
+pub(super) fn on_change(fields: Fields<'_>) -> Result<Option<OnChange>, SkipReason> {
     Ok(choice(fields, &server_keys::ON_CHANGE, "on_change")?.and_then(OnChange::parse))
 }
 
-fn confinement(fields: Fields<'_>) -> Result<Option<Confinement>, SkipReason> {
+pub(super) fn confinement(fields: Fields<'_>) -> Result<Option<Confinement>, SkipReason> {
     let Some(sandbox) = fields.subtable("sandbox")? else { return Ok(None) };
     let paths = |key: &str| -> Result<Vec<PathBuf>, SkipReason> {
         let paths = sandbox.names(key)?.unwrap_or_default();

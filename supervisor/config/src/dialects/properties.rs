@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::document_tree::parse_toml;
 use super::golden::files;
-use super::{read, read_own};
+use super::{Author, read, read_own};
 use crate::placeholders::Environment;
 
 const SECRET: &str = "SEKRET-VALUE";
@@ -28,7 +28,8 @@ fn environment() -> Environment {
 fn displayed_text(text: &str) -> String {
     let source = Source { path: "servers".into(), text: text.into() };
     let environment = environment();
-    let own = parse_toml(&source).and_then(|root| read_own(&source, root.get_ref(), &environment));
+    let own =
+        parse_toml(&source).and_then(|root| read_own(&source, root.get_ref(), &environment, Author::User));
     let mut output = own.map_or_else(|faults| faults.to_string(), |_| String::new());
     match read(&source, &environment) {
         Err(faults) => output += &faults.to_string(),

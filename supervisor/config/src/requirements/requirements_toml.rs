@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
+use clap::ValueEnum;
+use lockhouse_audit::digest;
 use lockhouse_policies::{Diagnostic, Diagnostics, Source, SourceLocation};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, ServerLimits};
@@ -12,9 +14,11 @@ use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 use url::Url;
 
-use super::Requirement;
 use super::identity::{Identity, ServerMatcher};
-use crate::dialects::{self, ListedServer, OwnServers};
+use super::required_tables;
+use super::{RequiredPolicy, Requirement};
+use crate::dialects::{self, Author, ListedServer, OwnServers};
+use crate::files::ExposeMode;
 use crate::files_table::FilesTable;
 use crate::placeholders::Environment;
 use crate::server_entry::proxy_address;
@@ -63,9 +67,14 @@ impl DeniedServer {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    /// The path of a policy that is evaluated together with every user's policy. The value is only validated
-    /// here; [`required_policy_path`] reads it for use.
+    /// The path of a policy that is evaluated together with every user's policy.
     policy: Option<Spanned<PathBuf>>,
+    /// Why nothing may run.
+    stop: Option<Spanned<String>>,
+    /// Who can use each server that this file does not fix.
+    expose: Option<Spanned<String>>,
+    /// `required`: the host must provide every protection.
+    sandbox: Option<Spanned<String>>,
     /// The only servers that may be used. This field only makes the key valid; [`dialects::read_own`] reads the
     /// table, since its diagnostics show no secrets.
     servers: Option<IgnoredAny>,
@@ -88,22 +97,23 @@ struct ServerRule {
     proxy: Option<Spanned<String>>,
 }
 
+/// The maximum number of characters of the reason of `stop`, which each client reads.
+/// Bound: configuration and policy.
+const STOP_CHARS_MAX: usize = 500;
+
 /// Parses and validates a requirements file.
 ///
 /// # Errors
 /// Returns all faults of the file. If a fault prevents reading the file, returns only this fault.
-pub(super) fn parse(
-    source: &Source,
-    limits: ServerLimits,
-    environment: &Environment,
-) -> Result<Requirement, Diagnostics> {
+pub(super) fn parse(source: &Source, environment: &Environment) -> Result<Requirement, Diagnostics> {
     let mut reader = Reader { source, faults: Vec::new() };
     let unreadable = |error: toml::de::Error| {
         // The parser may quote a value of a server's environment.
         let message = if reader.may_hold_secrets(error.span()) { "this part of it" } else { error.message() };
         Diagnostics::from(reader.diagnostic(error.span(), message))
     };
-    let root = DeTable::parse(&source.text).map_err(unreadable)?;
+    let mut root = DeTable::parse(&source.text).map_err(unreadable)?;
+    let tables = required_tables::take_tables(root.get_mut());
     let document = Document::deserialize(Deserializer::from(root.clone())).map_err(unreadable)?;
     let approved =
         document.approved.map(|entries| entries.iter().filter_map(|entry| reader.approved(entry)).collect());
@@ -111,67 +121,73 @@ pub(super) fn parse(
     if let Some(path) = document.policy.as_ref().filter(|path| !path.get_ref().is_absolute()) {
         reader.add_fault(path.span(), "expected an absolute path");
     }
-    let servers = dialects::read_own(source, root.get_ref(), environment).unwrap_or_else(|faults| {
+    let mut tables = required_tables::parse(tables, &mut reader);
+    let stop = document.stop.and_then(|stop| reader.stop(stop));
+    let expose = document.expose.and_then(|expose| reader.expose(&expose));
+    if let Some(sandbox) = document.sandbox {
+        reader.require_sandbox(&sandbox, &mut tables);
+    }
+    let servers = dialects::read_own(source, root.get_ref(), environment, Author::Administrator);
+    let servers = servers.unwrap_or_else(|faults| {
         reader.faults.extend(faults.0);
         OwnServers::default()
     });
-    if servers.files != FilesTable::default() {
-        reader.add_fault(
-            0..1,
-            "the server files belongs into the configuration: a required policy can forbid it",
-        );
-    }
     if !reader.faults.is_empty() {
         return Err(Diagnostics(reader.faults));
     }
-    let definition = |listed: ListedServer| resolve(listed, source, limits, environment);
-    let fixed = document.servers.map(|_| servers.upstreams.into_iter().filter_map(definition).collect());
-    Ok(Requirement { path: source.path.clone(), fixed, approved, denied })
+    let OwnServers { upstreams, files, every } = servers;
+    let files = Some(files).filter(|files| *files != FilesTable::default());
+    // A file with only the tables `files` and `*` does not fix the servers.
+    let fixes_servers = !upstreams.is_empty() || (files.is_none() && every.is_none());
+    let policy = document.policy.map(|path| RequiredPolicy {
+        missing: fault_in(source, Some(path.span()), "there is no such file"),
+        path: path.into_inner(),
+    });
+    Ok(Requirement {
+        path: source.path.clone(),
+        digest: digest::sha256_hex(&source.text),
+        fixed: document.servers.filter(|_| fixes_servers).map(|_| upstreams),
+        approved,
+        denied,
+        policy,
+        stop,
+        expose,
+        files,
+        every,
+        tables,
+    })
 }
 
 /// Resolves the placeholders of a server in a requirements file and validates its definition; `limits` are its
 /// defaults. If this fails, logs a warning and returns `None`.
-fn resolve(
-    listed: ListedServer,
-    source: &Source,
+pub(super) fn resolve(
+    listed: &ListedServer,
+    path: &str,
     limits: ServerLimits,
     environment: &Environment,
 ) -> Option<(ServerName, ServerDefinition)> {
     let ListedServer { name, line, entry, .. } = listed;
-    let origin = format!("{}:{line}", source.path);
-    let definition = entry.and_then(|entry| entry.resolve(environment, limits, origin.clone()));
+    let origin = format!("{path}:{line}");
+    let definition = match entry {
+        Ok(entry) => entry.resolve(environment, limits, origin.clone()),
+        Err(reason) => Err(reason.clone()),
+    };
     let warn = |reason| tracing::warn!("{origin}: server {name:?} is left out: {reason}");
     Some((ServerName::new(name.as_str()).ok()?, definition.map_err(warn).ok()?))
 }
 
-/// Returns the path of the policy that a requirements file names, which is evaluated together with every user's policy.
-/// `None` if the file names no policy.
-pub(super) fn required_policy_path(source: &Source) -> Result<Option<Spanned<PathBuf>>, Diagnostics> {
-    #[derive(Deserialize)]
-    struct PolicyPath {
-        policy: Option<Spanned<PathBuf>>,
-    }
-    let unreadable = |error: toml::de::Error| fault_in(source, error.span(), "this cannot be read");
-    let parsed: PolicyPath = toml::from_str(&source.text).map_err(unreadable)?;
-    let policy = parsed.policy;
-    match policy.as_ref().filter(|path| !path.get_ref().is_absolute()) {
-        Some(path) => Err(fault_in(source, Some(path.span()), "expected an absolute path")),
-        None => Ok(policy),
-    }
-}
-
 /// Creates one diagnostic about a requirements file.
-pub(super) fn fault_in(source: &Source, span: Option<Range<usize>>, label: &str) -> Diagnostics {
+fn fault_in(source: &Source, span: Option<Range<usize>>, label: &str) -> Diagnostics {
     Reader { source, faults: Vec::new() }.diagnostic(span, label).into()
 }
 
-struct Reader<'s> {
-    source: &'s Source,
+pub(super) struct Reader<'s> {
+    pub(super) source: &'s Source,
     faults: Vec<Diagnostic>,
 }
 
 impl Reader<'_> {
-    fn add_fault(&mut self, span: Range<usize>, label: &str) {
+    pub(super) fn add_fault(&mut self, span: Range<usize>, label: &str) {
         let fault = self.diagnostic(Some(span), label);
         self.faults.push(fault);
     }
@@ -203,6 +219,41 @@ impl Reader<'_> {
         SourceLocation {
             path: self.source.path.clone(),
             line: 1 + self.source.text[..at].matches('\n').count(),
+        }
+    }
+
+    /// Returns the reason for which nothing may run, on one line.
+    fn stop(&mut self, reason: Spanned<String>) -> Option<String> {
+        let span = reason.span();
+        let reason = reason.into_inner().split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_usable = !reason.is_empty()
+            && reason.chars().count() <= STOP_CHARS_MAX
+            && !reason.chars().any(char::is_control);
+        if !is_usable {
+            let label = format!("expected the reason, which clients read: 1 to {STOP_CHARS_MAX} characters");
+            self.add_fault(span, &label);
+            return None;
+        }
+        Some(reason)
+    }
+
+    fn expose(&mut self, expose: &Spanned<String>) -> Option<ExposeMode> {
+        let mode = ExposeMode::from_str(expose.get_ref(), false).ok();
+        if mode.is_none() {
+            self.add_fault(expose.span(), "expected \"code\", \"direct\" or \"both\"");
+        }
+        mode
+    }
+
+    /// Adds the key of the configuration that has the same effect to `tables`.
+    fn require_sandbox(&mut self, sandbox: &Spanned<String>, tables: &mut toml::Table) {
+        if sandbox.get_ref() != "required" {
+            self.add_fault(sandbox.span(), "expected \"required\", or no such key");
+            return;
+        }
+        let pool = tables.entry("pool").or_insert_with(|| toml::Value::Table(toml::Table::new()));
+        if let Some(pool) = pool.as_table_mut() {
+            pool.insert("require_full".to_owned(), true.into());
         }
     }
 

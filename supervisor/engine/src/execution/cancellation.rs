@@ -13,6 +13,8 @@ pub enum Cancellation {
     Client,
     /// An operator ended the run with `lockhouse runs end`.
     Person,
+    /// The administrator has stopped Lockhouse, or requires what this process cannot do without a restart.
+    Administrator,
     /// The user of `lockhouse run` pressed Ctrl-C.
     Interrupt,
     /// The session in which the run executes was ended.
@@ -28,6 +30,7 @@ impl Cancellation {
         match self {
             Self::Client => "the AI client cancelled it",
             Self::Person => "a person ended it with `lockhouse runs end`",
+            Self::Administrator => "the administrator of this machine stopped it",
             Self::Interrupt => "it was interrupted with Ctrl-C",
             Self::Session => "its session was ended",
             Self::Revoked => "the token of its client is no longer valid",
@@ -65,6 +68,11 @@ impl StopHandle {
             let _ = self.cause.set(cause);
             self.token.cancel();
         }
+    }
+
+    /// Returns why the run was stopped. `None` if it was not stopped through this handle.
+    pub fn cause(&self) -> Option<Cancellation> {
+        self.cause.get().copied()
     }
 
     /// Waits until the run must stop, and returns the cause. The run must stop when it is stopped through this handle,

@@ -29,6 +29,8 @@ refusals! {
     InvalidRequest,
     /// This host cannot run the language of the code, or Lockhouse is shutting down.
     Unavailable,
+    /// The administrator has stopped Lockhouse.
+    Stopped,
     /// The session that the request names has ended.
     SessionEnded,
     /// Too many sessions are open, or too many runs wait for the session that the request names.

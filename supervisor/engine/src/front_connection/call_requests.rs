@@ -6,6 +6,7 @@ use lockhouse_base::principal::Principal;
 use lockhouse_gate::ToolRequest;
 use lockhouse_messages::{DirectAction, DirectCall, DirectReply, Event, Input, JsonRpcError, Response};
 use lockhouse_policies::CallTarget;
+use lockhouse_protocol::ServerName;
 use lockhouse_run_channel::{ClientMessage, RunFollower};
 use lockhouse_upstream::{DirectFailure, DirectRequest, DirectRequestKind};
 use tokio_util::sync::CancellationToken;
@@ -15,7 +16,10 @@ use super::{ChosenId, digest_of};
 use crate::direct::{LookupError, completion_request, json_rpc_error};
 use crate::pending_questions::PendingQuestions;
 use crate::runs::Admission;
-use crate::supervisor::{DirectCallOutcome, Supervisor};
+use crate::supervisor::{DirectCallOutcome, Supervisor, stopped_failure};
+
+/// The name in place of the server in the response to a call that is made while no server is known.
+const NO_SERVER: &str = "lockhouse";
 
 /// Makes one direct call to an upstream server. During the call, forwards the questions and notifications of the server
 /// to the front. Cancels the call when the front closes the exchange.
@@ -27,6 +31,9 @@ pub(super) async fn serve(
     exchange: &mut EngineExchange,
     cancellation: CancellationToken,
 ) -> Option<Response> {
+    if let Some(message) = supervisor.stop_message() {
+        return Some(refuse_stopped(&message));
+    }
     if let Some(refused) = refuse_repetition(supervisor, client, id, &call) {
         return Some(refused);
     }
@@ -82,6 +89,14 @@ pub(super) async fn serve(
         }
     };
     Some(Response::Call(server, to_reply(outcome)))
+}
+
+/// Returns the response to a call while the administrator has stopped Lockhouse. No server is known then.
+fn refuse_stopped(message: &str) -> Response {
+    match ServerName::new(NO_SERVER) {
+        Ok(server) => Response::Call(server, DirectReply::Failure(stopped_failure(message))),
+        Err(_) => Response::Unavailable(message.to_owned()),
+    }
 }
 
 /// Returns the response to a call that was made before. `None` if the call is new.

@@ -40,6 +40,13 @@ impl Supervisor {
         let context = self.direct_context(&gate, channel).with_direct_request(request.clone());
         let started = Instant::now();
         let reply = tokio::select! {
+            // The approver of a pending question would approve a call that is not made.
+            biased;
+            message = self.stopped() => {
+                context.approvals.cancel();
+                gate.abandon_direct_call(&context, &asked, started.elapsed());
+                Err(stopped_failure(&message))
+            }
             reply = gate.call_directly(&context, &asked, arguments) => reply,
             () = cancelled_or_revoked(&context, cancelled) => {
                 gate.abandon_direct_call(&context, &asked, started.elapsed());
@@ -81,6 +88,11 @@ async fn cancelled_or_revoked(context: &RunContext, cancelled: &CancellationToke
         () = cancelled.cancelled() => {}
         () = context.principal().revoked() => context.approvals.cancel(),
     }
+}
+
+/// Returns the failure of a call that is not made because the administrator has stopped Lockhouse.
+pub(crate) fn stopped_failure(message: &str) -> Failure {
+    Failure::new(FailureCode::Denied, message.to_owned())
 }
 
 fn cancelled_failure() -> Failure {

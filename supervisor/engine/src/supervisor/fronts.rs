@@ -100,7 +100,8 @@ impl Supervisor {
     fn front_settings(&self) -> FrontSettings {
         FrontSettings {
             has_files: self.settings.result_files.bytes > 0 && self.settings.state_directory.is_some(),
-            has_direct: self.gate().direct_servers().next().is_some(),
+            // While nothing may run, direct calls get the reason from the engine.
+            has_direct: self.gate().direct_servers().next().is_some() || self.stop_message().is_some(),
             code_servers: self.gate().code_servers().iter().map(ToString::to_string).collect(),
             tools: self.settings.builtin_tools.clone(),
             missing_protections: self.missing_protections(),

@@ -148,7 +148,8 @@ impl Supervisor {
 
     /// Returns the reasons why the process cannot run code now. Empty if the process is ready.
     pub fn unready_reasons(&self) -> Vec<String> {
-        let mut reasons = Vec::new();
+        let mut reasons: Vec<String> =
+            self.stop_message().map(|message| message.to_string()).into_iter().collect();
         if self.lifecycle.draining().is_cancelled() {
             reasons.push("Lockhouse is draining before it shuts down: no new run is started".to_owned());
         }

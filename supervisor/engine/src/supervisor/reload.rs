@@ -2,7 +2,7 @@
 //!
 //! Active runs keep the policy and the upstream servers with which they started. An upstream server whose
 //! configuration is unchanged keeps its connection. A connection of the old configuration is closed once no active
-//! run can call its server.
+//! run can call its server; if the administrator's requirements no longer permit the server, it is closed at once.
 
 use parking_lot::MutexGuard;
 use std::ops::Deref;
@@ -72,6 +72,7 @@ impl Supervisor {
     /// the reload. The configuration takes effect even if the record cannot be written, because the configuration may
     /// revoke permissions. Calls stay audited: each call is made only after a record of that call was written.
     pub fn reload(&self, cause: ReloadCause, settings: EngineSettings, policy: Policy) {
+        self.set_stop(settings.stop.as_deref());
         for refusal in &settings.refused {
             tracing::warn!("{refusal}");
         }
@@ -89,6 +90,10 @@ impl Supervisor {
             );
             std::mem::replace(&mut *in_force, next)
         };
+        if cause == ReloadCause::Requirements {
+            self.gate().require_files();
+            self.withdraw(&unused_upstreams);
+        }
         self.pools.set_packages(settings.packages.clone());
         self.send_settings_to_fronts();
         let in_force = self.gate();
@@ -114,6 +119,16 @@ impl Supervisor {
             let _ = tokio::time::timeout(patience, unused.cancelled()).await;
             unused_upstreams.close().await;
         });
+    }
+
+    /// Closes at once the connections that the requirements do not permit any more, also those that runs of earlier
+    /// configurations use: these runs continue without them.
+    fn withdraw(&self, unused: &Upstreams) {
+        for upstreams in self.retired_upstreams().iter().chain([unused]) {
+            upstreams.withdraw();
+            let upstreams = upstreams.clone();
+            tokio::spawn(async move { upstreams.close().await });
+        }
     }
 
     /// Ends all sessions, closes the connections to all upstream servers, and closes the audit log. The workers end

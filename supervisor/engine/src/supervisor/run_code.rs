@@ -15,6 +15,7 @@ use lockhouse_run_channel::{ProgressRequests, RunChannel, RunFollower};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use super::administrator_stop::HINT;
 use super::{Supervisor, log_audit_error};
 use crate::client_quotas::QuotaExceeded;
 use crate::execution::{
@@ -125,7 +126,10 @@ impl Supervisor {
         };
         let mut active_run = self.runs.register(execution, active_run);
         let answer_future = async {
-            let answer = self.answer(channel, request, progress_requests, &mut active_run).await;
+            let mut answer = self.answer(channel, request, progress_requests, &mut active_run).await;
+            if active_run.stop.cause() == Some(Cancellation::Administrator) {
+                self.explain_stop(&mut answer);
+            }
             tracing::debug!(status = answer.status.as_str(), "a run ended");
             if answer.refusal.is_some() {
                 self.record_refusal(&answer, &record_fields);
@@ -147,6 +151,9 @@ impl Supervisor {
         active_run: &mut ActiveRunGuard,
     ) -> ExecutionAnswer {
         let (execution, principal) = (channel.execution(), channel.principal());
+        if let Some(message) = self.stop_message() {
+            return ExecutionAnswer::refused(execution, Refusal::Stopped, message.to_string(), HINT);
+        }
         let places = match active_run.admit(principal.owner()) {
             Ok(places) => places,
             Err(error) => return quota_answer(execution, error),

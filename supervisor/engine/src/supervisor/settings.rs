@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_approvals::{ApprovalSettings, PolicyFile};
@@ -43,6 +44,8 @@ pub struct EngineSettings {
     pub host_files: HostFileSettings,
     /// One message for each configured upstream server that the administrator's requirements exclude.
     pub refused: Vec<String>,
+    /// Why the administrator lets nothing run. `None` if code may run.
+    pub stop: Option<Arc<str>>,
     pub places: StoragePaths,
     pub sessions: SessionSettings,
     pub runs: BackgroundRunSettings,

@@ -177,12 +177,11 @@ pub(super) async fn run(
         Ok(inherited) => inherited,
         Err(error) => return print_error(&error, UNAVAILABLE),
     };
-    let (settings, policy) = match load(files) {
-        Ok(loaded) => loaded,
+    // Only the engine needs the rest.
+    let settings = match load(files) {
+        Ok(loaded) => loaded.settings,
         Err(status) => return status,
     };
-    // Only the engine needs it.
-    drop(policy);
     let front = match open_front(&settings, &arguments, Some(connections)).await {
         Ok(front) => front,
         Err(status) => return status,

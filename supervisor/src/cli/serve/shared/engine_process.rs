@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Stream;
-use lockhouse_config::{Files, Settings, Setup, SetupError};
+use lockhouse_config::{Configuration, Files, Settings, Setup, SetupError};
 use lockhouse_link::{EngineSocket, EngineSource};
 use lockhouse_policies::Policy;
 use parking_lot::Mutex;
@@ -15,7 +15,6 @@ use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
 use crate::cli::engine_socket::{READY, TAKEN, activated_socket_path, connect, directory, socket_path};
-use crate::cli::load_settings_and_policy;
 
 /// Maximum time from the start of the engine's process until it accepts clients.
 /// Bound: engines and fronts.
@@ -102,8 +101,8 @@ impl EngineProcess {
         if let Some(initial) = self.initial.lock().clone() {
             return Ok(initial);
         }
-        let loaded = load_settings_and_policy(&self.files);
-        let (settings, policy) =
+        let loaded = Configuration::load(&self.files);
+        let Configuration { settings, policy, .. } =
             loaded.map_err(|error| EngineProcessError::InvalidConfiguration(error.without_excerpts()))?;
         if !settings.shares_engine() {
             return Err(EngineProcessError::NotShared);
