@@ -4,6 +4,7 @@
 #[macro_use]
 mod output; // Declared first: the other modules print through its macros.
 
+mod all_users;
 mod approvals;
 mod audit;
 mod check;
@@ -34,6 +35,7 @@ mod package_costs;
 mod page;
 mod policy;
 mod python;
+mod recorded_config_edit;
 mod reload;
 mod reloader;
 mod result;
@@ -49,6 +51,7 @@ mod shutdown;
 mod skills;
 mod startup_code;
 mod status;
+mod stop;
 mod stop_signals;
 mod stubs;
 mod table;
@@ -142,6 +145,8 @@ enum Command {
     Status(status::Arguments),
     /// Reload the configuration and the policy in your running Lockhouse processes, and report the result of each
     Reload(reload::Arguments),
+    /// End your running Lockhouse processes; running code ends with the reason
+    Stop(stop::Arguments),
     /// Open a live page in the browser: runs, approvals, denials, servers and the audit log
     Page(page::Arguments),
     /// List and end running code
@@ -255,6 +260,7 @@ async fn run_command(command: Command, files: &Files) -> ExitCode {
         Command::Policy(command) => policy::policy(files, command).await,
         Command::Status(arguments) => status::status(&arguments).await,
         Command::Reload(arguments) => reload::reload(&arguments).await,
+        Command::Stop(arguments) => stop::stop(files, &arguments).await,
         Command::Page(arguments) => page::page(files, &arguments).await,
         Command::PageAction => page::page_action(files).await,
         Command::Runs(command) => runs::runs(command).await,

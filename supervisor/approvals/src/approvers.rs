@@ -5,9 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
-use super::Approval;
 use super::approval_queue::ApprovalQueue;
-use super::policy_change::PolicyChange;
 use super::policy_file::PolicyFile;
 use super::refusal_backoff::RefusalTracker;
 
@@ -89,19 +87,11 @@ impl Approvers {
         self.changes.lock().await.recv().await
     }
 
-    /// Writes an approved change to the policy file, and waits until the changed policy is loaded, at most for
-    /// [`RELOAD_PATIENCE`]. Returns [`Approval::Always`], or [`Approval::Once`] if the file cannot be written: the
-    /// answer then still approves the calls of its prompt.
-    pub(super) async fn apply_policy_change(&self, change: &PolicyChange) -> Approval {
-        if let Err(error) = change.apply() {
-            tracing::warn!("the call was approved once, and the policy stays as it was: {error}");
-            return Approval::Once;
-        }
-        tracing::info!("an approver changed the policy:\n{}", change.diff);
+    /// Waits until the policy file, which was changed, is loaded, at most for [`RELOAD_PATIENCE`].
+    pub(super) async fn await_reload(&self) {
         let (done, is_done) = oneshot::channel();
         if self.changed.try_send(done).is_ok() {
             let _ = tokio::time::timeout(RELOAD_PATIENCE, is_done).await;
         }
-        Approval::Always
     }
 }

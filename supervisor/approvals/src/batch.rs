@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use lockhouse_audit::CallSubject;
+use lockhouse_audit::{CallSubject, LocalUser};
 use lockhouse_policies::{PendingCall, PermittedCall};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use super::approval_queue::AnswerChannel;
 use super::approval_request::{ApprovalRequest, RefusalKey};
 use super::outcome::{ApprovalRefusal, PROMPTS_MAX, PromptOutcome};
+use super::policy_change::PolicyChange;
 use super::prompt::Prompt;
 use super::prompt_limits::{ARGUMENT_CHARS_MAX, ARGUMENT_CHARS_MIN};
 use super::refusal_backoff::IN_A_ROW_MAX;
@@ -163,7 +164,7 @@ impl ApprovalBatcher {
             };
             match (outcome, &prompt.change) {
                 (PromptOutcome::Approved(Approval::Always), Some(change)) => {
-                    PromptOutcome::Approved(self.context.approvers.apply_policy_change(change).await)
+                    PromptOutcome::Approved(self.change_policy(change, &calls, channel).await)
                 }
                 (outcome, _) => outcome,
             }
@@ -187,6 +188,40 @@ impl ApprovalBatcher {
             };
             let _ = verdict.send(decision);
         }
+    }
+
+    /// Changes the policy as an approver has decided. The change is recorded first; without a record, the answer approves
+    /// only the calls of its prompt.
+    async fn change_policy(
+        &self,
+        change: &PolicyChange,
+        calls: &[ApprovalRequest],
+        channel: Option<AnswerChannel>,
+    ) -> Approval {
+        let by = channel.and_then(AnswerChannel::answered_by).unwrap_or_else(LocalUser::current);
+        let names =
+            calls.iter().map(|call| format!("{}.{}", call.pending.server(), call.pending.item().as_str()));
+        let names: BTreeSet<String> = names.collect();
+        let action = format!("allow {}", names.into_iter().collect::<Vec<_>>().join(", "));
+        let edit = change.edit(&action);
+        let pending = match self.context.audit.begin_change(edit, by) {
+            Ok(pending) => pending,
+            Err(error) => {
+                tracing::error!("the call was approved once, and the policy stays as it was: {error}");
+                return Approval::Once;
+            }
+        };
+        match change.apply() {
+            Ok(()) => pending.done(),
+            Err(error) => {
+                tracing::warn!("the call was approved once, and the policy stays as it was: {error}");
+                pending.failed(&error.to_string());
+                return Approval::Once;
+            }
+        }
+        tracing::info!("an approver changed the policy:\n{}", change.diff);
+        self.context.approvers.await_reload().await;
+        Approval::Always
     }
 
     /// Writes an audit record about a call that requires approval: that an approver was asked (`outcome` is

@@ -27,6 +27,10 @@ impl PolicyFile {
         Self(path)
     }
 
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// Reads the current text of the policy file.
     pub fn read(&self) -> Result<Source, ReadError> {
         read_source(&self.0)

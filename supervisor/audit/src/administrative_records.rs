@@ -9,7 +9,7 @@ use lockhouse_policies::ClientName;
 use lockhouse_protocol::{ExecutionId, ServerName};
 
 use super::hash_chain::RecordBody;
-use super::{Audit, AuditError, Language, LocalUser};
+use super::{Audit, AuditError, Language, LocalUser, Severity};
 
 /// An attempt to load a new configuration while Lockhouse runs.
 #[derive(Clone, Copy, Debug)]
@@ -23,11 +23,20 @@ pub struct Reload<'a> {
     pub before: ActiveDigests<'a>,
 }
 
-/// SHA-256 digests of the policy and of the configuration, each `None` if there is no such file.
+/// SHA-256 digests of the policy, of the configuration and of the administrator's requirements, each `None` if there is
+/// no such file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActiveDigests<'a> {
     pub policy: Option<&'a str>,
     pub configuration: Option<&'a str>,
+    pub requirements: Option<&'a str>,
+}
+
+impl ActiveDigests<'_> {
+    pub(super) fn write_to(self, body: RecordBody) -> RecordBody {
+        let body = body.text_if("policy", self.policy).text_if("configuration", self.configuration);
+        body.text_if("requirements", self.requirements)
+    }
 }
 
 /// What triggered a reload of the configuration.
@@ -37,8 +46,8 @@ pub enum ReloadCause {
     Signal,
     /// An approver permitted a call with the scope `always`, which changed the policy.
     Approval,
-    /// An operator ran `lockhouse reload`.
-    Operator,
+    /// An operator ran `lockhouse reload`: this user, if the kernel reports one.
+    Operator(Option<LocalUser>),
     /// The administrator's requirements changed.
     Requirements,
 }
@@ -48,8 +57,16 @@ impl ReloadCause {
         match self {
             Self::Signal => "signal",
             Self::Approval => "approval",
-            Self::Operator => "operator",
+            Self::Operator(_) => "operator",
             Self::Requirements => "requirements",
+        }
+    }
+
+    /// Returns the user who caused the reload. The sender of a signal is not known: it is then the process itself.
+    fn user(self) -> LocalUser {
+        match self {
+            Self::Operator(Some(user)) => user,
+            Self::Signal | Self::Approval | Self::Operator(None) | Self::Requirements => LocalUser::current(),
         }
     }
 }
@@ -110,9 +127,10 @@ impl Audit {
         let body = RecordBody::new("reload").text("cause", cause.as_str()).text("outcome", outcome);
         let reason = refused.map(|reason| self.redaction.read().without_secrets(reason).into_owned());
         let body = body.text_if("reason", reason.as_deref());
-        let body = body.text_if("policy", now.policy).text_if("configuration", now.configuration);
-        let body = body.text_if("policy_before", before.policy);
-        self.append(&body.text_if("configuration_before", before.configuration))
+        let body = now.write_to(body).text_if("policy_before", before.policy);
+        let body = body.text_if("configuration_before", before.configuration);
+        let body = body.text_if("requirements_before", before.requirements);
+        self.append_act(body, Severity::of("reload", &[outcome]), cause.user())
     }
 
     /// Records a refused run. For each AI client, at most 20 refused runs per minute are recorded; the others are only
@@ -133,23 +151,27 @@ impl Audit {
     /// Records the creation or revocation of an access token for Lockhouse's HTTP endpoint, and the user who did it.
     pub fn token(&self, name: &str, change: TokenChange<'_>, by: LocalUser) -> Result<(), AuditError> {
         let body = RecordBody::new("token").text("token", name);
+        let outcome = match change {
+            TokenChange::Created { .. } => "created",
+            TokenChange::NotCreated => "failed",
+            TokenChange::Revoked => "revoked",
+        };
+        let body = body.text("outcome", outcome);
         let body = match change {
             TokenChange::Created { only, expires } => {
                 let only = only.map(|only| serde_json::to_string(only).unwrap_or_default());
                 let expires = expires.map(|time| humantime::format_rfc3339_seconds(time).to_string());
-                let body = body.text("outcome", "created").number_if("only", only);
-                body.text_if("expires", expires.as_deref())
+                body.number_if("only", only).text_if("expires", expires.as_deref())
             }
-            TokenChange::NotCreated => body.text("outcome", "failed"),
-            TokenChange::Revoked => body.text("outcome", "revoked"),
+            TokenChange::NotCreated | TokenChange::Revoked => body,
         };
-        self.append(&by.write_to(body))
+        self.append_act(body, Severity::of("token", &[outcome]), by)
     }
 
     /// Records a step of a login to an upstream server, or a logout, and the user who did it.
     pub fn login(&self, server: &ServerName, step: LoginStep, by: LocalUser) -> Result<(), AuditError> {
         let body = RecordBody::new("login").text("server", server.as_str()).text("outcome", step.as_str());
-        self.append(&by.write_to(body))
+        self.append_act(body, Severity::of("login", &[step.as_str()]), by)
     }
 
     /// Records that the user `by` accepted the tool definitions of an upstream server. `digest` is the digest of all
@@ -163,7 +185,8 @@ impl Audit {
     ) -> Result<(), AuditError> {
         let tools = serde_json::to_string(tools.get(..TOOLS_MAX).unwrap_or(tools)).unwrap_or_default();
         let body = RecordBody::new("definition").text("server", server.as_str()).text("outcome", "accepted");
-        self.append(&by.write_to(body.json("tools", &tools).text("digest", digest)))
+        let body = body.json("tools", &tools).text("digest", digest);
+        self.append_act(body, Severity::of("definition", &["accepted"]), by)
     }
 }
 

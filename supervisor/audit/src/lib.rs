@@ -5,7 +5,9 @@
 //! - [`Audit`] is the log of one process. `chain_writer.rs` appends its records, signs checkpoints, and records gaps
 //!   after failed writes; `hash_chain.rs` writes one record as text with the hash of the line before it.
 //! - [`Record`] and [`AuditEvent`] are what is recorded. `administrative_records.rs` has reloads, refused runs, tokens,
-//!   logins and accepted definitions. `call_arguments.rs` and `redaction.rs` describe arguments.
+//!   logins and accepted definitions, and `administrative_acts.rs` has changes of files, authentications, ended runs,
+//!   servers, processes and actions of the page. `severity.rs` decides their severity, and `recorded_files.rs` finds
+//!   files that something else than Lockhouse has changed. `call_arguments.rs` and `redaction.rs` describe arguments.
 //! - `segment*.rs`: a segment is the file of one process on one day. `segment_index.rs` is the index of all segments,
 //!   under a lock.
 //! - `maintenance.rs` syncs, signs and expires segments outside of the path of calls, by the log's own age
@@ -35,6 +37,7 @@
 //! - The hash of arguments is keyed, because common arguments could be guessed from a plain hash.
 #![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
+mod administrative_acts;
 mod administrative_records;
 mod call_arguments;
 mod canonical_json;
@@ -48,6 +51,7 @@ pub mod ocsf;
 pub mod program_store;
 pub mod reader;
 mod record;
+mod recorded_files;
 mod redaction;
 mod refusal_throttle;
 mod retention;
@@ -55,6 +59,7 @@ mod segment;
 mod segment_append;
 mod segment_follower;
 mod segment_index;
+mod severity;
 mod signing;
 pub mod verify;
 
@@ -72,12 +77,16 @@ use lockhouse_policies::{CallTarget, ClientName, Effect, PermittedCall, SourceLo
 use lockhouse_protocol::{CallId, CallOutcome, ExecutionId, Language, ServerName};
 use tokio::sync::Notify;
 
+pub use administrative_acts::{Authentication, Change, ChangeTarget, Channel, Ended, ServerStep};
 pub use administrative_records::{ActiveDigests, LoginStep, RefusedRun, Reload, ReloadCause, TokenChange};
 pub use local_user::LocalUser;
-pub use record::{AdministrativeEvent, Arguments, AuditEvent, CallIdentity, Record};
+pub use record::{ADMINISTRATIVE_EVENTS, AdministrativeEvent, Arguments, AuditEvent, CallIdentity, Record};
+pub use recorded_files::{ConfiguredFile, Edit, PendingChange};
 pub use redaction::DEFAULT_REDACTED_NAMES;
+pub use refusal_throttle::RefusalThrottle;
 pub use segment::{SegmentName, segments};
 pub use segment_follower::{NewRecords, SegmentFollower};
+pub use severity::Severity;
 pub use signing::{KeyError, PublicKey, key_files};
 
 use chain_writer::{Intervals, Writer};
@@ -86,7 +95,6 @@ use hash_chain::RecordBody;
 use moment::Moment;
 use program_store::ProgramStore;
 use redaction::Redaction;
-use refusal_throttle::RefusalThrottle;
 use signing::SigningKeys;
 
 /// Why the audit log could not be opened, or why a record could not be written.
@@ -121,6 +129,8 @@ pub struct Audit {
     redaction: RwLock<Redaction>,
     programs: ProgramStore,
     refusals: Mutex<RefusalThrottle>,
+    /// The authentications that were refused, by their channel.
+    refused_logins: Mutex<RefusalThrottle>,
     writer: Mutex<Writer>,
     written: Arc<Notify>,
 }
@@ -173,6 +183,9 @@ pub struct SkillCode<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct ExecutionEnd {
     pub status: &'static str,
+    /// Who or what ended the execution before its program ended by itself, such as `client` or `deadline`. `None` if
+    /// the program ended by itself.
+    pub ended_by: Option<&'static str>,
     pub wall: Duration,
     pub cpu: Option<Duration>,
     pub calls: usize,
@@ -199,8 +212,10 @@ impl Audit {
         let writer = Writer::new(directory, secrets.clone(), Intervals::default());
         let redaction = RwLock::new(Redaction::new(settings.redact.clone()));
         let written = Arc::new(Notify::new());
-        let (writer, refusals) = (writer.into(), Mutex::default());
-        let audit = Arc::new(Self { settings, secrets, redaction, programs, refusals, writer, written });
+        let (writer, refusals, refused_logins) = (writer.into(), Mutex::default(), Mutex::default());
+        let audit =
+            Self { settings, secrets, redaction, programs, refusals, refused_logins, writer, written };
+        let audit = Arc::new(audit);
         tokio::spawn(maintenance::run(Arc::downgrade(&audit), audit.written.clone()));
         Ok(audit)
     }
@@ -284,9 +299,9 @@ impl Audit {
     /// Records the end of an execution, with its status, its wall-clock and CPU time, its number of calls and the size
     /// of its answer.
     pub fn end(&self, execution: ExecutionId, end: ExecutionEnd) -> Result<(), AuditError> {
-        let ExecutionEnd { status, wall, cpu, calls, answer_bytes } = end;
+        let ExecutionEnd { status, ended_by, wall, cpu, calls, answer_bytes } = end;
         let body = RecordBody::new("end").text("execution", &execution.to_string()).text("status", status);
-        let body = body.number("wall_ms", millis(wall));
+        let body = body.text_if("ended_by", ended_by).number("wall_ms", millis(wall));
         let body = match cpu {
             Some(cpu) => body.number("cpu_ms", millis(cpu)),
             None => body,

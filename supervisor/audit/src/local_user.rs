@@ -18,9 +18,13 @@ pub struct LocalUser {
 impl LocalUser {
     /// Returns the user who runs this process.
     pub fn current() -> Self {
-        let login_uid = std::fs::read_to_string("/proc/self/loginuid").ok();
-        let login_uid = login_uid.and_then(|uid| uid.trim().parse().ok()).filter(|uid| *uid != NO_LOGIN);
-        Self { uid: nix::unistd::getuid().as_raw(), pid: i32::try_from(std::process::id()).ok(), login_uid }
+        let pid = i32::try_from(std::process::id()).ok();
+        Self { uid: nix::unistd::getuid().as_raw(), pid, login_uid: login_uid("self") }
+    }
+
+    /// Returns the user at the other end of a connection: `uid` and `pid` are those that the kernel reports.
+    pub fn of_peer(uid: u32, pid: Option<i32>) -> Self {
+        Self { uid, pid, login_uid: pid.and_then(|pid| login_uid(&pid.to_string())) }
     }
 
     /// Appends the user's IDs and the process ID to an audit record.
@@ -28,4 +32,10 @@ impl LocalUser {
         let Self { uid, pid, login_uid } = self;
         body.number("uid", uid).number_if("pid", pid).number_if("login_uid", login_uid)
     }
+}
+
+/// Returns the user ID of the login session of a process. `None` outside of a login session.
+fn login_uid(process: &str) -> Option<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/loginuid")).ok()?;
+    text.trim().parse().ok().filter(|uid| *uid != NO_LOGIN)
 }

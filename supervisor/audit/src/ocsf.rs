@@ -1,6 +1,8 @@
-//! Converts audit records to events of OCSF, the Open Cybersecurity Schema Framework. All events have the
-//! class API Activity (6003). Each of the following becomes one event: a call together with its outcome, a
-//! denied call, an execution, and a loaded skill.
+//! Converts audit records to events of OCSF, the Open Cybersecurity Schema Framework. A call together with its outcome, a
+//! denied call, an execution with its end, a loaded skill, an approval, a question and a rejected run are events of the
+//! class API Activity (6003). `ocsf/administration.rs` converts administrative records, gaps and set clocks.
+
+mod administration;
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -9,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::reader::LocatedRecord;
 use super::record::{Arguments, AuditEvent, CallIdentity};
+use super::severity::Severity;
 
 /// Version of the OCSF schema. The class of the events supports the profile `security_control` (action and disposition)
 /// since version 1.4.0.
@@ -69,6 +72,7 @@ impl OcsfEvents {
                 let mut event = event(time, metadata(&about.execution), &about);
                 event["unmapped"]["rule"] = json!(rule);
                 allow(&mut event, false);
+                set_severity(&mut event, Severity::of("denial", &[]));
                 let status = Status { id: 2, name: "Failure", detail: Some(reason) };
                 vec![ended(event, &status, "denied", None)]
             }
@@ -121,19 +125,48 @@ impl OcsfEvents {
                 allow(&mut event, true);
                 vec![ended(event, &status("ok"), "ok", None)]
             }
-            AuditEvent::End { execution, status: outcome, wall_ms, calls, .. } => {
+            AuditEvent::End { execution, status: outcome, ended_by, wall_ms, calls, .. } => {
                 let Some(begun) = self.open.remove(&execution) else { return Vec::new() };
                 let mut event = Value::Object(begun);
                 event["unmapped"]["calls"] = calls.into();
+                if let Some(ended_by) = ended_by {
+                    event["unmapped"]["ended_by"] = ended_by.into();
+                }
                 vec![ended(event, &status(&outcome), &outcome, Some((time, wall_ms)))]
             }
-            AuditEvent::Approval { .. }
-            | AuditEvent::Question { .. }
-            | AuditEvent::Refusal { .. }
-            | AuditEvent::Administration(_)
-            | AuditEvent::Gap { .. }
-            | AuditEvent::Clock { .. }
-            | AuditEvent::Chain => Vec::new(),
+            AuditEvent::Approval { about, digest, through, outcome, uid } => {
+                let mut event = event(time, metadata(&about.execution), &about);
+                event["api"]["operation"] = format!("approve {}", about.item).into();
+                event["unmapped"] =
+                    json!({"digest": digest, "through": through, "outcome": outcome, "uid": uid});
+                allow(&mut event, matches!(outcome.as_str(), "asked" | "once" | "execution" | "always"));
+                vec![ended(event, &status("ok"), &outcome, None)]
+            }
+            AuditEvent::Question { execution, server, outcome } => {
+                let about = of_execution(&execution, record.seq, server, "answer_question");
+                let mut event = event(time, metadata(&execution), &about);
+                allow(&mut event, true);
+                vec![ended(event, &status("ok"), &outcome, None)]
+            }
+            AuditEvent::Refusal { execution, client, language, outcome, reason, left_out, claimed } => {
+                let about = of_execution(&execution, record.seq, "lockhouse".into(), "run_code");
+                let mut event = event(time, metadata(&execution), &CallIdentity { client, ..about });
+                event["unmapped"] = json!({"language": language, "left_out": left_out, "claimed": claimed});
+                set_severity(&mut event, Severity::of("refusal", &[]));
+                allow(&mut event, false);
+                let status = Status { id: 2, name: "Failure", detail: Some(reason) };
+                vec![ended(event, &status, &outcome, None)]
+            }
+            AuditEvent::Administration(act) => vec![administration::event(metadata(""), time, &act)],
+            AuditEvent::Gap { since, records, reason } => {
+                let details = json!({"since": since, "records": records, "reason": reason});
+                vec![administration::log_event(metadata(""), time, ("gap", details))]
+            }
+            AuditEvent::Clock { from, to, difference_s } => {
+                let details = json!({"from": from, "to": to, "difference_s": difference_s});
+                vec![administration::log_event(metadata(""), time, ("clock", details))]
+            }
+            AuditEvent::Chain => Vec::new(),
         }
     }
 
@@ -151,6 +184,25 @@ impl OcsfEvents {
             oldest.map(|(_, event)| ended(Value::Object(event), &status("unknown"), "unknown", None));
         given_up.into_iter().collect()
     }
+}
+
+/// Identifies what a record of an execution is about that is no call.
+fn of_execution(execution: &str, seq: u64, server: String, item: &str) -> CallIdentity {
+    CallIdentity {
+        execution: execution.to_owned(),
+        call: format!("{execution}:{seq}"),
+        client: None,
+        server,
+        kind: "tool",
+        item: item.into(),
+        line: None,
+    }
+}
+
+fn set_severity(event: &mut Value, severity: Severity) {
+    let (id, name) = administration::severity(severity);
+    event["severity_id"] = id.into();
+    event["severity"] = name.into();
 }
 
 fn event(time: u64, metadata: Value, about: &CallIdentity) -> Value {

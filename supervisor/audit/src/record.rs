@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::Severity;
+
 /// A parsed audit record.
 #[derive(Clone, Debug)]
 pub struct Record {
@@ -43,8 +45,7 @@ pub enum AuditEvent {
         left_out: u64,
         claimed: BTreeMap<String, String>,
     },
-    /// An administrative event: a configuration reload, a change to a token, a login to an upstream server, or the
-    /// acceptance of tool definitions.
+    /// An administrative event, such as a configuration reload, a change of a file or a login.
     Administration(AdministrativeEvent),
     /// A running program is about to load a skill (a saved function).
     Skill {
@@ -86,6 +87,8 @@ pub enum AuditEvent {
     End {
         execution: String,
         status: String,
+        /// Who or what ended the execution. `None` if its program ended by itself, and in a record of an older version.
+        ended_by: Option<String>,
         wall_ms: f64,
         cpu_ms: Option<f64>,
         calls: u64,
@@ -103,21 +106,52 @@ pub enum AuditEvent {
 }
 
 /// An administrative event, such as a configuration reload or a login to an upstream server.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct AdministrativeEvent {
-    /// The kind of event: `reload`, `token`, `login` or `definition`.
+    /// The kind of event: one of [`ADMINISTRATIVE_EVENTS`].
     pub event: &'static str,
-    /// Name of the token or upstream server that the event is about, or the cause of a reload.
+    /// What the event is about: the name of a token, an upstream server or a page action, the target of a change or a
+    /// termination, the channel of an authentication, the command of a process, or the cause of a reload.
     pub subject: String,
     pub outcome: String,
     pub reason: Option<String>,
-    /// SHA-256 digest of the policy that is active after a reload, or of the accepted tool definitions. `None` if the
-    /// event has neither.
+    /// SHA-256 digest of the policy that is active after a reload or at the start of a process, of the accepted tool
+    /// definitions, or of a file after a change. `None` if the event has none of them.
     pub digest: Option<String>,
+    /// What was changed, such as `allow tickets.create`, and the file.
+    pub action: Option<String>,
+    pub file: Option<String>,
+    /// The way by which the event came about, such as `command` or `page`.
+    pub through: Option<String>,
+    /// The client or the viewer of the page.
+    pub client: Option<String>,
+    /// The run or the session that was ended.
+    pub execution: Option<String>,
+    pub session: Option<String>,
+    pub exit_status: Option<i32>,
+    pub left_out: u64,
+    /// `None` in a record of an earlier version.
+    pub severity: Option<Severity>,
+    pub host: Option<String>,
     /// User ID of the process through which a user caused the event. `None` if the record names no user.
     pub uid: Option<u32>,
+    pub pid: Option<i32>,
     pub login_uid: Option<u32>,
 }
+
+/// The kinds of administrative events.
+pub const ADMINISTRATIVE_EVENTS: [&str; 10] = [
+    "reload",
+    "token",
+    "login",
+    "definition",
+    "change",
+    "authentication",
+    "termination",
+    "server",
+    "process",
+    "action",
+];
 
 /// Identifies the call that an audit record is about.
 #[derive(Clone, Debug)]
@@ -175,7 +209,16 @@ pub(super) struct RecordMembers {
     claimed: BTreeMap<String, String>,
     token: Option<String>,
     cause: Option<String>,
+    target: Option<String>,
+    file: Option<String>,
+    action: Option<String>,
+    command: Option<String>,
+    session: Option<String>,
+    exit_status: Option<i32>,
+    severity: Option<String>,
+    host: Option<String>,
     uid: Option<u32>,
+    pid: Option<i32>,
     login_uid: Option<u32>,
     pub(super) skill: Option<String>,
     version: u32,
@@ -203,6 +246,7 @@ pub(super) struct RecordMembers {
     from: Option<String>,
     to: Option<String>,
     difference_s: f64,
+    ended_by: Option<String>,
 }
 
 impl RecordMembers {
@@ -233,10 +277,6 @@ impl RecordMembers {
                 left_out: self.left_out,
                 claimed: self.claimed,
             },
-            "reload" => self.administration("reload", |members| members.cause.take()),
-            "token" => self.administration("token", |members| members.token.take()),
-            "login" => self.administration("login", |members| members.server.take()),
-            "definition" => self.administration("definition", |members| members.server.take()),
             "skill" => AuditEvent::Skill {
                 execution: execution(&mut self),
                 client: self.client,
@@ -286,6 +326,7 @@ impl RecordMembers {
             "end" => AuditEvent::End {
                 execution: execution(&mut self),
                 status: text(self.status),
+                ended_by: self.ended_by,
                 wall_ms: self.wall_ms,
                 cpu_ms: self.cpu_ms,
                 calls: self.calls,
@@ -299,25 +340,44 @@ impl RecordMembers {
                 to: text(self.to),
                 difference_s: self.difference_s,
             },
-            _ => AuditEvent::Chain,
+            other => match ADMINISTRATIVE_EVENTS.into_iter().find(|known| *known == other) {
+                Some(event) => AuditEvent::Administration(self.administration(event)),
+                None => AuditEvent::Chain,
+            },
         };
         Record { seq: self.seq, time: self.time, event }
     }
 
-    fn administration(
-        &mut self,
-        event: &'static str,
-        subject: impl Fn(&mut Self) -> Option<String>,
-    ) -> AuditEvent {
-        AuditEvent::Administration(AdministrativeEvent {
+    fn administration(&mut self, event: &'static str) -> AdministrativeEvent {
+        let subject = match event {
+            "reload" => self.cause.take(),
+            "token" => self.token.take(),
+            "login" | "definition" | "server" => self.server.take(),
+            "process" => self.command.take(),
+            "action" => self.action.take(),
+            "authentication" => self.through.clone(),
+            _ => self.target.take(),
+        };
+        AdministrativeEvent {
             event,
-            subject: subject(self).unwrap_or_default(),
+            subject: subject.unwrap_or_default(),
             outcome: self.outcome.take().unwrap_or_default(),
             reason: self.reason.take(),
             digest: self.policy.take().or(self.digest.take()),
+            action: self.action.take(),
+            file: self.file.take(),
+            through: self.through.take(),
+            client: self.client.take(),
+            execution: self.execution.take(),
+            session: self.session.take(),
+            exit_status: self.exit_status,
+            left_out: self.left_out,
+            severity: self.severity.as_deref().and_then(Severity::parse),
+            host: self.host.take(),
             uid: self.uid,
+            pid: self.pid,
             login_uid: self.login_uid,
-        })
+        }
     }
 
     fn about(&mut self) -> CallIdentity {

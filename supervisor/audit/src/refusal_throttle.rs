@@ -14,7 +14,7 @@ const CLIENTS_MAX: usize = 1_000;
 
 /// Counters of refused runs, by the name of the AI client.
 #[derive(Debug, Default)]
-pub(super) struct RefusalThrottle(HashMap<String, Window>);
+pub struct RefusalThrottle(HashMap<String, Window>);
 
 #[derive(Debug)]
 struct Window {
@@ -25,7 +25,7 @@ struct Window {
 impl RefusalThrottle {
     /// Counts a refused run of an AI client. Returns `None` if the audit log must not record the run. Otherwise returns
     /// how many refused runs of the client were not recorded since the last recorded one.
-    pub(super) fn admit(&mut self, client: &str, now: Instant) -> Option<u64> {
+    pub fn admit(&mut self, client: &str, now: Instant) -> Option<u64> {
         let is_over = |window: &Window| now.saturating_duration_since(window.since) >= WINDOW;
         if !self.0.contains_key(client) && self.0.len() >= CLIENTS_MAX {
             self.0.retain(|_, window| !is_over(window) || window.count > RECORDED_MAX);

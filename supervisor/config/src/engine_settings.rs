@@ -69,6 +69,7 @@ pub(super) fn engine_settings(
         first_list_wait: Duration::from_secs_f64(document.catalogue.first_list_seconds),
         catalogue_tokens: document.tools.catalogue_tokens as usize,
         digest: None,
+        requirements_digest: None,
         python: worker_pools::python(document, &limits, packages.as_ref()),
         typescript: worker_pools::typescript(document, &limits),
         packages,

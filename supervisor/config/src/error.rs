@@ -24,6 +24,9 @@ pub enum ConfigError {
     /// A command did not change the configuration file, since the change would make the configuration invalid.
     #[error("{path} was not changed, since the result would not be valid:\n{reason}")]
     Refused { path: PathBuf, reason: String },
+    /// A command did not change a file, since the audit log cannot record the change.
+    #[error("{path} was not changed, because the audit log cannot record it: {reason}")]
+    Unrecorded { path: PathBuf, reason: String },
     /// The configuration cannot be edited: only the system-wide file exists, and this user has no configuration file.
     #[error(
         "{path} is in use, and a configuration file of your own would replace all of it: name the file to change with --config"

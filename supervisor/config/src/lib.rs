@@ -19,7 +19,8 @@
 //!   `server_programs.rs` list the files of Lockhouse that no program may change.
 //! - **Sharing**: `setup_digest.rs` computes what must be equal for AI clients to share an engine, with the variables of
 //!   `engine_variables.rs`.
-//! - **Edits**: [`ConfigEdit`] changes `config.toml` for commands, and keeps its comments and order.
+//! - **Edits**: [`ConfigEdit`] changes `config.toml` for commands, and keeps its comments and order. `configured_files.rs`
+//!   lists the files whose changes the audit log records.
 //!
 //! # Invariants
 //! - It starts no server and no worker, and opens no network connection. The one program that it runs is `secret-tool`,
@@ -46,6 +47,7 @@ mod config_diagnostics;
 mod config_edit;
 mod config_toml;
 mod configuration;
+mod configured_files;
 mod deprecated_transport;
 pub mod dialects;
 mod documentation;
@@ -96,6 +98,7 @@ mod worker_pools;
 
 pub use config_edit::{ConfigEdit, PreparedEdit};
 pub use configuration::Configuration;
+pub use configured_files::{configured_files, recorded_config_path};
 pub use deprecated_transport::sse_warning;
 pub use dialects::{ListedServer, Listing, list_servers};
 pub use documentation::{json_schema, packaged_configuration};
@@ -118,8 +121,8 @@ pub use settings::{Settings, apply_requirements};
 pub use setup_digest::{Setup, SetupError, SetupParts};
 pub use shell_quoting::shell_quote;
 pub use single_tables::{
-    PageSettings, ResultBounds, load_audit_settings, load_page_settings, load_result_bounds,
-    load_skill_settings, load_token_file, log_format,
+    PageSettings, ResultBounds, load_audit_settings, load_audit_settings_for_edit, load_page_settings,
+    load_result_bounds, load_skill_settings, load_token_file, log_format,
 };
 pub use skip_reason::SkipReason;
 pub use skipped_server::SkippedServer;

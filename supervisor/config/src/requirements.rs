@@ -372,6 +372,12 @@ fn possible_files() -> Result<Vec<PossibleFile>, ConfigError> {
     Ok(files)
 }
 
+/// Returns the paths that requirements files have, whether they exist or not.
+pub(super) fn paths() -> Vec<PathBuf> {
+    let further = std::env::var_os(FURTHER_FILE).map(PathBuf::from);
+    further.into_iter().chain([PathBuf::from(FILE)]).collect()
+}
+
 /// Returns the Unix users who may own a requirements file and the files that it names.
 fn owners_of(path: &str) -> TrustedOwners {
     // Whoever made a user namespace has chosen its /etc, too.

@@ -14,11 +14,14 @@ const SYSTEM_PYTHON: &str = "/usr/bin/python3";
 /// Returns the path of a configuration file: `named` if it is given, else the file `name` in the user's configuration
 /// directory, else the file `name` in `/etc/lockhouse`. `None` if no file is given and neither of the two exists.
 pub(super) fn config_file(named: Option<&Path>, name: &str) -> Option<PathBuf> {
-    let found = || {
-        let directories = directories::configuration().into_iter().chain([PathBuf::from(SYSTEM_CONFIG)]);
-        directories.map(|directory| directory.join(name)).find(|path| path.exists())
-    };
+    let found = || config_candidates(name).into_iter().find(|path| path.exists());
     named.map(Path::to_owned).or_else(found)
+}
+
+/// Returns the paths that a configuration file may have which is not named: the first one that exists is used.
+pub(super) fn config_candidates(name: &str) -> Vec<PathBuf> {
+    let directories = directories::configuration().into_iter().chain([PathBuf::from(SYSTEM_CONFIG)]);
+    directories.map(|directory| directory.join(name)).collect()
 }
 
 /// Whether this file is one of the service of this host.

@@ -79,6 +79,9 @@ impl Settings {
             own_policy: policy_files::own_policy(files),
             refused,
             digest: combined_digest(&user, &requirements),
+            requirements_digest: digest::combined_sha256(
+                &requirements.digests().cloned().collect::<Vec<_>>(),
+            ),
             stop: requirements.stop().map(Arc::from),
             ..engine_settings::engine_settings(&document, path, environment, servers, own)?
         };

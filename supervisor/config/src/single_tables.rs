@@ -43,6 +43,18 @@ pub fn load_audit_settings(files: &Files) -> Result<AuditSettings, ConfigError> 
     engine_settings::audit_settings(&load_required(files, &Environment::from_process())?.0.audit)
 }
 
+/// Reads the audit log settings like [`load_audit_settings`], for a command that may create the configuration file: if the
+/// file does not exist yet, the settings are the defaults.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the configuration file.
+pub fn load_audit_settings_for_edit(files: &Files) -> Result<AuditSettings, ConfigError> {
+    if files.config.as_ref().is_some_and(|named| !named.exists()) {
+        return engine_settings::audit_settings(&ConfigToml::default().audit);
+    }
+    load_audit_settings(files)
+}
+
 /// The settings of a service's live page: the table `[page]`, and how people authenticate.
 pub struct PageSettings {
     pub listen: Option<ListenAddress>,

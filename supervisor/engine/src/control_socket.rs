@@ -1,4 +1,4 @@
-//! The control socket, through which `lockhouse approvals`, `sessions`, `runs`, `status`, `reload` and `result` reach a running
+//! The control socket, through which `lockhouse approvals`, `sessions`, `runs`, `status`, `reload`, `stop` and `result` reach a running
 //! supervisor.
 //!
 //! The control socket is a Unix domain socket in a directory with mode 0700. A connection that begins with the greeting of
@@ -174,7 +174,7 @@ async fn serve_operator(
 /// does not report the user.
 fn peer_user(stream: &Stream) -> Option<LocalUser> {
     let peer = stream.peer_creds().ok()?;
-    Some(LocalUser { uid: peer.euid()?, pid: peer.pid(), login_uid: None })
+    Some(LocalUser::of_peer(peer.euid()?, peer.pid()))
 }
 
 /// Whether the process at the other end of the connection belongs to this process's user or to root, as the kernel

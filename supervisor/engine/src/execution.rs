@@ -121,7 +121,7 @@ pub async fn run(
     let RunDriver { state, requests, output, out, frame_bytes, .. } = run;
     // The questions of pending approvals close with the run in every case. If the program or the AI client ended the run,
     // they count as refusals: otherwise a client could cancel and ask the approver again and again.
-    if matches!(end_reason, EndReason::Cancelled(cause, _) if cause != Cancellation::Client) {
+    if matches!(&end_reason, EndReason::Cancelled(cause, _) if *cause != Cancellation::Client) {
         requests.cancel_approvals();
     }
     let (calls, calls_in_flight) = requests.abandon();

@@ -217,8 +217,16 @@ impl FrontConnection {
         admission: RemoteAdmission,
     ) -> Option<Waiting> {
         let (supervisor, grants) = (self.supervisor.clone(), self.grants.clone());
-        let mut verifying =
-            Box::pin(async move { grants.authenticate(supervisor.authenticator(), &credential).await });
+        let mut verifying = Box::pin(async move {
+            let verified = grants.authenticate(supervisor.authenticator(), &credential).await;
+            // A request without a credential is the first step of a client that looks for the way to log in.
+            if let (Err(refusal), Credential::Bearer(_) | Credential::UnixConnection(_)) =
+                (&verified, &credential)
+            {
+                supervisor.record_refused_credential(refusal);
+            }
+            verified
+        });
         if let Some(verified) = (&mut verifying).now_or_never() {
             return self.respond(id, Response::Access(verified.map(Box::new)));
         }
@@ -402,7 +410,7 @@ async fn serve(
         Request::Readiness => Some(Response::Reasons(supervisor.unready_reasons())),
         Request::Metrics => Some(Response::Text(supervisor.render_metrics())),
         Request::Operator(request) => tokio::select! {
-            response = Box::pin(operator_requests::carry_out(supervisor, request)) => Some(Response::Operator(response)),
+            response = Box::pin(operator_requests::carry_out(supervisor, request, user)) => Some(Response::Operator(response)),
             () = exchange.closed() => None,
         },
         Request::WatchApprovals(role) => {

@@ -132,23 +132,18 @@ impl Runs {
         runs
     }
 
-    /// Stops the run with this execution ID, or all runs if `execution` is `None`. Returns the execution IDs of the
-    /// stopped runs.
-    pub(crate) fn end(&self, execution: Option<&str>) -> Vec<String> {
+    /// Stops the run with this execution ID, or all runs if `execution` is `None`, for the cause `why`. Returns the
+    /// execution IDs of the stopped runs.
+    pub(crate) fn end(&self, execution: Option<&str>, why: &Cancellation) -> Vec<String> {
         let table = self.0.table.lock();
         let runs = table.active.iter().map(|(id, run)| (id.to_string(), run));
         let selected = runs.filter(|(id, _)| execution.is_none_or(|execution| execution == id));
         selected
             .map(|(id, run)| {
-                run.stop.stop(Cancellation::Person);
+                run.stop.stop(why.clone());
                 id
             })
             .collect()
-    }
-
-    /// Stops all runs for this cause.
-    pub(crate) fn end_all(&self, cause: Cancellation) {
-        self.0.table.lock().active.values().for_each(|run| run.stop.stop(cause));
     }
 
     /// Returns what [`ClientQuotas::cpu_credit`] returns.

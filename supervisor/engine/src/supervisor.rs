@@ -1,6 +1,7 @@
 //! The supervisor, the core of a Lockhouse process: starts all parts from the configuration, runs code, and shuts the
 //! parts down in order.
 
+mod administration;
 mod administrator_stop;
 mod direct_calls;
 mod fronts;
@@ -40,6 +41,7 @@ use crate::connected_clients::ConnectedClients;
 use crate::direct::DirectServers;
 use crate::runs::Runs;
 use crate::sessions::Sessions;
+use administration::ServingProcess;
 pub use direct_calls::DirectCallOutcome;
 pub(crate) use direct_calls::stopped_failure;
 pub use gauges::set_gauges;
@@ -82,6 +84,7 @@ pub struct Supervisor {
     lifecycle: Lifecycle,
     incarnation: Incarnation,
     pools: WorkerPools,
+    serving_process: ServingProcess,
 }
 
 impl Supervisor {
@@ -128,7 +131,7 @@ impl Supervisor {
             result_files: result_files.clone(),
         };
         let gate = Gate::new(policy, upstreams, settings.host_files.clone(), stores, reply_bytes_max);
-        let in_force = Mutex::new(ActiveConfiguration::new(gate, settings.digest.clone()));
+        let in_force = Mutex::new(ActiveConfiguration::new(gate, &settings));
         let approvers = Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone()));
         let sessions = Sessions::new(settings.sessions);
         let (lifecycle, retired_upstreams) = (Lifecycle::new(settings.drain), Mutex::default());
@@ -152,6 +155,7 @@ impl Supervisor {
             lifecycle,
             incarnation: Incarnation::generate(),
             pools,
+            serving_process: ServingProcess::default(),
         };
         supervisor.set_stop(supervisor.settings.stop.as_deref());
         Ok(supervisor)

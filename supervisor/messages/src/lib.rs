@@ -84,8 +84,8 @@ pub use message::{
     Request, Response, RunReference, SearchRequest, StoredFile, ToEngine, ToFront,
 };
 pub use operator::{
-    EndedRuns, EndedSessions, FileLocation, OperatorRequest, OperatorResponse, ReloadReport, ResultListing,
-    RunListing, SessionListing,
+    DigestsInForce, EndedRuns, EndedSessions, FileLocation, OperatorRequest, OperatorResponse, ReloadReport,
+    ResultListing, RunListing, SessionListing,
 };
 pub use owner::Owner;
 pub use question::{Question, QuestionKind};

@@ -20,6 +20,11 @@ pub enum OperatorRequest {
     EndRuns(EndedRuns),
     /// Reload the configuration, as on SIGHUP.
     Reload,
+    /// End this process. Active runs end with the reason.
+    Stop {
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        reason: Option<String>,
+    },
     /// Find the file with this handle that a run of any AI client returned.
     FindFile(ResultHandle),
     /// List the stored results of all AI clients.
@@ -62,6 +67,7 @@ impl OperatorRequest {
             | Self::EndSessions(_)
             | Self::ListRuns
             | Self::EndRuns(_)
+            | Self::Stop { .. }
             | Self::Reload => Role::Operate,
             Self::FindFile(_) | Self::ListResults | Self::ReadResult { .. } => Role::Audit,
         }
@@ -70,7 +76,7 @@ impl OperatorRequest {
     /// Whether the request changes something.
     pub fn has_effects(&self) -> bool {
         match self {
-            Self::EndSessions(_) | Self::EndRuns(_) | Self::Reload => true,
+            Self::EndSessions(_) | Self::EndRuns(_) | Self::Reload | Self::Stop { .. } => true,
             Self::Health
             | Self::ListSessions
             | Self::ListRuns
@@ -94,6 +100,8 @@ pub enum OperatorResponse {
     /// The execution ids of the runs that are being stopped.
     EndedRuns(Vec<String>),
     Reloaded(ReloadReport),
+    /// The process ends its runs, and then itself.
+    Stopping,
     File(FileLocation),
     Results(Vec<ResultListing>),
     /// A part of the JSON of a stored result.
@@ -170,6 +178,20 @@ pub struct ReloadReport {
     pub error: Option<String>,
     /// The configuration tables whose changes take effect only when the process is restarted.
     pub restart_required: Vec<String>,
+    /// The digests of what is in force after the reload. Empty from a process of an earlier version.
+    #[serde(default)]
+    pub digests: DigestsInForce,
+}
+
+/// SHA-256 digests of what is in force in a process, as the audit log has them; each `None` if there is no such file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DigestsInForce {
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub policy: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub configuration: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub requirements: Option<String>,
 }
 
 /// A file that a run returned. The operator is of the same user as the process, or root, and reads the file itself.

@@ -15,6 +15,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use futures_util::future::BoxFuture;
 use lockhouse_base::browser_opening::BrowserOpening;
 use lockhouse_base::tcp_connection::TcpConnection;
+use tokio::sync::mpsc;
 
 use super::error::{ActionError, ErrorCode};
 use super::viewer::Viewer;
@@ -51,7 +52,13 @@ pub struct Access {
     sessions: PageSessions,
     /// Checks access tokens of a service; `None` if only one-time links are accepted.
     token_check: Option<TokenCheck>,
+    /// Receives each login: who has logged in, or `None` for one that was refused.
+    logins: Option<mpsc::Sender<Option<String>>>,
 }
+
+/// Maximum number of logins that wait for their records. Further ones have none.
+/// Bound: the live page.
+const LOGINS_WAITING_MAX: usize = 64;
 
 /// The kernel provides no random numbers, which secrets need.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +83,20 @@ impl Access {
             opening: BrowserOpening::default(),
             sessions: PageSessions::default(),
             token_check,
+            logins: None,
+        }
+    }
+
+    /// Returns the logins from now on: who has logged in, or `None` for one that was refused.
+    pub fn logins(&mut self) -> mpsc::Receiver<Option<String>> {
+        let (sender, receiver) = mpsc::channel(LOGINS_WAITING_MAX);
+        self.logins = Some(sender);
+        receiver
+    }
+
+    fn announce_login(&self, viewer: Option<&Viewer>) {
+        if let Some(logins) = &self.logins {
+            let _ = logins.try_send(viewer.map(|viewer| viewer.name().to_owned()));
         }
     }
 
@@ -118,6 +139,7 @@ impl Access {
             None => "this link is not valid: it was used already, or it is too old. Open a new one",
             Some(_) => "this access token is not valid",
         };
+        self.announce_login(login.as_ref().map(|login| &login.viewer));
         let login = login.ok_or_else(|| ActionError::new(ErrorCode::NoSession, message))?;
         let SessionSecrets { cookie, key } = self.sessions.begin(login).map_err(|error| {
             ActionError::new(ErrorCode::Failed, format!("no session can be created: {error}"))

@@ -54,6 +54,36 @@ pub enum Action {
     },
     VerifyAudit {},
     CheckHost {},
+    /// Write a record about the page to the audit log. No viewer can request it.
+    Record {
+        event: PageRecord,
+        /// The process of the page.
+        process: i32,
+    },
+}
+
+/// What the audit log records about a page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum PageRecord {
+    Started {},
+    Stopped {},
+    Login(PageLogin),
+    /// A viewer requests an action, or it has failed for this reason.
+    Action {
+        action: String,
+        viewer: String,
+        failed: Option<String>,
+    },
+}
+
+/// A login at the page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageLogin {
+    /// Who has logged in. `None` if the login was refused.
+    pub viewer: Option<String>,
+    /// The number of refused logins before this one that have no record.
+    pub left_out: u64,
 }
 
 /// The paths of the actions below `/api/`, each with the name of its variant of [`Action`].
@@ -71,6 +101,34 @@ pub(super) const PATHS: [(&str, &str); 10] = [
 ];
 
 impl Action {
+    /// Describes an action that changes something, for the audit log. `None` for one that only shows something.
+    #[must_use]
+    pub fn description(&self) -> Option<String> {
+        match self {
+            Self::Answer { supervisor, id, decision, scope, .. } => {
+                Some(format!("answer question {id} of process {supervisor}: {decision:?}, {scope:?}"))
+            }
+            Self::EndRun { execution, .. } => Some(format!("end run {execution}")),
+            Self::EndSession { supervisor, id } => Some(format!("end session {id} of process {supervisor}")),
+            Self::ApplyPolicy { server, tool, effect, .. } => {
+                Some(format!("policy {effect:?} {server}.{tool}"))
+            }
+            Self::Reload {} => Some("reload".to_owned()),
+            Self::AcceptServer { server, .. } => Some(format!("accept definitions of {server}")),
+            Self::PreviewPolicy { .. }
+            | Self::ReviewServer { .. }
+            | Self::VerifyAudit {}
+            | Self::CheckHost {}
+            | Self::Record { .. } => None,
+        }
+    }
+
+    /// Whether the action only takes permissions away, or may: it is then carried out even if it cannot be recorded.
+    #[must_use]
+    pub fn only_restricts(&self) -> bool {
+        matches!(self, Self::EndRun { .. } | Self::EndSession { .. } | Self::Reload {})
+    }
+
     /// Parses the body of a request for the action with the name `variant`.
     pub(super) fn parse(variant: &str, body: &Value) -> Result<Self, ActionError> {
         serde_json::from_value(json!({variant: body}))

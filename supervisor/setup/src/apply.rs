@@ -4,10 +4,11 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use lockhouse_audit::ChangeTarget;
 use lockhouse_audit::digest::sha256_hex;
 use lockhouse_base::text_files::{read_source, replace, write_target};
 use lockhouse_client_files::{AiClient, own_place};
-use lockhouse_config::{ConfigEdit, ConfigError, Files, policy_path, write_policy};
+use lockhouse_config::{ConfigEdit, ConfigError, policy_path, recorded_config_path, write_policy};
 use lockhouse_policies::{ServerOffer, render_template};
 
 use crate::client_change::{ClientFile, Installation, read_or_empty};
@@ -45,7 +46,7 @@ impl Plan<'_> {
     ) -> Result<(), ConfigError> {
         if !self.servers.is_empty() {
             let path = edit.path().to_owned();
-            self.add_servers(installation.files, edit, journal)?;
+            self.add_servers(installation, edit, journal)?;
             report(Applied::Configuration(&path));
         }
         if self.writes_policy && offers.is_empty() {
@@ -54,7 +55,11 @@ impl Plan<'_> {
             let path = policy_path(installation.files)?;
             let text = render_template(offers);
             let written = journal.record(&path, None, &text, Change::Policy);
-            let written = written.and_then(|()| write_policy(&path, &text, false));
+            let written = written.and_then(|()| {
+                installation
+                    .record(&path, ChangeTarget::Policy, &text)?
+                    .finish(write_policy(&path, &text, false))
+            });
             written.map_err(|source| ConfigError::Unwritable { path: path.clone(), source })?;
             report(Applied::Policy(&path));
         }
@@ -70,9 +75,14 @@ impl Plan<'_> {
 
     /// Writes the servers into the configuration file, and their secrets into files. If the configuration cannot be
     /// written, the files with secrets are removed again.
-    fn add_servers(&self, files: &Files, edit: ConfigEdit, journal: &mut Journal) -> Result<(), ConfigError> {
+    fn add_servers(
+        &self,
+        installation: &Installation<'_>,
+        edit: ConfigEdit,
+        journal: &mut Journal,
+    ) -> Result<(), ConfigError> {
         let mut secrets = Vec::new();
-        let written = self.add_recorded(files, edit, journal, &mut secrets);
+        let written = self.add_recorded(installation, edit, journal, &mut secrets);
         if written.is_err() {
             secrets.iter().for_each(|path| drop(std::fs::remove_file(path)));
         }
@@ -81,7 +91,7 @@ impl Plan<'_> {
 
     fn add_recorded(
         &self,
-        files: &Files,
+        installation: &Installation<'_>,
         mut edit: ConfigEdit,
         journal: &mut Journal,
         secrets: &mut Vec<PathBuf>,
@@ -99,7 +109,10 @@ impl Plan<'_> {
         let change = Change::Configuration { servers: names, secrets: recorded };
         let unwritable = |source| ConfigError::Unwritable { path: path.clone(), source };
         journal.record(&path, before.as_deref(), &edit.text(), change).map_err(unwritable)?;
-        edit.save(files)?;
+        let (recorded_path, text) = (recorded_config_path(installation.files), edit.text());
+        let prepared = edit.prepare(installation.files)?;
+        let pending = installation.record(&recorded_path, ChangeTarget::Configuration, &text);
+        pending.map_err(unwritable)?.finish(prepared.commit())?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(unwritable)
     }
 }
@@ -109,14 +122,16 @@ impl Plan<'_> {
 /// # Errors
 /// The file cannot be read or written, or the journal cannot record the change.
 pub fn replace_client_file(
+    installation: &Installation<'_>,
     client: AiClient,
     path: &Path,
     text: &str,
     journal: &mut Journal,
 ) -> io::Result<()> {
-    let path = write_target(path)?;
+    let named = path;
+    let path = write_target(named)?;
     let before = read_or_empty(&path).map_err(io::Error::other)?;
     let change = Change::Client { client, own: Some(own_place(client, &before)), moved: Vec::new() };
     journal.record(&path, Some(&before.text), text, change)?;
-    replace(&path, text)
+    installation.record(named, ChangeTarget::Client, text)?.finish(replace(&path, text))
 }

@@ -1,7 +1,10 @@
 //! The change of one AI client's file: servers are moved out, and the entry for Lockhouse is added.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use lockhouse_audit::{Audit, ChangeTarget, Channel, Edit, LocalUser, PendingChange};
 use lockhouse_base::text_files::{read_source, replace, write_target};
 use lockhouse_client_files::{
     AiClient, EntryPlace, Insertion, LaunchCommand, insert, lists_lockhouse, own_place, take_out,
@@ -16,6 +19,16 @@ pub struct Installation<'i> {
     pub files: &'i Files,
     pub start: &'i LaunchCommand,
     pub environment: &'i Environment,
+    /// The log that records each change before it is made.
+    pub audit: &'i Arc<Audit>,
+}
+
+impl Installation<'_> {
+    /// Records a change of a file, which then has this text.
+    pub(crate) fn record(&self, path: &Path, target: ChangeTarget, text: &str) -> io::Result<PendingChange> {
+        let edit = Edit { target, path, action: "setup", through: Channel::Command, text: Some(text) };
+        self.audit.begin_change(edit, LocalUser::current()).map_err(io::Error::other)
+    }
 }
 
 /// An AI client's file, and what to change in it.
@@ -61,7 +74,11 @@ impl ClientFile {
         let change = Change::Client { client: self.client, own, moved: self.moved.clone() };
         let written = path.parent().map_or(Ok(()), std::fs::create_dir_all);
         let written = written.and_then(|()| journal.record(&path, before, &changed.text, change));
-        let written = written.and_then(|()| replace(&path, &changed.text));
+        let written = written.and_then(|()| {
+            installation
+                .record(&self.path, ChangeTarget::Client, &changed.text)?
+                .finish(replace(&path, &changed.text))
+        });
         written.map_err(|source| ConfigError::Unwritable { path, source })?;
         Ok(true)
     }

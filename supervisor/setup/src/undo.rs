@@ -5,8 +5,10 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lockhouse_audit::digest::sha256_hex;
+use lockhouse_audit::{Audit, ChangeTarget, Channel, Edit, LocalUser};
 use lockhouse_base::directories;
 use lockhouse_base::text_files::{read_source, replace, write_target};
 use lockhouse_client_files::{AiClient, EntryPlace, put_back, restore_code_mode_setting, take_out};
@@ -68,13 +70,14 @@ impl Undo {
         self.journal.steps().iter().rev()
     }
 
-    /// Takes all changes back, and reports each with the copy of its file before the change. Returns whether none
+    /// Takes all changes back, each after its record in the audit log, and reports each with the copy of its file before the change. Returns whether none
     /// failed.
     ///
     /// # Errors
     /// The journal cannot be written.
     pub fn run(
         mut self,
+        audit: &Arc<Audit>,
         report: &mut dyn FnMut(&Step, &StepResult, Option<PathBuf>),
     ) -> Result<bool, ConfigError> {
         let mut failed: Vec<PathBuf> = Vec::new();
@@ -85,7 +88,8 @@ impl Undo {
                 && (failed.contains(&step.path) || !matches!(step.change, Change::Client { .. }));
             let result = match stays {
                 true => StepResult::Left,
-                false => take_back(&self.journal, &step).map_or_else(StepResult::Failed, StepResult::Done),
+                false => take_back_recorded(audit, &self.journal, &step)
+                    .map_or_else(StepResult::Failed, StepResult::Done),
             };
             report(&step, &result, self.journal.backup(&step));
             match result {
@@ -100,6 +104,19 @@ impl Undo {
         self.journal.remove_if_empty();
         Ok(failed.is_empty())
     }
+}
+
+/// Takes one change back, after the audit log has recorded that.
+fn take_back_recorded(audit: &Arc<Audit>, journal: &Journal, step: &Step) -> Result<Outcome, UndoError> {
+    let target = match step.change {
+        Change::Client { .. } => ChangeTarget::Client,
+        Change::Configuration { .. } => ChangeTarget::Configuration,
+        Change::Policy => ChangeTarget::Policy,
+    };
+    let edit =
+        Edit { target, path: &step.path, action: "setup --undo", through: Channel::Command, text: None };
+    let pending = audit.begin_change(edit, LocalUser::current()).map_err(io::Error::other)?;
+    pending.finish(take_back(journal, step))
 }
 
 /// Takes one change back.

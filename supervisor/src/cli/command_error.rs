@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
+use super::command_audit_log::ChangeError;
 use super::{UNAVAILABLE, USAGE, print_config_error, print_error};
 use lockhouse_config::ConfigError;
 
@@ -29,6 +30,14 @@ impl CommandError {
 
     pub(super) fn unavailable(error: impl Into<Box<dyn Error>>) -> Self {
         Self::Unavailable(error.into())
+    }
+
+    /// Returns the error of a change that was not made: its own error, or why it was not recorded.
+    pub(super) fn from_change(error: ChangeError<Self>) -> Self {
+        match error {
+            ChangeError::Failed(error) => error,
+            unrecorded @ ChangeError::Unrecorded(_) => Self::unavailable(unrecorded.to_string()),
+        }
     }
 
     /// Prints the error to stderr and returns the exit status.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Listener;
-use lockhouse_config::{Configuration, ExposeMode, Files, Settings, Setup, SetupParts};
+use lockhouse_config::{Configuration, ExposeMode, Files, Settings, Setup, SetupParts, configured_files};
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::front_socket::FrontSocket;
 use lockhouse_engine::supervisor::Supervisor;
@@ -198,6 +198,7 @@ async fn serve(
     shared: &SharedEngine,
     log: Option<&LogFile>,
 ) -> ExitCode {
+    supervisor.record_start("engine", &configured_files(files));
     supervisor.warn_about_first_policy();
     let idle_time = configuration.settings.engine_idle_time();
     for warning in configuration.settings.warnings() {
@@ -226,6 +227,11 @@ async fn serve(
     if failure.is_none() && lifecycle.draining().is_cancelled() {
         lifecycle.closing().cancelled().await;
     }
+    supervisor.set_end_reason(&match &failure {
+        Some(error) => error.to_string(),
+        None if lifecycle.draining().is_cancelled() => "a signal".to_owned(),
+        None => "it had no clients".to_owned(),
+    });
     lifecycle.close();
     let answered = supervisor.connected_clients().wait_unused(Duration::ZERO);
     let _ = timeout(LAST_ANSWERS_TIMEOUT, answered).await;

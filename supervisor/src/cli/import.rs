@@ -14,7 +14,7 @@ use lockhouse_upstream::{ConfinementProfile, ServerLimits};
 
 use super::confirmation::{Confirmation, NoAnswer, ask_no_yes, ask_yes_no};
 use super::terminal::sanitize;
-use super::{USAGE, print_config_error, print_error, sandbox, table};
+use super::{USAGE, print_config_error, print_error, recorded_config_edit, sandbox, table};
 
 /// Options of `lockhouse import`.
 #[derive(Debug, clap::Args)]
@@ -269,7 +269,9 @@ fn write(
     let written = write_tables(&mut edit, imported, &mut made).and_then(|()| {
         let backup = if path.is_file() { Some(back_up(&path).map_err(unwritable)?) } else { None };
         made.extend(backup.clone());
-        edit.save(files)?;
+        let names: Vec<&str> = imported.iter().map(|(name, _)| name.as_str()).collect();
+        let action = format!("import {}", names.join(", "));
+        recorded_config_edit::save(edit, files, &action, false)?;
         Ok(backup)
     });
     if written.is_err() {

@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use lockhouse_audit::{ChangeTarget, Channel};
 use lockhouse_base::text_files::{back_up, read_source, replace, write_target};
 use lockhouse_client_files::{AiClient, Insertion, LaunchCommand, approve_run_code};
 use lockhouse_config::{ConfigError, Environment, ExposeMode, Files};
 use lockhouse_setup::{entry_change, read_or_empty};
 use similar::{ChangeTag, TextDiff};
 
+use super::command_audit_log::FileChange;
 use super::confirmation::{Confirmation, NoAnswer, ask_valid, ask_yes_no};
 use super::terminal::sanitize;
 use super::{UNAVAILABLE, USAGE, print_config_error, print_error};
@@ -69,20 +71,25 @@ pub(super) async fn init(files: &Files, arguments: &Arguments) -> ExitCode {
     for change in &changes {
         show(change);
     }
+    let mut replace = |path: &Path, text: &str| {
+        record_change(files, path, "allow run_code", text, || replace_target(path, text))
+    };
     if changes.is_empty() {
-        offer_codex_approval(&environment, arguments.confirmation, &mut replace_target);
+        offer_codex_approval(&environment, arguments.confirmation, &mut replace);
         return status;
     }
     if !arguments.confirmation.confirm("Write this?") {
         return if status == ExitCode::SUCCESS { arguments.confirmation.unconfirmed() } else { status };
     }
     for change in &changes {
-        if let Err(source) = write(change) {
+        let text = &change.insertion.text;
+        let written = record_change(files, &change.path, "init", text, || write(change));
+        if let Err(source) = written {
             let error = ConfigError::Unwritable { path: change.path.clone(), source };
             status = print_error(&error, UNAVAILABLE);
         }
     }
-    offer_codex_approval(&environment, arguments.confirmation, &mut replace_target);
+    offer_codex_approval(&environment, arguments.confirmation, &mut replace);
     if !arguments.no_connect {
         super::server::cache_tools(files, None).await;
     }
@@ -232,6 +239,25 @@ pub(super) fn show_entry(insertion: &Insertion) {
         };
         println!("{sign} {}", sanitize(line.value().trim_end_matches(['\r', '\n'])));
     }
+}
+
+/// Records a change of an AI client's file, and makes it.
+fn record_change(
+    files: &Files,
+    path: &Path,
+    action: &str,
+    text: &str,
+    make: impl FnOnce() -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    let change = FileChange {
+        target: ChangeTarget::Client,
+        path: path.to_owned(),
+        action,
+        through: Channel::Command,
+        text: Some(text),
+        only_restricts: false,
+    };
+    change.make(files, make).map_err(std::io::Error::other)
 }
 
 /// Replaces the file to which a path leads.

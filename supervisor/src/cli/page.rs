@@ -10,6 +10,7 @@ mod browser;
 mod command_actions;
 mod kept_results;
 mod operator;
+mod page_records;
 mod processes;
 mod service_login;
 mod stable_times;
@@ -20,9 +21,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_base::listen::ListenAddress;
-use lockhouse_page::{Access, Activity, ListenError, Listener, PageAddress, PageServer, Sections, Viewer};
+use lockhouse_page::{
+    Access, Activity, ListenError, Listener, PageAddress, PageRecord, PageServer, Sections, Viewer,
+};
 use nix::unistd::{User, geteuid};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::{UNAVAILABLE, print_error};
 use approval_questions::ApprovalQuestions;
@@ -83,7 +86,7 @@ impl Arguments {
 
 /// Runs `lockhouse page` until Ctrl-C, or until no page was open for the time of `--idle`.
 pub(super) async fn page(files: &Files, arguments: &Arguments) -> ExitCode {
-    let (listener, access) = match open(files, arguments).await {
+    let (listener, access, logins) = match open(files, arguments).await {
         Ok(opened) => opened,
         Err(status) => return status,
     };
@@ -121,26 +124,33 @@ pub(super) async fn page(files: &Files, arguments: &Arguments) -> ExitCode {
         () = activity.follow_audit_log(&sections) => {}
         () = while_pages_are_open(&sections, processes) => {}
         () = questions.follow(&sections) => {}
+        () = operator.records().follow(logins) => {}
         () = links.print_on_enter(), if !arguments.service => {}
         () = no_page_for(&sections, arguments.idle) => eprintln!("lockhouse: no page was open for a while"),
         _ = tokio::signal::ctrl_c() => {}
     }
+    operator.records().write_or_log(PageRecord::Stopped {}).await;
     ExitCode::SUCCESS
 }
 
+/// The logins at the page: who has logged in, or `None` for one that was refused.
+type Logins = mpsc::Receiver<Option<String>>;
+
 /// Opens the socket, and decides who may use the page.
-async fn open(files: &Files, arguments: &Arguments) -> Result<(Listener, Arc<Access>), ExitCode> {
+async fn open(files: &Files, arguments: &Arguments) -> Result<(Listener, Arc<Access>, Logins), ExitCode> {
     let unavailable = |error: ListenError| print_error(&error, UNAVAILABLE);
     let link_lifetime = Duration::from_secs(arguments.link_seconds.into());
     if !arguments.service {
         let listener = Listener::open(&arguments.address(), Vec::new()).await.map_err(unavailable)?;
-        let access = Access::new(listener.port(), link_lifetime, None);
-        return Ok((listener, Arc::new(access)));
+        let mut access = Access::new(listener.port(), link_lifetime, None);
+        let logins = access.logins();
+        return Ok((listener, Arc::new(access), logins));
     }
     let service = service_login::load(files)?;
     let listener = Listener::open(&service.listen, service.hosts).await.map_err(unavailable)?;
-    let access = Access::new(listener.port(), link_lifetime, Some(service.token_check));
-    Ok((listener, Arc::new(access)))
+    let mut access = Access::new(listener.port(), link_lifetime, Some(service.token_check));
+    let logins = access.logins();
+    Ok((listener, Arc::new(access), logins))
 }
 
 /// Returns the viewer of this user's own page.

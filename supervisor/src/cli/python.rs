@@ -16,6 +16,7 @@ use std::process::ExitCode;
 
 use lockhouse_config::{ConfigError, Files, InvalidPackage, PackageSpec, Settings};
 
+use super::command_audit_log::{ChangeError, RecordError};
 use super::{UNAVAILABLE, USAGE, print_config_error, print_error};
 use environment::EnvironmentError;
 use installer::InstallError;
@@ -50,8 +51,20 @@ enum PythonError {
     Environment(#[from] EnvironmentError),
     #[error(transparent)]
     Install(#[from] InstallError),
+    #[error("nothing was changed, because the audit log cannot record it: {0}")]
+    Unrecorded(RecordError),
     #[error("the packages were installed, but cannot be used, so nothing was changed: {0}")]
     Import(String),
+}
+
+impl PythonError {
+    /// Returns the error of a change that was not made.
+    fn from_change<E: Into<Self>>(error: ChangeError<E>) -> Self {
+        match error {
+            ChangeError::Failed(error) => error.into(),
+            ChangeError::Unrecorded(error) => Self::Unrecorded(error),
+        }
+    }
 }
 
 /// Runs a subcommand of `lockhouse python` and returns its exit status.
@@ -65,9 +78,10 @@ pub(super) async fn python(files: &Files, command: Command) -> ExitCode {
     };
     result.unwrap_or_else(|error| match error {
         PythonError::Config(error) => print_config_error(&error),
-        PythonError::Install(_) | PythonError::Import(_) | PythonError::Environment(_) => {
-            print_error(&error, UNAVAILABLE)
-        }
+        PythonError::Install(_)
+        | PythonError::Import(_)
+        | PythonError::Environment(_)
+        | PythonError::Unrecorded(_) => print_error(&error, UNAVAILABLE),
         _ => print_error(&error, USAGE),
     })
 }

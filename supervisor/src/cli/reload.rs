@@ -7,9 +7,10 @@ use lockhouse_messages::{OperatorRequest, OperatorResponse, ReloadReport};
 use lockhouse_policies::printable;
 use serde_json::{Value, json};
 
+use super::all_users::{self, account_name};
 use super::control_client::{request_one, request_reachable};
 use super::terminal::sanitize_lines;
-use super::{UNAVAILABLE, USAGE};
+use super::{UNAVAILABLE, USAGE, print_error};
 
 /// Options of `lockhouse reload`.
 #[derive(Debug, clap::Args)]
@@ -17,20 +18,25 @@ pub(super) struct Arguments {
     /// Reload only in the process with this id, as `lockhouse status` shows it [default: all]
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
+    /// Reload in the processes of all users; for root only
+    #[arg(long)]
+    all_users: bool,
     /// Print as JSON
     #[arg(long)]
     json: bool,
 }
 
 /// The outcome of a reload in one Lockhouse process.
-struct ProcessReload {
-    pid: u32,
+pub(super) struct ProcessReload {
+    pub(super) pid: u32,
+    /// The account. `None` if it is that of this user.
+    pub(super) uid: Option<u32>,
     /// `None` if the process did not report its version.
-    version: Option<String>,
-    outcome: Outcome,
+    pub(super) version: Option<String>,
+    pub(super) outcome: Outcome,
 }
 
-enum Outcome {
+pub(super) enum Outcome {
     /// The process has read the files. The report says whether they are in force.
     Answered(ReloadReport),
     /// The process refused the request, for this reason.
@@ -44,7 +50,13 @@ enum Outcome {
 /// Runs `lockhouse reload`. The exit status is 0 if the files as they are now are in force in all processes, 2 if a
 /// process refused them, and 7 if a process did not reload for another reason, or none is running.
 pub(super) async fn reload(arguments: &Arguments) -> ExitCode {
-    let reloads = reload_selected(arguments.pid).await;
+    let reloads = match arguments.all_users {
+        true => match all_users::require_root() {
+            Ok(()) => all_users::reload::reload(arguments.pid).await,
+            Err(error) => return print_error(&error, USAGE),
+        },
+        false => reload_selected(arguments.pid).await,
+    };
     if arguments.json {
         println!("{:#}", reloads.iter().map(ProcessReload::to_json).collect::<Value>());
     } else {
@@ -85,7 +97,7 @@ async fn reload_selected(wanted: Option<u32>) -> Vec<ProcessReload> {
             Ok(OperatorResponse::Health(health)) => (health["version"].as_str(), health["serving"] == true),
             Ok(_) => (None, true),
             Err(error) => {
-                reloads.push(ProcessReload { pid, version: None, outcome: error.clone().into() });
+                reloads.push(ProcessReload { pid, uid: None, version: None, outcome: error.clone().into() });
                 continue;
             }
         };
@@ -94,7 +106,7 @@ async fn reload_selected(wanted: Option<u32>) -> Vec<ProcessReload> {
         if !serving && !matches!(outcome, Outcome::Answered(_)) {
             continue;
         }
-        reloads.push(ProcessReload { pid, version, outcome });
+        reloads.push(ProcessReload { pid, uid: None, version, outcome });
     }
     reloads
 }
@@ -134,7 +146,8 @@ fn exit_status(reloads: &[ProcessReload]) -> ExitCode {
 
 impl ProcessReload {
     fn print(&self) {
-        let pid = self.pid;
+        let user = self.uid.map(|uid| format!(" of {}", printable(&account_name(uid)))).unwrap_or_default();
+        let pid = format!("{}{user}", self.pid);
         match &self.outcome {
             Outcome::Answered(report) if report.in_force => {
                 println!("process {pid}: the configuration is in force (generation {})", report.generation);
@@ -183,9 +196,10 @@ impl ProcessReload {
             Outcome::NoAnswer => ("no_answer", None),
         };
         json!({
-            "pid": self.pid, "version": self.version, "outcome": outcome,
+            "pid": self.pid, "uid": self.uid, "version": self.version, "outcome": outcome,
             "in_force": outcome == "in_force",
             "generation": report.map(|report| report.generation),
+            "digests": report.map(|report| &report.digests),
             "restart_required": report.map(|report| &report.restart_required),
             "error": self.failure().or_else(|| report.and_then(|report| report.error.clone())),
         })

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lockhouse_audit::ReloadCause;
 use lockhouse_base::telemetry;
-use lockhouse_config::{ConfigError, Configuration, Files, Settings};
+use lockhouse_config::{ConfigError, Configuration, Files, Settings, configured_files};
 use lockhouse_engine::supervisor::{ReloadRequest, Supervisor};
 use lockhouse_engine::systemd_notify;
 use lockhouse_messages::ReloadReport;
@@ -118,14 +118,16 @@ impl<'a> Reloader<'a> {
             };
             let unmet = tokio::select! {
                 Some(()) = hung_up, if is_reloading => self.reload_all(ReloadCause::Signal).await.err(),
-                Some(request) = requested, if is_reloading => match self.reload_all(ReloadCause::Operator).await {
-                    Ok(report) => {
-                        // The operator's command may have ended meanwhile.
-                        let _ = request.send(report);
-                        None
+                Some(ReloadRequest { by, done }) = requested, if is_reloading => {
+                    match self.reload_all(ReloadCause::Operator(by)).await {
+                        Ok(report) => {
+                            // The operator's command may have ended meanwhile.
+                            let _ = done.send(report);
+                            None
+                        }
+                        Err(unmet) => Some(unmet),
                     }
-                    Err(unmet) => Some(unmet),
-                },
+                }
                 // The approved call waits until the new policy is active, and continues then.
                 Some(waits) = self.supervisor.approvers().next_policy_change(), if is_reloading => {
                     let reloaded = self.reload(ReloadCause::Approval);
@@ -153,6 +155,7 @@ impl<'a> Reloader<'a> {
     /// `cause` is recorded in the audit log. Changed requirements are applied in any case.
     fn reload(&mut self, cause: ReloadCause) -> Result<ReloadReport, UnmetRequirements> {
         systemd_notify::reloading();
+        self.supervisor.record_file_edits(&configured_files(self.files));
         let loaded = self.current.with_files_of_user(self.files);
         // Files of the user may delay this process. No call is made before the newest requirements apply.
         self.apply_changed_requirements()?;
@@ -178,6 +181,7 @@ impl<'a> Reloader<'a> {
             }
         }
         report.generation = self.supervisor.lifecycle().config_generation();
+        report.digests = self.supervisor.digests_in_force();
         systemd_notify::reloaded();
         Ok(report)
     }

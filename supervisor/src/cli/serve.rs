@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lockhouse_access::Authenticator;
 use lockhouse_base::telemetry;
-use lockhouse_config::{Configuration, ExposeMode, Files, Settings};
+use lockhouse_config::{Configuration, ExposeMode, Files, Settings, configured_files};
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_engine::systemd_notify;
@@ -210,6 +210,7 @@ async fn start(configuration: Configuration, arguments: Arguments) -> Result<Ins
 /// fails. Meanwhile, reloads the configuration whenever something requires it. Finally closes the supervisor.
 async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
     let Instance { configuration, supervisor, front, authenticator } = instance;
+    supervisor.record_start("serve", &configured_files(files));
     end_on_signal(supervisor.lifecycle(), authenticator.is_some());
     tokio::spawn(systemd_notify::run(supervisor.clone()));
     tokio::spawn(release_after_start());
@@ -224,9 +225,19 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
         served = serve_clients(&supervisor, front, authenticator, &metrics) => served,
         unmet = reloader.run() => unmet.map(|never| match never {}).map_err(Into::into),
     };
+    supervisor.set_end_reason(&describe_end(&supervisor, &served));
     supervisor.lifecycle().close();
     supervisor.close().await;
     served
+}
+
+/// Returns why the process ends, for the audit log.
+fn describe_end(supervisor: &Supervisor, served: &ServeResult<()>) -> String {
+    match served {
+        Err(error) => error.to_string(),
+        Ok(()) if supervisor.lifecycle().draining().is_cancelled() => "a signal".to_owned(),
+        Ok(()) => "its AI client has disconnected".to_owned(),
+    }
 }
 
 /// Serves AI clients through the front, until they have disconnected or the engine ends.

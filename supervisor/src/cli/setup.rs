@@ -17,6 +17,7 @@ use lockhouse_setup::{
     Applied, Candidate, ClientFile, Installation, Inventory, Journal, Plan, replace_client_file,
 };
 
+use super::command_audit_log::{ChangeError, CommandAuditLog};
 use super::confirmation::{Confirmation, ask_yes_no};
 use super::policy::init::report as report_policy;
 use super::terminal::sanitize;
@@ -50,7 +51,7 @@ pub(super) struct Arguments {
 /// asked, and 7 if `--undo` could not take everything back.
 pub(super) async fn setup(files: &Files, arguments: &Arguments) -> ExitCode {
     let result = match arguments.undo {
-        true => undo::undo(arguments.confirmation),
+        true => undo::undo(files, arguments.confirmation),
         false => try_setup(files, arguments).await,
     };
     result.unwrap_or_else(|error| print_config_error(&error))
@@ -77,7 +78,14 @@ async fn try_setup(files: &Files, arguments: &Arguments) -> Result<ExitCode, Con
     let path = edit.path().to_owned();
     let start = init::start_entry(files, mode);
     let start = start.map_err(|source| ConfigError::Unwritable { path: path.clone(), source })?;
-    let installation = Installation { files, start: &start, environment: &environment };
+    let log = match CommandAuditLog::open_for_edit(files) {
+        Ok(log) => log,
+        Err(error) => {
+            return Ok(print_error(&ChangeError::<ConfigError>::Unrecorded(error), UNAVAILABLE));
+        }
+    };
+    let audit = log.audit();
+    let installation = Installation { files, start: &start, environment: &environment, audit };
     if !show_plan(&plan, &path, &installation) {
         println!("there is nothing to change");
         return Ok(ExitCode::SUCCESS);
@@ -97,7 +105,7 @@ async fn try_setup(files: &Files, arguments: &Arguments) -> Result<ExitCode, Con
     let mut status = ExitCode::SUCCESS;
     let mut report = |applied: Applied<'_>| show_applied(applied, &offers, &mut status);
     plan.apply(&installation, edit, &offers, &mut journal, &mut report)?;
-    offer_codex_approval(&environment, confirmation, &plan.files, &mut journal);
+    offer_codex_approval(&installation, confirmation, &plan.files, &mut journal);
     if !plan.moves {
         import::warn_about_plaintext_copies(&plan.imported());
     }
@@ -195,7 +203,7 @@ fn leave_failed(
 
 /// Asks about calls of `run_code` in Codex, as `lockhouse init` does, if Codex was chosen.
 fn offer_codex_approval(
-    environment: &Environment,
+    installation: &Installation<'_>,
     confirmation: Confirmation,
     files: &[ClientFile],
     journal: &mut Journal,
@@ -204,8 +212,8 @@ fn offer_codex_approval(
     if !files.iter().any(|file| file.client == codex && file.registers) {
         return;
     }
-    init::offer_codex_approval(environment, confirmation, &mut |path, text| {
-        replace_client_file(codex, path, text, journal)
+    init::offer_codex_approval(installation.environment, confirmation, &mut |path, text| {
+        replace_client_file(installation, codex, path, text, journal)
     });
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::control_client::request_all;
 use super::engine_description::{DescribedEngine, EngineDescription};
-use super::{UNAVAILABLE, engine_socket, line_width, table};
+use super::{UNAVAILABLE, USAGE, all_users, engine_socket, line_width, print_error, table};
 
 /// Options of `lockhouse status`.
 #[derive(Debug, clap::Args)]
@@ -18,9 +18,18 @@ pub(super) struct Arguments {
     /// Print as JSON, in the format of `/health`, with the member `own_engine`
     #[arg(long)]
     json: bool,
+    /// Show a table of the processes of all users; for root only
+    #[arg(long)]
+    all_users: bool,
 }
 
 pub(super) async fn status(arguments: &Arguments) -> ExitCode {
+    if arguments.all_users {
+        return match all_users::require_root() {
+            Ok(()) => all_users::status::status(arguments.json).await,
+            Err(error) => print_error(&error, USAGE),
+        };
+    }
     let mut running = Vec::new();
     for (_, response) in request_all(&OperatorRequest::Health).await {
         if let OperatorResponse::Health(health) = response

@@ -21,6 +21,7 @@ use super::connection_task::{ConnectionTask, PublishedTools};
 use super::definition::{DecodeRules, Exposure, ServerDefinition, ServerLimits, TextDecoding};
 use super::request::ping;
 use super::resource_subscriptions::Subscriptions;
+use super::server_events::ServerEvents;
 use super::server_start::{Sandbox, ServerStarter};
 use super::storage_paths::StoragePaths;
 use super::tool_cache::ToolCache;
@@ -62,13 +63,15 @@ impl Connection {
     }
 
     /// Starts the connection task of an upstream server and returns a handle to it. `starts` limits how many servers
-    /// start at a time; `notices` gets the change notices of the server.
+    /// start at a time; `notices` gets the change notices of the server, and `events` its
+    /// starts and ends.
     pub(super) fn open(
         name: ServerName,
         definition: ServerDefinition,
         paths: &StoragePaths,
         starts: Arc<Semaphore>,
         notices: &ChangeNotices,
+        events: ServerEvents,
     ) -> Self {
         let initial = if definition.start.lazy { ConnectionState::Idle } else { ConnectionState::Connecting };
         let (state_sender, state) = watch::channel(initial);
@@ -109,6 +112,7 @@ impl Connection {
             legacy_handshake: false,
             starts,
             closing: closing.clone(),
+            events,
         };
         tokio::spawn(task.run());
         let subscriptions = Subscriptions::new(name.clone(), notices);

@@ -29,6 +29,7 @@ use super::caller_signals::{CallStats, CallerSignals};
 use super::connection_state::{ConnectedServer, ConnectionState};
 use super::connection_status::ConnectionStatus;
 use super::live_connection::{ConnectionEnd, LiveConnection, exit_message};
+use super::server_events::{ServerEvent, ServerEventKind, ServerEvents};
 use super::server_log::ServerLog;
 use super::server_start::{ServerStarter, StartFailure, StartedServer};
 
@@ -65,6 +66,7 @@ pub(super) struct ConnectionTask {
     /// Limits how many servers start at a time; shared by all servers.
     pub(super) starts: Arc<Semaphore>,
     pub(super) closing: CancellationToken,
+    pub(super) events: ServerEvents,
 }
 
 /// What the connection task is waiting for. The end of this wait is the next event of the state machine.
@@ -235,6 +237,7 @@ impl ConnectionTask {
     fn connected(&mut self, started: StartedServer, elapsed: Duration) -> ConnectionMonitor {
         let StartedServer { link, catalogue, legacy_handshake } = started;
         tracing::info!(server = %self.name, tools = catalogue.tools.len(), "connected");
+        self.announce(ServerEventKind::Started, None, None);
         self.legacy_handshake = legacy_handshake;
         self.status.send_modify(|status| {
             (status.start_time, status.used_legacy_handshake) = (Some(elapsed), legacy_handshake)
@@ -274,6 +277,7 @@ impl ConnectionTask {
     fn start_failed(&mut self, failure: StartFailure) -> ConnectionEvent {
         let StartFailure { reason, server_output, is_violation, .. } = failure;
         tracing::warn!(server = %self.name, "not available: {reason}{server_output}");
+        self.announce(ServerEventKind::Failed, Some(&reason), None);
         // The failure may be due to the process and not to the handshake.
         self.legacy_handshake = false;
         self.status.send_modify(|status| status.last_error = Some(format!("{reason}{server_output}")));
@@ -286,6 +290,7 @@ impl ConnectionTask {
 
     fn disconnected(&self, reason: &EndReason, end: ConnectionEnd) -> ConnectionEvent {
         let ConnectionEnd { ending, status, server_output } = end;
+        let exit_status = status.and_then(|status| status.code());
         match reason {
             EndReason::Lost(reason) => {
                 let is_violation = reason.as_ref().is_some_and(|reason| reason.is_violation);
@@ -293,6 +298,7 @@ impl ConnectionTask {
                     reason.as_ref().map(|reason| reason.message.clone()).or_else(|| status.map(exit_message));
                 let how = how.unwrap_or_else(|| "it closed its output".into());
                 tracing::warn!(server = %self.name, "the connection ended: {how}{server_output}");
+                self.announce(ServerEventKind::Lost, Some(&how), exit_status);
                 if is_violation {
                     self.state.send_replace(ConnectionState::Failed(how.clone()));
                     self.log_violation(&how);
@@ -304,10 +310,23 @@ impl ConnectionTask {
             }
             EndReason::Idle => {
                 tracing::info!(server = %self.name, "stopped: nobody has needed it for a while");
+                self.announce(
+                    ServerEventKind::Stopped,
+                    Some("nobody has needed it for a while"),
+                    exit_status,
+                );
             }
-            EndReason::Closing => self.status.send_modify(|status| status.shutdown = ending),
+            EndReason::Closing => {
+                self.announce(ServerEventKind::Stopped, None, exit_status);
+                self.status.send_modify(|status| status.shutdown = ending);
+            }
         }
         ConnectionEvent::Disconnected { has_answered: self.answers.has_changed().unwrap_or(false) }
+    }
+
+    fn announce(&self, kind: ServerEventKind, reason: Option<&str>, exit_status: Option<i32>) {
+        let (server, reason) = (self.name.clone(), reason.map(str::to_owned));
+        self.events.send(ServerEvent { server, kind, reason, exit_status });
     }
 
     /// Records in the server's log file that Lockhouse disconnected the server, with the reason `how`.

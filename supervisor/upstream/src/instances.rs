@@ -13,6 +13,7 @@ use super::change_notices::ChangeNotices;
 use super::connection::Connection;
 use super::connection_state::ConnectionState;
 use super::definition::ServerDefinition;
+use super::server_events::ServerEvents;
 use super::storage_paths::StoragePaths;
 
 /// Maximum number of instances of one server, in addition to the first one.
@@ -29,12 +30,14 @@ pub(super) struct Opener {
     /// Limits how many servers start at a time.
     pub(super) starts: Arc<Semaphore>,
     pub(super) notices: ChangeNotices,
+    pub(super) events: ServerEvents,
 }
 
 impl Opener {
     pub(super) fn open(&self) -> Connection {
         let definition = self.definition.clone();
-        Connection::open(self.name.clone(), definition, &self.paths, self.starts.clone(), &self.notices)
+        let (starts, events) = (self.starts.clone(), self.events.clone());
+        Connection::open(self.name.clone(), definition, &self.paths, starts, &self.notices, events)
     }
 
     /// Opens a connection that starts its server when it is first called, and stops it when it is idle.

@@ -82,6 +82,7 @@ mod program_digest;
 mod request;
 mod resource_and_prompt_lists;
 mod resource_subscriptions;
+mod server_events;
 mod server_log;
 mod server_start;
 mod start_fault;
@@ -121,6 +122,8 @@ use instances::{Instances, Opener};
 pub use login::{Login, LoginError, log_out};
 pub use process::REQUIRED_PATH;
 pub use program_digest::program_digest;
+use server_events::ServerEvents;
+pub use server_events::{ServerEvent, ServerEventKind};
 pub use start_fault::{NotExecutable, find_program};
 pub use storage_paths::StoragePaths;
 pub use tool_cache::cached_tools;
@@ -143,6 +146,7 @@ fn starts_at_once() -> usize {
 pub struct Upstreams {
     servers: Arc<BTreeMap<ServerName, Upstream>>,
     notices: ChangeNotices,
+    events: ServerEvents,
 }
 
 #[derive(Clone, Debug)]
@@ -194,7 +198,7 @@ impl Upstreams {
         paths: &StoragePaths,
         starts: &Arc<Semaphore>,
     ) -> (Self, Self) {
-        let notices = self.notices.clone();
+        let (notices, events) = (self.notices.clone(), self.events.clone());
         let mut obsolete = (*self.servers).clone();
         let mut connect = |(name, definition): (ServerName, ServerDefinition)| {
             let is_unchanged = obsolete
@@ -203,13 +207,18 @@ impl Upstreams {
             let existing = if is_unchanged { obsolete.remove(&name) } else { None };
             let upstream = existing.unwrap_or_else(|| {
                 let (name, paths, starts) = (name.clone(), paths.clone(), starts.clone());
-                let opener = Opener { name, definition, paths, starts, notices: notices.clone() };
+                let (notices, events) = (notices.clone(), events.clone());
+                let opener = Opener { name, definition, paths, starts, notices, events };
                 Upstream { connection: Arc::new(opener.open()), opener, instances: Arc::default() }
             });
             (name, upstream)
         };
         let connected = servers.into_iter().map(&mut connect).collect();
-        let new_set = |servers: BTreeMap<_, _>| Self { servers: Arc::new(servers), notices: notices.clone() };
+        let new_set = |servers: BTreeMap<_, _>| Self {
+            servers: Arc::new(servers),
+            notices: notices.clone(),
+            events: events.clone(),
+        };
         (new_set(connected), new_set(obsolete))
     }
 
@@ -240,6 +249,12 @@ impl Upstreams {
     /// clients use directly. The channel stays the same when a changed configuration replaces the servers.
     pub fn notices(&self) -> &ChangeNotices {
         &self.notices
+    }
+
+    /// Passes the starts and ends of all servers to `observer` from now on, also of those of later configurations. Only the
+    /// first observer receives them.
+    pub fn observe(&self, observer: impl Fn(ServerEvent) + Send + Sync + 'static) {
+        self.events.observe(Box::new(observer));
     }
 
     /// Returns all secrets in the configuration of the upstream servers, for redaction.

@@ -54,11 +54,15 @@ pub fn create_directory(directory: &Path) -> io::Result<()> {
 pub fn sockets(directory: &Path) -> Vec<(u32, PathBuf)> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let socket = |entry: std::fs::DirEntry| {
-        let name = entry.file_name();
-        let pid = name.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok()?;
-        Some((pid, entry.path()))
+        let path = entry.path();
+        Some((process_of(&path)?, path))
     };
     entries.filter_map(socket).collect()
+}
+
+/// Returns the process ID in the file name of a control socket. `None` if it is no such name.
+pub fn process_of(path: &Path) -> Option<u32> {
+    path.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok()
 }
 
 /// Removes the control sockets in a directory on which no process listens.

@@ -7,14 +7,14 @@ use lockhouse_base::principal::Principal;
 use tokio_util::sync::CancellationToken;
 
 /// Why a run was cancelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cancellation {
     /// The AI client cancelled its request or disconnected.
     Client,
     /// An operator ended the run with `lockhouse runs end`.
     Person,
-    /// The administrator has stopped Lockhouse, or requires what this process cannot do without a restart.
-    Administrator,
+    /// An operator or an administrator stops this process. The text says who, and why.
+    Stopped(Arc<str>),
     /// The user of `lockhouse run` pressed Ctrl-C.
     Interrupt,
     /// The session in which the run executes was ended.
@@ -26,11 +26,11 @@ pub enum Cancellation {
 }
 
 impl Cancellation {
-    pub(crate) fn message(self) -> &'static str {
+    pub(crate) fn message(&self) -> &str {
         match self {
             Self::Client => "the AI client cancelled it",
             Self::Person => "a person ended it with `lockhouse runs end`",
-            Self::Administrator => "the administrator of this machine stopped it",
+            Self::Stopped(reason) => reason,
             Self::Interrupt => "it was interrupted with Ctrl-C",
             Self::Session => "its session was ended",
             Self::Revoked => "the token of its client is no longer valid",
@@ -38,9 +38,21 @@ impl Cancellation {
         }
     }
 
-    pub(super) fn hint(self) -> Option<&'static str> {
+    /// Returns who or what ended the run, as the audit log names it.
+    pub(crate) fn ended_by(&self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Person | Self::Stopped(_) => "operator",
+            Self::Interrupt => "interrupt",
+            Self::Session => "session",
+            Self::Revoked => "revocation",
+            Self::Shutdown => "shutdown",
+        }
+    }
+
+    pub(super) fn hint(&self) -> Option<&'static str> {
         let person = "a person did this on purpose: do not run it again unless they ask for it";
-        matches!(self, Self::Person | Self::Interrupt).then_some(person)
+        matches!(self, Self::Person | Self::Stopped(_) | Self::Interrupt).then_some(person)
     }
 }
 
@@ -72,7 +84,7 @@ impl StopHandle {
 
     /// Returns why the run was stopped. `None` if it was not stopped through this handle.
     pub fn cause(&self) -> Option<Cancellation> {
-        self.cause.get().copied()
+        self.cause.get().cloned()
     }
 
     /// Waits until the run must stop, and returns the cause. The run must stop when it is stopped through this handle,
@@ -93,7 +105,7 @@ impl StopHandle {
         };
         tokio::select! {
             biased;
-            () = self.token.cancelled() => self.cause.get().copied().unwrap_or(self.default_cause),
+            () = self.token.cancelled() => self.cause.get().unwrap_or(&self.default_cause).clone(),
             () = session_ends => Cancellation::Session,
             () = principal.revoked() => Cancellation::Revoked,
             () = lifecycle.stopping().cancelled() => Cancellation::Shutdown,

@@ -81,6 +81,18 @@ impl EndReason {
         }
     }
 
+    /// Returns who or what ended the run, as the audit log names it. `None` if the program ended by itself, or its worker
+    /// did.
+    pub fn ended_by(&self) -> Option<&'static str> {
+        match self {
+            Self::Value(_) | Self::NoValue(_) | Self::Error(_) | Self::Killed { .. } => None,
+            Self::Timeout(_) => Some("deadline"),
+            Self::Limit(..) => Some("limit"),
+            Self::ProtocolViolation(_) => Some("violation"),
+            Self::Cancelled(why, _) => Some(why.ended_by()),
+        }
+    }
+
     /// Returns why the session of this run ended, as text for the AI client, if the session ended because of the run.
     pub fn session_end_reason(&self) -> String {
         match self {
@@ -91,7 +103,9 @@ impl EndReason {
             Self::Limit(limit, _) => format!("a run was killed: {}", limit.message),
             Self::Killed { message, .. } => message.clone(),
             Self::ProtocolViolation(why) => format!("its worker broke the protocol and was killed: {why}"),
-            Self::Cancelled(Cancellation::Shutdown, _) => "Lockhouse was shut down".into(),
+            Self::Cancelled(Cancellation::Shutdown | Cancellation::Stopped(_), _) => {
+                "Lockhouse was shut down".into()
+            }
             Self::Cancelled(..) => {
                 "a run was cancelled, did not stop when interrupted, and was killed".into()
             }

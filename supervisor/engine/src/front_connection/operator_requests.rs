@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use lockhouse_approvals::{Watcher, WatcherKind};
-use lockhouse_audit::LocalUser;
+use lockhouse_audit::{Ended, LocalUser};
 use lockhouse_messages::{
     ApprovalEvent, ApprovalInput, EndedRuns, EndedSessions, Event, FileLocation, Input, OperatorRequest,
     OperatorResponse, Response, WatcherRole,
@@ -14,6 +14,7 @@ use lockhouse_stores::results::Results;
 use tokio_util::sync::CancellationToken;
 
 use super::exchange::EngineExchange;
+use crate::execution::Cancellation;
 use crate::sessions::SessionSelector;
 use crate::supervisor::Supervisor;
 
@@ -27,19 +28,23 @@ const RESULT_PART_BYTES: usize = 128 * 1024;
 /// The refusal of a handle that no stored result has.
 pub(crate) const NO_RESULT: &str = "there is no such result: it has expired, or newer ones needed its space";
 
-/// Carries an operator's request out, and returns the response.
-pub(super) async fn carry_out(supervisor: &Supervisor, request: OperatorRequest) -> OperatorResponse {
-    let runs = supervisor.runs();
+/// Carries a request of the operator `by` out, and returns the response.
+pub(super) async fn carry_out(
+    supervisor: &Supervisor,
+    request: OperatorRequest,
+    by: Option<LocalUser>,
+) -> OperatorResponse {
     match request {
         OperatorRequest::Health => OperatorResponse::Health(supervisor.complete_health()),
         OperatorRequest::ListSessions => OperatorResponse::Sessions(supervisor.sessions().list()),
-        OperatorRequest::EndSessions(ended) => end_sessions(supervisor, &ended),
-        OperatorRequest::ListRuns => OperatorResponse::Runs(runs.list()),
-        OperatorRequest::EndRuns(EndedRuns::All) => OperatorResponse::EndedRuns(runs.end(None)),
-        OperatorRequest::EndRuns(EndedRuns::One(execution)) => {
-            OperatorResponse::EndedRuns(runs.end(Some(&execution)))
+        OperatorRequest::EndSessions(ended) => end_sessions(supervisor, &ended, by),
+        OperatorRequest::ListRuns => OperatorResponse::Runs(supervisor.runs().list()),
+        OperatorRequest::EndRuns(ended) => end_runs(supervisor, &ended, by),
+        OperatorRequest::Stop { reason } => {
+            supervisor.stop(reason.as_deref(), by);
+            OperatorResponse::Stopping
         }
-        OperatorRequest::Reload => match supervisor.request_reload().await {
+        OperatorRequest::Reload => match supervisor.request_reload(by).await {
             Ok(report) => OperatorResponse::Reloaded(report),
             Err(unavailable) => refused(unavailable.to_string()),
         },
@@ -57,14 +62,31 @@ fn refused(reason: impl Into<String>) -> OperatorResponse {
     OperatorResponse::Refused { reason: reason.into() }
 }
 
-fn end_sessions(supervisor: &Supervisor, ended: &EndedSessions) -> OperatorResponse {
+fn end_runs(supervisor: &Supervisor, ended: &EndedRuns, by: Option<LocalUser>) -> OperatorResponse {
+    let execution = match ended {
+        EndedRuns::All => None,
+        EndedRuns::One(execution) => Some(execution.as_str()),
+    };
+    let ended = supervisor.runs().end(execution, &Cancellation::Person);
+    for execution in &ended {
+        supervisor.record_termination(Ended::Run(execution), by);
+    }
+    OperatorResponse::EndedRuns(ended)
+}
+
+fn end_sessions(supervisor: &Supervisor, ended: &EndedSessions, by: Option<LocalUser>) -> OperatorResponse {
     let selector = match ended {
         EndedSessions::All => SessionSelector::All,
         EndedSessions::Named(name) => SessionSelector::Named(name),
         EndedSessions::Numbered(id) => SessionSelector::Numbered(*id),
     };
     match supervisor.sessions().end(selector, ENDED_BY_OPERATOR) {
-        Ok(names) => OperatorResponse::EndedSessions(names),
+        Ok(names) => {
+            for name in &names {
+                supervisor.record_termination(Ended::Session(name), by);
+            }
+            OperatorResponse::EndedSessions(names)
+        }
         Err(count) => refused(format!(
             "{count} clients have a session with this name; end one of them by its ID from the list"
         )),

@@ -56,7 +56,7 @@ fn an_active_run_is_listed_and_counts_towards_its_quota_until_its_answer() {
     drop(second);
     let listed: Vec<String> = runs.list().into_iter().map(|run| run.execution).collect();
     assert_eq!(listed, [ExecutionId(1).to_string()]);
-    assert_eq!(runs.end(None), listed);
+    assert_eq!(runs.end(None, &Cancellation::Person), listed);
     drop(first);
     assert!(runs.list().is_empty());
     assert!(runs.register(ExecutionId(3), active_run()).admit(owner).is_ok());

@@ -68,7 +68,7 @@ impl Supervisor {
     }
 
     fn end_all(&self, message: &str) {
-        self.runs.end_all(Cancellation::Administrator);
+        self.runs.end(None, &Cancellation::Stopped(message.into()));
         // The selector is never ambiguous.
         let _ = self.sessions.end(SessionSelector::All, message);
     }

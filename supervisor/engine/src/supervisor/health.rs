@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use lockhouse_catalog::Catalogue;
+use lockhouse_messages::DigestsInForce;
 use lockhouse_pool::{Pool, PoolStats, ZygoteInfo};
 use lockhouse_upstream::{Connection, ConnectionState};
 use serde::Serialize;
@@ -94,10 +95,13 @@ pub struct AuditHealth {
     pub writable: bool,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct ConfigurationHealth {
     /// The generation of the configuration: 1 at the start of the process, and one more after every reload.
     pub generation: u64,
+    /// The SHA-256 digests of what is in force.
+    #[serde(flatten)]
+    pub in_force: DigestsInForce,
 }
 
 impl Health {
@@ -140,7 +144,10 @@ impl Supervisor {
             sessions: self.sessions.list().len(),
             results: ResultsHealth { kept, bytes },
             audit: AuditHealth { writable: gate.audit().is_writable() },
-            configuration: ConfigurationHealth { generation: self.lifecycle.config_generation() },
+            configuration: ConfigurationHealth {
+                generation: self.lifecycle.config_generation(),
+                in_force: self.digests_in_force(),
+            },
             engines,
             reasons,
         }

@@ -29,19 +29,27 @@ pub struct ActiveConfiguration {
     gate: Gate,
     /// SHA-256 of the configuration file and the servers files. `None` if there is no file.
     configuration: Option<String>,
+    /// SHA-256 of the administrator's requirements and of the policies that they name. `None` if there are none.
+    requirements: Option<String>,
     /// The token that is cancelled when the last reference to this configuration is dropped.
     unused: CancellationToken,
     _guard: DropGuard,
 }
 
 impl ActiveConfiguration {
-    pub(super) fn new(gate: Gate, configuration: Option<String>) -> Arc<Self> {
+    pub(super) fn new(gate: Gate, settings: &EngineSettings) -> Arc<Self> {
         let unused = CancellationToken::new();
-        Arc::new(Self { gate, configuration, unused: unused.clone(), _guard: unused.drop_guard() })
+        let (configuration, requirements) = (settings.digest.clone(), settings.requirements_digest.clone());
+        let (unused, _guard) = (unused.clone(), unused.drop_guard());
+        Arc::new(Self { gate, configuration, requirements, unused, _guard })
     }
 
-    fn digests(&self) -> ActiveDigests<'_> {
-        ActiveDigests { policy: self.gate.policy_digest(), configuration: self.configuration.as_deref() }
+    pub(super) fn digests(&self) -> ActiveDigests<'_> {
+        ActiveDigests {
+            policy: self.gate.policy_digest(),
+            configuration: self.configuration.as_deref(),
+            requirements: self.requirements.as_deref(),
+        }
     }
 }
 
@@ -86,7 +94,7 @@ impl Supervisor {
             let mut in_force = self.in_force.lock();
             let next = ActiveConfiguration::new(
                 in_force.reconfigured(policy, upstreams, settings.host_files.clone()),
-                settings.digest.clone(),
+                &settings,
             );
             std::mem::replace(&mut *in_force, next)
         };
@@ -141,6 +149,7 @@ impl Supervisor {
             retired_upstreams.iter().chain([in_force.upstreams()]).map(Upstreams::close),
         )
         .await;
+        self.record_end(&in_force.audit());
         in_force.audit().close();
         self.result_files.close();
     }

@@ -1,6 +1,7 @@
 //! Requests of operators to reload the configuration. The control socket receives them; the code that owns the paths of
 //! the configuration files carries them out.
 
+use lockhouse_audit::LocalUser;
 use lockhouse_messages::ReloadReport;
 use tokio::sync::{mpsc, oneshot};
 
@@ -9,8 +10,13 @@ use super::Supervisor;
 /// Maximum number of requests that wait for the reload of an earlier request. Further requests are refused.
 const WAITING_MAX: usize = 16;
 
-/// A request to reload the configuration. The receiver sends its report through the channel.
-pub type ReloadRequest = oneshot::Sender<ReloadReport>;
+/// A request to reload the configuration. The receiver sends its report through the channel `done`.
+#[derive(Debug)]
+pub struct ReloadRequest {
+    /// The operator, if the kernel reports the user.
+    pub by: Option<LocalUser>,
+    pub done: oneshot::Sender<ReloadReport>,
+}
 
 /// Why a request to reload the configuration was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,14 +38,14 @@ impl Supervisor {
         receiver
     }
 
-    /// Requests a reload of the configuration, and waits for its report.
+    /// Requests a reload of the configuration for the operator `by`, and waits for its report.
     ///
     /// # Errors
     /// [`ReloadUnavailable`] if nothing in this process reloads the configuration.
-    pub async fn request_reload(&self) -> Result<ReloadReport, ReloadUnavailable> {
+    pub async fn request_reload(&self, by: Option<LocalUser>) -> Result<ReloadReport, ReloadUnavailable> {
         let requests = self.reload_requests.lock().clone().ok_or(ReloadUnavailable::NotServing)?;
         let (done, report) = oneshot::channel();
-        requests.try_send(done).map_err(|error| match error {
+        requests.try_send(ReloadRequest { by, done }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => ReloadUnavailable::Busy,
             mpsc::error::TrySendError::Closed(_) => ReloadUnavailable::Closing,
         })?;

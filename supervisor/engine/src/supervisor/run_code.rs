@@ -127,7 +127,7 @@ impl Supervisor {
         let mut active_run = self.runs.register(execution, active_run);
         let answer_future = async {
             let mut answer = self.answer(channel, request, progress_requests, &mut active_run).await;
-            if active_run.stop.cause() == Some(Cancellation::Administrator) {
+            if matches!(active_run.stop.cause(), Some(Cancellation::Stopped(_))) {
                 self.explain_stop(&mut answer);
             }
             tracing::debug!(status = answer.status.as_str(), "a run ended");
@@ -239,11 +239,12 @@ impl Supervisor {
                 .instrument(traces::run_stage("run in the worker"))
                 .await;
         self.charge(owner, &limits, &result);
-        let (wall, cpu) = (result.wall, result.cpu);
+        let (wall, cpu, ended_by) = (result.wall, result.cpu, result.end_reason.ended_by());
         let answer = finish_run(execution, result, &limits, session_lease, sandbox);
         let answer_bytes = answer.shown_bytes(self.settings.display);
         let end = ExecutionEnd {
             status: answer.status.as_str(),
+            ended_by,
             wall,
             cpu,
             calls: answer.calls.len(),

@@ -69,6 +69,8 @@ pub struct EngineSettings {
     pub catalogue_tokens: usize,
     /// SHA-256 of the configuration file and the servers files. `None` if there is no file.
     pub digest: Option<String>,
+    /// SHA-256 of the administrator's requirements and of the policies that they name. `None` if there are none.
+    pub requirements_digest: Option<String>,
     /// The settings of the Python worker pool, or the program that is missing for Python.
     pub python: Result<PoolSettings, MissingProgram>,
     /// The settings of the TypeScript worker pool, or the program that is missing for TypeScript.

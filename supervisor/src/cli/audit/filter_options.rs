@@ -16,7 +16,7 @@ use crate::cli::USAGE;
 use lockhouse_policies::most_similar_name;
 
 /// The names of audit events that `--event` accepts: all except `chain`, a bookkeeping event of the log itself.
-const EVENTS: [&str; 15] = [
+const EVENTS: [&str; 21] = [
     "execution",
     "skill",
     "call",
@@ -30,11 +30,17 @@ const EVENTS: [&str; 15] = [
     "token",
     "login",
     "definition",
+    "change",
+    "authentication",
+    "termination",
+    "server",
+    "process",
+    "action",
     "gap",
     "clock",
 ];
 /// The outcomes that this version of Lockhouse writes to audit records, except those of calls and of refused runs.
-const OTHER_OUTCOMES: [&str; 30] = [
+const OTHER_OUTCOMES: [&str; 36] = [
     // Runs.
     "error",
     "limit",
@@ -69,6 +75,13 @@ const OTHER_OUTCOMES: [&str; 30] = [
     "answered",
     "granted",
     "logged out",
+    // Changes, ended runs, processes, servers and actions of the page.
+    "changed",
+    "ended",
+    "started",
+    "stopped",
+    "lost",
+    "requested",
 ];
 
 /// Returns the outcomes that this version of Lockhouse writes to audit records. A log that another version wrote may

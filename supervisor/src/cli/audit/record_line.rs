@@ -118,9 +118,11 @@ fn columns(event: &AuditEvent) -> Option<(&str, String, String)> {
             (&about.execution, format_item(about), format!("{outcome}, {ms:.1} ms, {result_bytes} bytes"))
         }
         AuditEvent::Question { execution, server, outcome } => (execution, server.clone(), outcome.clone()),
-        AuditEvent::End { execution, status, wall_ms, cpu_ms, calls, .. } => {
+        AuditEvent::End { execution, status, ended_by, wall_ms, cpu_ms, calls, .. } => {
+            let ended_by =
+                ended_by.as_ref().map(|ended_by| format!(", ended by {ended_by}")).unwrap_or_default();
             let cpu = cpu_ms.map(|ms| format!(", {ms:.1} ms of CPU")).unwrap_or_default();
-            (execution, status.clone(), format!("{wall_ms:.1} ms{cpu}, {calls} calls"))
+            (execution, status.clone(), format!("{wall_ms:.1} ms{cpu}, {calls} calls{ended_by}"))
         }
         AuditEvent::Gap { since, records, reason } => {
             let details = format!("since {} could not be written: {reason}", format_time(since));
@@ -137,13 +139,24 @@ fn columns(event: &AuditEvent) -> Option<(&str, String, String)> {
 /// Describes an administrative action, such as the creation of a token: its outcome, its Unix user, and if it has them,
 /// its reason and the digest of the policy or definitions that it is about.
 fn describe_administration(administration: &AdministrativeEvent) -> String {
-    let AdministrativeEvent { outcome, reason, digest, uid, login_uid, .. } = administration;
+    let AdministrativeEvent { outcome, reason, digest, uid, login_uid, action, file, client, .. } =
+        administration;
     let by = uid.map(|uid| format!(" by user {uid}")).unwrap_or_default();
     let login = login_uid.filter(|login| Some(*login) != *uid);
     let login = login.map(|login| format!(" (logged in as {login})")).unwrap_or_default();
     let digest = digest.as_ref().map(|digest| format!(", {}", digest.get(..16).unwrap_or(digest)));
     let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-    format!("{outcome}{by}{login}{}{reason}", digest.unwrap_or_default())
+    let what = [action, file, client, &administration.execution, &administration.session];
+    let what: String = what.into_iter().flatten().fold(String::new(), |text, part| text + ", " + part);
+    let through = administration.through.as_ref().map(|through| format!(" through {through}"));
+    let through = through.filter(|_| administration.event != "authentication").unwrap_or_default();
+    let status = administration.exit_status.map(|status| format!(", exit status {status}"));
+    let left_out = match administration.left_out {
+        0 => String::new(),
+        count => format!(" ({count} more have no record)"),
+    };
+    let (digest, status) = (digest.unwrap_or_default(), status.unwrap_or_default());
+    format!("{outcome}{through}{by}{login}{what}{digest}{status}{reason}{left_out}")
 }
 
 fn format_item(about: &CallIdentity) -> String {

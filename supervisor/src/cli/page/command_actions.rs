@@ -4,12 +4,14 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use lockhouse_page::{Action, ActionError, ErrorCode, ToolEffect};
+use lockhouse_audit::{ActiveDigests, Authentication, Channel, LocalUser};
+use lockhouse_page::{Action, ActionError, ErrorCode, PageLogin, PageRecord, ToolEffect};
 use lockhouse_policies::Effect as PolicyEffect;
 use lockhouse_protocol::{InvalidName, ServerName, ToolName};
 use serde_json::{Value, json};
 
 use crate::cli::audit::verify::verify_own_log;
+use crate::cli::command_audit_log::{CommandAuditLog, RecordError};
 use crate::cli::command_error::CommandError;
 use crate::cli::policy::set_effect::{EffectChange, Report};
 use crate::cli::server::tool_changes::OfferedTools;
@@ -65,10 +67,34 @@ async fn carry_out(files: &Files, action: Action) -> Result<Value, ActionError> 
             verify_own_log(&settings).map_err(|error| failed(CommandError::Unavailable(error)))
         }
         Action::CheckHost {} => Ok(doctor::examine(files).await.map_err(failed)?.to_json()),
+        Action::Record { event, process } => {
+            let by = LocalUser::current();
+            record(files, &event, LocalUser { pid: Some(process), ..by })
+                .map_err(|error| ActionError::new(ErrorCode::Failed, sanitize_lines(&error.to_string())))?;
+            Ok(Value::Null)
+        }
         Action::Answer { .. } | Action::EndRun { .. } | Action::EndSession { .. } | Action::Reload {} => {
             Err(ActionError::new(ErrorCode::Invalid, "the page itself carries this action out"))
         }
     }
+}
+
+/// Writes a record about the page.
+fn record(files: &Files, event: &PageRecord, by: LocalUser) -> Result<(), RecordError> {
+    let log = CommandAuditLog::open(files)?;
+    let audit = log.audit();
+    Ok(match event {
+        PageRecord::Started {} => audit.process_started("page", ActiveDigests::default(), by),
+        PageRecord::Stopped {} => audit.process_stopped("page", "it was closed", by),
+        PageRecord::Login(PageLogin { viewer, left_out }) => {
+            let refused = viewer.is_none().then_some("the link or the access token is not valid");
+            let (name, left_out) = (viewer.as_deref(), *left_out);
+            audit.authentication(Authentication { through: Channel::Page, name, refused, left_out }, by)
+        }
+        PageRecord::Action { action, viewer, failed } => {
+            audit.page_action(action, viewer, failed.as_deref(), by)
+        }
+    }?)
 }
 
 /// Gives a tool this effect, if the change is the one with this digest. Without a digest, only shows the change.
@@ -83,7 +109,11 @@ fn change(
         ToolEffect::Ask => PolicyEffect::Ask,
         ToolEffect::Deny => PolicyEffect::Deny,
     };
-    EffectChange { tool, unknown: false, dry_run: digest.is_none(), digest }.make(files, wanted)
+    EffectChange { tool, unknown: false, dry_run: digest.is_none(), digest }.make(
+        files,
+        wanted,
+        Channel::Page,
+    )
 }
 
 async fn offered_tools(files: &Files, server: &str) -> Result<OfferedTools, ActionError> {

@@ -1,22 +1,28 @@
 //! Carries out the actions of viewers, with the requests and commands of operators.
 
+use std::sync::Arc;
+
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lockhouse_messages::{
     Approval, ApproverAnswer, ApproverDecision, EndedRuns, EndedSessions, OperatorRequest, OperatorResponse,
 };
-use lockhouse_page::{Action, ActionError, Attachment, Decision, ErrorCode, Operator, Scope, Viewer};
+use lockhouse_page::{
+    Action, ActionError, Attachment, Decision, ErrorCode, Operator, PageRecord, Scope, Viewer,
+};
 use serde_json::{Value, json};
 
 use super::action_process::ActionProcesses;
 use super::approval_questions::ApprovalQuestions;
 use super::kept_results::KeptResults;
+use super::page_records::PageRecords;
 use crate::cli::control_client::request_one;
 use crate::cli::reload;
 use lockhouse_config::Files;
 
 pub(super) struct PageOperator {
-    processes: ActionProcesses,
+    processes: Arc<ActionProcesses>,
+    records: PageRecords,
     questions: ApprovalQuestions,
     results: KeptResults,
 }
@@ -24,7 +30,7 @@ pub(super) struct PageOperator {
 impl Operator for PageOperator {
     fn act(&self, action: Action, viewer: Viewer) -> BoxFuture<'_, Result<Value, ActionError>> {
         tracing::info!("{} requests on the page: {action:?}", viewer.name());
-        self.carry_out(action).boxed()
+        self.act_recorded(action, viewer).boxed()
     }
 
     fn stored_result(&self, id: String) -> BoxFuture<'_, Result<Attachment, ActionError>> {
@@ -34,11 +40,41 @@ impl Operator for PageOperator {
 
 impl PageOperator {
     pub(super) fn new(files: &Files, questions: ApprovalQuestions) -> std::io::Result<Self> {
-        Ok(Self { processes: ActionProcesses::new(files)?, questions, results: KeptResults::new(files) })
+        let processes = Arc::new(ActionProcesses::new(files)?);
+        let records = PageRecords::new(processes.clone());
+        Ok(Self { processes, records, questions, results: KeptResults::new(files) })
+    }
+
+    pub(super) fn records(&self) -> &PageRecords {
+        &self.records
     }
 
     pub(super) fn kept_results(&self) -> &KeptResults {
         &self.results
+    }
+
+    /// Records the action if it changes something, carries it out, and records that it failed.
+    async fn act_recorded(&self, action: Action, viewer: Viewer) -> Result<Value, ActionError> {
+        let Some(description) = action.description() else { return self.carry_out(action).await };
+        let record = |failed| PageRecord::Action {
+            action: description.clone(),
+            viewer: viewer.name().to_owned(),
+            failed,
+        };
+        if let Err(error) = self.records.write(record(None)).await {
+            if !action.only_restricts() {
+                let message = format!("nothing was changed, because the audit log cannot record it: {error}");
+                return Err(ActionError::new(ErrorCode::Failed, message));
+            }
+            tracing::error!("an action of the page is not recorded in the audit log: {error}");
+        }
+        let result = self.carry_out(action).await;
+        if let Err(error) = &result
+            && let Err(error) = self.records.write(record(Some(error.to_string()))).await
+        {
+            tracing::error!("a failed action of the page is not recorded in the audit log: {error}");
+        }
+        result
     }
 
     async fn carry_out(&self, action: Action) -> Result<Value, ActionError> {

@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use lockhouse_audit::{ChangeTarget, Channel};
 use lockhouse_config::{self as config, Files, Settings};
 use lockhouse_gate::Gate;
 use lockhouse_policies::{Policy, ServerOffer, ToolOffer, render_template};
 
+use crate::cli::command_audit_log::FileChange;
 use crate::cli::unavailable_servers::describe_unavailable;
 use crate::cli::{UNAVAILABLE, USAGE, print_config_error, start_with};
 
@@ -44,7 +46,16 @@ pub(super) async fn init(files: &Files, force: bool) -> ExitCode {
         );
         return ExitCode::from(UNAVAILABLE);
     }
-    if let Err(error) = config::write_policy(&path, &render_template(&offers), force) {
+    let text = render_template(&offers);
+    let change = FileChange {
+        target: ChangeTarget::Policy,
+        path: path.clone(),
+        action: "init",
+        through: Channel::Command,
+        text: Some(&text),
+        only_restricts: false,
+    };
+    if let Err(error) = change.make(files, || config::write_policy(&path, &text, force)) {
         eprintln!("lockhouse: cannot write {}: {error}", path.display());
         return ExitCode::from(UNAVAILABLE);
     }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use data_encoding::HEXLOWER;
 use lockhouse_approvals::PolicyFile;
+use lockhouse_audit::{ChangeTarget, Channel};
 use lockhouse_catalog::Catalogue;
 use lockhouse_policies::edit::{self, EditError, EditedPolicy, unified_diff};
 use lockhouse_policies::{
@@ -18,6 +19,7 @@ use sha2::{Digest as _, Sha256};
 use super::environment::Environment;
 use super::explain;
 use crate::cli::DIGEST_IS_STALE;
+use crate::cli::command_audit_log::FileChange;
 use crate::cli::command_error::CommandError;
 use lockhouse_config::{self as config, ConfigError, Files};
 pub(in crate::cli) use report::Report;
@@ -60,7 +62,7 @@ pub(in crate::cli) struct Target {
 /// is 2 if an entry of `deny` or a rule overrides the change, or if it would match nothing that is known, and then the
 /// file is not changed.
 pub(super) fn set_effect(files: &Files, arguments: &Arguments, wanted: Effect) -> Result<ExitCode, ExitCode> {
-    let report = arguments.change.make(files, wanted).map_err(|error| error.print())?;
+    let report = arguments.change.make(files, wanted, Channel::Command).map_err(|error| error.print())?;
     if arguments.json {
         report.print_json()
     } else {
@@ -70,11 +72,16 @@ pub(super) fn set_effect(files: &Files, arguments: &Arguments, wanted: Effect) -
 }
 
 impl EffectChange {
-    /// Changes the policy file, unless the change is a dry run.
+    /// Changes the policy file, unless the change is a dry run. `through` is the way of the change in the audit log.
     ///
     /// # Errors
     /// Why the file was not changed.
-    pub(in crate::cli) fn make(&self, files: &Files, wanted: Effect) -> Result<Report, CommandError> {
+    pub(in crate::cli) fn make(
+        &self,
+        files: &Files,
+        wanted: Effect,
+        through: Channel,
+    ) -> Result<Report, CommandError> {
         let target = parse_target(&self.tool)?;
         let path = config::editable_policy(files)?;
         let refused = |reason: String| {
@@ -108,7 +115,16 @@ impl EffectChange {
             )));
         }
         if changed && !self.dry_run {
-            write(&file, &path, text, &edit)?;
+            let change = FileChange {
+                target: ChangeTarget::Policy,
+                path: path.clone(),
+                action: &format!("{} {target}", wanted.as_str()),
+                through,
+                text: Some(&edit.text),
+                only_restricts: wanted == Effect::Deny,
+            };
+            let written = change.make(files, || write(&file, &path, text, &edit));
+            written.map_err(CommandError::from_change)?;
         }
         let diff = match changed {
             true => unified_diff(&path.display().to_string(), text.unwrap_or_default(), &edit.text),

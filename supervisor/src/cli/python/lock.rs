@@ -2,11 +2,13 @@
 
 use std::process::ExitCode;
 
+use lockhouse_audit::{ChangeTarget, Channel};
 use lockhouse_config::{Files, PackageSpec, Settings};
 
 use super::environment::{EnvironmentError, ManagedDirectory, NewEnvironment};
 use super::installer::{Installer, Resolution};
 use super::{PythonError, import_test, load, lock_file, print_step};
+use crate::cli::command_audit_log::FileChange;
 use crate::cli::package_costs::PackageCosts;
 use crate::cli::terminal::sanitize;
 
@@ -34,8 +36,12 @@ pub(super) async fn lock(files: &Files, arguments: &Arguments) -> Result<ExitCod
     let packages = settings.python_packages().to_vec();
     let versions = if arguments.upgrade { Versions::Newest } else { Versions::Locked };
     let built = build(files, &settings, &directory, &packages, versions).await?;
-    directory.replace_current(built.environment, &built.lock_text)?;
-    built.costs.print();
+    let Built { environment, lock_text, costs } = built;
+    let action = if arguments.upgrade { "lock --upgrade" } else { "lock" };
+    record_packages(files, &directory, (action, &lock_text), || {
+        Ok(directory.replace_current(environment, &lock_text)?)
+    })?;
+    costs.print();
     super::super::reload::reload_all_and_print().await;
     Ok(ExitCode::SUCCESS)
 }
@@ -83,6 +89,24 @@ pub(super) async fn build(
     print_step("importing the packages in a sandboxed worker");
     let costs = import_test::test(files, packages, &environment.path).await?;
     Ok(Built { environment, lock_text, costs })
+}
+
+/// Records a change of the installed packages, whose lock file gets this text, and makes it with `make`.
+pub(super) fn record_packages(
+    files: &Files,
+    directory: &ManagedDirectory,
+    (action, lock_text): (&str, &str),
+    make: impl FnOnce() -> Result<(), PythonError>,
+) -> Result<(), PythonError> {
+    let change = FileChange {
+        target: ChangeTarget::Packages,
+        path: directory.lock_file(),
+        action,
+        through: Channel::Command,
+        text: Some(lock_text),
+        only_restricts: false,
+    };
+    change.make(files, make).map_err(PythonError::from_change)
 }
 
 pub(super) fn names(packages: &[PackageSpec]) -> String {

@@ -14,7 +14,7 @@ use lockhouse_upstream::{ConfinementProfile, HttpTransport, ServerDefinition};
 
 use super::secret_files::{remove_unused, secret_files};
 use crate::cli::terminal::sanitize;
-use crate::cli::{USAGE, print_config_error, print_error, sandbox};
+use crate::cli::{USAGE, print_config_error, print_error, recorded_config_edit, sandbox};
 use new_server::{NewServer, Target};
 
 #[derive(Debug, clap::Args)]
@@ -75,7 +75,8 @@ pub(super) async fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode
     let path = edit.path().to_owned();
     edit.set_server(&name, server.to_table());
     let text = edit.text();
-    if let Err(error) = edit.save(files) {
+    let action = format!("server add {name}");
+    if let Err(error) = recorded_config_edit::save(edit, files, &action, false) {
         delete_stored(&stored);
         return Err(print_config_error(&error));
     }

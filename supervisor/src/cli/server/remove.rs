@@ -8,7 +8,7 @@ use lockhouse_upstream::{Endpoint, ServerDefinition, StoragePaths, log_out};
 
 use super::secret_files::{remove_unused, secret_files};
 use super::{load, unknown};
-use crate::cli::{USAGE, print_config_error};
+use crate::cli::{USAGE, print_config_error, recorded_config_edit};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
@@ -63,7 +63,8 @@ pub(super) fn remove(files: &Files, arguments: &Arguments) -> Result<ExitCode, E
     let path = edit.path().to_owned();
     edit.remove_server(name);
     let text = edit.text();
-    edit.save(files).map_err(|error| print_config_error(&error))?;
+    let saved = recorded_config_edit::save(edit, files, &format!("server remove {name}"), true);
+    saved.map_err(|error| print_config_error(&error))?;
     println!("removed {name} from {}", path.display());
     remove_unused(&secrets, &text);
     if let Some((name, definition)) = settings.engine.servers.iter().find(|(known, _)| known.as_str() == name)

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lockhouse_config::ConfigError;
+use lockhouse_config::{ConfigError, Files};
 use lockhouse_setup::{Change, Step, StepResult, Undo};
 
-use crate::cli::UNAVAILABLE;
+use crate::cli::command_audit_log::{ChangeError, CommandAuditLog};
 use crate::cli::confirmation::Confirmation;
 use crate::cli::terminal::{sanitize, sanitize_lines};
+use crate::cli::{UNAVAILABLE, print_error};
 
-pub(super) fn undo(confirmation: Confirmation) -> Result<ExitCode, ConfigError> {
+pub(super) fn undo(files: &Files, confirmation: Confirmation) -> Result<ExitCode, ConfigError> {
     let Some(undo) = Undo::open()? else {
         println!("there is nothing to take back");
         return Ok(ExitCode::SUCCESS);
@@ -21,7 +22,11 @@ pub(super) fn undo(confirmation: Confirmation) -> Result<ExitCode, ConfigError> 
     if !confirmation.confirm("Take these changes back?") {
         return Ok(confirmation.unconfirmed());
     }
-    let is_complete = undo.run(&mut show_result)?;
+    let log = match CommandAuditLog::open(files) {
+        Ok(log) => log,
+        Err(error) => return Ok(print_error(&ChangeError::<ConfigError>::Unrecorded(error), UNAVAILABLE)),
+    };
+    let is_complete = undo.run(log.audit(), &mut show_result)?;
     println!("restart the AI clients");
     Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(UNAVAILABLE) })
 }

@@ -12,7 +12,7 @@ use crate::execution::cancellation::Cancellation;
 use crate::execution::end_reason::{EndReason, ReachedLimit};
 
 /// Why the code of a run was interrupted. The code may still finish within its grace time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Interruption {
     /// The run reached its deadline.
     Deadline,

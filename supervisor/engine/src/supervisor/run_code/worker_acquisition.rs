@@ -90,7 +90,7 @@ impl AcquireError {
 
     pub(super) fn to_answer(&self, execution: ExecutionId) -> ExecutionAnswer {
         if let Self::Cancelled(why) = self {
-            return ExecutionAnswer::cancelled(execution, *why);
+            return ExecutionAnswer::cancelled(execution, why.clone());
         }
         ExecutionAnswer::refused(execution, self.refusal(), self.to_string(), self.hint())
             .with_retry_after(self.retry_after())

@@ -1,0 +1,163 @@
+//! `lockhouse stop`: ends the running Lockhouse processes of this user, or of all users.
+
+use std::process::ExitCode;
+
+use lockhouse_link::OperatorError;
+use lockhouse_messages::{OperatorRequest, OperatorResponse};
+use lockhouse_policies::printable;
+use serde_json::{Value, json};
+
+use super::all_users::{self, account_name};
+use super::command_audit_log::CommandAuditLog;
+use super::control_client::{request_one, request_reachable};
+use super::{UNAVAILABLE, USAGE, print_error};
+use lockhouse_config::Files;
+
+/// Options of `lockhouse stop`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// End only the process with this id, as `lockhouse status` shows it [default: all]
+    #[arg(long, value_name = "PID")]
+    pid: Option<u32>,
+    /// End the processes of all users; for root only. Those that do not answer are ended with signals
+    #[arg(long)]
+    all_users: bool,
+    /// Why, for the AI clients and the audit log
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What became of one process.
+pub(super) struct ProcessStop {
+    pub(super) pid: u32,
+    /// The account. `None` if it is that of this user.
+    pub(super) uid: Option<u32>,
+    pub(super) outcome: Outcome,
+}
+
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// It is ending: runs end with the reason.
+    Ending,
+    /// It has ended.
+    Ended,
+    /// It did not end by itself, and ended on SIGTERM.
+    Terminated,
+    /// It was killed with SIGKILL.
+    Killed,
+    /// It could not be ended.
+    Remains,
+    Refused(String),
+    /// It is of a version that cannot be asked to stop.
+    UnknownRequest,
+    NoAnswer,
+}
+
+/// Runs `lockhouse stop`. The exit status is 0 if all processes end, and 7 if one does not, or none is running.
+pub(super) async fn stop(files: &Files, arguments: &Arguments) -> ExitCode {
+    let Arguments { pid, all_users, reason, json } = arguments;
+    let stops = if *all_users {
+        if let Err(error) = all_users::require_root() {
+            return print_error(&error, USAGE);
+        }
+        // Processes that are ended with signals cannot record it. Ending them takes permissions away, so it needs no record.
+        CommandAuditLog::warn(CommandAuditLog::open(files).and_then(|log| log.stop_all(reason.as_deref())));
+        all_users::stop::stop(*pid, reason.as_deref()).await
+    } else {
+        stop_own(*pid, reason.as_deref()).await
+    };
+    if *json {
+        println!("{:#}", stops.iter().map(ProcessStop::to_json).collect::<Value>());
+    } else {
+        stops.iter().for_each(ProcessStop::print);
+    }
+    match pid {
+        Some(pid) if stops.is_empty() => {
+            eprintln!("lockhouse: there is no Lockhouse process {pid}; `lockhouse status` lists them");
+        }
+        None if stops.is_empty() && !json => println!("No Lockhouse is running."),
+        _ => {}
+    }
+    let is_ended = |stop: &ProcessStop| stop.failure().is_none();
+    if !stops.is_empty() && stops.iter().all(is_ended) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(UNAVAILABLE)
+    }
+}
+
+/// Asks the processes of this user to stop, and the thin processes of a shared engine, which would start another one, to
+/// terminate.
+async fn stop_own(wanted: Option<u32>, reason: Option<&str>) -> Vec<ProcessStop> {
+    let mut stops = Vec::new();
+    for (pid, health) in request_reachable(&OperatorRequest::Health).await {
+        if wanted.is_some_and(|wanted| wanted != pid) {
+            continue;
+        }
+        let request = OperatorRequest::Stop { reason: reason.map(str::to_owned) };
+        let outcome = match request_one(pid, &request).await {
+            Ok(OperatorResponse::Stopping) => Outcome::Ending,
+            Ok(OperatorResponse::Refused { reason }) | Err(OperatorError::Refused(reason)) => {
+                Outcome::Refused(reason)
+            }
+            Ok(_) | Err(OperatorError::OtherVersion) => Outcome::UnknownRequest,
+            Err(OperatorError::NoAnswer) => Outcome::NoAnswer,
+        };
+        stops.push(ProcessStop { pid, uid: None, outcome });
+        if let Ok(OperatorResponse::Health(health)) = health {
+            stops.extend(all_users::stop::end_clients(&health).await);
+        }
+    }
+    stops
+}
+
+impl ProcessStop {
+    fn print(&self) {
+        let (pid, user) = (self.pid, self.user());
+        let done = match &self.outcome {
+            Outcome::Ending => "it is ending",
+            Outcome::Ended => "it has ended",
+            Outcome::Terminated => "it has ended on SIGTERM",
+            Outcome::Killed => "it was killed, since it did not end on SIGTERM",
+            _ => {
+                return eprintln!("lockhouse: process {pid}{user}: {}", self.failure().unwrap_or_default());
+            }
+        };
+        println!("process {pid}{user}: {done}");
+    }
+
+    fn user(&self) -> String {
+        self.uid.map(|uid| format!(" of {}", printable(&account_name(uid)))).unwrap_or_default()
+    }
+
+    /// Returns why the process does not end; `None` if it does.
+    fn failure(&self) -> Option<String> {
+        match &self.outcome {
+            Outcome::Ending | Outcome::Ended | Outcome::Terminated | Outcome::Killed => None,
+            Outcome::Remains => Some("it could not be ended".to_owned()),
+            Outcome::Refused(reason) => Some(format!("it does not stop: {}", printable(reason))),
+            Outcome::UnknownRequest => Some(format!(
+                "this version of Lockhouse does not know the request; `kill {}` ends it",
+                self.pid
+            )),
+            Outcome::NoAnswer => Some(format!("it did not answer; `kill {}` ends it", self.pid)),
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let outcome = match &self.outcome {
+            Outcome::Ending => "ending",
+            Outcome::Ended => "ended",
+            Outcome::Terminated => "terminated",
+            Outcome::Killed => "killed",
+            Outcome::Remains => "remains",
+            Outcome::Refused(_) => "refused",
+            Outcome::UnknownRequest => "unknown_request",
+            Outcome::NoAnswer => "no_answer",
+        };
+        json!({"pid": self.pid, "uid": self.uid, "outcome": outcome, "error": self.failure()})
+    }
+}
