@@ -1,6 +1,7 @@
 //! Tests of the audit log: which events it records, which values it omits, and how it detects tampering.
 
 mod administration;
+mod administrative_acts;
 mod clock;
 mod commands;
 mod concurrent_processes;

@@ -1,6 +1,7 @@
 //! Tests of the lifecycle of the daemon `lockhouse serve`: readiness, draining, restart, and recovery after SIGKILL.
 
 mod account;
+mod all_users;
 mod crash_recovery;
 mod draining;
 mod front_process;
