@@ -77,7 +77,7 @@ impl RecordedFiles {
     }
 
     fn save(&self) -> io::Result<()> {
-        files::replace(&self.path, serde_json::to_string(&self.digests)?.as_bytes())
+        files::replace_for_service(&self.path, serde_json::to_string(&self.digests)?.as_bytes())
     }
 }
 
@@ -86,16 +86,30 @@ impl Audit {
     /// record. Another process that looks at the files at the same time records them.
     ///
     /// # Errors
-    /// A record cannot be written, or the digests cannot be kept.
+    /// A record cannot be written.
     pub fn record_file_edits(&self, seen: &[ConfiguredFile]) -> Result<(), AuditError> {
-        let directory = &self.settings.keys;
-        let unkept = |source| AuditError::Write { path: directory.join(FILE), source };
-        let Some(mut recorded) = RecordedFiles::lock(directory).map_err(unkept)? else { return Ok(()) };
+        // Without the digests, the records of processes and reloads still have those in force.
+        let unkept = |error: io::Error| {
+            tracing::warn!(
+                "edits of configuration files cannot be found, because {FILE} cannot be used: {error}"
+            );
+        };
+        let mut recorded = match RecordedFiles::lock(&self.settings.keys) {
+            Ok(Some(recorded)) => recorded,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                unkept(error);
+                return Ok(());
+            }
+        };
         let mut is_changed = false;
         for file in seen {
             is_changed |= self.record_edit(&mut recorded, file)?;
         }
-        if is_changed { recorded.save().map_err(unkept) } else { Ok(()) }
+        if is_changed && let Err(error) = recorded.save() {
+            unkept(error);
+        }
+        Ok(())
     }
 
     /// Records the file if something else has changed it. Returns whether its digest has to be kept.

@@ -89,29 +89,48 @@ pub(super) async fn stop(files: &Files, arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Asks the processes of this user to stop, and the thin processes of a shared engine, which would start another one, to
-/// terminate.
+/// How often the processes of this user are asked: a thin process whose engine has ended may have started another one.
+const ROUNDS: usize = 2;
+
+/// Asks the processes of this user to stop, and ends the thin processes of a shared engine, when the engine has ended.
 async fn stop_own(wanted: Option<u32>, reason: Option<&str>) -> Vec<ProcessStop> {
-    let mut stops = Vec::new();
-    for (pid, health) in request_reachable(&OperatorRequest::Health).await {
-        if wanted.is_some_and(|wanted| wanted != pid) {
-            continue;
-        }
-        let request = OperatorRequest::Stop { reason: reason.map(str::to_owned) };
-        let outcome = match request_one(pid, &request).await {
-            Ok(OperatorResponse::Stopping) => Outcome::Ending,
-            Ok(OperatorResponse::Refused { reason }) | Err(OperatorError::Refused(reason)) => {
-                Outcome::Refused(reason)
+    let mut stops: Vec<ProcessStop> = Vec::new();
+    for _ in 0..ROUNDS {
+        let mut ending = Vec::new();
+        for (pid, health) in request_reachable(&OperatorRequest::Health).await {
+            let is_known = stops.iter().any(|stop| stop.pid == pid);
+            if is_known || wanted.is_some_and(|wanted| wanted != pid) {
+                continue;
             }
-            Ok(_) | Err(OperatorError::OtherVersion) => Outcome::UnknownRequest,
-            Err(OperatorError::NoAnswer) => Outcome::NoAnswer,
-        };
-        stops.push(ProcessStop { pid, uid: None, outcome });
-        if let Ok(OperatorResponse::Health(health)) = health {
-            stops.extend(all_users::stop::end_clients(&health).await);
+            let outcome = request_stop(pid, reason).await;
+            if matches!(outcome, Outcome::Ending) {
+                ending.push((pid, health));
+            }
+            stops.push(ProcessStop { pid, uid: None, outcome });
+        }
+        for (pid, health) in ending {
+            let has_ended = all_users::stop::wait_ended(pid).await;
+            if let Some(stop) = stops.iter_mut().find(|stop| stop.pid == pid && has_ended) {
+                stop.outcome = Outcome::Ended;
+            }
+            if let Ok(OperatorResponse::Health(health)) = health {
+                stops.extend(all_users::stop::end_clients(&health).await);
+            }
         }
     }
     stops
+}
+
+async fn request_stop(pid: u32, reason: Option<&str>) -> Outcome {
+    let request = OperatorRequest::Stop { reason: reason.map(str::to_owned) };
+    match request_one(pid, &request).await {
+        Ok(OperatorResponse::Stopping) => Outcome::Ending,
+        Ok(OperatorResponse::Refused { reason }) | Err(OperatorError::Refused(reason)) => {
+            Outcome::Refused(reason)
+        }
+        Ok(_) | Err(OperatorError::OtherVersion) => Outcome::UnknownRequest,
+        Err(OperatorError::NoAnswer) => Outcome::NoAnswer,
+    }
 }
 
 impl ProcessStop {

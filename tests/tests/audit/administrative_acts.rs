@@ -113,10 +113,8 @@ fn each_command_that_changes_a_file_leaves_one_record() {
 fn setup_and_its_undo_record_each_file() {
     let lockhouse = Lockhouse::new();
     let fixture = fixture_server();
-    lockhouse.file(
-        "home/.cursor/mcp.json",
-        json!({"mcpServers": {"tools": {"command": fixture}}}).to_string(),
-    );
+    lockhouse
+        .file("home/.cursor/mcp.json", json!({"mcpServers": {"tools": {"command": fixture}}}).to_string());
     let mut acts = Acts::new(&lockhouse);
     let mut table = Table::new("setup, and its records");
     let dry = lockhouse.run(&["setup", "--dry-run"]);
@@ -153,7 +151,8 @@ fn without_a_record_only_what_takes_permissions_away_is_changed() {
     lockhouse.file(CONFIG, format!("[audit]\ndirectory = \"{}/audit\"\n{config}", file.display()));
     let mut table = Table::new("without a log");
     let state = || {
-        [CONFIG, POLICY_FILE, "home/.cursor/mcp.json"].map(|name| std::fs::read(lockhouse.path(name)).unwrap())
+        [CONFIG, POLICY_FILE, "home/.cursor/mcp.json"]
+            .map(|name| std::fs::read(lockhouse.path(name)).unwrap())
     };
     for arguments in [
         &["policy", "allow", "fixture.echo", "--unknown"][..],
@@ -330,7 +329,10 @@ async fn lockhouse_stop_ends_runs_with_its_reason_and_is_recorded() {
     let lockhouse = Lockhouse::with_fixture();
     let mut table = Table::new("lockhouse stop");
     let none = lockhouse.run(&["stop"]);
-    table.row("control: nothing runs", ensure(none.status == Some(7) && none.stdout.contains("No Lockhouse"), &none));
+    table.row(
+        "control: nothing runs",
+        ensure(none.status == Some(7) && none.stdout.contains("No Lockhouse"), &none),
+    );
     let session = lockhouse.serve().await;
     let other = lockhouse.run(&["stop", "--pid", "1"]);
     table.row("control: another process", ensure(other.status == Some(7), &other));
@@ -340,11 +342,15 @@ async fn lockhouse_stop_ends_runs_with_its_reason_and_is_recorded() {
     table.row("it succeeds", ensure(stopped.status == Some(0), &stopped));
     let answer = running.await.unwrap();
     let error = answer["error"]["message"].as_str().unwrap_or_default();
-    table.row("the run reads why", ensure(error.contains("a person stopped Lockhouse: a fire drill"), &answer));
+    table.row(
+        "the run reads why",
+        ensure(error.contains("a person stopped Lockhouse: a fire drill"), &answer),
+    );
     table.row("and who", equal(ended_by(&lockhouse, &execution).await, json!("operator")));
     assert_eq!(session.close().await.status, Some(0));
     let records = lockhouse.records();
-    let of = |event: &str| records.iter().rfind(|record| record["event"] == event).cloned().unwrap_or_default();
+    let of =
+        |event: &str| records.iter().rfind(|record| record["event"] == event).cloned().unwrap_or_default();
     let termination = of("termination");
     let expected = json!(["process", "operator", "a fire drill"]);
     let found = json!([termination["target"], termination["through"], termination["reason"]]);
@@ -374,9 +380,8 @@ async fn an_approval_that_changes_the_policy_is_a_change_too() {
         assert_eq!(answer["value"], 3, "{answer}");
         let changes: Vec<Value> = acts.next();
         let changes = changes.iter().filter(|record| record["event"] == "change");
-        let changes: Vec<Value> = changes
-            .map(|record| OF_CHANGE.iter().map(|name| record[*name].clone()).collect())
-            .collect();
+        let changes: Vec<Value> =
+            changes.map(|record| OF_CHANGE.iter().map(|name| record[*name].clone()).collect()).collect();
         table.row(scope, equal(changes, expected));
     }
     table.finish();
@@ -425,8 +430,7 @@ async fn what_happens_on_the_page_is_recorded_with_its_viewer() {
     apply["digest"] = preview["digest"].clone();
     assert_eq!(browser.post("/api/policy/apply", apply.clone()).await.status, 200);
     let requested = json!(["action", "page", "requested", "policy Deny fixture.env", null]);
-    let expected =
-        vec![requested.clone(), json!(["change", "page", "changed", "deny fixture.env", null])];
+    let expected = vec![requested.clone(), json!(["change", "page", "changed", "deny fixture.env", null])];
     table.row("a change of the policy", equal(found(&mut acts, 2).await, expected));
     apply["digest"] = format!("sha256:{}", "0".repeat(64)).into();
     assert_eq!(browser.post("/api/policy/apply", apply).await.error_code(), "stale");
@@ -457,7 +461,10 @@ async fn refused_credentials_are_recorded_at_a_limited_rate() {
     table.row("at most 20 records", ensure((1..=20).contains(&found.len()), found.len()));
     let record = found.first().cloned().unwrap_or_default();
     let expected = json!(["http", "refused", "warning"]);
-    table.row("one of them", equal(json!([record["through"], record["outcome"], record["severity"]]), expected));
+    table.row(
+        "one of them",
+        equal(json!([record["through"], record["outcome"], record["severity"]]), expected),
+    );
     table.row("without the token", ensure(!format!("{found:?}").contains(&wrong[3..12]), found));
     table.finish();
 }

@@ -153,9 +153,20 @@ fn scene() -> Option<Value> {
         return None;
     }
     let lockhouse = Lockhouse::outside_tmp();
-    std::fs::set_permissions(lockhouse.path(""), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(lockhouse.path(""), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
     let mut command = Command::new("unshare");
-    command.args(["--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "python3", "-c", SCENE]);
+    command.args([
+        "--mount",
+        "--net",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "python3",
+        "-c",
+        SCENE,
+    ]);
     command.arg(lockhouse.program()).arg(lockhouse.path("accounts")).arg(fixture_server());
     let finished = CommandOutput::run(&mut command, b"");
     if finished.stderr.contains("Operation not permitted") {
@@ -181,11 +192,16 @@ fn root_reaches_the_processes_of_all_accounts_and_believes_none() {
     let Some(result) = scene() else { return };
     let mut table = Table::new("--all-users");
     for command in ["status", "reload", "stop"] {
-        table.row(format!("{command}: refused to a user"), equal(result[format!("{command} of a user")].clone(), json!(2)));
+        table.row(
+            format!("{command}: refused to a user"),
+            equal(result[format!("{command} of a user")].clone(), json!(2)),
+        );
     }
     table.row("control: without it, root's own only", equal(printed(&result, "alone"), json!([])));
     let (status, pids) = (printed(&result, "status"), &result["pids"]);
-    for (uid, place) in [(RUNTIME, "the runtime directory"), (STATE, "the state directory"), (OWN_ROOT, "a root of its own")] {
+    for (uid, place) in
+        [(RUNTIME, "the runtime directory"), (STATE, "the state directory"), (OWN_ROOT, "a root of its own")]
+    {
         let row = row(&status, &pids[uid.to_string()]);
         let holds = row["uid"] == uid && row["state"] == "answers" && row["ready"] == true;
         table.row(format!("a socket in {place}"), ensure(holds, &row));
@@ -200,17 +216,25 @@ fn root_reaches_the_processes_of_all_accounts_and_believes_none() {
     table.row("and each process is listed once", equal(count, Some(6)));
     let stubborn = row(&status, &result["stubborn"]);
     table.row("a process without a socket", equal(stubborn["state"].clone(), json!("silent")));
-    table.row("nothing is sent to a service of root", equal(result["sent to a service of root"].clone(), json!("")));
+    table.row(
+        "nothing is sent to a service of root",
+        equal(result["sent to a service of root"].clone(), json!("")),
+    );
     let shown = result["table"]["stdout"].as_str().unwrap_or_default();
-    table.row("the table", ensure(shown.contains("does not answer") && shown.contains("requirements"), shown));
+    table
+        .row("the table", ensure(shown.contains("does not answer") && shown.contains("requirements"), shown));
 
     let reloaded = printed(&result, "reload");
     let outcome = |uid: u64| row(&reloaded, &pids[uid.to_string()])["outcome"].clone();
     table.row("a reload in force", equal(outcome(RUNTIME), json!("in_force")));
     table.row("a reload of files with faults", equal(outcome(STATE), json!("invalid")));
     let report = row(&reloaded, &pids[RUNTIME.to_string()]);
-    let digest_after = row(&printed(&result, "status after"), &pids[RUNTIME.to_string()])["configuration"]["policy"].clone();
-    table.row("each answers what it applied", equal(report["digests"]["policy"].clone(), digest_after.clone()));
+    let digest_after =
+        row(&printed(&result, "status after"), &pids[RUNTIME.to_string()])["configuration"]["policy"].clone();
+    table.row(
+        "each answers what it applied",
+        equal(report["digests"]["policy"].clone(), digest_after.clone()),
+    );
     let before = row(&status, &pids[RUNTIME.to_string()])["configuration"]["policy"].clone();
     table.row("which is another policy", ensure(before != digest_after, (before, digest_after)));
 
@@ -221,15 +245,20 @@ fn root_reaches_the_processes_of_all_accounts_and_believes_none() {
     table.row("it says so", equal(row(&stops, &result["stubborn"])["outcome"].clone(), json!("killed")));
     for uid in [RUNTIME, STATE, OWN_ROOT] {
         let records = result["records"][uid.to_string()].as_array().cloned().unwrap_or_default();
-        let of = |event: &str| records.iter().find(|record| record["event"] == event).cloned().unwrap_or_default();
+        let of =
+            |event: &str| records.iter().find(|record| record["event"] == event).cloned().unwrap_or_default();
         let (reload, end) = (of("reload"), of("termination"));
-        table.row(format!("{uid}: the reload is root's"), equal(json!([reload["cause"], reload["uid"]]), json!(["operator", 0])));
+        table.row(
+            format!("{uid}: the reload is root's"),
+            equal(json!([reload["cause"], reload["uid"]]), json!(["operator", 0])),
+        );
         let found = json!([end["target"], end["through"], end["uid"], end["reason"], end["severity"]]);
         let expected = json!(["process", "administrator", 0, "an incident", "high"]);
         table.row(format!("{uid}: and the end"), equal(found, expected));
     }
     let own = result["records"]["0"].as_array().cloned().unwrap_or_default();
-    let found = own.iter().any(|record| record["target"] == "all processes" && record["reason"] == "an incident");
+    let found =
+        own.iter().any(|record| record["target"] == "all processes" && record["reason"] == "an incident");
     table.row("root's own log has it too", ensure(found, &own));
     table.finish();
 }

@@ -10,10 +10,25 @@ use super::processes;
 use super::{State, UserProcess, find};
 use crate::cli::stop::{Outcome, ProcessStop};
 
-/// Ends all processes, or the one with this id.
+/// How often the processes are looked for: a front whose engine has ended may have started another one.
+const ROUNDS: usize = 2;
+
+/// Ends all processes, or the one with this id. The parts of a process end after it, since they pass its last answers on.
 pub(in crate::cli) async fn stop(wanted: Option<u32>, reason: Option<&str>) -> Vec<ProcessStop> {
-    let found = find().await.into_iter().filter(|process| wanted.is_none_or(|pid| pid == process.pid));
-    join_all(found.map(|process| stop_one(process, reason))).await.into_iter().flatten().collect()
+    let mut stops: Vec<ProcessStop> = Vec::new();
+    for _ in 0..ROUNDS {
+        let is_wanted = |process: &UserProcess| {
+            wanted.is_none_or(|pid| pid == process.pid) && !stops.iter().any(|stop| stop.pid == process.pid)
+        };
+        let found: Vec<UserProcess> = find().await.into_iter().filter(is_wanted).collect();
+        let (parts, others): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|process| matches!(process.state, State::PartOf(_)));
+        for processes in [others, parts] {
+            let ended = join_all(processes.into_iter().map(|process| stop_one(process, reason))).await;
+            stops.extend(ended.into_iter().flatten());
+        }
+    }
+    stops
 }
 
 async fn stop_one(process: UserProcess, reason: Option<&str>) -> Option<ProcessStop> {
@@ -36,7 +51,7 @@ async fn stop_one(process: UserProcess, reason: Option<&str>) -> Option<ProcessS
                 _ => None,
             }
         }
-        // It may end with the process of which it is a part, but often looks for another one.
+        // The process of which it is a part has ended, and it may look for another one.
         State::PartOf(_) | State::Silent | State::NotAsked => None,
     };
     if let Some(patience) = patience
@@ -49,6 +64,14 @@ async fn stop_one(process: UserProcess, reason: Option<&str>) -> Option<ProcessS
         Ending::Killed => Outcome::Killed,
         Ending::Remains => Outcome::Remains,
     })
+}
+
+/// Waits until a process of this user has ended, which is ending. Returns whether it has.
+pub(in crate::cli) async fn wait_ended(pid: u32) -> bool {
+    match ProcessHandle::open(pid) {
+        Ok(handle) => handle.wait(ANSWERED_TIMEOUT).await,
+        Err(_) => true,
+    }
 }
 
 /// Ends the clients that a process of this user names in its health report: they would start another one. Only those that
