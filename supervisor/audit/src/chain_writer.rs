@@ -12,12 +12,12 @@ use std::time::{Duration, SystemTime};
 use super::hash_chain::{Chain, RecordBody, timestamp};
 use super::moment::Moment;
 use super::segment::SegmentName;
-use super::segment_append::SegmentFile;
-use super::signing::SigningKeys;
-use segment_rotation::open_segment;
+use super::segment_append::{AppendError, SegmentFile};
+use super::signing::SigningKey;
 
-/// Version of the format of audit records. `lockhouse audit verify` reports segments of other versions.
-pub(super) const VERSION: u32 = 1;
+/// Version of the format of audit records. Since version 2, each signed record names the key of the next one. In version 1,
+/// one key signs all records and the index. `lockhouse audit verify` reports segments of later versions.
+pub(super) const VERSION: u32 = 2;
 
 /// The limits of the audit log: a checkpoint is signed after `records` records or the time `time`, whichever is first,
 /// and a new segment is started after `segment_bytes` bytes.
@@ -46,11 +46,21 @@ pub(super) struct MaintenanceWork {
     pub(super) has_new_segment: bool,
 }
 
+/// The process at the other end of a connection, as the kernel reports it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer {
+    pub(super) uid: u32,
+    pub(super) pid: i32,
+}
+
 #[derive(Debug)]
 pub(super) struct Writer {
     directory: PathBuf,
-    secrets: Arc<SigningKeys>,
+    /// Directory of the key of the log.
+    keys: PathBuf,
     intervals: Intervals,
+    /// The process whose records these are, if it is another one.
+    peer: Option<Peer>,
     segment: Option<Segment>,
     /// The name of the previous segment and the end of its hash chain, which the next segment continues. `None` if
     /// there is no previous segment.
@@ -71,6 +81,8 @@ struct Segment {
     /// When this process last asked the file system whether the segment's file was removed.
     removal_checked: Moment,
     chain: Chain,
+    /// The key that signs the next checkpoint, or the end of the segment. It is in the memory of this process only.
+    key: SigningKey,
     /// Number of records after the last signed record.
     unsigned: u64,
     /// When the first record after the last signed record was written.
@@ -90,17 +102,28 @@ struct Gap {
 }
 
 impl Writer {
-    pub(super) fn new(directory: PathBuf, secrets: Arc<SigningKeys>, intervals: Intervals) -> Self {
+    pub(super) fn new(directory: PathBuf, keys: PathBuf, intervals: Intervals) -> Self {
         Self {
             directory,
-            secrets,
+            keys,
             intervals,
+            peer: None,
             segment: None,
             previous: None,
             gap: None,
             last_written: None,
             has_new_segment: false,
         }
+    }
+
+    /// Writes the records of another process, which the first record of each segment names.
+    pub(super) fn of_peer(self, peer: Peer) -> Self {
+        Self { peer: Some(peer), ..self }
+    }
+
+    /// Whether the next record begins a segment, for which the writer waits for the lock of the index.
+    pub(super) fn begins_segment(&self) -> bool {
+        self.segment.is_none()
     }
 
     /// Returns whether records may be missing from the log without a `gap` record that says so, for example because a
@@ -127,16 +150,16 @@ impl Writer {
 
     fn try_append(&mut self, now: Moment, body: &RecordBody) -> io::Result<()> {
         self.rotate_if_due(now);
-        let segment = match &mut self.segment {
+        let segment = match self.segment.take() {
             Some(segment) => segment,
-            none => {
+            None => {
                 self.has_new_segment = true;
-                let (segment, last) =
-                    open_segment(&self.directory, &self.secrets, self.previous.as_ref(), now)?;
+                let (segment, last) = self.open_segment(now)?;
                 self.last_written = self.last_written.or(last);
-                none.insert(segment)
+                segment
             }
         };
+        let segment = self.segment.insert(segment);
         let (mut chain, mut lines) = (segment.chain, Vec::new());
         if let Some(gap) = &self.gap {
             gap.write(&mut chain, &mut lines, now.wall);
@@ -171,15 +194,12 @@ impl Writer {
         gap.reason = reason;
     }
 
-    /// Appends a `checkpoint` record with a signature, which authenticates all earlier records of the segment.
+    /// Appends a `checkpoint` record, whose signature authenticates all earlier records of the segment, and which names the
+    /// next key. The key that signed it is then dropped.
     fn checkpoint(&mut self, now: Moment) {
         let Some(segment) = &mut self.segment else { return };
-        let (mut chain, mut line) = (segment.chain, Vec::new());
-        chain.push_signed(&mut line, now.wall, &RecordBody::new("checkpoint"), &self.secrets);
-        match segment.file.append(&line) {
-            Ok(()) => {
-                (segment.chain, segment.unsigned, segment.dirty) = (chain, 0, true);
-            }
+        match segment.checkpoint(now) {
+            Ok(()) => {}
             Err(unwritten) => {
                 tracing::error!("the audit log cannot be signed: {}", unwritten.source);
                 let gap = self.gap.get_or_insert_with(|| Gap::new(now.wall));
@@ -207,6 +227,18 @@ impl Writer {
     }
 }
 
+impl Segment {
+    fn checkpoint(&mut self, now: Moment) -> Result<(), AppendError> {
+        let next = SigningKey::generate().map_err(AppendError::before_write)?;
+        let (mut chain, mut line) = (self.chain, Vec::new());
+        let body = RecordBody::new("checkpoint");
+        chain.push_signed(&mut line, now.wall, body, &self.key, Some(&next.public_key()));
+        self.file.append(&line)?;
+        (self.chain, self.key, self.unsigned, self.dirty) = (chain, next, 0, true);
+        Ok(())
+    }
+}
+
 impl Gap {
     fn new(since: SystemTime) -> Self {
         Self { since, records: 0, reason: String::new(), torn: 0 }
@@ -231,14 +263,13 @@ mod tests {
     use super::super::moment::{Moment, Uptime};
     use super::super::segment::{day, segments};
     use super::super::segment_index::Index;
-    use super::super::verify::{Finding, FindingKind, LogLocation, verify};
+    use super::super::verify::{Finding, FindingKind, LogLocation, TrustedKey, verify};
     use super::*;
 
     const DAY: Duration = Duration::from_secs(24 * 3_600);
 
     fn writer(directory: &Path, intervals: Intervals) -> Writer {
-        let secrets = SigningKeys::load_or_create(&directory.join("keys")).expect("a key");
-        Writer::new(directory.to_owned(), Arc::new(secrets), intervals)
+        Writer::new(directory.to_owned(), directory.join("keys"), intervals)
     }
 
     fn noon() -> Moment {
@@ -257,10 +288,9 @@ mod tests {
 
     fn verified(writer: &Writer) -> Vec<Finding> {
         let mut findings = Vec::new();
-        verify(&writer.directory, LogLocation::Copy, &writer.secrets.public_key(), &mut |finding| {
-            findings.push(finding)
-        })
-        .expect("readable");
+        let trust = TrustedKey::Local { keys: &writer.keys, log: &writer.directory }.into();
+        verify(&writer.directory, LogLocation::Copy, &trust, &mut |finding| findings.push(finding))
+            .expect("readable");
         assert!(findings.iter().all(|finding| finding.kind == FindingKind::Note), "{findings:?}");
         findings
     }
@@ -356,10 +386,9 @@ mod tests {
         let text = std::fs::read_to_string(writer.path()).expect("another one");
         assert!(text.contains("was removed while it was written"), "{text}");
         let mut findings = Vec::new();
-        verify(directory.path(), LogLocation::Copy, &writer.secrets.public_key(), &mut |finding| {
-            findings.push(finding)
-        })
-        .expect("readable");
+        let trust = TrustedKey::Local { keys: &writer.keys, log: directory.path() }.into();
+        verify(directory.path(), LogLocation::Copy, &trust, &mut |finding| findings.push(finding))
+            .expect("readable");
         assert!(findings.iter().any(|found| found.what.starts_with("removed")), "{findings:?}");
     }
 
@@ -371,7 +400,7 @@ mod tests {
             writer.append(after(DAY * day), &RecordBody::new("call")).expect("written");
         }
         let expire = |writer: &Writer| {
-            super::super::retention::expire(directory.path(), &writer.secrets, 30, after(DAY * 31))
+            super::super::retention::expire(directory.path(), &writer.keys, 30, after(DAY * 31))
                 .expect("done");
         };
         expire(&writer);
@@ -381,8 +410,8 @@ mod tests {
                 .expect("an index")
         };
         let (lines, first_kept) = (index().lines().count(), day(after(DAY).wall));
-        let open = Index::open(directory.path()).expect("an index");
-        open.cut(directory.path(), after(DAY * 31), &writer.secrets, &first_kept, 0).expect("cut");
+        let open = Index::open(directory.path(), &writer.keys).expect("an index");
+        open.cut(directory.path(), after(DAY * 31), &first_kept, 0).expect("cut");
         // The first line was replaced by a `cut` record.
         assert!(
             index().lines().count() == lines
@@ -393,7 +422,7 @@ mod tests {
     }
 
     fn expire(writer: &Writer, now: Moment) -> Vec<String> {
-        super::super::retention::expire(&writer.directory, &writer.secrets, 30, now).expect("done");
+        super::super::retention::expire(&writer.directory, &writer.keys, 30, now).expect("done");
         names(writer).iter().map(|name| name.day().to_owned()).collect()
     }
 

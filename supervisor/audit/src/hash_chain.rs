@@ -10,7 +10,7 @@ use lockhouse_base::representable_time::representable;
 
 use sha2::{Digest as _, Sha256};
 
-use super::signing::SigningKeys;
+use super::signing::{PublicKey, SigningKey};
 use data_encoding::HEXLOWER;
 
 /// The text that separates the signed part of an audit record from its signature. The signature covers the
@@ -44,6 +44,16 @@ impl RecordBody {
         let mut text = String::with_capacity(512);
         let _ = write!(text, "\"event\":\"{event}\"");
         Self(text)
+    }
+
+    /// Returns a body from the members of a JSON object, which is valid and on one line.
+    pub(super) fn from_object(object: &str) -> Self {
+        Self(object.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or_default().to_owned())
+    }
+
+    /// Returns the members as a JSON object.
+    pub(super) fn as_object(&self) -> String {
+        format!("{{{}}}", self.0)
     }
 
     /// Appends a string member to the record. A value of more than 4,096 characters is truncated.
@@ -117,16 +127,20 @@ impl Chain {
         self.finish(lines, line);
     }
 
-    /// Appends the next record of the chain to `lines`, with a signature.
+    /// Appends the next record of the chain to `lines`, signed by `key`, which the record names. `next` is the key that
+    /// must sign the next signed record; `None` if there is none, or if the key stays.
     pub(super) fn push_signed(
         &mut self,
         lines: &mut Vec<u8>,
         now: SystemTime,
-        body: &RecordBody,
-        secrets: &SigningKeys,
+        body: RecordBody,
+        key: &SigningKey,
+        next: Option<&PublicKey>,
     ) {
-        let line = self.open_line(now, body);
-        let signature = HEXLOWER.encode(&secrets.sign(line.as_bytes()));
+        let body = body.text("key", &key.public_key().to_hex());
+        let next = next.map(PublicKey::to_hex);
+        let line = self.open_line(now, &body.text_if("next", next.as_deref()));
+        let signature = key.sign(line.as_bytes());
         self.finish(lines, format!("{line}{SIGNATURE}{signature}\"}}"));
     }
 

@@ -10,8 +10,11 @@
 //!   files that something else than Lockhouse has changed. `call_arguments.rs` and `redaction.rs` describe arguments.
 //! - `segment*.rs`: a segment is the file of one process on one day. `segment_index.rs` is the index of all segments,
 //!   under a lock.
+//! - `signing.rs` has the keys. A key signs one record and names the next key; `log_key.rs` keeps that of the index in a file,
+//!   and `log_rekey.rs` begins a new one. `log_head.rs` reads the head of the log for a witness.
 //! - `maintenance.rs` syncs, signs and expires segments outside of the path of calls, by the log's own age
 //!   (`moment.rs`).
+//! - `sink.rs`: a process of another account can write the log for all engines of a host.
 //! - [`program_store`] keeps submitted programs beside the log. [`reader`] and [`SegmentFollower`] read the records of
 //!   all processes, [`verify`] finds tampering, and [`ocsf`] converts records to another schema.
 //!
@@ -45,6 +48,9 @@ mod chain_writer;
 pub mod digest;
 mod hash_chain;
 mod local_user;
+mod log_head;
+mod log_key;
+mod log_rekey;
 mod maintenance;
 mod moment;
 pub mod ocsf;
@@ -61,6 +67,7 @@ mod segment_follower;
 mod segment_index;
 mod severity;
 mod signing;
+mod sink;
 pub mod verify;
 
 use parking_lot::{Mutex, RwLock};
@@ -80,6 +87,9 @@ use tokio::sync::Notify;
 pub use administrative_acts::{Authentication, Change, ChangeTarget, Channel, Ended, ServerStep};
 pub use administrative_records::{ActiveDigests, LoginStep, RefusedRun, Reload, ReloadCause, TokenChange};
 pub use local_user::LocalUser;
+pub use log_head::{HeadError, HeadSegment, LogHead, present_key};
+pub use log_key::{key_files, public_keys};
+pub use log_rekey::{NewLogKey, RekeyError, rekey};
 pub use record::{ADMINISTRATIVE_EVENTS, AdministrativeEvent, Arguments, AuditEvent, CallIdentity, Record};
 pub use recorded_files::{ConfiguredFile, Edit, PendingChange};
 pub use redaction::DEFAULT_REDACTED_NAMES;
@@ -87,7 +97,8 @@ pub use refusal_throttle::RefusalThrottle;
 pub use segment::{SegmentName, segments};
 pub use segment_follower::{NewRecords, SegmentFollower};
 pub use severity::Severity;
-pub use signing::{KeyError, PublicKey, key_files};
+pub use signing::{KeyError, PublicKey};
+pub use sink::{InvalidSinkAddress, Sink, SinkAddress, SinkError, SinkSettings};
 
 use chain_writer::{Intervals, Writer};
 use data_encoding::HEXLOWER;
@@ -95,7 +106,9 @@ use hash_chain::RecordBody;
 use moment::Moment;
 use program_store::ProgramStore;
 use redaction::Redaction;
-use signing::SigningKeys;
+use segment_index::{INDEX, Index};
+use signing::Salt;
+use sink::SinkClient;
 
 /// Why the audit log could not be opened, or why a record could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -119,20 +132,74 @@ pub struct AuditSettings {
     /// Whether submitted programs are stored in files beside the audit log.
     pub code: bool,
     pub keep_days: u32,
+    /// The audit sink, which writes the log instead of this process. `None` if there is none.
+    pub sink: Option<SinkAddress>,
 }
 
 /// The audit log of one process.
 #[derive(Debug)]
 pub struct Audit {
     settings: AuditSettings,
-    secrets: Arc<SigningKeys>,
+    salt: Salt,
     redaction: RwLock<Redaction>,
-    programs: ProgramStore,
     refusals: Mutex<RefusalThrottle>,
     /// The authentications that were refused, by their channel.
     refused_logins: Mutex<RefusalThrottle>,
-    writer: Mutex<Writer>,
+    destination: Destination,
     written: Arc<Notify>,
+}
+
+/// Where the records of a process go.
+#[derive(Debug)]
+enum Destination {
+    /// Into files that this process writes.
+    Files { writer: Mutex<Writer>, programs: ProgramStore },
+    /// To the audit sink. Programs have a connection of their own, so that no record waits for one.
+    Sink { records: Mutex<SinkClient>, programs: Mutex<SinkClient> },
+}
+
+impl Destination {
+    /// # Errors
+    /// [`AuditError`] if this process cannot write the files, or the key of the log is missing.
+    fn open(settings: &AuditSettings) -> Result<Self, AuditError> {
+        if let Some(sink) = &settings.sink {
+            let client = || Mutex::new(SinkClient::new(sink.path().to_owned()));
+            return Ok(Self::Sink { records: client(), programs: client() });
+        }
+        let directory = settings.directory.clone();
+        let is_new = !directory.exists();
+        let usable = files::create_private_directory(&directory).and_then(|()| {
+            if is_new {
+                files::give_to_owner_of_directory(&files::open_directory(&directory)?, &directory)?;
+            }
+            use nix::unistd::{AccessFlags, access};
+            Ok(access(&directory, AccessFlags::W_OK | AccessFlags::X_OK)?)
+        });
+        let to_error = |source| AuditError::Write { path: directory.clone(), source };
+        usable.map_err(to_error)?;
+        if directory.join(INDEX).exists() {
+            // The key is checked at the start, and not with the first call.
+            Index::open(&directory, &settings.keys).map_err(to_error)?;
+        }
+        let programs = ProgramStore::new(directory.clone());
+        let writer = Writer::new(directory.clone(), settings.keys.clone(), Intervals::default()).into();
+        Ok(Self::Files { writer, programs })
+    }
+
+    fn append(&self, body: &RecordBody) -> Result<(), AuditError> {
+        match self {
+            Self::Files { writer, .. } => {
+                let mut writer = writer.lock();
+                let appended = writer.append(Moment::now(), body);
+                appended.map_err(|source| AuditError::Write { path: writer.path(), source })
+            }
+            Self::Sink { records, .. } => {
+                let mut sink = records.lock();
+                let appended = sink.append(body);
+                appended.map_err(|source| AuditError::Write { path: sink.path().to_owned(), source })
+            }
+        }
+    }
 }
 
 /// Identifies a call to an upstream server in the audit records about that call.
@@ -197,26 +264,16 @@ impl Audit {
     /// Opens the audit log: creates its private directory, and loads or creates the signing key and the salt. The first
     /// segment is created with the first record.
     pub fn open(settings: AuditSettings) -> Result<Arc<Self>, AuditError> {
-        let directory = settings.directory.clone();
-        let is_new = !directory.exists();
-        let usable = files::create_private_directory(&directory).and_then(|()| {
-            if is_new {
-                files::give_to_owner_of_directory(&files::open_directory(&directory)?, &directory)?;
-            }
-            use nix::unistd::{AccessFlags, access};
-            Ok(access(&directory, AccessFlags::W_OK | AccessFlags::X_OK)?)
-        });
-        usable.map_err(|source| AuditError::Write { path: directory.clone(), source })?;
-        let secrets = Arc::new(SigningKeys::load_or_create(&settings.keys)?);
-        let programs = ProgramStore::new(directory.clone());
-        let writer = Writer::new(directory, secrets.clone(), Intervals::default());
+        let destination = Destination::open(&settings)?;
+        let salt = Salt::load_or_create(&settings.keys)?;
         let redaction = RwLock::new(Redaction::new(settings.redact.clone()));
         let written = Arc::new(Notify::new());
-        let (writer, refusals, refused_logins) = (writer.into(), Mutex::default(), Mutex::default());
+        let (refusals, refused_logins) = (Mutex::default(), Mutex::default());
         let audit =
-            Self { settings, secrets, redaction, programs, refusals, refused_logins, writer, written };
-        let audit = Arc::new(audit);
-        tokio::spawn(maintenance::run(Arc::downgrade(&audit), audit.written.clone()));
+            Arc::new(Self { settings, salt, redaction, refusals, refused_logins, destination, written });
+        if matches!(audit.destination, Destination::Files { .. }) {
+            tokio::spawn(maintenance::run(Arc::downgrade(&audit), audit.written.clone()));
+        }
         Ok(audit)
     }
 
@@ -282,11 +339,19 @@ impl Audit {
         let text = self.redaction.read().without_secrets(code).into_owned();
         let hash =
             if text == code { hash.to_owned() } else { HEXLOWER.encode(&hash_chain::hash(text.as_bytes())) };
-        if self.programs.is_kept(language, &hash) {
+        if let Destination::Files { programs, .. } = &self.destination
+            && programs.is_kept(language, &hash)
+        {
             return Some(hash);
         }
         let audit = self.clone();
-        let keep = move || audit.programs.keep(language, &text, &hash).map(|()| hash);
+        let keep = move || {
+            let kept = match &audit.destination {
+                Destination::Files { programs, .. } => programs.keep(language, &text, &hash),
+                Destination::Sink { programs, .. } => programs.lock().keep(language, &text),
+            };
+            kept.map(|()| hash)
+        };
         match tokio::task::spawn_blocking(keep).await.map_err(std::io::Error::other).flatten() {
             Ok(hash) => Some(hash),
             Err(error) => {
@@ -324,7 +389,7 @@ impl Audit {
         let body = self
             .call_body("call", subject)
             .json("arguments", &call_arguments::shape(&sent, &self.redaction.read()));
-        let body = body.text("arguments_hash", &HEXLOWER.encode(&self.secrets.hash(&canonical)));
+        let body = body.text("arguments_hash", &HEXLOWER.encode(&self.salt.hash(&canonical)));
         let mut body = body.number("arguments_bytes", canonical.len());
         if self.settings.values {
             let kept = call_arguments::values(&sent, &self.redaction.read());
@@ -396,34 +461,36 @@ impl Audit {
     /// Returns whether an audit record could be written now. If the last write failed, tests this by writing a file.
     pub fn is_writable(&self) -> bool {
         use nix::unistd::{AccessFlags, access};
+        let writer = match &self.destination {
+            Destination::Files { writer, .. } => writer,
+            Destination::Sink { records, .. } => return records.lock().is_reachable(),
+        };
         let directory = &self.settings.directory;
         if access(directory, AccessFlags::W_OK | AccessFlags::X_OK).is_err() || is_full(directory) {
             return false;
         }
-        !self.writer.lock().has_gap() || probe(directory).is_ok()
+        !writer.lock().has_gap() || probe(directory).is_ok()
     }
 
     /// Closes the audit log when the process exits: signs the last records and ends the current segment.
     pub fn close(&self) {
-        let mut writer = self.writer.lock();
+        let (writer, programs) = match &self.destination {
+            Destination::Files { writer, programs } => (writer, programs),
+            Destination::Sink { records, .. } => return records.lock().close(),
+        };
+        let mut writer = writer.lock();
         let has_new_segment = writer.take_new_segment();
         writer.close(Moment::now(), "exit");
         drop(writer);
-        self.sync_programs();
+        sync_programs(programs);
         if has_new_segment {
             self.expire();
         }
     }
 
-    fn sync_programs(&self) {
-        if let Err(error) = self.programs.sync() {
-            tracing::error!("cannot sync stored programs of the audit log to disk: {error}");
-        }
-    }
-
     fn expire(&self) {
-        let AuditSettings { directory, keep_days, .. } = &self.settings;
-        if let Err(error) = retention::expire(directory, &self.secrets, *keep_days, Moment::now()) {
+        let AuditSettings { directory, keys, keep_days, .. } = &self.settings;
+        if let Err(error) = retention::expire(directory, keys, *keep_days, Moment::now()) {
             tracing::warn!(
                 "cannot remove expired segments of the audit log in {}: {error}",
                 directory.display()
@@ -443,13 +510,9 @@ impl Audit {
 
     fn append(&self, body: &RecordBody) -> Result<(), AuditError> {
         let started = Instant::now();
-        let mut writer = self.writer.lock();
-        let appended = writer.append(Moment::now(), body);
+        let appended = self.destination.append(body);
         telemetry::record_stage(Stage::Audit, started.elapsed());
-        appended.map_err(|source| {
-            telemetry::count_audit_failure();
-            AuditError::Write { path: writer.path(), source }
-        })?;
+        appended.inspect_err(|_| telemetry::count_audit_failure())?;
         self.written.notify_one();
         Ok(())
     }
@@ -457,6 +520,12 @@ impl Audit {
     /// Returns a text in which the secrets of the configuration are replaced, as in the audit log.
     pub fn without_secrets(&self, text: &str) -> String {
         self.redaction.read().without_secrets(text).into_owned()
+    }
+}
+
+fn sync_programs(programs: &ProgramStore) {
+    if let Err(error) = programs.sync() {
+        tracing::error!("cannot sync stored programs of the audit log to disk: {error}");
     }
 }
 

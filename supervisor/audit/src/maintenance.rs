@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
-use super::Audit;
 use super::moment::Moment;
+use super::{Audit, Destination, sync_programs};
 
 /// Maximum time from the write of a record until the log is synced to disk.
 /// Bound: the audit log.
@@ -32,22 +32,26 @@ pub(super) async fn run(audit: Weak<Audit>, written: Arc<Notify>) {
 /// Does all maintenance that is due. Returns true if unsigned records remain, so that maintenance must continue even if
 /// no more records are written.
 async fn maintain(audit: Arc<Audit>) -> bool {
-    let work = audit.writer.lock().maintain(Moment::now());
+    let Destination::Files { writer, .. } = &audit.destination else { return false };
+    let work = writer.lock().maintain(Moment::now());
     if let Some(file) = work.to_sync {
         // Syncing to disk can block, so it runs on a blocking thread.
-        let programs = audit.clone();
+        let audit = audit.clone();
         let synced = spawn_blocking(move || {
-            programs.sync_programs();
+            if let Destination::Files { programs, .. } = &audit.destination {
+                sync_programs(programs);
+            }
             file.sync_data()
         });
         let synced = synced.await;
         if let Ok(Err(error)) = synced {
             tracing::error!("cannot sync the audit log to disk: {error}");
             let reason = format!("records may not have reached the disk: {error}");
-            audit.writer.lock().record_gap(Moment::now(), 0, reason);
+            writer.lock().record_gap(Moment::now(), 0, reason);
         }
     }
     if work.has_new_segment {
+        let audit = audit.clone();
         let _ = spawn_blocking(move || audit.expire()).await;
     }
     work.needs_signature

@@ -34,6 +34,11 @@ fn path(directory: &Path, language: &str, hash: &str) -> PathBuf {
     directory.join(DIRECTORY).join(format!("{hash}.{ending}"))
 }
 
+/// Returns the directory of the stored programs of a log.
+pub(super) fn programs_directory(log: &Path) -> PathBuf {
+    log.join(DIRECTORY)
+}
+
 /// Maximum number of stored programs that are remembered. Each is remembered for the time `REMEMBERED_FOR`. A
 /// remembered program that is submitted again is not read from its file again.
 const REMEMBERED_MAX: usize = 256;

@@ -25,6 +25,13 @@ pub(super) struct AppendError {
     pub(super) torn: u64,
 }
 
+impl AppendError {
+    /// An error that occurred before anything was written.
+    pub(super) fn before_write(source: io::Error) -> Self {
+        Self { source, torn: 0 }
+    }
+}
+
 impl SegmentFile {
     /// Creates a new segment with mode 0600. Fails if the file exists.
     pub(super) fn create(path: &Path) -> io::Result<Self> {

@@ -2,26 +2,36 @@
 //! against their index.
 
 mod chain_check;
+mod head_check;
+#[cfg(test)]
+mod history;
+mod index_check;
+mod key_succession;
 mod line_reader;
 mod program_check;
 #[cfg(test)]
+mod tampering_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod version_1_tests;
 
 use std::collections::BTreeMap;
-use std::io::{self, BufReader, Read as _};
+use std::io::{self, BufReader};
 use std::path::Path;
-
-use nix::fcntl::FlockArg;
 
 use super::chain_writer::VERSION;
 use super::hash_chain::Hash;
+use super::log_head::LogHead;
 use super::program_store;
 use super::reader::ReadError;
-use super::segment::{SegmentName, segments};
-use super::segment_index::{self, INDEX};
+use super::segment::SegmentName;
+use super::segment_index::INDEX;
 use super::signing::PublicKey;
 use chain_check::{ChainRules, ChainSummary, check_chain};
 use data_encoding::HEXLOWER;
+use index_check::{Index, IndexEntry, IndexWithSegments, read_index};
+use key_succession::{KeySuccession, Version1Keys};
 use line_reader::{ChainMembers, LineReader};
 use lockhouse_base::files;
 use program_check::ProgramCheck;
@@ -59,8 +69,35 @@ pub enum LogLocation {
     ChainOnly,
 }
 
+/// What a log is verified against.
+#[derive(Clone, Copy, Debug)]
+pub struct Trust<'a> {
+    pub key: TrustedKey<'a>,
+    /// The public keys of administrators, whose countersignature a key needs that replaces a lost one.
+    pub administrators: &'a [PublicKey],
+    /// An earlier head of the log, which it must contain.
+    pub head: Option<&'a LogHead>,
+}
+
+/// The key that the index of a log must have.
+#[derive(Clone, Copy, Debug)]
+pub enum TrustedKey<'a> {
+    /// A key that was stored elsewhere: it must have signed a line, or be the key of the next line.
+    Stored(&'a PublicKey),
+    /// The key in the directory `keys`, which belongs to the log in the directory `log`: it must be the key of the next line.
+    /// An earlier copy of this log is trusted too.
+    Local { keys: &'a Path, log: &'a Path },
+}
+
+impl<'a> From<TrustedKey<'a>> for Trust<'a> {
+    /// Trusts a key, and no administrator, without an earlier head.
+    fn from(key: TrustedKey<'a>) -> Self {
+        Self { key, administrators: &[], head: None }
+    }
+}
+
 /// Result of a verification: how much was verified, and how many faults were found.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct VerificationSummary {
     pub segments: u64,
     /// Number of stored programs whose content matches the audit records.
@@ -69,14 +106,8 @@ pub struct VerificationSummary {
     /// Number of records that no signature covers: those after the last signature of their segment.
     pub unsigned: u64,
     pub faults: u64,
-}
-
-/// What the index of segments states about one segment.
-#[derive(Debug, Default)]
-struct IndexEntry {
-    opened: Option<String>,
-    closed: Option<(u64, String)>,
-    is_expired: bool,
+    /// The key of the next line of the index: for a log of version 1, of all lines. `None` if it is not known.
+    pub key: Option<PublicKey>,
 }
 
 /// What verification learned from the lines of a segment.
@@ -85,17 +116,18 @@ struct SegmentSummary {
     chain: ChainSummary,
     previous: Option<String>,
     is_closed: bool,
+    /// The hash of the record that the head names, against which the log is verified.
+    at_head: Option<Hash>,
 }
 
-/// Verifies the audit log in a directory, or one of its segments, against a trusted public key. Calls `report`
-/// for each finding.
+/// Verifies the audit log in a directory, or one of its segments, against a trusted key. Calls `report` for each finding.
 ///
 /// # Errors
 /// [`ReadError`] if a file of the log cannot be read.
 pub fn verify(
     path: &Path,
     location: LogLocation,
-    key: &PublicKey,
+    trust: &Trust<'_>,
     report: &mut dyn FnMut(Finding),
 ) -> Result<VerificationSummary, ReadError> {
     let mut faults = 0;
@@ -112,24 +144,24 @@ pub fn verify(
         None => path,
     };
     let to_read_error = |source| ReadError { path: directory.to_owned(), source };
-    let (listed, names) = match read_index(directory, key, &mut counted) {
-        // Either nothing was recorded yet, or everything was removed.
-        Err(error) if location == LogLocation::Original && error.kind() == io::ErrorKind::NotFound => {
-            (None, Vec::new())
-        }
-        result => result.map_err(to_read_error)?,
-    };
-    if names.is_empty() && listed.as_ref().is_none_or(BTreeMap::is_empty) {
+    let read = read_index(directory, location, trust, &mut counted).map_err(to_read_error)?;
+    let IndexWithSegments { index: listed, names } = read;
+    if names.is_empty() && listed.as_ref().is_none_or(|listed| listed.entries.is_empty()) {
         report_empty_log(directory, &mut counted);
     }
     let wanted: Vec<&SegmentName> =
         names.iter().filter(|name| one.as_ref().is_none_or(|one| one == *name)).collect();
     let mut programs = ProgramCheck::new(directory.to_owned(), location);
-    let read = verify_segments(directory, &wanted, listed.as_ref(), key, &mut programs, &mut counted)?;
+    let read = verify_segments(directory, &wanted, listed.as_ref(), trust, &mut programs, &mut counted)?;
     if one.is_none() {
         check_continuity(&read, &mut counted);
         check_removed(listed.as_ref(), &names, &mut counted);
+        if let Some(head) = trust.head {
+            head_check::check(head, listed.as_ref(), &read, &mut counted);
+        }
     }
+    let key =
+        listed.as_ref().and_then(|index| index.next.clone().or_else(|| index.version_1.last().cloned()));
     programs.finish(&mut counted);
     Ok(VerificationSummary {
         segments: read.len() as u64,
@@ -137,6 +169,7 @@ pub fn verify(
         records: read.values().map(|segment| segment.chain.records).sum(),
         unsigned: read.values().map(|segment| segment.chain.unsigned).sum(),
         faults,
+        key,
     })
 }
 
@@ -146,24 +179,30 @@ fn verify_segments<'n>(
     directory: &Path,
     names: &[&'n SegmentName],
     listed: Option<&Index>,
-    key: &PublicKey,
+    trust: &Trust<'_>,
     programs: &mut ProgramCheck,
     report: &mut dyn FnMut(Finding),
 ) -> Result<BTreeMap<&'n str, SegmentSummary>, ReadError> {
     let mut read = BTreeMap::new();
     for name in names {
         let path = directory.join(name.as_str());
-        let segment = match verify_segment(&path, name, key, programs, report) {
-            Ok(segment) => segment,
-            // The segment has expired and was removed since it was listed.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) if files::is_not_regular_file(&error) => {
-                fault(report, name.as_str(), format!("replaced: {error}"));
-                continue;
-            }
-            Err(source) => return Err(ReadError { path, source }),
-        };
-        check_against_index(name.as_str(), &segment, listed.map(|all| all.get(name.as_str())), report);
+        let segment =
+            match verify_segment(&path, name, SegmentTrust { index: listed, trust }, programs, report) {
+                Ok(segment) => segment,
+                // The segment has expired and was removed since it was listed.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) if files::is_not_regular_file(&error) => {
+                    fault(report, name.as_str(), format!("replaced: {error}"));
+                    continue;
+                }
+                Err(source) => return Err(ReadError { path, source }),
+            };
+        check_against_index(
+            name.as_str(),
+            &segment,
+            listed.map(|all| all.entries.get(name.as_str())),
+            report,
+        );
         read.insert(name.as_str(), segment);
     }
     Ok(read)
@@ -184,7 +223,7 @@ fn check_continuity(segments: &BTreeMap<&str, SegmentSummary>, report: &mut dyn 
 
 /// Checks that every unexpired segment in the index exists.
 fn check_removed(listed: Option<&Index>, names: &[SegmentName], report: &mut dyn FnMut(Finding)) {
-    for (name, listed) in listed.into_iter().flatten() {
+    for (name, listed) in listed.into_iter().flat_map(|index| &index.entries) {
         if !listed.is_expired && !names.iter().any(|there| there.as_str() == name) {
             fault(report, name, "removed: it is in the index, and the file is missing".into());
         }
@@ -212,77 +251,53 @@ fn fault(report: &mut dyn FnMut(Finding), file: &str, what: String) {
     report(Finding { kind: FindingKind::Fault, file: file.to_owned(), line: None, seq: None, what });
 }
 
-type Index = BTreeMap<String, IndexEntry>;
+/// What a segment is verified against.
+#[derive(Clone, Copy)]
+struct SegmentTrust<'a> {
+    index: Option<&'a Index>,
+    trust: &'a Trust<'a>,
+}
 
-/// Returns the index of segments and the names of the segments, both as of the same moment, so that they agree. The
-/// index is `None` if its file is missing or is not a regular file.
-fn read_index(
-    directory: &Path,
-    key: &PublicKey,
-    report: &mut dyn FnMut(Finding),
-) -> io::Result<(Option<Index>, Vec<SegmentName>)> {
-    let file = match files::open_to_read(&directory.join(INDEX)) {
-        Ok(file) => file,
-        Err(error) if files::is_not_regular_file(&error) => {
-            fault(report, INDEX, format!("replaced: {error}"));
-            return Ok((None, segments(directory)?));
+impl SegmentTrust<'_> {
+    /// Whether a key may have signed a segment of version 1: it is a key of the index.
+    fn has_key(&self, key: &str) -> bool {
+        match (self.index, self.trust.key) {
+            (Some(index), _) if !index.keys.is_empty() => index.keys.contains(key),
+            (_, TrustedKey::Stored(trusted)) => trusted.to_hex() == key,
+            (_, TrustedKey::Local { .. }) => false,
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let names = segments(directory)?;
-            if !names.is_empty() {
-                fault(report, INDEX, "removed: there are segments, and the index is missing".into());
-            }
-            return Ok((None, names));
-        }
-        Err(error) => return Err(error),
-    };
-    // Writers wait for this lock, so it is held only while both are listed.
-    let file = segment_index::lock(file, FlockArg::LockSharedNonblock)?;
-    let (names, bytes) = (segments(directory)?, file.metadata()?.len());
-    let file = file.unlock().map_err(|(_, error)| error)?;
-    let mut index = Index::new();
-    let rules = ChainRules { file: INDEX.into(), signed: None };
-    check_chain(
-        rules,
-        LineReader::new(BufReader::new(file.take(bytes)), key),
-        report,
-        |members, _, _, _| {
-            if members.segment.is_empty() {
-                return;
-            }
-            let listed = index.entry(members.segment.clone()).or_default();
-            match members.event.as_str() {
-                "opened" => listed.opened = Some(members.first.clone()),
-                "closed" => listed.closed = Some((members.last_seq, members.last.clone())),
-                "expired" => listed.is_expired = true,
-                _ => {}
-            }
-        },
-    )?;
-    Ok((Some(index), names))
+    }
 }
 
 fn verify_segment(
     path: &Path,
     name: &SegmentName,
-    key: &PublicKey,
+    trusted: SegmentTrust<'_>,
     programs: &mut ProgramCheck,
     report: &mut dyn FnMut(Finding),
 ) -> io::Result<SegmentSummary> {
     let reader = BufReader::with_capacity(256 * 1024, files::open_to_read(path)?);
-    let (mut previous, mut is_closed) = (None, false);
+    let (mut previous, mut is_closed, mut at_head) = (None, false, None);
+    let head = trusted.trust.head.and_then(|head| head.segment(name.as_str()));
+    let mut succession = KeySuccession::default();
     let rules = ChainRules { file: name.to_string(), signed: Some(&SIGNED) };
-    let seen = |members: &ChainMembers, line: u64, _: Hash, report: &mut dyn FnMut(Finding)| {
+    let seen = |members: &ChainMembers, line: u64, hash: Hash, report: &mut dyn FnMut(Finding)| {
         let mut report_finding = |kind: FindingKind, what: String| {
             report(Finding { kind, file: name.to_string(), line: Some(line), seq: Some(members.seq), what });
         };
         if is_closed {
             report_finding(FindingKind::Fault, "inserted: a record after the end of the segment".into());
         }
+        if head.is_some_and(|head| head.seq == members.seq) {
+            at_head = Some(hash);
+        }
+        if let Some(what) = check_segment_key(members, &mut succession) {
+            report_finding(FindingKind::Fault, what.into());
+        }
         match (members.seq, members.event.as_str()) {
             (0, "open") => {
                 previous = members.previous.clone();
-                if members.version != VERSION {
+                if !(1..=VERSION).contains(&members.version) {
                     let version = members.version;
                     report_finding(
                         FindingKind::Note,
@@ -295,7 +310,7 @@ fn verify_segment(
                         format!("renamed: its first record names the segment {}", members.segment),
                     );
                 }
-                if members.key != key.to_hex() {
+                if members.version == 1 && !trusted.has_key(&members.key) {
                     report_finding(
                         FindingKind::Fault,
                         format!("made anew: it names another key, {}", members.key),
@@ -324,8 +339,22 @@ fn verify_segment(
             _ => {}
         }
     };
-    let chain = check_chain(rules, LineReader::new(reader, key), report, seen)?;
-    Ok(SegmentSummary { chain, previous, is_closed })
+    let version_1 = trusted.index.map(|index| index.version_1.clone()).unwrap_or_default();
+    let chain = check_chain(rules, LineReader::new(reader, Version1Keys::new(version_1)), report, seen)?;
+    Ok(SegmentSummary { chain, previous, is_closed, at_head })
+}
+
+/// Checks that the key of a signed record is the one that the signed record before it names. Returns what is wrong.
+fn check_segment_key(members: &ChainMembers, succession: &mut KeySuccession) -> Option<&'static str> {
+    let is_first = members.seq == 0 && members.event == "open";
+    if !SIGNED.contains(&members.event.as_str()) || (is_first && members.version == 1) {
+        return None;
+    }
+    if members.key.is_empty() {
+        return succession.has_keys().then_some("made anew: it names no key");
+    }
+    let is_expected = succession.accepts(members);
+    (!is_expected).then_some("made anew: its key is not the one that the signed record before it names")
 }
 
 fn describe_jump(members: &ChainMembers) -> String {

@@ -170,6 +170,7 @@ pub(super) fn audit_settings(document: &Audit) -> Result<AuditSettings, ConfigEr
         redact: document.redact.clone(),
         code: document.code,
         keep_days: document.keep_days,
+        sink: document.sink.clone(),
     })
 }
 

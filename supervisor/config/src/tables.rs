@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use lockhouse_approvals::ApproverKind;
-use lockhouse_audit::DEFAULT_REDACTED_NAMES;
+use lockhouse_audit::{DEFAULT_REDACTED_NAMES, SinkAddress};
 use lockhouse_base::http_checks::host_check::HostName;
 use lockhouse_base::telemetry::log::Format;
 use lockhouse_front::BuiltinTool;
@@ -160,6 +160,10 @@ table! {
         code: bool = true;
         /// days after which a segment (file) of the audit log is deleted
         keep_days: u32 = 30, within 1..=3_650;
+        /// the audit sink, a process of another account, which writes the log instead of this process; the other keys but
+        /// `values` and `redact` are then its own
+        sink: Option<SinkAddress> = None,
+            else "this process writes the log", like "\"unix:/run/lockhouse-audit/sink.sock\"";
     }
 }
 

@@ -2,16 +2,19 @@
 
 mod export;
 mod filter_options;
+mod head;
 mod matching_records;
 mod query;
 mod record_line;
+mod rekey;
 mod show;
+mod sink;
 mod tail;
 pub(super) mod verify;
 
 use std::process::ExitCode;
 
-use lockhouse_audit::PublicKey;
+use lockhouse_audit::{AuditSettings, SinkAddress, present_key};
 use lockhouse_config::{self as config, Files};
 
 use super::{UNAVAILABLE, print_config_error, print_error};
@@ -29,21 +32,37 @@ pub(super) enum Command {
     Verify(verify::Arguments),
     /// Print the public key that verifies the log; keep a copy on another machine
     Key,
+    /// Print the present end of the log, signed, for a witness on another machine
+    Head(head::Arguments),
+    /// Begin a new key after the present one was lost
+    Rekey(rekey::Arguments),
+    /// Run the audit sink, which writes the logs of all engines of this host
+    Sink(sink::Arguments),
     /// Export the log for other systems, one JSON object per line
     Export(export::Arguments),
 }
 
 pub(super) async fn audit(files: &Files, command: Command) -> ExitCode {
+    if let Command::Sink(arguments) = command {
+        return sink::sink(arguments).await.unwrap_or_else(|error| print_error(error.as_ref(), UNAVAILABLE));
+    }
     let settings = match config::load_audit_settings(files) {
         Ok(settings) => settings,
         Err(error) => return print_config_error(&error),
     };
+    if let Err(error) = check_destination(&settings) {
+        return print_error(&error, UNAVAILABLE);
+    }
     let result = match command {
         Command::Tail(arguments) => tail::tail(&settings.directory, &arguments).await,
         Command::Show(arguments) => show::show(&settings, &arguments),
         Command::Query(arguments) => query::query(&settings.directory, &arguments),
         Command::Verify(arguments) => verify::verify(&settings, &arguments),
-        Command::Key => key(&settings.keys),
+        Command::Key => key(&settings),
+        // It needs no configuration, and was started above.
+        Command::Sink(_) => Ok(ExitCode::SUCCESS),
+        Command::Head(arguments) => head::head(&settings, &arguments),
+        Command::Rekey(arguments) => rekey::rekey(&settings, &arguments),
         Command::Export(arguments) => export::export(&settings.directory, &arguments),
     };
     result.unwrap_or_else(|error| print_error(error.as_ref(), UNAVAILABLE))
@@ -52,12 +71,35 @@ pub(super) async fn audit(files: &Files, command: Command) -> ExitCode {
 /// The exit status of a `lockhouse audit` subcommand, or the error that stopped it.
 type CommandResult = Result<ExitCode, Box<dyn std::error::Error>>;
 
+/// The log is with the audit sink.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the audit sink at {0} writes this log: its account and root can read it there, with LOGS_DIRECTORY and STATE_DIRECTORY as \
+     in docs/audit.md"
+)]
+struct WrittenBySink(SinkAddress);
+
+/// Checks that the log is in files of this user. A log from before there was a sink can still be read.
+fn check_destination(settings: &AuditSettings) -> Result<(), WrittenBySink> {
+    match &settings.sink {
+        Some(sink) if !settings.directory.join("segments.jsonl").exists() => Err(WrittenBySink(sink.clone())),
+        Some(sink) => {
+            eprintln!(
+                "lockhouse: note: the audit sink at {sink} writes the log; this is what is in {}",
+                settings.directory.display()
+            );
+            Ok(())
+        }
+        None => Ok(()),
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 #[error("there is no audit key yet: it is created when Lockhouse first runs code")]
 struct NoKey;
 
-fn key(keys: &std::path::Path) -> CommandResult {
-    match PublicKey::load(keys)? {
+fn key(settings: &AuditSettings) -> CommandResult {
+    match present_key(&settings.directory, &settings.keys)? {
         Some(key) => {
             println!("{}", key.to_hex());
             Ok(ExitCode::SUCCESS)

@@ -12,7 +12,7 @@ use crate::moment::Moment;
 use crate::segment::SegmentName;
 use crate::segment_append::SegmentFile;
 use crate::segment_index::Index;
-use crate::signing::SigningKeys;
+use crate::signing::SigningKey;
 
 /// A segment ends at the latest after this time, also if the wall clock was set back.
 /// Bound: the audit log.
@@ -50,10 +50,52 @@ impl Writer {
     /// segment.
     pub(crate) fn close(&mut self, now: Moment, reason: &str) {
         let Some(mut segment) = self.segment.take() else { return };
-        if let Err(error) = segment.close(&self.directory, &self.secrets, now, reason) {
+        if let Err(error) = segment.close(&self.directory, &self.keys, now, reason) {
             tracing::error!("cannot write the end of the audit log segment {}: {error}", segment.name);
         }
         self.previous = Some((segment.name, segment.chain));
+    }
+
+    /// Starts a segment: creates the log file with a signed `open` record, and adds its entry to the index of segments. If
+    /// one of the two fails, neither remains. The segment continues the hash chain of the previous segment of this process.
+    /// Returns the segment, and when the index was last written before.
+    pub(super) fn open_segment(&self, now: Moment) -> io::Result<(Segment, Option<Moment>)> {
+        let previous = self.previous.as_ref();
+        let mut index = Index::open(&self.directory, &self.keys)?;
+        let last_written = index.last;
+        let name = SegmentName::new(now.wall);
+        let path = self.directory.join(name.as_str());
+        let mut start = [0; 16];
+        getrandom::fill(&mut start)?;
+        let body = RecordBody::new("open").number("version", VERSION).text("segment", name.as_str());
+        let pid = self.peer.map_or(i64::from(std::process::id()), |peer| i64::from(peer.pid));
+        let body = body.number_if("uid", self.peer.map(|peer| peer.uid)).number("process", pid);
+        let body = body.text("lockhouse", env!("CARGO_PKG_VERSION")).text("start", &HEXLOWER.encode(&start));
+        let body = body.text_if("previous", previous.map(|(name, _)| name.as_str()));
+        let mut chain = Chain { seq: 0, prev: previous.map_or([0; 32], |(_, chain)| chain.prev) };
+        let mut line = Vec::new();
+        let (first, key) = (SigningKey::generate()?, SigningKey::generate()?);
+        chain.push_signed(&mut line, now.wall, body, &first, Some(&key.public_key()));
+        let mut file = SegmentFile::create(&path)?;
+        let begun = file.append(&line).map_err(|unwritten| unwritten.source);
+        if let Err(error) = begun.and_then(|()| index.opened(now, &name, chain.prev)) {
+            let _ = std::fs::remove_file(&path);
+            return Err(error);
+        }
+        let (day, began, removal_checked, unsigned_since) = (day_number(now.wall), now, now, now);
+        let segment = Segment {
+            name,
+            day,
+            began,
+            file,
+            removal_checked,
+            chain,
+            key,
+            unsigned: 0,
+            unsigned_since,
+            dirty: true,
+        };
+        Ok((segment, last_written))
     }
 }
 
@@ -68,55 +110,16 @@ impl Segment {
         self.file.is_removed()
     }
 
-    fn close(
-        &mut self,
-        directory: &Path,
-        secrets: &SigningKeys,
-        now: Moment,
-        reason: &str,
-    ) -> io::Result<()> {
-        let mut index = Index::open(directory)?;
+    fn close(&mut self, directory: &Path, keys: &Path, now: Moment, reason: &str) -> io::Result<()> {
+        let mut index = Index::open(directory, keys)?;
         let (mut chain, mut line) = (self.chain, Vec::new());
-        chain.push_signed(&mut line, now.wall, &RecordBody::new("close").text("reason", reason), secrets);
+        let body = RecordBody::new("close").text("reason", reason);
+        chain.push_signed(&mut line, now.wall, body, &self.key, None);
         self.file.append(&line).map_err(|unwritten| unwritten.source)?;
         self.chain = chain;
         self.file.file().sync_data()?;
-        index.closed(now, secrets, &self.name, chain.seq - 1, chain.prev)
+        index.closed(now, &self.name, chain.seq - 1, chain.prev)
     }
-}
-
-/// Starts a segment: creates the log file with a signed `open` record, and adds its entry to the index of segments. If
-/// one of the two fails, neither remains. `previous` is the previous segment of this process with the end of its hash
-/// chain, which the new segment continues. Returns the segment, and when the index was last written before.
-pub(super) fn open_segment(
-    directory: &Path,
-    secrets: &SigningKeys,
-    previous: Option<&(SegmentName, Chain)>,
-    now: Moment,
-) -> io::Result<(Segment, Option<Moment>)> {
-    let mut index = Index::open(directory)?;
-    let last_written = index.last;
-    let name = SegmentName::new(now.wall);
-    let path = directory.join(name.as_str());
-    let mut start = [0; 16];
-    getrandom::fill(&mut start)?;
-    let body = RecordBody::new("open").number("version", VERSION).text("segment", name.as_str());
-    let body = body.text("key", &secrets.public_key().to_hex()).number("process", std::process::id());
-    let body = body.text("lockhouse", env!("CARGO_PKG_VERSION")).text("start", &HEXLOWER.encode(&start));
-    let body = body.text_if("previous", previous.map(|(name, _)| name.as_str()));
-    let mut chain = Chain { seq: 0, prev: previous.map_or([0; 32], |(_, chain)| chain.prev) };
-    let mut line = Vec::new();
-    chain.push_signed(&mut line, now.wall, &body, secrets);
-    let mut file = SegmentFile::create(&path)?;
-    let begun = file.append(&line).map_err(|unwritten| unwritten.source);
-    if let Err(error) = begun.and_then(|()| index.opened(now, secrets, &name, chain.prev)) {
-        let _ = std::fs::remove_file(&path);
-        return Err(error);
-    }
-    let (day, began, removal_checked, unsigned_since) = (day_number(now.wall), now, now, now);
-    let segment =
-        Segment { name, day, began, file, removal_checked, chain, unsigned: 0, unsigned_since, dirty: true };
-    Ok((segment, last_written))
 }
 
 /// Returns the number of days from the Unix epoch to `time`, in UTC.

@@ -47,7 +47,7 @@ struct SequenceRange {
 
 struct ChainCheck<'a, R> {
     rules: ChainRules,
-    lines: LineReader<'a, R>,
+    lines: LineReader<R>,
     report: &'a mut dyn FnMut(Finding),
     chain: ChainSummary,
     expected: u64,
@@ -63,7 +63,7 @@ struct ChainCheck<'a, R> {
 /// number and the hash of its line.
 pub(super) fn check_chain<R: BufRead>(
     rules: ChainRules,
-    lines: LineReader<'_, R>,
+    lines: LineReader<R>,
     report: &mut dyn FnMut(Finding),
     mut seen: impl FnMut(&ChainMembers, u64, Hash, &mut dyn FnMut(Finding)),
 ) -> io::Result<ChainSummary> {

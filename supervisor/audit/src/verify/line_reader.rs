@@ -7,8 +7,10 @@ use data_encoding::HEXLOWER;
 use serde::Deserialize;
 
 use super::super::hash_chain::{Hash, SIGNATURE, hash};
+use super::super::log_rekey::rekey_text;
 use super::super::reader::{LINE_BYTES_MAX, skip_line};
 use super::super::signing::PublicKey;
+use super::key_succession::Version1Keys;
 
 /// A line of a segment or of the index of segments.
 #[derive(Debug)]
@@ -29,7 +31,8 @@ pub(super) struct LogLine {
 #[derive(Debug)]
 pub(super) struct SignedRecord {
     pub(super) members: ChainMembers,
-    /// Whether the trusted key signed the record. `None` if it has no signature.
+    /// Whether the signature is valid for the key that the record names; for a record of version 1, which names none, for
+    /// one of the keys that may have signed it. `None` if it has no signature.
     pub(super) signature: Option<bool>,
 }
 
@@ -46,6 +49,11 @@ pub(super) struct ChainMembers {
     pub(super) segment: String,
     #[serde(default)]
     pub(super) key: String,
+    /// The key of the next signed line.
+    pub(super) next: Option<String>,
+    /// The key whose signature of this line is valid.
+    #[serde(skip)]
+    pub(super) signer: Option<PublicKey>,
     pub(super) previous: Option<String>,
     /// Number of records that could not be written. This and the next two fields are members of a `gap` record.
     #[serde(default)]
@@ -72,6 +80,18 @@ pub(super) struct ChainMembers {
     pub(super) last: String,
     #[serde(default)]
     pub(super) last_seq: u64,
+    /// The key of an administrator, and its signature of a key that replaces a lost one. These are members of a `rekey` line.
+    administrator: Option<String>,
+    countersignature: Option<String>,
+}
+
+impl ChainMembers {
+    /// Returns the administrator's key that countersigned this line: the new key, the lost one, and the place in the chain.
+    pub(super) fn countersigned_by(&self, lost: &str, administrators: &[PublicKey]) -> Option<PublicKey> {
+        let (named, signature) = (self.administrator.as_deref()?, self.countersignature.as_deref()?);
+        let key = administrators.iter().find(|key| key.to_hex() == named)?;
+        key.verifies(rekey_text(self.prev, lost, &self.key).as_bytes(), signature).then(|| key.clone())
+    }
 }
 
 fn deserialize_hash<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Hash, D::Error> {
@@ -86,17 +106,18 @@ pub(super) fn hash_from_hex(text: &str) -> Option<Hash> {
 }
 
 /// Reads the lines of a log file, with lookahead, and verifies the signatures of their records.
-pub(super) struct LineReader<'a, R> {
+pub(super) struct LineReader<R> {
     reader: R,
-    key: &'a PublicKey,
+    version_1: Version1Keys,
     next_number: u64,
     next_start: u64,
     ahead: VecDeque<LogLine>,
 }
 
-impl<'a, R: BufRead> LineReader<'a, R> {
-    pub(super) fn new(reader: R, key: &'a PublicKey) -> Self {
-        Self { reader, key, next_number: 1, next_start: 0, ahead: VecDeque::new() }
+impl<R: BufRead> LineReader<R> {
+    /// Returns a reader. `version_1` are the keys that may have signed lines without a key.
+    pub(super) fn new(reader: R, version_1: Version1Keys) -> Self {
+        Self { reader, version_1, next_number: 1, next_start: 0, ahead: VecDeque::new() }
     }
 
     pub(super) fn next(&mut self) -> io::Result<Option<LogLine>> {
@@ -138,14 +159,24 @@ impl<'a, R: BufRead> LineReader<'a, R> {
         Ok(Some(line))
     }
 
-    fn signed(&self, text: &[u8]) -> Option<SignedRecord> {
-        let members: ChainMembers = serde_json::from_slice(text).ok()?;
-        let at = text.windows(SIGNATURE.len()).rposition(|window| window == SIGNATURE.as_bytes());
-        let signature = at.map(|at| {
-            let signature = text[at + SIGNATURE.len()..].strip_suffix(b"\"}");
-            let signature = signature.and_then(|signature| std::str::from_utf8(signature).ok());
-            signature.is_some_and(|signature| self.key.verifies(&text[..at], signature))
-        });
+    fn signed(&mut self, text: &[u8]) -> Option<SignedRecord> {
+        let mut members: ChainMembers = serde_json::from_slice(text).ok()?;
+        let Some(at) = text.windows(SIGNATURE.len()).rposition(|window| window == SIGNATURE.as_bytes())
+        else {
+            return Some(SignedRecord { members, signature: None });
+        };
+        let signature = text[at + SIGNATURE.len()..].strip_suffix(b"\"}");
+        let signature =
+            signature.and_then(|signature| std::str::from_utf8(signature).ok()).unwrap_or_default();
+        members.signer = match PublicKey::from_hex(&members.key) {
+            Some(key) => key.verifies(&text[..at], signature).then_some(key),
+            None => self.version_1.signer(&text[..at], signature),
+        };
+        // In a segment of version 1, the first record alone has the key of all.
+        if members.event == "open" && members.version == 1 {
+            members.signer.iter().for_each(|key| self.version_1.add(key.clone()));
+        }
+        let signature = Some(members.signer.is_some());
         Some(SignedRecord { members, signature })
     }
 }

@@ -1,7 +1,6 @@
 //! Tests that the verification of the audit log detects tampering and reports its kind.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
@@ -9,7 +8,8 @@ use proptest::prelude::*;
 use super::super::chain_writer::{Intervals, Writer};
 use super::super::hash_chain::{Chain, RecordBody};
 use super::super::moment::tests::at;
-use super::super::signing::SigningKeys;
+use super::super::segment::segments;
+use super::super::signing::SigningKey;
 use super::*;
 
 const RECORDS: usize = 20;
@@ -18,14 +18,11 @@ const CHECKPOINT: u64 = 6;
 /// The audit log of one process, in a temporary directory.
 struct Log {
     directory: tempfile::TempDir,
-    secrets: Arc<SigningKeys>,
 }
 
 impl Log {
     fn new() -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
-        let secrets = Arc::new(SigningKeys::load_or_create(&directory.path().join("keys")).expect("a key"));
-        Self { directory, secrets }
+        Self { directory: tempfile::tempdir().expect("a directory") }
     }
 
     fn written() -> Self {
@@ -38,7 +35,11 @@ impl Log {
 
     fn writer(&self) -> Writer {
         let intervals = Intervals { records: CHECKPOINT, ..Intervals::default() };
-        Writer::new(self.directory.path().to_owned(), self.secrets.clone(), intervals)
+        Writer::new(self.directory.path().to_owned(), self.keys(), intervals)
+    }
+
+    fn keys(&self) -> PathBuf {
+        self.directory.path().join("keys")
     }
 
     fn fill(&self, writer: &mut Writer, now: SystemTime) {
@@ -54,12 +55,17 @@ impl Log {
     }
 
     fn faults(&self) -> Vec<Finding> {
-        self.findings(&self.secrets.public_key(), FindingKind::Fault)
+        self.findings(FindingKind::Fault)
     }
 
-    fn findings(&self, key: &PublicKey, kind: FindingKind) -> Vec<Finding> {
+    fn findings(&self, kind: FindingKind) -> Vec<Finding> {
+        let keys = self.keys();
+        self.findings_with(TrustedKey::Local { keys: &keys, log: self.directory.path() }.into(), kind)
+    }
+
+    fn findings_with(&self, trust: Trust<'_>, kind: FindingKind) -> Vec<Finding> {
         let mut findings = Vec::new();
-        verify(self.directory.path(), LogLocation::Copy, key, &mut |finding| findings.push(finding))
+        verify(self.directory.path(), LogLocation::Copy, &trust, &mut |finding| findings.push(finding))
             .expect("readable");
         findings.retain(|finding| finding.kind == kind);
         findings
@@ -87,8 +93,8 @@ fn shown(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(|found| format!("{:?}:{:?} {}", found.line, found.seq, found.what)).collect()
 }
 
-/// Replaces the records from index `from` on with records that are signed with another key (`secrets`).
-fn forged_from(lines: &mut Vec<String>, from: usize, secrets: &SigningKeys) {
+/// Replaces the records from index `from` on with records that are signed with another key (`key`).
+fn forged_from(lines: &mut Vec<String>, from: usize, key: &SigningKey) {
     let before = lines[from - 1].trim_end();
     let mut chain = Chain { seq: from as u64, prev: super::super::hash_chain::hash(before.as_bytes()) };
     let mut made = Vec::new();
@@ -97,7 +103,7 @@ fn forged_from(lines: &mut Vec<String>, from: usize, secrets: &SigningKeys) {
         match line.contains("\"signature\"") {
             true => {
                 let event = if line.contains("\"close\"") { "close" } else { "checkpoint" };
-                chain.push_signed(&mut made, noon(), &RecordBody::new(event), secrets);
+                chain.push_signed(&mut made, noon(), RecordBody::new(event), key, Some(&key.public_key()));
             }
             false => chain.push(&mut made, noon(), &body),
         }
@@ -192,7 +198,7 @@ fn tampering_with_a_segment_is_reported_with_the_record() {
 #[test]
 #[allow(clippy::type_complexity, reason = "a table of test cases")]
 fn truncated_removed_renamed_and_forged_segments_are_found() {
-    let other = Log::new();
+    let (other, key) = (Log::new(), SigningKey::generate().expect("a key"));
     let rows: [(&str, &dyn Fn(&Log), &str); 7] = [
         ("truncated", &|log| log.edit(|lines| lines.truncate(10)), "truncated"),
         (
@@ -213,11 +219,7 @@ fn truncated_removed_renamed_and_forged_segments_are_found() {
             },
             "removed",
         ),
-        (
-            "made anew with another key",
-            &|log| log.edit(|lines| forged_from(lines, 5, &other.secrets)),
-            "made anew",
-        ),
+        ("made anew with another key", &|log| log.edit(|lines| forged_from(lines, 5, &key)), "made anew"),
         (
             "another name",
             &|log| {
@@ -248,7 +250,8 @@ fn truncated_removed_renamed_and_forged_segments_are_found() {
     }
     // Verification with the key of another log.
     let log = Log::written();
-    let faults = log.findings(&other.secrets.public_key(), FindingKind::Fault);
+    let other = key.public_key();
+    let faults = log.findings_with(TrustedKey::Stored(&other).into(), FindingKind::Fault);
     assert!(faults.iter().any(|found| found.what.contains("another key")), "{:?}", shown(&faults));
 }
 
@@ -301,7 +304,7 @@ fn changes_to_the_index_are_found() {
 fn the_log_of_a_killed_process_has_no_faults() {
     let log = Log::new();
     log.fill(&mut log.writer(), noon());
-    let notes = |log: &Log| shown(&log.findings(&log.secrets.public_key(), FindingKind::Note)).join("\n");
+    let notes = |log: &Log| shown(&log.findings(FindingKind::Note)).join("\n");
     assert!(log.faults().is_empty(), "{:?}", shown(&log.faults()));
     assert!(notes(&log).contains("2 records are after the last signature"), "{}", notes(&log));
     log.edit(|lines| {

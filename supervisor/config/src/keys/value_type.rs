@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use lockhouse_access::{AuthMode, ConfiguredUser};
 use lockhouse_approvals::ApproverKind;
+use lockhouse_audit::SinkAddress;
 use lockhouse_base::http_checks::host_check::{HostName, PageOrigin};
 use lockhouse_base::telemetry::log::Format;
 use lockhouse_front::http::{ListenAddress, TrustedProxy};
@@ -81,6 +82,12 @@ impl ValueType for String {
 
     fn is_within(&self, range: &Range) -> bool {
         range.has_text(self)
+    }
+}
+
+impl ValueType for SinkAddress {
+    fn schema() -> Value {
+        json!({"type": "string", "pattern": "^unix:/"})
     }
 }
 

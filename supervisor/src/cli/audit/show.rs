@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use lockhouse_audit::program_store::{ProgramComparison, ProgramRecord, compare};
 use lockhouse_audit::reader::{Filter, LocatedRecord, ReadError, records};
-use lockhouse_audit::verify::{LogLocation, verify};
-use lockhouse_audit::{AuditEvent, AuditSettings, PublicKey, SegmentName};
+use lockhouse_audit::verify::{LogLocation, TrustedKey, verify};
+use lockhouse_audit::{AuditEvent, AuditSettings, SegmentName, public_keys};
 use lockhouse_policies::printable;
 
 use super::CommandResult;
@@ -175,9 +175,12 @@ fn print_numbered(text: &str) {
 /// Whether the hash chain and signatures of an audit log segment are valid. Without the public key they cannot be
 /// verified, and the segment counts as intact.
 fn is_intact(settings: &AuditSettings, segment: &SegmentName) -> bool {
-    let Ok(Some(key)) = PublicKey::load(&settings.keys) else { return true };
+    if public_keys(&settings.keys).is_ok_and(|keys| keys.is_empty()) {
+        return true;
+    }
+    let trust = TrustedKey::Local { keys: &settings.keys, log: &settings.directory }.into();
     let path = settings.directory.join(segment.as_str());
-    match verify(&path, LogLocation::ChainOnly, &key, &mut |_| {}) {
+    match verify(&path, LogLocation::ChainOnly, &trust, &mut |_| {}) {
         Ok(verified) => verified.faults == 0,
         Err(error) => {
             eprintln!("lockhouse: {error}");

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lockhouse_audit::reader::ReadError;
-use lockhouse_audit::verify::{Finding, FindingKind, LogLocation, VerificationSummary};
-use lockhouse_audit::{AuditSettings, PublicKey, verify as audit_verify};
+use lockhouse_audit::verify::{Finding, FindingKind, LogLocation, Trust, TrustedKey, VerificationSummary};
+use lockhouse_audit::{AuditSettings, LogHead, PublicKey, public_keys, verify as audit_verify};
 use lockhouse_policies::printable;
 use serde_json::{Value, json};
 
@@ -20,9 +20,15 @@ const PRINTED_MAX: u64 = 200;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
-    /// The public key that `audit key` printed [default: the key of this user]
+    /// The public key that `audit key` printed, at any time [default: the key of this user]
     #[arg(long, value_name = "HEX")]
     key: Option<String>,
+    /// An earlier head, the output of `audit head --json`, which the log must contain
+    #[arg(long, value_name = "FILE")]
+    head: Option<PathBuf>,
+    /// The public key of an administrator, who countersigned new keys after a loss; may be given several times
+    #[arg(long, value_name = "HEX")]
+    administrator: Vec<String>,
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -31,46 +37,59 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn verify(settings: &AuditSettings, arguments: &Arguments) -> CommandResult {
-    let key = match &arguments.key {
-        Some(hex) => match PublicKey::from_hex(hex) {
-            Some(key) => key,
-            None => {
-                eprintln!(
-                    "lockhouse: --key takes the 64 hexadecimal digits that `lockhouse audit key` prints"
-                );
-                return Ok(ExitCode::from(USAGE));
-            }
-        },
+    let parse = |hex: &String| PublicKey::from_hex(hex);
+    let stored: Option<Vec<PublicKey>> = arguments.key.iter().map(parse).collect();
+    let administrators: Option<Vec<PublicKey>> = arguments.administrator.iter().map(parse).collect();
+    let (Some(stored), Some(administrators)) = (stored, administrators) else {
+        eprintln!(
+            "lockhouse: --key and --administrator take 64 hexadecimal digits, as `lockhouse audit key` prints them"
+        );
+        return Ok(ExitCode::from(USAGE));
+    };
+    let key = match stored.first() {
+        Some(key) => TrustedKey::Stored(key),
         None => own_key(settings)?,
     };
+    let head = arguments.head.as_deref().map(LogHead::from_file).transpose()?;
+    let trust = Trust { key, administrators: &administrators, head: head.as_ref() };
     // The configured directory must be complete. A part or a copy may lack the stored programs.
     let (path, place) = match &arguments.path {
         Some(path) => (path, LogLocation::Copy),
         None => (&settings.directory, LogLocation::Original),
     };
-    let (verified, faults, notes) = verify_log(path, place, &key, |finding| {
+    let (verified, faults, notes) = verify_log(path, place, &trust, |finding| {
         if !arguments.json {
             println!("{}", finding_line(finding));
         }
     })?;
     match arguments.json {
-        true => println!("{:#}", summary_json(&verified, faults, notes, &key)),
-        false => print_summary(&verified, &faults, &notes, &key),
+        true => println!("{:#}", summary_json(&verified, faults, notes, stored.first())),
+        false => print_summary(&verified, &faults, &notes, stored.first()),
     }
     Ok(if verified.faults == 0 { ExitCode::SUCCESS } else { ExitCode::from(TAMPERED) })
 }
 
 /// Verifies the configured audit log with the key of this user. Returns the result as JSON.
 pub(in crate::cli) fn verify_own_log(settings: &AuditSettings) -> Result<Value, Box<dyn Error>> {
-    let key = own_key(settings)?;
-    let (verified, faults, notes) = verify_log(&settings.directory, LogLocation::Original, &key, |_| {})?;
-    Ok(summary_json(&verified, faults, notes, &key))
+    let trust = own_key(settings)?.into();
+    let (verified, faults, notes) = verify_log(&settings.directory, LogLocation::Original, &trust, |_| {})?;
+    Ok(summary_json(&verified, faults, notes, None))
 }
 
-fn own_key(settings: &AuditSettings) -> Result<PublicKey, Box<dyn Error>> {
-    let missing =
-        "there is no key to verify with: pass the key that `lockhouse audit key` printed with --key";
-    Ok(PublicKey::load(&settings.keys)?.ok_or(missing)?)
+fn own_key(settings: &AuditSettings) -> Result<TrustedKey<'_>, Box<dyn Error>> {
+    let AuditSettings { keys, directory, .. } = settings;
+    if public_keys(keys)?.is_empty() {
+        return Err(
+            "there is no key to verify with: pass the key that `lockhouse audit key` printed with --key"
+                .into(),
+        );
+    }
+    Ok(TrustedKey::Local { keys, log: directory })
+}
+
+/// Returns the key that a verification is reported with: the stored key, or the key of the log itself, in hexadecimal.
+fn shown_key(verified: &VerificationSummary, stored: Option<&PublicKey>) -> String {
+    stored.or(verified.key.as_ref()).map(PublicKey::to_hex).unwrap_or_default()
 }
 
 /// Verifies a log, and returns the result with the faults and the notes. Calls `show` for the first [`PRINTED_MAX`]
@@ -78,11 +97,11 @@ fn own_key(settings: &AuditSettings) -> Result<PublicKey, Box<dyn Error>> {
 fn verify_log(
     path: &Path,
     place: LogLocation,
-    key: &PublicKey,
+    trust: &Trust<'_>,
     show: impl Fn(&Finding),
 ) -> Result<(VerificationSummary, Findings, Findings), ReadError> {
     let (mut faults, mut notes) = (Findings::default(), Findings::default());
-    let verified = audit_verify::verify(path, place, key, &mut |finding| {
+    let verified = audit_verify::verify(path, place, trust, &mut |finding| {
         let findings = match finding.kind {
             FindingKind::Fault => &mut faults,
             FindingKind::Note => &mut notes,
@@ -112,16 +131,26 @@ fn state(verified: &VerificationSummary) -> &'static str {
     }
 }
 
-fn summary_json(verified: &VerificationSummary, faults: Findings, notes: Findings, key: &PublicKey) -> Value {
+fn summary_json(
+    verified: &VerificationSummary,
+    faults: Findings,
+    notes: Findings,
+    stored: Option<&PublicKey>,
+) -> Value {
     let VerificationSummary { segments, records, programs, unsigned, .. } = verified;
     json!({
         "state": state(verified), "segments": segments, "records": records, "unsigned": unsigned,
-        "programs": programs, "key": key.to_hex(),
+        "programs": programs, "key": shown_key(verified, stored),
         "fault_count": faults.count, "faults": faults.json, "note_count": notes.count, "notes": notes.json,
     })
 }
 
-fn print_summary(verified: &VerificationSummary, faults: &Findings, notes: &Findings, key: &PublicKey) {
+fn print_summary(
+    verified: &VerificationSummary,
+    faults: &Findings,
+    notes: &Findings,
+    stored: Option<&PublicKey>,
+) {
     for (findings, kind) in [(faults, "faults"), (notes, "notes")] {
         if findings.count > PRINTED_MAX {
             println!("and {} more {kind}", findings.count - PRINTED_MAX);
@@ -139,7 +168,7 @@ fn print_summary(verified: &VerificationSummary, faults: &Findings, notes: &Find
         verified.unsigned,
         verified.programs,
         verified.faults,
-        key.to_hex()
+        shown_key(verified, stored)
     );
 }
 

@@ -1,0 +1,140 @@
+//! One connection of an engine to the audit sink: the chain of its records.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::io::{self, BufReader};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Instant;
+
+use lockhouse_protocol::Language;
+use parking_lot::Mutex;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+
+use super::messages::{FromSink, ToSink, VERSION};
+use super::quota::{QuotaError, Quotas};
+use crate::chain_writer::{Peer, Writer};
+use crate::hash_chain::{RecordBody, hash};
+use crate::moment::Moment;
+use crate::program_store::ProgramStore;
+use data_encoding::HEXLOWER;
+
+/// Events that the log writes itself.
+const OWN_EVENTS: [&str; 5] = ["open", "checkpoint", "close", "gap", "clock"];
+/// Members that the log adds to a record itself.
+const OWN_MEMBERS: [&str; 6] = ["seq", "prev", "time", "key", "next", "signature"];
+
+/// A connection, and the segment that it writes.
+#[derive(Debug)]
+pub(super) struct SinkConnection {
+    pub(super) peer: Peer,
+    pub(super) writer: Mutex<Writer>,
+    pub(super) programs: Arc<ProgramStore>,
+    pub(super) quotas: Arc<Mutex<Quotas>>,
+    /// Held while a segment begins: connections wait here for each other, and not with the limited time of the index's lock.
+    pub(super) beginning: Arc<Mutex<()>>,
+}
+
+impl SinkConnection {
+    /// Serves the engine until it closes the connection, or sends what is not a message.
+    pub(super) fn serve(&self, stream: &UnixStream) -> io::Result<()> {
+        let (mut reader, mut answers) = (BufReader::new(stream), stream);
+        let mut is_greeted = false;
+        while let Some(message) = ToSink::read(&mut reader)? {
+            let written = match message {
+                ToSink::Hello(VERSION) => {
+                    is_greeted = true;
+                    Ok(())
+                }
+                ToSink::Hello(version) => Err(Refusal::Version(version)),
+                _ if !is_greeted => return Err(io::ErrorKind::InvalidData.into()),
+                ToSink::Record(record) => self.append(&record),
+                ToSink::Program { language, text } => self.keep(language, &text),
+                ToSink::Gap(missed) => {
+                    self.writer.lock().record_gap(Moment::now(), missed.records, missed.reason);
+                    Ok(())
+                }
+            };
+            let answer = match written {
+                Ok(()) => FromSink::Written,
+                Err(refusal) => FromSink::Refused(refusal.to_string()),
+            };
+            answer.write(&mut answers)?;
+        }
+        Ok(())
+    }
+
+    fn append(&self, record: &str) -> Result<(), Refusal> {
+        check_record(record).map_err(Refusal::Record)?;
+        self.quotas.lock().write(self.peer.uid, record.len(), Instant::now())?;
+        let mut writer = self.writer.lock();
+        let _turn = writer.begins_segment().then(|| self.beginning.lock());
+        Ok(writer.append(Moment::now(), &RecordBody::from_object(record))?)
+    }
+
+    fn keep(&self, language: Language, text: &str) -> Result<(), Refusal> {
+        let hash = HEXLOWER.encode(&hash(text.as_bytes()));
+        if self.programs.is_kept(language, &hash) {
+            return Ok(());
+        }
+        self.quotas.lock().write(self.peer.uid, text.len(), Instant::now())?;
+        Ok(self.programs.keep(language, text, &hash)?)
+    }
+}
+
+/// Why the sink did not write a record or a program. The words reach the user of the engine.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error(
+        "the engine speaks version {0} of its messages, and the sink version {VERSION}: install the same build"
+    )]
+    Version(u32),
+    #[error("the record is not valid: {0}")]
+    Record(serde_json::Error),
+    #[error(transparent)]
+    Quota(#[from] QuotaError),
+    #[error("the log cannot be written: {0}")]
+    Write(#[from] io::Error),
+}
+
+/// Checks that a record is one JSON object on one line, begins with its event, and has neither a member twice nor one that the
+/// log adds: readers of the log would otherwise take what an engine claims for what the sink states.
+pub(super) fn check_record(record: &str) -> Result<(), serde_json::Error> {
+    if record.contains(['\n', '\r']) || !record.starts_with("{\"event\":\"") || !record.ends_with('}') {
+        return Err(serde_json::Error::custom("it is not an object on one line that begins with its event"));
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(record);
+    deserializer.deserialize_map(RecordVisitor)?;
+    deserializer.end()
+}
+
+struct RecordVisitor;
+
+impl<'de> Visitor<'de> for RecordVisitor {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an audit record")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let mut seen = HashSet::new();
+        while let Some(name) = members.next_key::<String>()? {
+            if name == "event" {
+                let event: String = members.next_value()?;
+                if OWN_EVENTS.contains(&event.as_str()) {
+                    return Err(A::Error::custom(format_args!("only the log writes the event {event}")));
+                }
+            } else {
+                members.next_value::<serde::de::IgnoredAny>()?;
+            }
+            if OWN_MEMBERS.contains(&name.as_str()) {
+                return Err(A::Error::custom(format_args!("only the log adds the member {name}")));
+            }
+            if !seen.insert(name) {
+                return Err(A::Error::custom("it has a member twice"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,2 @@
+from mcp_tools.fixture import add
+add(a=1, b=2)['sum']
