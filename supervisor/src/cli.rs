@@ -7,6 +7,7 @@ mod output; // Declared first: the other modules print through its macros.
 mod all_users;
 mod approvals;
 mod audit;
+mod audit_forwarding;
 mod check;
 mod command_audit_log;
 mod command_error;

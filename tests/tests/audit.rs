@@ -7,6 +7,7 @@ mod commands;
 mod concurrent_processes;
 mod disk_full;
 mod events;
+mod forwarding;
 mod large_logs;
 mod ocsf;
 mod recorded_values;

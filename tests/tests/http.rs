@@ -5,7 +5,7 @@ mod host_and_origin;
 mod limits;
 mod request_bodies;
 mod sessions;
-mod tls;
+pub(crate) mod tls;
 mod unauthenticated;
 mod unix_sockets;
 mod versions;

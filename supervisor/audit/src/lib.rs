@@ -12,6 +12,7 @@
 //!   under a lock.
 //! - `signing.rs` has the keys. A key signs one record and names the next key; `log_key.rs` keeps that of the index in a file,
 //!   and `log_rekey.rs` begins a new one. `log_head.rs` reads the head of the log for a witness.
+//! - `delivery.rs` has what the log knows of its delivery to other machines, which another crate does.
 //! - `maintenance.rs` syncs, signs and expires segments outside of the path of calls, by the log's own age
 //!   (`moment.rs`).
 //! - `sink.rs`: a process of another account can write the log for all engines of a host.
@@ -45,6 +46,7 @@ mod administrative_records;
 mod call_arguments;
 mod canonical_json;
 mod chain_writer;
+mod delivery;
 pub mod digest;
 mod hash_chain;
 mod local_user;
@@ -74,7 +76,7 @@ use parking_lot::{Mutex, RwLock};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use lockhouse_base::telemetry::{self, Stage};
@@ -86,6 +88,7 @@ use tokio::sync::Notify;
 
 pub use administrative_acts::{Authentication, Change, ChangeTarget, Channel, Ended, ServerStep};
 pub use administrative_records::{ActiveDigests, LoginStep, RefusedRun, Reload, ReloadCause, TokenChange};
+pub use delivery::{Delivery, DeliveryStatus, UndeliveredOutcome, UndeliveredRecords};
 pub use local_user::LocalUser;
 pub use log_head::{HeadError, HeadSegment, LogHead, present_key};
 pub use log_key::{key_files, public_keys};
@@ -117,6 +120,16 @@ pub enum AuditError {
     Write { path: PathBuf, source: std::io::Error },
     #[error("the audit log cannot be signed: {0}")]
     Keys(#[from] KeyError),
+    /// A destination of the log is behind by more than the configuration permits.
+    #[error(
+        "the audit log is not delivered: {destination} {behind}{fault}. forward_within_seconds permits {within} s; see `lockhouse audit forward`"
+    )]
+    Undelivered { destination: String, behind: String, within: u64, fault: String },
+    /// The configuration requires delivery, and this process does not forward the log.
+    #[error(
+        "the audit log is not delivered: this process does not forward it, and forward_within_seconds requires it"
+    )]
+    NotForwarded,
 }
 
 /// Settings of the audit log: where it is stored, what is recorded, and for how many days it is kept.
@@ -134,6 +147,9 @@ pub struct AuditSettings {
     pub keep_days: u32,
     /// The audit sink, which writes the log instead of this process. `None` if there is none.
     pub sink: Option<SinkAddress>,
+    /// Maximum age of a record that is not delivered to each destination; calls are refused beyond it. `None` if calls
+    /// do not depend on the delivery.
+    pub forward_within: Option<Duration>,
 }
 
 /// The audit log of one process.
@@ -147,6 +163,8 @@ pub struct Audit {
     refused_logins: Mutex<RefusalThrottle>,
     destination: Destination,
     written: Arc<Notify>,
+    /// The destinations to which the log is forwarded. Empty until they are known.
+    deliveries: OnceLock<Vec<Arc<Delivery>>>,
 }
 
 /// Where the records of a process go.
@@ -268,9 +286,17 @@ impl Audit {
         let salt = Salt::load_or_create(&settings.keys)?;
         let redaction = RwLock::new(Redaction::new(settings.redact.clone()));
         let written = Arc::new(Notify::new());
-        let (refusals, refused_logins) = (Mutex::default(), Mutex::default());
-        let audit =
-            Arc::new(Self { settings, salt, redaction, refusals, refused_logins, destination, written });
+        let (refusals, refused_logins, deliveries) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        let audit = Arc::new(Self {
+            settings,
+            salt,
+            redaction,
+            refusals,
+            refused_logins,
+            destination,
+            deliveries,
+            written,
+        });
         if matches!(audit.destination, Destination::Files { .. }) {
             tokio::spawn(maintenance::run(Arc::downgrade(&audit), audit.written.clone()));
         }
@@ -377,6 +403,10 @@ impl Audit {
     /// Records a permitted call before it is made, with the policy rule that permits it. `approval` is the scope of the
     /// approval, if one was required. `policy` is the digest of the policy; only the record of a direct call (one
     /// without code) has it.
+    ///
+    /// # Errors
+    /// [`AuditError`] if the record cannot be written, or if the log is not delivered in time. The call must then not be
+    /// made.
     pub fn call(
         &self,
         subject: CallSubject<'_>,
@@ -384,6 +414,7 @@ impl Audit {
         approval: Option<&str>,
         policy: Option<&str>,
     ) -> Result<(), AuditError> {
+        self.check_delivery()?;
         let sent = call.everything_sent();
         let canonical = canonical_json::canonical(&sent);
         let body = self

@@ -16,7 +16,7 @@ use super::segment::{SegmentName, segments};
 
 /// Maximum number of bytes of a line of the audit log. Lockhouse itself writes only shorter lines.
 /// Bound: the audit log.
-pub(super) const LINE_BYTES_MAX: u64 = 1024 * 1024;
+pub const LINE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The audit log, or one of its segments, cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +51,14 @@ pub struct LocatedRecord {
     /// The line of the record in the segment, without its line feed.
     pub text: String,
     pub record: Record,
+}
+
+impl LocatedRecord {
+    /// Parses a line of a segment, without its line feed. Returns `None` if it is not a valid record.
+    pub fn parse(segment: SegmentName, line: &str) -> Option<Self> {
+        let members: RecordMembers = serde_json::from_str(line).ok()?;
+        Some(Self { segment, text: line.to_owned(), record: members.into_record() })
+    }
 }
 
 /// Returns the audit records that match the filter, in order of time. Lines that are not valid records are skipped;

@@ -111,7 +111,8 @@ pub struct AdministrativeEvent {
     /// The kind of event: one of [`ADMINISTRATIVE_EVENTS`].
     pub event: &'static str,
     /// What the event is about: the name of a token, an upstream server or a page action, the target of a change or a
-    /// termination, the channel of an authentication, the command of a process, or the cause of a reload.
+    /// termination, the channel of an authentication, the command of a process, the cause of a reload, or
+    /// the destination that did not receive records of the log.
     pub subject: String,
     pub outcome: String,
     pub reason: Option<String>,
@@ -140,7 +141,7 @@ pub struct AdministrativeEvent {
 }
 
 /// The kinds of administrative events.
-pub const ADMINISTRATIVE_EVENTS: [&str; 10] = [
+pub const ADMINISTRATIVE_EVENTS: [&str; 11] = [
     "reload",
     "token",
     "login",
@@ -151,6 +152,7 @@ pub const ADMINISTRATIVE_EVENTS: [&str; 10] = [
     "server",
     "process",
     "action",
+    "delivery",
 ];
 
 /// Identifies the call that an audit record is about.
@@ -209,6 +211,7 @@ pub(super) struct RecordMembers {
     claimed: BTreeMap<String, String>,
     token: Option<String>,
     cause: Option<String>,
+    destination: Option<String>,
     target: Option<String>,
     file: Option<String>,
     action: Option<String>,
@@ -355,6 +358,7 @@ impl RecordMembers {
             "login" | "definition" | "server" => self.server.take(),
             "process" => self.command.take(),
             "action" => self.action.take(),
+            "delivery" => self.destination.take(),
             "authentication" => self.through.clone(),
             _ => self.target.take(),
         };

@@ -22,7 +22,7 @@ impl SegmentName {
     }
 
     /// Parses a file name. Returns `None` if the file is not a segment (a file of the audit log) according to its name.
-    pub(super) fn parse(name: &str) -> Option<Self> {
+    pub fn parse(name: &str) -> Option<Self> {
         let (day, rest) = (name.get(..DAY_CHARS)?, name.get(DAY_CHARS..)?);
         let is_day = day.bytes().enumerate().all(|(at, byte)| match at {
             4 | 7 => byte == b'-',

@@ -142,6 +142,11 @@ pub fn count_audit_failure() {
     counter!("lockhouse_audit_failures_total").increment(1);
 }
 
+/// Counts a failed attempt to deliver the audit log to a destination, as the configuration names it.
+pub fn count_audit_forward_failure(destination: &str) {
+    counter!("lockhouse_audit_forward_failures_total", "destination" => destination.to_owned()).increment(1);
+}
+
 /// Counts a reload of the configuration. `taken` is whether the new configuration was accepted.
 pub fn count_reload(taken: bool) {
     let outcome = if taken { "taken" } else { "refused" };

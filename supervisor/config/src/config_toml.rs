@@ -204,6 +204,7 @@ impl ConfigToml {
             &mut python.environment,
             &mut javascript.worker,
             &mut audit.directory,
+            &mut audit.forward_ca,
             &mut sharing.directory,
         ];
         for path in paths.into_iter().flatten() {

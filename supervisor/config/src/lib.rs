@@ -121,8 +121,8 @@ pub use settings::{Settings, apply_requirements};
 pub use setup_digest::{Setup, SetupError, SetupParts};
 pub use shell_quoting::shell_quote;
 pub use single_tables::{
-    PageSettings, ResultBounds, load_audit_settings, load_audit_settings_for_edit, load_page_settings,
-    load_result_bounds, load_skill_settings, load_token_file, log_format,
+    PageSettings, ResultBounds, load_audit_settings, load_audit_settings_for_edit, load_forward_settings,
+    load_page_settings, load_result_bounds, load_skill_settings, load_token_file, log_format,
 };
 pub use skip_reason::SkipReason;
 pub use skipped_server::SkippedServer;

@@ -68,6 +68,7 @@ fn named_files(files: &Files, document: &ConfigToml, path: &Path, environment: &
     let tls = http.tls.iter().flat_map(|tls| [&tls.certificate, &tls.key]);
     let keys = http.oauth.iter().filter_map(|oauth| oauth.jwks.as_ref());
     named.extend(tls.chain(keys.filter(|keys| !keys.contains("://"))).map(|written| beside(written)));
+    named.extend(document.audit.forward_ca.iter().map(|written| beside(&written.to_string_lossy())));
     let addresses = http.listen.iter().flatten().chain(&document.metrics.listen).chain(&document.page.listen);
     named.extend(addresses.filter_map(|address| match address {
         ListenAddress::Unix(path) => Some(path.clone()),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use lockhouse_access::AuthSettings;
 use lockhouse_audit as audit;
 use lockhouse_audit::digest;
+use lockhouse_audit_forward::ForwardSettings;
 use lockhouse_engine::supervisor::{self, MissingProgram};
 use lockhouse_front::http::{HttpSettings, ListenAddress};
 use lockhouse_protocol::ServerName;
@@ -40,6 +41,8 @@ pub struct Settings {
     pub http: HttpSettings,
     /// Addresses on which metrics and health endpoints are served without authentication.
     pub metrics: Vec<ListenAddress>,
+    /// Where the audit log is forwarded to.
+    pub audit_forward: ForwardSettings,
     pub(crate) document: ConfigToml,
     /// Path of the configuration file; empty if there is none.
     pub(crate) path: PathBuf,
@@ -93,6 +96,7 @@ impl Settings {
             environment,
         );
         let metrics = document.metrics.listen.clone();
+        let audit_forward = engine_settings::forward_settings(&document.audit, path)?;
         let (used_environment, path) = (environment.used(), path.clone());
         Ok(Self {
             engine,
@@ -100,6 +104,7 @@ impl Settings {
             access,
             http,
             metrics,
+            audit_forward,
             document,
             path,
             used_environment,

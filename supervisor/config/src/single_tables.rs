@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use lockhouse_access::{AuthSettings, TokenFile};
 use lockhouse_audit::AuditSettings;
+use lockhouse_audit_forward::ForwardSettings;
 use lockhouse_base::http_checks::host_check::HostName;
 use lockhouse_base::telemetry::log;
 use lockhouse_front::http::ListenAddress;
@@ -53,6 +54,16 @@ pub fn load_audit_settings_for_edit(files: &Files) -> Result<AuditSettings, Conf
         return engine_settings::audit_settings(&ConfigToml::default().audit);
     }
     load_audit_settings(files)
+}
+
+/// Reads from the configuration file where the audit log is forwarded to. Does not read the servers files (AI clients'
+/// files that list MCP servers).
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the configuration file.
+pub fn load_forward_settings(files: &Files) -> Result<ForwardSettings, ConfigError> {
+    let (document, path) = load_document(files, &Environment::from_process())?;
+    engine_settings::forward_settings(&document.audit, &path)
 }
 
 /// The settings of a service's live page: the table `[page]`, and how people authenticate.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use lockhouse_approvals::ApproverKind;
 use lockhouse_audit::{DEFAULT_REDACTED_NAMES, SinkAddress};
+use lockhouse_audit_forward::{DESTINATIONS_MAX, Destination, ForwardFormat};
 use lockhouse_base::http_checks::host_check::HostName;
 use lockhouse_base::telemetry::log::Format;
 use lockhouse_front::BuiltinTool;
@@ -164,6 +165,18 @@ table! {
         /// `values` and `redact` are then its own
         sink: Option<SinkAddress> = None,
             else "this process writes the log", like "\"unix:/run/lockhouse-audit/sink.sock\"";
+        /// destinations that receive each record as it is written: "journald", "syslog+tls://HOST:PORT",
+        /// "otlp+https://HOST/v1/logs"
+        forward: Vec<Destination> = Vec::new(), within Range::Entries(DESTINATIONS_MAX), else "none",
+            like "[\"journald\", \"syslog+tls://logs.example.com:6514\"]";
+        /// form of the records for syslog and journald: "json" or "ocsf"
+        forward_format: ForwardFormat = ForwardFormat::default(), like "\"json\"";
+        /// PEM file with the certificates that must have issued those of the destinations
+        forward_ca: Option<PathBuf> = None,
+            else "those that the system trusts", like "\"/etc/lockhouse/logs-ca.pem\"";
+        /// age of an undelivered record beyond which calls are refused until it is delivered
+        forward_within_seconds: Option<u32> = None, within 10..=86_400, else "calls never wait for destinations",
+            like "300";
     }
 }
 

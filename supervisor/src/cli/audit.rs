@@ -2,6 +2,7 @@
 
 mod export;
 mod filter_options;
+mod forward;
 mod head;
 mod matching_records;
 mod query;
@@ -40,6 +41,8 @@ pub(super) enum Command {
     Sink(sink::Arguments),
     /// Export the log for other systems, one JSON object per line
     Export(export::Arguments),
+    /// Show how far the log is delivered to each destination of the configuration
+    Forward(forward::Arguments),
 }
 
 pub(super) async fn audit(files: &Files, command: Command) -> ExitCode {
@@ -64,6 +67,7 @@ pub(super) async fn audit(files: &Files, command: Command) -> ExitCode {
         Command::Head(arguments) => head::head(&settings, &arguments),
         Command::Rekey(arguments) => rekey::rekey(&settings, &arguments),
         Command::Export(arguments) => export::export(&settings.directory, &arguments),
+        Command::Forward(arguments) => forward::forward(files, &settings, &arguments),
     };
     result.unwrap_or_else(|error| print_error(error.as_ref(), UNAVAILABLE))
 }

@@ -26,6 +26,7 @@ use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::audit_forwarding::AuditForwarding;
 use super::engine_description::{DescribedEngine, EngineDescription};
 use super::engine_lock::{SetupLock, remove_stale};
 use super::engine_log::{self, LogFile};
@@ -131,6 +132,9 @@ pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
         Ok(supervisor) => Arc::new(supervisor),
         Err(_) => return report_failure("its parts cannot be started"),
     };
+    let Ok(forwarding) = AuditForwarding::start(&settings, &supervisor) else {
+        return report_failure("its audit log cannot be forwarded");
+    };
     let clients = FrontSocket::new(&supervisor, setup.digest);
     let sockets = match open_sockets(lock, &clients, setup.parts) {
         Ok(sockets) => Mutex::new(sockets),
@@ -139,7 +143,9 @@ pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
     let shared = SharedEngine { clients, sockets, program };
     report(READY, ExitCode::SUCCESS);
     let _ = engine_log::release_stdout();
-    serve(files, configuration, &supervisor, &shared, log.as_ref()).await
+    let status = serve(files, configuration, &supervisor, &shared, log.as_ref()).await;
+    forwarding.close().await;
+    status
 }
 
 fn lock(setup: &str) -> std::io::Result<Option<SetupLock>> {

@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use super::approvals::keyboard::Keyboard;
 use super::approvals::terminal_prompt::{ApproverReply, SupervisorEvent, TerminalPrompt};
 use super::approvals::{ANSWERS_MAX, EVENTS_MAX};
+use super::audit_forwarding::AuditForwarding;
 use super::language::LanguageName;
 use super::reloader::Reloader;
 use super::stop_signals::cancel_on_signal;
@@ -104,8 +105,8 @@ pub(super) async fn run_program(
     json: bool,
     file_options: &FileOptions,
 ) -> ExitCode {
-    let (configuration, supervisor) = match start(files, request.language) {
-        Ok((configuration, supervisor)) => (configuration, Arc::new(supervisor)),
+    let (configuration, supervisor, forwarding) = match start(files, request.language) {
+        Ok((configuration, supervisor, forwarding)) => (configuration, Arc::new(supervisor), forwarding),
         Err(status) => return status,
     };
     let cancelled = CancellationToken::new();
@@ -131,6 +132,7 @@ pub(super) async fn run_program(
         _ = requirements.run() => running.await,
     };
     supervisor.close().await;
+    forwarding.close().await;
     // Only the JSON names the handles of what was cut.
     let keep = |json: &str| if is_json { supervisor.results().store(Owner::LOCAL, json) } else { None };
     let (limits, more) = (supervisor.settings().display, "lockhouse result HANDLE --offset N");
@@ -160,14 +162,21 @@ fn exit_code(answer: &ExecutionAnswer, has_all_files: bool) -> ExitCode {
     })
 }
 
-fn start(files: &Files, language: Language) -> Result<(Configuration, Supervisor), ExitCode> {
+/// Starts the supervisor of a run, and the forwarding of its audit log.
+fn start(
+    files: &Files,
+    language: Language,
+) -> Result<(Configuration, Supervisor, AuditForwarding), ExitCode> {
     let configuration = load(files)?;
     let Configuration { settings, policy, .. } = configuration.clone();
     let results = result::open_results(settings.engine.results);
     let returned =
         ResultFiles::of_commands(settings.engine.state_directory.clone(), settings.engine.result_files);
-    let started = Supervisor::start_with_results(settings.engine, policy, &[language], results, returned);
-    Ok((configuration, report_start_error(started)?))
+    let started =
+        Supervisor::start_with_results(settings.engine.clone(), policy, &[language], results, returned);
+    let supervisor = report_start_error(started)?;
+    let forwarding = AuditForwarding::start(&settings, &supervisor)?;
+    Ok((configuration, supervisor, forwarding))
 }
 
 /// Shows the pending questions of the run on this terminal, and relays the answers to the supervisor in this process.

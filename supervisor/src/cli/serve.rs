@@ -20,6 +20,7 @@ use lockhouse_protocol::Language;
 use lockhouse_upstream::NESTED_VARIABLE;
 use tokio_util::sync::CancellationToken;
 
+use super::audit_forwarding::AuditForwarding;
 use super::engine_description::DescribedEngine;
 use super::engine_lock::SetupLock;
 use super::reloader::{Reloader, UnmetRequirements};
@@ -90,6 +91,7 @@ type ServeResult<T> = Result<T, Box<dyn std::error::Error>>;
 struct Instance {
     configuration: Configuration,
     supervisor: Arc<Supervisor>,
+    forwarding: AuditForwarding,
     front: FrontPlace,
     /// Verifies the credentials of AI clients. `None` if the AI client is connected over standard input and output.
     authenticator: Option<Arc<Authenticator>>,
@@ -203,13 +205,14 @@ async fn start(configuration: Configuration, arguments: Arguments) -> Result<Ins
     let languages = [Language::Python, Language::Typescript];
     let supervisor = Arc::new(start_with(settings.engine.clone(), policy.clone(), &languages)?);
     supervisor.warn_about_first_policy();
-    Ok(Instance { configuration, supervisor, front, authenticator })
+    let forwarding = AuditForwarding::start(&configuration.settings, &supervisor)?;
+    Ok(Instance { configuration, supervisor, forwarding, front, authenticator })
 }
 
 /// Serves AI clients until the AI client on standard input disconnects, a signal stops the process or a part of it
 /// fails. Meanwhile, reloads the configuration whenever something requires it. Finally closes the supervisor.
 async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
-    let Instance { configuration, supervisor, front, authenticator } = instance;
+    let Instance { configuration, supervisor, forwarding, front, authenticator } = instance;
     supervisor.record_start("serve", &configured_files(files));
     end_on_signal(supervisor.lifecycle(), authenticator.is_some());
     tokio::spawn(systemd_notify::run(supervisor.clone()));
@@ -228,6 +231,7 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
     supervisor.set_end_reason(&describe_end(&supervisor, &served));
     supervisor.lifecycle().close();
     supervisor.close().await;
+    forwarding.close().await;
     served
 }
 

@@ -114,7 +114,8 @@ fn describe_process(health: &Value) -> String {
         .flatten()
         .map(|(name, upstream)| upstream_row(name, upstream));
     let clients = health["clients"].as_array().into_iter().flatten().map(client_row);
-    let rows: Vec<Vec<String>> = engines.chain(upstreams).chain(clients).collect();
+    let destinations = health["audit"]["forward"].as_array().into_iter().flatten().map(destination_row);
+    let rows: Vec<Vec<String>> = engines.chain(upstreams).chain(clients).chain(destinations).collect();
     let own_engine = health["own_engine"].as_str().map(lockhouse_policies::printable);
     let own_engine =
         own_engine.map_or_else(String::new, |reason| format!("\nan engine of its own: {reason}"));
@@ -125,6 +126,16 @@ fn describe_process(health: &Value) -> String {
 fn client_row(client: &Value) -> Vec<String> {
     let name = lockhouse_policies::printable(client["name"].as_str().unwrap_or_default());
     vec!["client".into(), name, "connected".into(), format!("process {}", client["pid"])]
+}
+
+/// Describes a destination to which the audit log is forwarded.
+fn destination_row(destination: &Value) -> Vec<String> {
+    let name = lockhouse_policies::printable(destination["destination"].as_str().unwrap_or_default());
+    let lag = destination["lag_s"].as_f64().unwrap_or_default();
+    let behind = if lag > 0.0 { format!("{lag:.0} s behind") } else { "all records delivered".to_owned() };
+    let about = destination["fault"].as_str().map_or(behind.clone(), |fault| format!("{behind}: {fault}"));
+    let state = if destination["fault"].is_null() { "forwarding" } else { "failing" };
+    vec!["audit log".into(), name, state.into(), lockhouse_policies::printable(&about)]
 }
 
 fn engine_row(name: &str, engine: &Value) -> Vec<String> {

@@ -10,7 +10,7 @@ use crate::layering::source::root;
 
 /// Lockhouse's crates, each with its name, its source folder, and the workspace crates that it may depend on. A crate
 /// may depend only on crates that precede it in this list.
-pub(crate) const CRATES: [(&str, &str, &[&str]); 26] = [
+pub(crate) const CRATES: [(&str, &str, &[&str]); 27] = [
     ("lockhouse-protocol", "protocol/src", &[]),
     ("lockhouse-policies", "policies/src", &["protocol"]),
     ("lockhouse-sandbox", "worker/sandbox/src", &["protocol"]),
@@ -22,6 +22,7 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 26] = [
     ("lockhouse-catalog", "supervisor/catalog/src", &["protocol", "policies", "base"]),
     ("lockhouse-access", "supervisor/access/src", &["base", "messages"]),
     ("lockhouse-audit", "supervisor/audit/src", &["protocol", "policies", "base", "messages"]),
+    ("lockhouse-audit-forward", "supervisor/audit-forward/src", &["base", "audit"]),
     ("lockhouse-pool", "supervisor/pool/src", &["protocol", "policies", "base", "messages"]),
     ("lockhouse-mcp", "supervisor/mcp/src", &["base"]),
     (
@@ -91,6 +92,7 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 26] = [
             "access",
             "catalog",
             "audit",
+            "audit-forward",
             "pool",
             "approvals",
             "stores",
@@ -124,6 +126,7 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 26] = [
             "access",
             "catalog",
             "audit",
+            "audit-forward",
             "pool",
             "run-channel",
             "approvals",
@@ -196,7 +199,10 @@ fn crates_depend_on_each_other_as_designed() {
                 TESTS,
             ],
         ),
-        ("reqwest", &["lockhouse-access", "lockhouse-mcp", "lockhouse-upstream", TESTS]),
+        (
+            "reqwest",
+            &["lockhouse-access", "lockhouse-audit-forward", "lockhouse-mcp", "lockhouse-upstream", TESTS],
+        ),
         ("jsonschema", &["lockhouse-config", "lockhouse-gate", "lockhouse-policies", TESTS]),
     ];
     for (dependency, owners) in owners {

@@ -14,7 +14,7 @@ use Kind::{Counter, Gauge, Histogram};
 type Metric = (&'static str, Kind, &'static [&'static str], &'static str);
 
 #[rustfmt::skip]
-const METRICS: [Metric; 38] = [
+const METRICS: [Metric; 40] = [
     ("lockhouse_build_info", Gauge, &["version"], "1, with the version of Lockhouse"),
     ("lockhouse_uptime_seconds", Gauge, &[], "Seconds since the process was started"),
     ("lockhouse_ready", Gauge, &[], "1 while runs are accepted, as /ready reports"),
@@ -47,6 +47,8 @@ const METRICS: [Metric; 38] = [
     ("lockhouse_results_bytes", Gauge, &[], "Bytes of stored results"),
     ("lockhouse_audit_writable", Gauge, &[], "1 while audit records can be written"),
     ("lockhouse_audit_failures_total", Counter, &[], "Audit records that could not be written"),
+    ("lockhouse_audit_forward_lag_seconds", Gauge, &["destination"], "Age of the oldest audit record that a destination has not received; 0 if there is none"),
+    ("lockhouse_audit_forward_failures_total", Counter, &["destination"], "Failed attempts to deliver audit records to a destination"),
     ("lockhouse_http_requests_total", Counter, &["status"], "HTTP requests that were answered"),
     ("lockhouse_http_connections", Gauge, &[], "HTTP connections that are open"),
     ("lockhouse_http_connections_total", Counter, &[], "HTTP connections that were opened"),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use lockhouse_access::{AuthMode, ConfiguredUser};
 use lockhouse_approvals::ApproverKind;
 use lockhouse_audit::SinkAddress;
+use lockhouse_audit_forward::{Destination, ForwardFormat};
 use lockhouse_base::http_checks::host_check::{HostName, PageOrigin};
 use lockhouse_base::telemetry::log::Format;
 use lockhouse_front::http::{ListenAddress, TrustedProxy};
@@ -136,7 +137,7 @@ macro_rules! texts {
         })+
     };
 }
-texts!(PathBuf, ModuleName, PackageSpec, ListenAddress, HostName, PageOrigin, TrustedProxy);
+texts!(PathBuf, ModuleName, PackageSpec, ListenAddress, HostName, PageOrigin, TrustedProxy, Destination);
 
 impl ValueType for ConfiguredUser {
     fn schema() -> Value {
@@ -178,6 +179,12 @@ impl ValueType for TextDecoding {
 impl ValueType for EngineSharing {
     fn schema() -> Value {
         json!({"enum": ["own", "shared"]})
+    }
+}
+
+impl ValueType for ForwardFormat {
+    fn schema() -> Value {
+        json!({"enum": ["json", "ocsf"]})
     }
 }
 

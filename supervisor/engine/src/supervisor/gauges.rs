@@ -20,6 +20,10 @@ pub fn set_gauges(supervisor: &Supervisor) {
     gauge!("lockhouse_results").set(health.results.kept as f64);
     gauge!("lockhouse_results_bytes").set(health.results.bytes as f64);
     gauge!("lockhouse_audit_writable").set(flag(health.audit.writable));
+    for delivery in &health.audit.forward {
+        gauge!("lockhouse_audit_forward_lag_seconds", "destination" => delivery.destination.clone())
+            .set(delivery.lag_s);
+    }
     set_engines(&health);
     for (server, upstream) in &health.upstreams {
         for state in STATES {

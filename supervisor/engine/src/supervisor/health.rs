@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lockhouse_audit::DeliveryStatus;
 use lockhouse_catalog::Catalogue;
 use lockhouse_messages::DigestsInForce;
 use lockhouse_pool::{Pool, PoolStats, ZygoteInfo};
@@ -90,9 +91,12 @@ pub struct ResultsHealth {
     pub bytes: u64,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct AuditHealth {
     pub writable: bool,
+    /// The destinations to which the audit log is forwarded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forward: Vec<DeliveryStatus>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -143,7 +147,7 @@ impl Supervisor {
             clients: self.connected_clients.list(),
             sessions: self.sessions.list().len(),
             results: ResultsHealth { kept, bytes },
-            audit: AuditHealth { writable: gate.audit().is_writable() },
+            audit: AuditHealth { writable: gate.audit().is_writable(), forward: gate.audit().deliveries() },
             configuration: ConfigurationHealth {
                 generation: self.lifecycle.config_generation(),
                 in_force: self.digests_in_force(),
@@ -168,6 +172,9 @@ impl Supervisor {
         if !self.gate().audit().is_writable() {
             reasons
                 .push("the audit log cannot be written, and no call is made without its record".to_owned());
+        }
+        if let Err(error) = self.gate().audit().check_delivery() {
+            reasons.push(format!("no call is made: {error}"));
         }
         reasons
     }

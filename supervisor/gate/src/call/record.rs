@@ -1,6 +1,7 @@
 //! The audit record of a call, written before the call is sent.
 
-use lockhouse_policies::PermittedCall;
+use lockhouse_audit::AuditError;
+use lockhouse_policies::{Effect, PermittedCall};
 use lockhouse_protocol::{Failure, FailureCode};
 
 use super::attempt::CallAttempt;
@@ -26,14 +27,32 @@ impl RecordedCall {
         let policy = run.direct.as_ref().and_then(|_| gate.policy_digest());
         match gate.audit.call(attempt.subject(), &call, approval.map(Approval::as_str), policy) {
             Ok(()) => Ok(Self(call)),
-            Err(error) => {
-                tracing::error!("{error}");
-                Err(Failure::new(FailureCode::Denied, format!("the call was not made: {error}")))
-            }
+            Err(error) => Err(refuse(attempt, &error)),
         }
     }
 
     pub(crate) fn into_permitted(self) -> PermittedCall {
         self.0
     }
+}
+
+/// Waits, for a short time, until the destinations of the audit log have received its records, if the configuration
+/// requires that for calls. [`RecordedCall::new`] checks it again.
+///
+/// # Errors
+/// Fails if a destination is still behind. The call must then not be made.
+pub(super) async fn wait_for_delivery(attempt: &CallAttempt<'_>) -> Result<(), Failure> {
+    attempt.gate.audit.wait_for_delivery().await.map_err(|error| refuse(attempt, &error))
+}
+
+/// Returns the failure of a call that has no record. If only the delivery of records is late, the refusal is recorded.
+fn refuse(attempt: &CallAttempt<'_>, error: &AuditError) -> Failure {
+    let reason = format!("the call was not made: {error}");
+    let is_late = matches!(error, AuditError::Undelivered { .. } | AuditError::NotForwarded);
+    if is_late {
+        attempt.gate.record_denial(attempt.subject(), Effect::Deny, &reason, None);
+    } else {
+        tracing::error!("{error}");
+    }
+    Failure { retryable: is_late, ..Failure::new(FailureCode::Denied, reason) }
 }

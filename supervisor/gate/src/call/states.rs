@@ -14,7 +14,7 @@ use lockhouse_protocol::{Failure, Reply};
 
 use super::attempt::CallAttempt;
 use super::decide::{Permission, PermissionError, decide_permission, store_draft};
-use super::record::RecordedCall;
+use super::record::{self, RecordedCall};
 use super::{check, file_path, recheck};
 use crate::argument_names::RawArguments;
 use crate::destination::{Destination, DestinationOffer, ReservedDestination};
@@ -116,11 +116,12 @@ pub(super) struct AdmittedCall<'a> {
 }
 
 impl<'a> AdmittedCall<'a> {
-    /// Waits until the server's concurrency limit permits the call, then checks that the decision to permit the
-    /// call is still valid.
+    /// Waits until the audit log is delivered, if the configuration requires that, and until the server's concurrency
+    /// limit permits the call. Then checks that the decision to permit the call is still valid.
     pub(super) async fn wait_for_server_slot(self) -> Result<ReadyCall<'a>, Failure> {
         let Self { mut attempt, destination, permission, limits, timeout } = self;
         let execution = attempt.run.execution();
+        record::wait_for_delivery(&attempt).await?;
         let server = attempt.wait_for_server(destination.reserve(execution)).await?;
         let tool = attempt.tool_in(server.catalogue());
         recheck::refuse_changed_definition(&attempt, &permission, tool)?;

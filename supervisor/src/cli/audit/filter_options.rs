@@ -16,7 +16,7 @@ use crate::cli::USAGE;
 use lockhouse_policies::most_similar_name;
 
 /// The names of audit events that `--event` accepts: all except `chain`, a bookkeeping event of the log itself.
-const EVENTS: [&str; 21] = [
+const EVENTS: [&str; 22] = [
     "execution",
     "skill",
     "call",
@@ -36,11 +36,12 @@ const EVENTS: [&str; 21] = [
     "server",
     "process",
     "action",
+    "delivery",
     "gap",
     "clock",
 ];
 /// The outcomes that this version of Lockhouse writes to audit records, except those of calls and of refused runs.
-const OTHER_OUTCOMES: [&str; 36] = [
+const OTHER_OUTCOMES: [&str; 37] = [
     // Runs.
     "error",
     "limit",
@@ -82,6 +83,8 @@ const OTHER_OUTCOMES: [&str; 36] = [
     "stopped",
     "lost",
     "requested",
+    // Deliveries of the log.
+    "rejected",
 ];
 
 /// Returns the outcomes that this version of Lockhouse writes to audit records. A log that another version wrote may

@@ -13,6 +13,7 @@ use lockhouse_run_channel::RunChannel;
 use lockhouse_upstream::{Connection, Endpoint, ShutdownMethod};
 
 use super::{find, load};
+use crate::cli::audit_forwarding::AuditForwarding;
 use crate::cli::terminal::{for_stdout, sanitize};
 use crate::cli::unavailable_servers::unavailable_reason;
 use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error, start_with};
@@ -48,7 +49,8 @@ pub(super) async fn test(files: &Files, arguments: Arguments) -> Result<ExitCode
     let mut steps = Steps::new(!arguments.json);
     if check_reachable(&settings, &mut steps).await {
         let begun = Instant::now();
-        let supervisor = start_with(settings.engine, policy, &[])?;
+        let supervisor = start_with(settings.engine.clone(), policy, &[])?;
+        let forwarding = AuditForwarding::start(&settings, &supervisor)?;
         if let Some(connection) = supervisor.gate().upstreams().get(&name) {
             check_connection(connection, begun, &advice, &mut steps).await;
             if let (Some(call), true) = (call, steps.all_passed()) {
@@ -58,6 +60,7 @@ pub(super) async fn test(files: &Files, arguments: Arguments) -> Result<ExitCode
             supervisor.close().await;
             report_stop(connection, stopping.elapsed(), &mut steps);
         }
+        forwarding.close().await;
     }
     if arguments.json {
         println!("{}", for_stdout(&format!("{:#}", steps.to_json(name.as_str()))));

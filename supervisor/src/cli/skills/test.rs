@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use lockhouse_config::Files;
+use lockhouse_config::{Configuration, Files};
 use lockhouse_engine::execution::{ExecutionAnswer, RunStatus};
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
 use lockhouse_protocol::Language;
@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::load_skill;
+use crate::cli::audit_forwarding::AuditForwarding;
 use crate::cli::terminal::for_stdout;
-use crate::cli::{start, table};
+use crate::cli::{load, start_with, table};
 
 /// Options of `lockhouse skills test`.
 #[derive(Debug, clap::Args)]
@@ -70,11 +71,14 @@ pub(super) async fn test(
         [Language::Python, Language::Typescript].into_iter().filter(|language| uses(*language)).collect();
     let mut outcomes = Vec::new();
     if !languages.is_empty() {
-        let supervisor = start(files, &languages)?;
+        let Configuration { settings, policy, .. } = load(files)?;
+        let supervisor = start_with(settings.engine.clone(), policy, &languages)?;
+        let forwarding = AuditForwarding::start(&settings, &supervisor)?;
         for skill in &chosen {
             outcomes.push(run(&supervisor, skill).await);
         }
         supervisor.close().await;
+        forwarding.close().await;
     } else {
         outcomes.extend(chosen.iter().map(|_| Outcome::NoTests));
     }
