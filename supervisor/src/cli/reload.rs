@@ -195,13 +195,17 @@ impl ProcessReload {
             Outcome::UnknownRequest => ("unknown_request", None),
             Outcome::NoAnswer => ("no_answer", None),
         };
-        json!({
-            "pid": self.pid, "uid": self.uid, "version": self.version, "outcome": outcome,
+        let mut reload = json!({
+            "pid": self.pid, "version": self.version, "outcome": outcome,
             "in_force": outcome == "in_force",
             "generation": report.map(|report| report.generation),
             "digests": report.map(|report| &report.digests),
             "restart_required": report.map(|report| &report.restart_required),
             "error": self.failure().or_else(|| report.and_then(|report| report.error.clone())),
-        })
+        });
+        if let Some(uid) = self.uid {
+            reload["uid"] = uid.into();
+        }
+        reload
     }
 }

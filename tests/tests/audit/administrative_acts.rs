@@ -242,7 +242,7 @@ async fn starts_and_ends_of_processes_and_servers_are_recorded() {
         "with the digests in force",
         ensure(records[0]["policy"].as_str().is_some_and(|digest| digest.len() == 64), &records[0]),
     );
-    let server = lockhouse_tests::children(session.pid()).into_iter();
+    let mut server = lockhouse_tests::children(session.pid()).into_iter();
     let server = server.find(|child| child.command.contains("fixture-server")).unwrap();
     lockhouse_tests::kill(server.pid);
     let lost = wait_until("the loss is recorded", async || {

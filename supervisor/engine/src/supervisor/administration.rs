@@ -16,6 +16,8 @@ use crate::sessions::SessionSelector;
 /// Maximum time from a request to stop this process until it closes: the time in which runs report their end.
 /// Bound: engines and fronts.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long this process stays open for the response to a request to stop it.
+const RESPONSE_TIME: Duration = Duration::from_millis(200);
 /// Maximum number of characters of the reason of a request to stop this process. The rest is cut off.
 /// Bound: engines and fronts.
 const REASON_CHARS_MAX: usize = 500;
@@ -95,6 +97,8 @@ impl Supervisor {
         let _ = self.sessions.end(SessionSelector::All, &words);
         let lifecycle = self.lifecycle.clone();
         tokio::spawn(async move {
+            // A drain does not wait for the response to the operator.
+            tokio::time::sleep(RESPONSE_TIME).await;
             let _ = tokio::time::timeout(STOP_TIMEOUT, lifecycle.drain()).await;
             lifecycle.close();
         });

@@ -4,8 +4,8 @@ use std::path::Path;
 
 /// The file name of the program.
 const PROGRAM: &str = "lockhouse";
-/// The commands that serve, run programs or show the page: those that an administrator looks for.
-const COMMANDS: [&str; 5] = ["serve", "engine", "run", "page", "demo"];
+/// The commands that run programs: those that an administrator looks for.
+const COMMANDS: [&str; 3] = ["serve", "engine", "run"];
 
 /// The options that may come before the command, and have a value.
 const OPTIONS_WITH_VALUE: [&str; 5] = ["--config", "--policy", "--servers", "--trust-owner", "--account"];
