@@ -28,6 +28,7 @@ mod page;
 mod policy;
 mod policy_commands;
 mod predecessors;
+mod requirements;
 mod resilience;
 mod run_command;
 mod runs;

@@ -6,6 +6,7 @@ use lockhouse_policies::Policy;
 
 use super::error::ConfigError;
 use super::files::Files;
+use super::placeholders::Environment;
 use super::policy_files::load_own_policy;
 use super::requirements::{FileState, Requirements, WatchedFiles};
 use super::settings::Settings;
@@ -20,6 +21,39 @@ pub struct Configuration {
     own_policy: Policy,
     required_policies: Vec<Policy>,
     watched: WatchedFiles,
+}
+
+/// The keys of the configuration that requirements set, for a process without an engine.
+#[derive(Debug)]
+pub struct RequiredKeys {
+    requirements: Requirements,
+    watched: WatchedFiles,
+}
+
+impl RequiredKeys {
+    /// Loads the administrator's requirements.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if the requirements cannot be used.
+    pub fn load() -> Result<Self, ConfigError> {
+        let watched = Requirements::watch()?;
+        Ok(Self { requirements: Requirements::load(&Environment::from_process())?, watched })
+    }
+
+    /// Returns whether the requirements have changed since the last call and set other keys in these tables.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if the requirements cannot be used.
+    pub fn have_changed(&mut self, tables: &[&str]) -> Result<bool, ConfigError> {
+        if !self.watched.have_changed() {
+            return Ok(false);
+        }
+        let watched = Requirements::watch()?;
+        let requirements = self.requirements.load_again(&Environment::from_process())?;
+        let is_other = !requirements.set_equally(&self.requirements, tables);
+        (self.requirements, self.watched) = (requirements, watched);
+        Ok(is_other)
+    }
 }
 
 /// What requirements files look like at one moment. Two equal values with a pause between them mean that nobody is writing

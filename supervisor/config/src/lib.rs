@@ -97,7 +97,7 @@ mod user_part;
 mod worker_pools;
 
 pub use config_edit::{ConfigEdit, PreparedEdit};
-pub use configuration::Configuration;
+pub use configuration::{Configuration, RequiredKeys, RequirementsState};
 pub use configured_files::{configured_files, recorded_config_path};
 pub use deprecated_transport::sse_warning;
 pub use dialects::{ListedServer, Listing, list_servers};

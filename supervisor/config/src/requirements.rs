@@ -233,6 +233,17 @@ impl Requirements {
         self.0.iter().any(|requirement| sets(requirement).is_some())
     }
 
+    /// Whether these requirements and `other` set the same keys in these tables.
+    pub(super) fn set_equally(&self, other: &Self, tables: &[&str]) -> bool {
+        let set = |requirements: &Self| -> Vec<Vec<Option<toml::Value>>> {
+            let of_file = |requirement: &Arc<Requirement>| {
+                tables.iter().map(|table| requirement.tables.get(*table).cloned()).collect()
+            };
+            requirements.0.iter().map(of_file).collect()
+        };
+        set(self) == set(other)
+    }
+
     /// Returns a configuration with the keys that the requirements set in place of the user's.
     ///
     /// # Errors

@@ -34,7 +34,8 @@
 //! - The supervisor enforces the wall-clock limit: SIGINT yields a traceback of the current position, SIGKILL follows
 //!   100 ms later through the pidfd. The kernel enforces CPU time, but for sessions, whose limit the supervisor checks.
 //! - A reload replaces the whole configuration. An execution keeps the upstream servers that were in force when it
-//!   began; servers that are no longer used are closed when its last holder ends.
+//!   began; servers that are no longer used are closed when its last holder ends. Servers that the administrator's
+//!   requirements do not permit any more are closed at once. While the administrator stops Lockhouse, nothing runs.
 //! - Clients that share the supervisor yield CPU time: a run is scheduled as idle work (`SCHED_IDLE`) once the client's
 //!   credit of 50 ms is used up, which refills at one percent of a CPU. A credit for each run would spare short runs
 //!   without pause. Niceness is not enough: the kernel takes a CPU with only idle work for free, and a CPU with nice

@@ -27,10 +27,11 @@ use lockhouse_page::{
 use nix::unistd::{User, geteuid};
 use tokio::sync::{mpsc, watch};
 
-use super::{UNAVAILABLE, print_error};
+use super::reloader::LOOK_INTERVAL;
+use super::{REQUIREMENTS, UNAVAILABLE, print_config_error, print_error};
 use approval_questions::ApprovalQuestions;
 use browser::LinkPrinter;
-use lockhouse_config::{self as config, Files};
+use lockhouse_config::{self as config, Files, RequiredKeys};
 use operator::PageOperator;
 
 pub(super) use command_actions::page_action;
@@ -38,6 +39,9 @@ pub(super) use command_actions::page_action;
 /// How long the page process stays connected to the Lockhouse processes after the last page was closed: a page that is
 /// loaded again is the same person.
 const AFTER_LAST_PAGE: Duration = Duration::from_secs(5);
+
+/// The tables of the configuration that the page uses.
+const TABLES: [&str; 4] = ["page", "http", "clients", "audit"];
 
 /// Options of `lockhouse page`.
 #[derive(Debug, clap::Args)]
@@ -86,6 +90,10 @@ impl Arguments {
 
 /// Runs `lockhouse page` until Ctrl-C, or until no page was open for the time of `--idle`.
 pub(super) async fn page(files: &Files, arguments: &Arguments) -> ExitCode {
+    let requirements = match RequiredKeys::load() {
+        Ok(requirements) => requirements,
+        Err(error) => return print_config_error(&error),
+    };
     let (listener, access, logins) = match open(files, arguments).await {
         Ok(opened) => opened,
         Err(status) => return status,
@@ -126,11 +134,34 @@ pub(super) async fn page(files: &Files, arguments: &Arguments) -> ExitCode {
         () = questions.follow(&sections) => {}
         () = operator.records().follow(logins) => {}
         () = links.print_on_enter(), if !arguments.service => {}
+        reason = other_requirements(requirements) => {
+            eprintln!("lockhouse: {reason}");
+            return ExitCode::from(REQUIREMENTS);
+        }
         () = no_page_for(&sections, arguments.idle) => eprintln!("lockhouse: no page was open for a while"),
         _ = tokio::signal::ctrl_c() => {}
     }
     operator.records().write_or_log(PageRecord::Stopped {}).await;
     ExitCode::SUCCESS
+}
+
+/// Waits until the administrator's requirements set other keys for the page, or cannot be used. Returns what to say about it.
+async fn other_requirements(mut requirements: RequiredKeys) -> String {
+    loop {
+        tokio::time::sleep(LOOK_INTERVAL).await;
+        match requirements.have_changed(&TABLES) {
+            Ok(false) => {}
+            Ok(true) => {
+                return "the page ends, because the administrator's requirements for it changed: open it again".into();
+            }
+            Err(error) => {
+                let reason = error.without_excerpts();
+                return format!(
+                    "the page ends, because the administrator's requirements cannot be used: {reason}"
+                );
+            }
+        }
+    }
 }
 
 /// The logins at the page: who has logged in, or `None` for one that was refused.

@@ -266,15 +266,18 @@ fn requirements_writable_by_others_prevent_the_start() {
 #[test]
 fn the_system_requirements_apply_regardless_of_the_environment() {
     let lockhouse = configured("[[denied]]\nname = \"other\"\n");
-    let etc = lockhouse.path("etc");
+    let (etc, var) = (lockhouse.path("etc"), lockhouse.path("var"));
+    std::fs::create_dir(&var).unwrap();
     let system = lockhouse.file("etc/lockhouse/requirements.toml", "[[denied]]\nname = \"good\"\n");
     let listed = |further: Option<&Path>| {
         let inner = lockhouse.command(&["tools", "list"]);
-        let script = "mount --bind \"$1\" /etc && shift && exec \"$@\"";
+        // The marker of a managed host must not be left on this one.
+        let script = "mount --bind \"$1\" /etc && mount --bind \"$2\" /var/lib && shift 2 && exec \"$@\"";
         let mut command = Command::new("unshare");
         command
             .args(["--mount", "sh", "-c", script, "sh"])
             .arg(&etc)
+            .arg(&var)
             .arg(inner.get_program())
             .args(inner.get_args());
         command.env_clear().envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));

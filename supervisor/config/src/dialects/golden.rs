@@ -12,7 +12,7 @@ use lockhouse_upstream::{
 };
 
 use super::document_tree::parse_toml;
-use super::{ListedServer, read, read_own};
+use super::{Author, ListedServer, read, read_own};
 use crate::placeholders::Environment;
 
 /// The home directory that the test files contain. The tests replace it by a temporary directory before parsing, and
@@ -190,7 +190,8 @@ fn what_cannot_be_read_is_reported_with_its_line_and_without_values() {
     }
     let source = fixture.source("bad/own.toml");
     let root = parse_toml(&source).expect("TOML").into_inner();
-    let faults = read_own(&source, &root, &fixture.environment).expect_err("faults").to_string();
+    let faults =
+        read_own(&source, &root, &fixture.environment, Author::User).expect_err("faults").to_string();
     assert!(!faults.contains("SEKRET"), "{faults}");
     insta::assert_snapshot!("bad_own_configuration", faults.replace(fixture.home_path(), HOME));
 }

@@ -15,7 +15,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What the AI client can do while Lockhouse is stopped.
 pub(super) const HINT: &str =
-    "do not run it again: the administrator of this machine has to lift the stop first, in the requirements";
+    "do not run it again: the administrator of this machine decides when programs may run";
 
 /// Returns the message about a stop with this reason.
 fn describe(reason: &str) -> Arc<str> {
