@@ -190,7 +190,7 @@ impl Writer {
     /// successful write starts with a `gap` record that says so.
     pub(super) fn record_gap(&mut self, now: Moment, records: u64, reason: String) {
         let gap = self.gap.get_or_insert_with(|| Gap::new(now.wall));
-        gap.records += records;
+        gap.records = gap.records.saturating_add(records);
         gap.reason = reason;
     }
 

@@ -171,7 +171,7 @@ pub struct Audit {
 #[derive(Debug)]
 enum Destination {
     /// Into files that this process writes.
-    Files { writer: Mutex<Writer>, programs: ProgramStore },
+    Files { writer: Box<Mutex<Writer>>, programs: ProgramStore },
     /// To the audit sink. Programs have a connection of their own, so that no record waits for one.
     Sink { records: Mutex<SinkClient>, programs: Mutex<SinkClient> },
 }
@@ -195,13 +195,15 @@ impl Destination {
         });
         let to_error = |source| AuditError::Write { path: directory.clone(), source };
         usable.map_err(to_error)?;
+        // The key is created or checked at the start, and not with the first call: people print it before that.
         if directory.join(INDEX).exists() {
-            // The key is checked at the start, and not with the first call.
             Index::open(&directory, &settings.keys).map_err(to_error)?;
+        } else {
+            log_key::create_first(&settings.keys, &directory)?;
         }
         let programs = ProgramStore::new(directory.clone());
-        let writer = Writer::new(directory.clone(), settings.keys.clone(), Intervals::default()).into();
-        Ok(Self::Files { writer, programs })
+        let writer = Writer::new(directory.clone(), settings.keys.clone(), Intervals::default());
+        Ok(Self::Files { writer: Box::new(writer.into()), programs })
     }
 
     fn append(&self, body: &RecordBody) -> Result<(), AuditError> {

@@ -89,7 +89,7 @@ impl LogKey {
     }
 
     fn create(path: PathBuf) -> Result<Self, KeyError> {
-        let make = || files::create_durably(&path, &*SigningKey::generate()?.to_pkcs8()?);
+        let make = || files::create_durably(&path, &SigningKey::generate()?.to_pkcs8()?);
         make().map_err(|source| KeyError::File { path: path.clone(), source })?;
         match SigningKey::load(&path)? {
             Some(key) => Ok(Self { path, key, is_next: false }),
@@ -104,7 +104,7 @@ impl LogKey {
     /// Writes `next`, the key after this one, to the disk. A line of the index may name it after that.
     pub(super) fn prepare(&mut self, next: &SigningKey) -> io::Result<()> {
         self.finish()?;
-        files::replace_for_service(&with_next(&self.path), &*next.to_pkcs8()?)?;
+        files::replace_for_service(&with_next(&self.path), &next.to_pkcs8()?)?;
         File::open(self.path.parent().ok_or(io::ErrorKind::InvalidInput)?)?.sync_all()
     }
 
@@ -142,6 +142,16 @@ fn without_next(path: &Path) -> PathBuf {
     let name = path.as_os_str().as_bytes();
     let name = name.strip_suffix(NEXT.as_bytes()).unwrap_or(name);
     OsStr::from_bytes(name).into()
+}
+
+/// Creates the first key of the log in `log`, unless it exists. Unlike [`LogKey::load`], it needs no lock: it changes no file
+/// that exists.
+pub(super) fn create_first(directory: &Path, log: &Path) -> Result<(), KeyError> {
+    let path = own_file(directory, log)?;
+    match SigningKey::load(&path)? {
+        Some(_) => Ok(()),
+        None => LogKey::create(path).map(drop),
+    }
 }
 
 /// Returns the path of the file for the key of the log in `log`. The first log that asks uses the file [`KEY_FILE`].

@@ -297,43 +297,14 @@ fn verify_segment(
         match (members.seq, members.event.as_str()) {
             (0, "open") => {
                 previous = members.previous.clone();
-                if !(1..=VERSION).contains(&members.version) {
-                    let version = members.version;
-                    report_finding(
-                        FindingKind::Note,
-                        format!("its format version is {version}; this Lockhouse supports version {VERSION}"),
-                    );
-                }
-                if members.segment != name.as_str() {
-                    report_finding(
-                        FindingKind::Fault,
-                        format!("renamed: its first record names the segment {}", members.segment),
-                    );
-                }
-                if members.version == 1 && !trusted.has_key(&members.key) {
-                    report_finding(
-                        FindingKind::Fault,
-                        format!("made anew: it names another key, {}", members.key),
-                    );
-                }
+                check_open(members, name, trusted, &mut report_finding);
             }
             (0, _) | (_, "open") => report_finding(
                 FindingKind::Fault,
                 "inserted: `open` must be the first record of a segment, and occur only there".into(),
             ),
             (_, "close") => is_closed = true,
-            (_, "gap") => {
-                let ChainMembers { records, torn, reason, .. } = members;
-                let piece = if *torn > 0 {
-                    format!(", and {torn} bytes before it are an incomplete record")
-                } else {
-                    String::new()
-                };
-                report_finding(
-                    FindingKind::Note,
-                    format!("{records} records before this line could not be written{piece}: {reason}"),
-                );
-            }
+            (_, "gap") => report_finding(FindingKind::Note, describe_gap(members)),
             (_, "clock") => report_finding(FindingKind::Note, describe_jump(members)),
             (_, "execution" | "skill") => programs.check(members, &mut report_finding),
             _ => {}
@@ -342,6 +313,35 @@ fn verify_segment(
     let version_1 = trusted.index.map(|index| index.version_1.clone()).unwrap_or_default();
     let chain = check_chain(rules, LineReader::new(reader, Version1Keys::new(version_1)), report, seen)?;
     Ok(SegmentSummary { chain, previous, is_closed, at_head })
+}
+
+/// Checks the first record of a segment.
+fn check_open(
+    members: &ChainMembers,
+    name: &SegmentName,
+    trusted: SegmentTrust<'_>,
+    report: &mut dyn FnMut(FindingKind, String),
+) {
+    let ChainMembers { version, segment, key, .. } = members;
+    if !(1..=VERSION).contains(version) {
+        let what = format!("its format version is {version}; this Lockhouse supports version {VERSION}");
+        report(FindingKind::Note, what);
+    }
+    if segment != name.as_str() {
+        report(FindingKind::Fault, format!("renamed: its first record names the segment {segment}"));
+    }
+    if *version == 1 && !trusted.has_key(key) {
+        report(FindingKind::Fault, format!("made anew: it names another key, {key}"));
+    }
+}
+
+fn describe_gap(members: &ChainMembers) -> String {
+    let ChainMembers { records, torn, reason, .. } = members;
+    let piece = match torn {
+        0 => String::new(),
+        torn => format!(", and {torn} bytes before it are an incomplete record"),
+    };
+    format!("{records} records before this line could not be written{piece}: {reason}")
 }
 
 /// Checks that the key of a signed record is the one that the signed record before it names. Returns what is wrong.

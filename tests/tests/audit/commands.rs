@@ -171,13 +171,19 @@ fn audit_tail_prints_the_latest_records_of_all_processes() {
 }
 
 #[test]
-fn audit_key_prints_the_public_key_of_every_segment() {
+fn audit_key_prints_the_key_of_the_next_line_and_each_printed_key_verifies_the_log() {
     let lockhouse = Lockhouse::with_fixture();
     let none = lockhouse.run(&["audit", "key"]);
     assert!(none.status == Some(7) && none.stderr.contains("no audit key yet"), "{none:?}");
-    let _ = lockhouse.answer("python", ADD);
-    let key = lockhouse.run(&["audit", "key"]).stdout;
-    let opened = lockhouse.records();
-    assert_eq!(opened[0]["key"], key.trim(), "{opened:?}");
-    assert!(assert_verified(&lockhouse).contains(key.trim()));
+    let mut printed = Vec::new();
+    for _ in 0..2 {
+        let _ = lockhouse.answer("python", ADD);
+        printed.push(lockhouse.run(&["audit", "key"]).stdout.trim().to_owned());
+    }
+    assert!(printed[0] != printed[1], "it moves forward: {printed:?}");
+    assert!(assert_verified(&lockhouse).contains(&printed[1]));
+    for key in printed {
+        let finished = lockhouse.run(&["audit", "verify", "--key", &key]);
+        assert!(finished.status == Some(0) && finished.stdout.contains(&key), "{finished:?}");
+    }
 }

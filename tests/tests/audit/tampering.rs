@@ -97,7 +97,7 @@ fn a_forged_log_does_not_verify_with_a_key_stored_elsewhere() {
     assert_eq!(verify(&lockhouse).status, Some(0), "not detectable from the remaining records");
     let finished = with_key(&key);
     assert_eq!(finished.status, Some(1), "{finished:?}");
-    assert!(finished.stdout.contains("it names another key"), "{finished:?}");
+    assert!(finished.stdout.contains("it is signed with another key"), "{finished:?}");
     assert_eq!(with_key("12").status, Some(2), "no key");
 }
 
