@@ -58,6 +58,8 @@ pub(crate) struct ActiveForwarder {
     /// Whether the destination has accepted records since one was left out. Two in a row are not left out: then the
     /// destination rejects everything.
     may_leave_out: bool,
+    /// Whether the last attempt to send a batch failed.
+    is_failing: bool,
     status: Status,
     status_written: Option<Instant>,
     /// The failure that was logged last, and when.
@@ -110,6 +112,7 @@ impl ActiveForwarder {
             limits: BatchLimits::default(),
             single_rejections: 0,
             may_leave_out: false,
+            is_failing: false,
             status,
             status_written: None,
             logged: None,
@@ -123,7 +126,7 @@ impl ActiveForwarder {
             () = stop.cancelled() => {}
             never = self.forward() => match never {},
         }
-        if self.status.error.is_none() {
+        if !self.is_failing {
             let _ = timeout(FINISH_TIMEOUT, self.send_rest()).await;
         }
         if self.receiver.close().await {
@@ -136,7 +139,10 @@ impl ActiveForwarder {
     async fn forward(&mut self) -> std::convert::Infallible {
         loop {
             let wait = match self.step().await {
-                Ok(Step::Progress) => Duration::ZERO,
+                Ok(Step::Progress) => {
+                    self.is_failing = false;
+                    Duration::ZERO
+                }
                 Ok(Step::Idle) => POLL_INTERVAL,
                 Err(error) => self.fail(&error),
             };
@@ -166,12 +172,12 @@ impl ActiveForwarder {
     /// Finds new records, sends one batch of them, and moves the cursor past what counts as delivered.
     async fn step(&mut self) -> Result<Step, DeliveryError> {
         self.cursor.flush().map_err(DeliveryError::Cursor)?;
-        self.scan()?;
+        let unreadable = self.scan()?;
         self.settle()?;
         if self.unsettled.len() >= UNSETTLED_MAX {
             return Ok(Step::Idle);
         }
-        let Some(batch) = self.next_batch()? else { return Ok(Step::Idle) };
+        let Some(batch) = self.next_batch()? else { return unreadable.map_or(Ok(Step::Idle), Err) };
         self.undelivered.report_changes(&batch);
         match self.receiver.send(&batch).await {
             Ok(acceptance) => {
@@ -212,9 +218,12 @@ impl ActiveForwarder {
         Ok(true)
     }
 
-    fn scan(&mut self) -> Result<(), DeliveryError> {
-        let unreadable = |source| DeliveryError::Log { path: self.settings.log.clone(), source };
-        for segment in self.backlog.scan().map_err(unreadable)? {
+    /// Finds new records, and records which segments have gone. Returns why a segment cannot be read.
+    fn scan(&mut self) -> Result<Option<DeliveryError>, DeliveryError> {
+        let log = self.settings.log.clone();
+        let unreadable = |source| DeliveryError::Log { path: log.clone(), source };
+        let found = self.backlog.scan().map_err(unreadable)?;
+        for segment in found.vanished {
             // Without its record, it is reported again.
             if segment.may_have_more && !self.undelivered.report_lost(&segment) {
                 continue;
@@ -222,7 +231,9 @@ impl ActiveForwarder {
             self.backlog.forget(&segment.name);
             self.cursor.remove(&segment.name).map_err(DeliveryError::Cursor)?;
         }
-        Ok(())
+        let of_segment =
+            |(name, source): (SegmentName, _)| DeliveryError::Log { path: log.join(name.as_str()), source };
+        Ok(found.unreadable.map(of_segment))
     }
 
     fn next_batch(&mut self) -> Result<Option<Batch>, DeliveryError> {
@@ -279,6 +290,7 @@ impl ActiveForwarder {
 
     /// Notes a failure: what was not acknowledged is sent again. Returns how long to wait before.
     fn fail(&mut self, error: &DeliveryError) -> Duration {
+        self.is_failing = true;
         self.unsettled.clear();
         self.backlog.rewind();
         let destination = self.delivery.destination();

@@ -37,6 +37,17 @@ struct Progress {
     examined: Option<FileState>,
     /// The oldest record that was not delivered. `None` if there is none.
     oldest: Option<Undelivered>,
+    /// Whether the file could not be read in the last scan, for example because it is a link.
+    is_unreadable: bool,
+}
+
+/// What a scan of the log found.
+#[derive(Debug, Default)]
+pub(crate) struct ScanFindings {
+    /// The segments that have gone.
+    pub(crate) vanished: Vec<VanishedSegment>,
+    /// A segment that cannot be read. The others can.
+    pub(crate) unreadable: Option<(SegmentName, io::Error)>,
 }
 
 /// The size of a segment's file in bytes, and when it was written last.
@@ -89,9 +100,11 @@ impl Backlog {
         true
     }
 
-    /// Finds new segments and new records. Returns the segments that have gone; they are returned again
-    /// until [`Self::forget`] is called.
-    pub(crate) fn scan(&mut self) -> io::Result<Vec<VanishedSegment>> {
+    /// Finds new segments and new records. Segments that have gone are returned again until [`Self::forget`] is called.
+    ///
+    /// # Errors
+    /// The directory of the log cannot be read.
+    pub(crate) fn scan(&mut self) -> io::Result<ScanFindings> {
         let changed = std::fs::metadata(&self.directory)?.modified()?;
         let is_recent = self.listed.is_none() || changed.elapsed().map_or(true, |since| since < RECENT);
         if is_recent || self.listed != Some(changed) {
@@ -100,27 +113,22 @@ impl Backlog {
             }
             self.listed = Some(changed);
         }
-        let mut vanished = Vec::new();
+        let mut found = ScanFindings::default();
         for (name, progress) in &mut self.segments {
             // A segment with its last record does not grow, and only its removal is of interest.
             if progress.delivered.is_closed && !is_recent {
                 continue;
             }
-            match std::fs::symlink_metadata(self.directory.join(name.as_str())) {
-                Ok(metadata) => {
-                    let (length, modified) = (metadata.len(), metadata.modified().ok());
-                    progress.file = Some(FileState { length, modified });
-                }
+            match progress.examine(&self.directory, name) {
+                Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     let (first, may_have_more) = (progress.delivered.next_seq, progress.may_have_more());
-                    vanished.push(VanishedSegment { name: name.clone(), first, may_have_more });
-                    continue;
+                    found.vanished.push(VanishedSegment { name: name.clone(), first, may_have_more });
                 }
-                Err(error) => return Err(error),
+                Err(error) => found.unreadable = Some((name.clone(), error)),
             }
-            progress.find_oldest(&self.directory, name)?;
         }
-        Ok(vanished)
+        Ok(found)
     }
 
     /// Forgets a segment that has gone.
@@ -175,7 +183,9 @@ impl Backlog {
 impl Progress {
     /// Whether the file has something after what was sent, or is shorter.
     fn has_unsent(&self) -> bool {
-        self.file != self.examined && self.file.is_some_and(|file| file.length != self.sent.offset)
+        !self.is_unreadable
+            && self.file != self.examined
+            && self.file.is_some_and(|file| file.length != self.sent.offset)
     }
 
     fn has_undelivered(&self) -> bool {
@@ -190,6 +200,20 @@ impl Progress {
         !self.delivered.is_closed && (self.oldest.is_some() || !is_known)
     }
 
+    /// Finds the first record that was not delivered. A segment that cannot be read counts as undelivered since it was
+    /// written last.
+    fn examine(&mut self, directory: &Path, name: &SegmentName) -> io::Result<()> {
+        let metadata = std::fs::symlink_metadata(directory.join(name.as_str()))?;
+        let modified = metadata.modified().ok();
+        self.file = Some(FileState { length: metadata.len(), modified });
+        let found = self.find_oldest(directory, name);
+        self.is_unreadable = found.is_err();
+        if self.is_unreadable && self.oldest.is_none() {
+            self.oldest = Some(Undelivered { offset: u64::MAX, written: modified, seen: uptime() });
+        }
+        found
+    }
+
     /// Finds the first record that was not delivered, unless it is known already.
     fn find_oldest(&mut self, directory: &Path, name: &SegmentName) -> io::Result<()> {
         let offset = self.delivered.offset;
@@ -202,11 +226,7 @@ impl Progress {
             return Ok(());
         }
         let one = BatchLimits { records: 1, ..BatchLimits::default() };
-        let batch = match read_batch(directory, name, &self.delivered, one) {
-            // It has gone since, which the next scan finds.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            batch => batch?,
-        };
+        let batch = read_batch(directory, name, &self.delivered, one)?;
         self.oldest = batch.records.first().map(|record| Undelivered {
             offset,
             written: humantime::parse_rfc3339(&record.time).ok(),
@@ -286,7 +306,7 @@ mod tests {
         log.append(&segment(1), &(record(0, "open") + &record(1, "call") + &record(2, "call") + "{\"seq"));
         log.append(&segment(2), &record(0, "open"));
         let mut backlog = Backlog::new(log.0.path());
-        assert!(backlog.scan().expect("readable").is_empty());
+        assert!(backlog.scan().expect("readable").vanished.is_empty());
         let age = backlog.lag().expect("undelivered records");
         let expected = humantime::parse_rfc3339(START).expect("a time").elapsed().expect("in the past");
         assert!(expected.abs_diff(age) < Duration::from_secs(60), "{age:?}");
@@ -317,12 +337,25 @@ mod tests {
         for number in 1..=3 {
             std::fs::remove_file(log.0.path().join(segment(number).as_str())).expect("removed");
         }
-        let vanished = backlog.scan().expect("readable");
+        let vanished = backlog.scan().expect("readable").vanished;
         let vanished: Vec<_> = vanished.iter().map(|gone| (gone.first, gone.may_have_more)).collect();
         assert_eq!(vanished, [(3, false), (1, true), (0, true)]);
         for number in 1..=3 {
             backlog.forget(&segment(number));
         }
-        assert!(backlog.scan().expect("readable").is_empty());
+        assert!(backlog.scan().expect("readable").vanished.is_empty());
+    }
+
+    #[test]
+    fn a_segment_that_cannot_be_read_counts_as_undelivered_and_holds_up_no_other_one() {
+        let log = Log::new();
+        std::os::unix::fs::symlink("/etc/passwd", log.0.path().join(segment(1).as_str())).expect("a link");
+        log.append(&segment(2), &record(0, "open"));
+        let mut backlog = Backlog::new(log.0.path());
+        let (name, _) = backlog.scan().expect("readable").unreadable.expect("a link");
+        assert_eq!((name, log.deliver(&mut backlog)), (segment(1), vec!["2:0".to_owned()]));
+        backlog.scan().expect("readable");
+        assert_eq!(backlog.undelivered_segments(), 1);
+        assert!(backlog.lag().is_some());
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Forwarder {
     backlog: Backlog,
     /// Size and time of the cursor that was read last.
     cursor_read: Option<(u64, Option<SystemTime>)>,
+    /// The last error that was logged.
+    reported: Option<String>,
 }
 
 impl Forwarder {
@@ -40,6 +42,7 @@ impl Forwarder {
             destination: destination.clone(),
             audit,
             cursor_read: None,
+            reported: None,
         }
     }
 
@@ -72,9 +75,13 @@ impl Forwarder {
 
     /// Measures how far behind the destination is, from the log and the cursor.
     pub(crate) fn measure(&mut self) {
-        if let Err(error) = self.read_cursor().and_then(|()| self.backlog.scan().map(drop)) {
-            return self.report(&error);
-        }
+        let found = match self.read_cursor().and_then(|()| self.backlog.scan()) {
+            Ok(found) => found,
+            Err(error) => return self.report(&error),
+        };
+        // The process that forwards records what is lost.
+        found.vanished.iter().for_each(|segment| self.backlog.forget(&segment.name));
+        self.reported = None;
         self.delivery.update(self.backlog.lag(), self.files.read_status().error);
     }
 
@@ -91,9 +98,14 @@ impl Forwarder {
 
     /// Reports that the state of the destination cannot be read or written. How far it is behind stays as it was measured, and
     /// so grows.
-    fn report(&self, error: &std::io::Error) {
-        let destination = self.delivery.destination();
-        tracing::error!("the audit log is not forwarded to {destination}: its state cannot be used: {error}");
-        self.delivery.set_fault(format!("the state of the forwarding cannot be used: {error}"));
+    fn report(&mut self, error: &std::io::Error) {
+        let (words, destination) = (error.to_string(), self.delivery.destination());
+        if self.reported.as_ref() != Some(&words) {
+            tracing::error!(
+                "the audit log is not forwarded to {destination}: its state cannot be used: {words}"
+            );
+        }
+        self.delivery.set_fault(format!("the state of the forwarding cannot be used: {words}"));
+        self.reported = Some(words);
     }
 }

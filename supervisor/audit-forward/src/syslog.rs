@@ -1,8 +1,8 @@
 //! Sends records to a syslog server over TLS (RFC 5425), as messages of RFC 5424.
 //!
-//! Syslog has no acknowledgements. A batch counts as delivered when the machine of the server has acknowledged all bytes of
-//! the connection, [`SETTLE_TIME`] has passed since then, and the connection is still open. After a lost connection,
-//! everything that does not count as delivered is sent again. What a server loses after that, nobody can see.
+//! Syslog has no acknowledgements. A batch counts as delivered when the machine of the server has acknowledged its bytes,
+//! [`SETTLE_TIME`] has passed since it was sent, and the connection is still open. After a lost connection, everything that
+//! does not count as delivered is sent again. What a server loses after that, nobody can see.
 
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -52,21 +52,27 @@ pub(crate) struct SyslogServer {
     ca: Option<PathBuf>,
     format: ForwardFormat,
     connection: Option<TlsStream<TcpStream>>,
-    /// Since when the server's machine has acknowledged everything that was sent. `None` if it has not.
+    /// When this connection began. What was sent before was sent over a connection that is lost.
+    connected: Instant,
+    /// When the server's machine had last acknowledged everything that was sent. `None` if it never had.
     acknowledged: Option<Instant>,
 }
 
 impl SyslogServer {
     pub(crate) fn new(host: String, port: u16, ca: Option<PathBuf>, format: ForwardFormat) -> Self {
-        Self { host, port, ca, format, connection: None, acknowledged: None }
+        Self { host, port, ca, format, connection: None, connected: Instant::now(), acknowledged: None }
     }
 
     pub(crate) async fn send(&mut self, batch: &Batch) -> Result<Acceptance, DeliveryError> {
-        let mut connection = match self.connection.take() {
+        // A server may close a connection that was idle: everything that was sent counts as delivered then.
+        let open = self.connection.take().and_then(|mut open| check_open(&mut open).ok().map(|()| open));
+        let mut connection = match open {
             Some(connection) => connection,
-            None => timeout(TIMEOUT, self.connect()).await.map_err(|_| DeliveryError::Silent)??,
+            None => {
+                self.connected = Instant::now();
+                timeout(TIMEOUT, self.connect()).await.map_err(|_| DeliveryError::Silent)??
+            }
         };
-        check_open(&mut connection)?;
         let mut frames = Vec::new();
         let host = header_field(&host_name(), HOST_CHARS_MAX);
         for record in &batch.records {
@@ -80,7 +86,7 @@ impl SyslogServer {
         };
         let written = timeout(TIMEOUT, written).await.map_err(|_| DeliveryError::Silent)?;
         written.map_err(DeliveryError::Broken)?;
-        (self.connection, self.acknowledged) = (Some(connection), None);
+        self.connection = Some(connection);
         Ok(Acceptance::Accepted)
     }
 
@@ -93,19 +99,19 @@ impl SyslogServer {
         connection.map_err(DeliveryError::Handshake)
     }
 
+    /// Whether a batch counts as delivered.
     pub(crate) fn has_received(&mut self, sent: Instant) -> Result<bool, DeliveryError> {
-        let Some(connection) = &mut self.connection else { return Err(DeliveryError::Closed) };
+        let connection = self.connection.as_mut().filter(|_| sent >= self.connected);
+        let Some(connection) = connection else { return Err(DeliveryError::Closed) };
         if let Err(error) = check_open(connection) {
             self.connection = None;
             return Err(error);
         }
         let unacknowledged = unacknowledged_bytes(connection.get_ref().0).map_err(DeliveryError::Broken)?;
-        if unacknowledged > 0 {
-            self.acknowledged = None;
-            return Ok(false);
+        if unacknowledged == 0 {
+            self.acknowledged = Some(Instant::now());
         }
-        let since = *self.acknowledged.get_or_insert_with(Instant::now);
-        Ok(since.max(sent).elapsed() >= SETTLE_TIME)
+        Ok(self.acknowledged.is_some_and(|at| at > sent) && sent.elapsed() >= SETTLE_TIME)
     }
 
     /// Ends the connection, and waits until the server has ended it too. A server that does so in order has read everything:
@@ -116,8 +122,12 @@ impl SyslogServer {
             connection.shutdown().await?;
             let mut discarded = [0; READ_BYTES];
             for _ in 0..READS_MAX {
-                if connection.read(&mut discarded).await? == 0 {
-                    return io::Result::Ok(true);
+                match connection.read(&mut discarded).await {
+                    Ok(0) => return io::Result::Ok(true),
+                    Ok(_) => {}
+                    // The end of the connection without the end of TLS, as many servers leave it out.
+                    Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(true),
+                    Err(error) => return Err(error),
                 }
             }
             Ok(false)
