@@ -60,7 +60,7 @@ async fn the_sink_records_calls_before_they_are_made_and_calls_fail_while_it_is_
     let session = lockhouse.serve().await;
     let run = async || session.run_code("python", TRY_ADD).await["value"].clone();
     let mut table = Table::new("the audit sink");
-    table.row("control: a call", equal(run().await, 3));
+    table.row("control: a call", equal(run().await, 3.into()));
     let calls = log(&lockhouse).matches("\"event\":\"call\"").count();
     table.row("its record is in the log of the sink", equal(calls, 1));
     table.row("and in no file of the engine", equal(lockhouse.segments().len(), 0));
