@@ -4,6 +4,7 @@
 #[macro_use]
 mod output; // Declared first: the other modules print through its macros.
 
+mod account_name;
 mod all_users;
 mod approvals;
 mod audit;
@@ -35,6 +36,8 @@ mod output_folder;
 mod package_costs;
 mod page;
 mod policy;
+mod process_reload;
+mod process_stop;
 mod python;
 mod recorded_config_edit;
 mod reload;

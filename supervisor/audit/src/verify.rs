@@ -2,6 +2,7 @@
 //! against their index.
 
 mod chain_check;
+mod chain_members;
 mod head_check;
 #[cfg(test)]
 mod history;
@@ -29,10 +30,11 @@ use super::segment::SegmentName;
 use super::segment_index::INDEX;
 use super::signing::PublicKey;
 use chain_check::{ChainRules, ChainSummary, check_chain};
+use chain_members::ChainMembers;
 use data_encoding::HEXLOWER;
 use index_check::{Index, IndexEntry, IndexWithSegments, read_index};
 use key_succession::{KeySuccession, Version1Keys};
-use line_reader::{ChainMembers, LineReader};
+use line_reader::LineReader;
 use lockhouse_base::files;
 use program_check::ProgramCheck;
 

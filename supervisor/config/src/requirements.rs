@@ -11,6 +11,7 @@ mod denial;
 mod file_trust;
 mod identity;
 mod managed_host;
+mod reader;
 mod required_tables;
 mod requirements_toml;
 mod watched_files;

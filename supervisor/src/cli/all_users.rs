@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
 use lockhouse_messages::{OperatorRequest, OperatorResponse};
-use nix::unistd::{Uid, User};
+use nix::unistd::Uid;
 use serde_json::Value;
 
 pub(super) use asked_process::AskedProcess;
@@ -111,10 +111,4 @@ async fn ask_health(socket: ControlSocketFile) -> Option<UserProcess> {
         Err(failure) => State::Refuses(Box::new(process), failure.to_string()),
     };
     Some(UserProcess { pid, uid, state })
-}
-
-/// Returns the name of an account, or its number if it has none.
-pub(super) fn account_name(uid: u32) -> String {
-    let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
-    user.map_or_else(|| uid.to_string(), |user| user.name)
 }

@@ -2,14 +2,12 @@
 
 use std::process::ExitCode;
 
-use lockhouse_link::OperatorError;
-use lockhouse_messages::{OperatorRequest, OperatorResponse, ReloadReport};
-use lockhouse_policies::printable;
-use serde_json::{Value, json};
+use lockhouse_messages::{OperatorRequest, OperatorResponse};
+use serde_json::Value;
 
-use super::all_users::{self, account_name};
+use super::all_users;
 use super::control_client::{request_one, request_reachable};
-use super::terminal::sanitize_lines;
+use super::process_reload::{Outcome, ProcessReload};
 use super::{UNAVAILABLE, USAGE, print_error};
 
 /// Options of `lockhouse reload`.
@@ -24,27 +22,6 @@ pub(super) struct Arguments {
     /// Print as JSON
     #[arg(long)]
     json: bool,
-}
-
-/// The outcome of a reload in one Lockhouse process.
-pub(super) struct ProcessReload {
-    pub(super) pid: u32,
-    /// The account. `None` if it is that of this user.
-    pub(super) uid: Option<u32>,
-    /// `None` if the process did not report its version.
-    pub(super) version: Option<String>,
-    pub(super) outcome: Outcome,
-}
-
-pub(super) enum Outcome {
-    /// The process has read the files. The report says whether they are in force.
-    Answered(ReloadReport),
-    /// The process refused the request, for this reason.
-    Refused(String),
-    /// The process is of a version that cannot be asked to reload.
-    UnknownRequest,
-    /// The process has not answered in time, so its configuration may be the previous one.
-    NoAnswer,
 }
 
 /// Runs `lockhouse reload`. The exit status is 0 if the files as they are now are in force in all processes, 2 if a
@@ -120,16 +97,6 @@ async fn reload_process(pid: u32) -> Outcome {
     }
 }
 
-impl From<OperatorError> for Outcome {
-    fn from(error: OperatorError) -> Self {
-        match error {
-            OperatorError::OtherVersion => Self::UnknownRequest,
-            OperatorError::Refused(reason) => Self::Refused(reason),
-            OperatorError::NoAnswer => Self::NoAnswer,
-        }
-    }
-}
-
 fn exit_status(reloads: &[ProcessReload]) -> ExitCode {
     let is_in_force =
         |reload: &ProcessReload| matches!(&reload.outcome, Outcome::Answered(report) if report.in_force);
@@ -141,71 +108,5 @@ fn exit_status(reloads: &[ProcessReload]) -> ExitCode {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(UNAVAILABLE)
-    }
-}
-
-impl ProcessReload {
-    fn print(&self) {
-        let user = self.uid.map(|uid| format!(" of {}", printable(&account_name(uid)))).unwrap_or_default();
-        let pid = format!("{}{user}", self.pid);
-        match &self.outcome {
-            Outcome::Answered(report) if report.in_force => {
-                println!("process {pid}: the configuration is in force (generation {})", report.generation);
-                if !report.restart_required.is_empty() {
-                    let tables = printable(&report.restart_required.join(", "));
-                    println!("process {pid}: changes in {tables} take effect when Lockhouse is restarted");
-                }
-            }
-            Outcome::Answered(report) => {
-                eprintln!(
-                    "lockhouse: process {pid} keeps the previous configuration, because the files have errors:"
-                );
-                eprintln!("{}", sanitize_lines(report.error.as_deref().unwrap_or_default()));
-            }
-            _ => eprintln!("lockhouse: process {pid}: {}", self.failure().unwrap_or_default()),
-        }
-    }
-
-    /// Returns why the process has not read the files; `None` if it has.
-    fn failure(&self) -> Option<String> {
-        let pid = self.pid;
-        match &self.outcome {
-            Outcome::Answered(_) => None,
-            Outcome::Refused(reason) => Some(format!("nothing was reloaded: {}", printable(reason))),
-            Outcome::UnknownRequest => {
-                let version = self.version.as_ref().map(|version| format!(" ({})", printable(version)));
-                Some(format!(
-                    "nothing was reloaded: this version of Lockhouse{} does not know the request; `kill -HUP {pid}` \
-                     reloads its configuration",
-                    version.unwrap_or_default()
-                ))
-            }
-            Outcome::NoAnswer => Some(format!(
-                "it did not answer, so the previous configuration may still be in force; its log shows whether it \
-                 reloads on `kill -HUP {pid}`"
-            )),
-        }
-    }
-
-    fn to_json(&self) -> Value {
-        let (outcome, report) = match &self.outcome {
-            Outcome::Answered(report) if report.in_force => ("in_force", Some(report)),
-            Outcome::Answered(report) => ("invalid", Some(report)),
-            Outcome::Refused(_) => ("refused", None),
-            Outcome::UnknownRequest => ("unknown_request", None),
-            Outcome::NoAnswer => ("no_answer", None),
-        };
-        let mut reload = json!({
-            "pid": self.pid, "version": self.version, "outcome": outcome,
-            "in_force": outcome == "in_force",
-            "generation": report.map(|report| report.generation),
-            "digests": report.map(|report| &report.digests),
-            "restart_required": report.map(|report| &report.restart_required),
-            "error": self.failure().or_else(|| report.and_then(|report| report.error.clone())),
-        });
-        if let Some(uid) = self.uid {
-            reload["uid"] = uid.into();
-        }
-        reload
     }
 }

@@ -6,7 +6,8 @@
 use std::io::{self, BufRead};
 
 use super::super::hash_chain::Hash;
-use super::line_reader::{ChainMembers, LineReader, LogLine, SignedRecord, hash_from_hex};
+use super::chain_members::{ChainMembers, hash_from_hex};
+use super::line_reader::{LineReader, LogLine, SignedRecord};
 use super::{Finding, FindingKind};
 
 /// Verification remembers at most this number of ranges of missing records, and at most this number of records that

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::super::hash_chain::Hash;
 use super::super::log_head::{HeadSegment, LogHead};
 use super::super::segment_index::INDEX;
+use super::chain_members::ChainMembers;
 use super::index_check::Index;
-use super::line_reader::ChainMembers;
 use super::{Finding, SegmentSummary, fault};
 use data_encoding::HEXLOWER;
 

@@ -16,8 +16,9 @@ use super::super::segment::{SegmentName, segments};
 use super::super::segment_index::{self, INDEX, LINE_BYTES_MAX};
 use super::super::signing::PublicKey;
 use super::chain_check::{ChainRules, check_chain};
+use super::chain_members::ChainMembers;
 use super::key_succession::{KeySuccession, Version1Keys};
-use super::line_reader::{ChainMembers, LineReader};
+use super::line_reader::LineReader;
 use super::{Finding, FindingKind, LogLocation, Trust, TrustedKey, fault};
 
 /// What the index of segments states about one segment.

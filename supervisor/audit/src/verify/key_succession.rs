@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::super::signing::PublicKey;
-use super::line_reader::ChainMembers;
+use super::chain_members::ChainMembers;
 
 /// Maximum number of signatures that are checked to find the key of lines without a key: those of version 1.
 /// Bound: the audit log.

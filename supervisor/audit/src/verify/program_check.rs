@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::super::hash_chain::{Hash, hash};
 use super::super::program_store::{self, ProgramComparison, ProgramRecord};
-use super::line_reader::ChainMembers;
+use super::chain_members::ChainMembers;
 use super::{Finding, FindingKind, LogLocation};
 
 /// Compares stored programs with audit records, each program once.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::de::{DeTable, Deserializer};
 use toml::{Spanned, Value};
 
-use super::requirements_toml::Reader;
+use super::reader::Reader;
 use crate::config_toml::ConfigToml;
 use crate::keys::DeclaredTable;
 use crate::multi_error_parser::span_of;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use lockhouse_audit::digest;
-use lockhouse_policies::{Diagnostic, Diagnostics, Source, SourceLocation};
+use lockhouse_policies::{Diagnostics, Source, SourceLocation};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, ServerLimits};
 use serde::Deserialize;
@@ -15,6 +15,7 @@ use toml::de::{DeTable, Deserializer};
 use url::Url;
 
 use super::identity::{Identity, ServerMatcher};
+use super::reader::Reader;
 use super::required_tables;
 use super::{RequiredPolicy, Requirement};
 use crate::dialects::{self, Author, ListedServer, OwnServers};
@@ -181,47 +182,7 @@ fn fault_in(source: &Source, span: Option<Range<usize>>, label: &str) -> Diagnos
     Reader { source, faults: Vec::new() }.diagnostic(span, label).into()
 }
 
-pub(super) struct Reader<'s> {
-    pub(super) source: &'s Source,
-    faults: Vec<Diagnostic>,
-}
-
 impl Reader<'_> {
-    pub(super) fn add_fault(&mut self, span: Range<usize>, label: &str) {
-        let fault = self.diagnostic(Some(span), label);
-        self.faults.push(fault);
-    }
-
-    /// Creates a diagnostic about a requirements file. If the line of the fault may hold a secret, only the line number
-    /// is shown.
-    fn diagnostic(&self, span: Option<Range<usize>>, label: &str) -> Diagnostic {
-        let title = "the requirements are not valid";
-        match &span {
-            Some(place) if self.may_hold_secrets(span.clone()) => {
-                let path = self.place(place.start).to_string();
-                Diagnostic::new(&Source { path, text: String::new() }, None, title, label)
-            }
-            _ => Diagnostic::new(self.source, span, title, label),
-        }
-    }
-
-    /// Whether the line at `span` may hold a secret. Only server entries do, so lines before the first mention of
-    /// `servers` cannot.
-    fn may_hold_secrets(&self, span: Option<Range<usize>>) -> bool {
-        let text = &self.source.text;
-        let end = span.map_or(text.len(), |span| {
-            text[span.start..].find('\n').map_or(text.len(), |at| span.start + at)
-        });
-        text[..end].contains("servers")
-    }
-
-    fn place(&self, at: usize) -> SourceLocation {
-        SourceLocation {
-            path: self.source.path.clone(),
-            line: 1 + self.source.text[..at].matches('\n').count(),
-        }
-    }
-
     /// Returns the reason for which nothing may run, on one line.
     fn stop(&mut self, reason: Spanned<String>) -> Option<String> {
         let span = reason.span();

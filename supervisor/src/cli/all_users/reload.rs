@@ -5,7 +5,7 @@ use lockhouse_messages::{OperatorRequest, OperatorResponse};
 
 use super::asked_process::AskFailure;
 use super::{State, UserProcess, find};
-use crate::cli::reload::{Outcome, ProcessReload};
+use crate::cli::process_reload::{Outcome, ProcessReload};
 
 /// Reloads the configuration in all processes, or in the one with this id. A process that does not answer is reported
 /// too.

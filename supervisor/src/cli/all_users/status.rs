@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use lockhouse_policies::printable;
 use serde_json::{Value, json};
 
-use super::{State, UserProcess, account_name, find};
+use super::{State, UserProcess, find};
+use crate::cli::account_name::account_name;
 use crate::cli::{UNAVAILABLE, table};
 
 /// How many digits of a digest the table shows.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::ending::{ANSWERED_TIMEOUT, Ending, ProcessHandle};
 use super::processes;
 use super::{State, UserProcess, find};
-use crate::cli::stop::{Outcome, ProcessStop};
+use crate::cli::process_stop::{Outcome, ProcessStop};
 
 /// How often the processes are looked for: a front whose engine has ended may have started another one.
 const ROUNDS: usize = 2;
