@@ -10,6 +10,12 @@ fn events(reply: &Value) -> Vec<&str> {
     records.iter().map(|found| found["record"]["event"].as_str().unwrap()).collect()
 }
 
+/// Returns the events of runs among these: processes, servers and logins have records too.
+fn of_runs<'e>(events: &[&'e str]) -> Vec<&'e str> {
+    let runs = ["end", "outcome", "call", "execution"];
+    events.iter().copied().filter(|event| runs.contains(event)).collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn records_are_found_latest_first_a_page_at_a_time() {
     let Scene { lockhouse, session, browser, .. } = &Scene::new().await;
@@ -20,22 +26,23 @@ async fn records_are_found_latest_first_a_page_at_a_time() {
     let mut table = Table::new("searches");
     let all = browser.get("/api/audit").await.json();
     let expected = ["end", "outcome", "call", "execution"].repeat(3);
-    table.row("all records", equal(events(&all), expected.clone()));
+    table.row("all records", equal(of_runs(&events(&all)), expected.clone()));
     table.row("the search is complete", equal(json!([all["complete"], all["next"]]), json!([true, null])));
     let (mut pages, mut before) = (Vec::new(), String::new());
-    for _ in 0..4 {
+    for _ in 0..8 {
         let page = browser.get(&format!("/api/audit?limit=5&before={before}")).await.json();
         pages.extend(events(&page).into_iter().map(str::to_owned));
         let Some(next) = page["next"].as_str() else { break };
         before = next.replace('|', "%7C").replace(':', "%3A");
     }
-    table.row("pages of five", equal(pages, expected.iter().map(|event| (*event).to_owned()).collect()));
+    let all = events(&all);
+    table.row("pages of five", equal(pages, all.iter().map(|event| (*event).to_owned()).collect()));
     for (query, count) in [
         ("event=call", 3),
         ("server=fixture&event=outcome&outcome=ok", 3),
         ("tool=other", 0),
         ("client=lockhouse-tests&event=execution", 3),
-        ("since=1h", 12),
+        ("since=1h", all.len()),
         ("until=2020-01-01&since=2019-12-31", 0),
         ("event=&server=&limit=2", 2),
     ] {

@@ -46,7 +46,7 @@ impl SinkConnection {
                     is_greeted = true;
                     Ok(())
                 }
-                ToSink::Hello(version) => Err(Refusal::Version(version)),
+                ToSink::Hello(version) => Err(SinkRefusal::Version(version)),
                 _ if !is_greeted => return Err(io::ErrorKind::InvalidData.into()),
                 ToSink::Record(record) => self.append(&record),
                 ToSink::Program { language, text } => self.keep(language, &text),
@@ -64,15 +64,15 @@ impl SinkConnection {
         Ok(())
     }
 
-    fn append(&self, record: &str) -> Result<(), Refusal> {
-        check_record(record).map_err(Refusal::Record)?;
+    fn append(&self, record: &str) -> Result<(), SinkRefusal> {
+        check_record(record).map_err(SinkRefusal::Record)?;
         self.quotas.lock().write(self.peer.uid, record.len(), Instant::now())?;
         let mut writer = self.writer.lock();
         let _turn = writer.begins_segment().then(|| self.beginning.lock());
         Ok(writer.append(Moment::now(), &RecordBody::from_object(record))?)
     }
 
-    fn keep(&self, language: Language, text: &str) -> Result<(), Refusal> {
+    fn keep(&self, language: Language, text: &str) -> Result<(), SinkRefusal> {
         let hash = HEXLOWER.encode(&hash(text.as_bytes()));
         if self.programs.is_kept(language, &hash) {
             return Ok(());
@@ -84,7 +84,7 @@ impl SinkConnection {
 
 /// Why the sink did not write a record or a program. The words reach the user of the engine.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+enum SinkRefusal {
     #[error(
         "the engine speaks version {0} of its messages, and the sink version {VERSION}: install the same build"
     )]
