@@ -17,8 +17,8 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 /// Maximum length of the error in the report of a reload, in characters. The rest of a longer error is only in the log.
 const ERROR_CHARS_MAX: usize = 32 * 1024;
-/// How often the requirements files are looked at.
-pub(super) const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often the requirements files are looked at: a change is applied within two seconds, also on a busy machine.
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Requirements files are read once they have not changed for this time: somebody may still be writing them.
 const SETTLING_TIME: Duration = Duration::from_millis(50);
 /// Maximum number of such times before the files are read nevertheless.

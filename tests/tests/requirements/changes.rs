@@ -123,7 +123,7 @@ async fn what_cannot_be_applied_stops_the_process_with_the_reason() {
             let refused = lockhouse.records().iter().any(|record| {
                 record["event"] == "reload"
                     && record["cause"] == "requirements"
-                    && !record["refused"].is_null()
+                    && record["outcome"] == "refused"
             });
             let ended = session.close().await;
             let told = ended.stderr.contains(words)

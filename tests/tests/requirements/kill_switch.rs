@@ -31,14 +31,16 @@ async fn all_that_runs_ends_with_the_reason_and_nothing_starts_until_it_is_lifte
     session.run_in("kept", "python", "x = 1").await;
     let background = session.run_code("python", "import time\ntime.sleep(60)").await;
     let handle = background["handle"].as_str().unwrap_or_default().to_owned();
-    let asking = session.start_code("python", "from fixture import text\ntext()");
+    let asking = session.start_code("python", "from fixture import text\ntext(text=\"x\")");
     let servers = || lockhouse_tests::descendants(session.pid());
     let count = |name: &str| servers().iter().filter(|process| process.command.contains(name)).count();
     wait_until("a question waits", async || {
-        let asked = lockhouse.run(&["status", "--json"]).json();
-        (count("fixture-server") > 0 && !asked.as_array().unwrap().is_empty()).then_some(())
+        let runs = lockhouse.run(&["runs", "list", "--json"]).json();
+        let runs = runs.as_array().cloned().unwrap_or_default();
+        runs.iter().any(|run| run["state"] == "waiting for a person").then_some(())
     })
     .await;
+    table.row("control: a server runs", ensure(count("fixture-server") > 0, "none"));
     require(&lockhouse, STOP);
     wait_until_stopped(&session, true).await;
     let answer = session.run_code("python", "1").await;
@@ -83,8 +85,11 @@ async fn all_that_runs_ends_with_the_reason_and_nothing_starts_until_it_is_lifte
     wait_until_stopped(&session, false).await;
     wait_until_stopped(&new, false).await;
     for (what, session) in [("the process", &session), ("the new one", &new)] {
-        let answer = session.run_code("python", ADD).await;
-        table.row(format!("lifted: {what}"), ensure(answer["value"] == json!(42), &answer));
+        let answer = wait_until("a call succeeds", async || {
+            let answer = session.run_code("python", ADD).await;
+            (answer["value"] == json!(42)).then_some(answer)
+        });
+        table.row(format!("lifted: {what}"), equal(answer.await["value"].clone(), json!(42)));
     }
     table.row("lifted: a direct call", ensure(direct().await.unwrap().is_error != Some(true), ""));
     table.finish();
