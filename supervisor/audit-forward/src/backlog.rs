@@ -258,6 +258,7 @@ mod tests {
     use std::io::Write as _;
 
     use super::*;
+    use crate::segment_reader::tests::chain_of;
 
     const START: &str = "2026-01-31T12:00:00Z";
 
@@ -296,15 +297,16 @@ mod tests {
         SegmentName::parse(&format!("2026-01-31-{number:032x}.jsonl")).expect("a name")
     }
 
-    fn record(seq: u64, event: &str) -> String {
-        format!("{{\"seq\":{seq},\"time\":\"{START}\",\"event\":\"{event}\"}}\n")
+    /// Returns the records of a segment with these events.
+    fn records(events: &[&str]) -> String {
+        chain_of((0..).zip(events.iter().copied())).iter().map(|line| format!("{line}\n")).collect()
     }
 
     #[test]
     fn segments_take_turns_and_a_torn_end_is_not_undelivered() {
         let log = Log::new();
-        log.append(&segment(1), &(record(0, "open") + &record(1, "call") + &record(2, "call") + "{\"seq"));
-        log.append(&segment(2), &record(0, "open"));
+        log.append(&segment(1), &(records(&["open", "call", "call"]) + "{\"seq"));
+        log.append(&segment(2), &records(&["open"]));
         let mut backlog = Backlog::new(log.0.path());
         assert!(backlog.scan().expect("readable").vanished.is_empty());
         let age = backlog.lag().expect("undelivered records");
@@ -321,7 +323,7 @@ mod tests {
     #[test]
     fn a_segment_that_has_gone_is_reported_with_what_was_not_delivered() {
         let log = Log::new();
-        let all = record(0, "open") + &record(1, "call") + &record(2, "close");
+        let all = records(&["open", "call", "close"]);
         for number in 1..=3 {
             log.append(&segment(number), &all);
         }
@@ -350,7 +352,7 @@ mod tests {
     fn a_segment_that_cannot_be_read_counts_as_undelivered_and_holds_up_no_other_one() {
         let log = Log::new();
         std::os::unix::fs::symlink("/etc/passwd", log.0.path().join(segment(1).as_str())).expect("a link");
-        log.append(&segment(2), &record(0, "open"));
+        log.append(&segment(2), &records(&["open"]));
         let mut backlog = Backlog::new(log.0.path());
         let (name, _) = backlog.scan().expect("readable").unreadable.expect("a link");
         assert_eq!((name, log.deliver(&mut backlog)), (segment(1), vec!["2:0".to_owned()]));

@@ -101,7 +101,6 @@ pub(crate) fn read_batch(
     let mut bytes = 0;
     while batch.records.len() < limits.records && bytes < limits.bytes {
         let Some(line) = next_line(&mut reader)? else { break };
-        bytes += line.bytes;
         let offset = batch.end.offset + line.bytes;
         let Some((members, text)) = line.text.as_deref().and_then(parse) else {
             batch.end.offset = offset;
@@ -113,6 +112,8 @@ pub(crate) fn read_batch(
             }
             batch.is_discontinuous = true;
         }
+        // Only records count: what is skipped takes no memory.
+        bytes += line.bytes;
         batch.end = Position {
             offset,
             next_seq: members.seq.saturating_add(1),
@@ -159,7 +160,7 @@ fn next_line(reader: &mut impl io::BufRead) -> io::Result<Option<Line>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     struct Log {
@@ -205,15 +206,21 @@ mod tests {
         }
     }
 
-    /// Returns records of a chain with these numbers, one a line.
-    fn chain(numbers: impl IntoIterator<Item = u64>) -> Vec<String> {
+    /// Returns the lines of a chain of records with these numbers and events.
+    pub(crate) fn chain_of<'a>(records: impl IntoIterator<Item = (u64, &'a str)>) -> Vec<String> {
         let mut prev = "00".repeat(32);
-        let line = |seq| {
-            let line = format!("{{\"seq\":{seq},\"prev\":\"{prev}\",\"time\":\"t\",\"event\":\"call\"}}");
+        let line = |(seq, event): (u64, &str)| {
+            let time = "2026-01-31T12:00:00Z";
+            let line =
+                format!("{{\"seq\":{seq},\"prev\":\"{prev}\",\"time\":\"{time}\",\"event\":\"{event}\"}}");
             prev = HEXLOWER.encode(&Sha256::digest(&line));
             line
         };
-        numbers.into_iter().map(line).collect()
+        records.into_iter().map(line).collect()
+    }
+
+    fn chain(numbers: impl IntoIterator<Item = u64>) -> Vec<String> {
+        chain_of(numbers.into_iter().map(|number| (number, "call")))
     }
 
     #[test]
