@@ -12,12 +12,13 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::ForwardSettings;
+use crate::acceptance::Acceptance;
 use crate::backlog::Backlog;
 use crate::backoff::Backoff;
 use crate::cursor_file::{CursorFile, Position};
 use crate::delivery_error::DeliveryError;
 use crate::destination::Destination;
-use crate::receiver::{Acceptance, Receiver};
+use crate::receiver::Receiver;
 use crate::segment_reader::{Batch, BatchLimits, read_batch};
 use crate::state_files::{StateFiles, Status};
 use undelivered::UndeliveredLog;

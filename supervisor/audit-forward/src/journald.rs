@@ -16,9 +16,9 @@ use tokio::net::UnixDatagram;
 use tokio::time::timeout;
 
 use crate::ForwardFormat;
+use crate::acceptance::Acceptance;
 use crate::delivery_error::DeliveryError;
 use crate::message::{Severity, texts};
-use crate::receiver::Acceptance;
 use crate::segment_reader::{Batch, OutgoingRecord};
 
 /// The id of journal entries that are records of the audit log, as `journalctl MESSAGE_ID=…` finds them.

@@ -31,6 +31,7 @@
 //!   process.
 #![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
+mod acceptance;
 mod active_forwarder;
 mod backlog;
 mod backoff;

@@ -11,9 +11,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 
+use crate::acceptance::Acceptance;
 use crate::delivery_error::{DeliveryError, TlsError, request_error};
 use crate::message::{Severity, host_name};
-use crate::receiver::Acceptance;
 use crate::segment_reader::{Batch, OutgoingRecord};
 use crate::tls::{client_config, no_tls};
 

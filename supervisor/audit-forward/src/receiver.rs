@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::acceptance::Acceptance;
 use crate::delivery_error::DeliveryError;
 use crate::destination::{Destination, DestinationKind};
 use crate::journald::Journal;
@@ -17,17 +18,6 @@ pub(crate) enum Receiver {
     Journald(Journal),
     Syslog(Box<SyslogServer>),
     Otlp(Box<Collector>),
-}
-
-/// What a destination did with a batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Acceptance {
-    Accepted,
-    /// The destination accepted the batch without this number of its records, which it rejects for good.
-    Partial {
-        rejected: u64,
-        reason: String,
-    },
 }
 
 impl Receiver {

@@ -19,9 +19,9 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::ForwardFormat;
+use crate::acceptance::Acceptance;
 use crate::delivery_error::{DeliveryError, TlsError};
 use crate::message::{Severity, host_name, texts};
-use crate::receiver::Acceptance;
 use crate::segment_reader::{Batch, OutgoingRecord};
 use crate::tls::client_config;
 
