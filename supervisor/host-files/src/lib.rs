@@ -127,7 +127,14 @@ pub struct HostFiles {
     revision: u64,
     /// The last configuration that the administrator's requirements determined, with its revision. All configurations share
     /// it.
-    required: Arc<Mutex<Option<(u64, Arc<HostFileSettings>)>>>,
+    required: Arc<Mutex<Option<RequiredSettings>>>,
+}
+
+/// A configuration that the administrator's requirements determined, and its revision.
+#[derive(Debug)]
+struct RequiredSettings {
+    revision: u64,
+    settings: Arc<HostFileSettings>,
 }
 
 /// The way in which a program uses a file.
@@ -216,13 +223,14 @@ impl HostFiles {
     /// From now on, earlier configurations of the server that grant other paths grant nothing, because the administrator
     /// requires this one.
     pub fn require(&self) {
-        *self.required.lock() = Some((self.revision, self.settings.clone()));
+        *self.required.lock() =
+            Some(RequiredSettings { revision: self.revision, settings: self.settings.clone() });
     }
 
     /// Whether the administrator has required another configuration since this one was in force.
     pub fn is_withdrawn(&self) -> bool {
         let required = self.required.lock();
-        let Some((revision, settings)) = &*required else { return false };
+        let Some(RequiredSettings { revision, settings }) = &*required else { return false };
         let own = &self.settings;
         let is_same =
             own.read == settings.read && own.write == settings.write && own.file_bytes == settings.file_bytes;

@@ -132,7 +132,7 @@ pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
         Ok(supervisor) => Arc::new(supervisor),
         Err(_) => return report_failure("its parts cannot be started"),
     };
-    let Ok(forwarding) = AuditForwarding::start(&settings, &supervisor) else {
+    let Ok(forwarding) = AuditForwarding::start(settings, &supervisor) else {
         return report_failure("its audit log cannot be forwarded");
     };
     let clients = FrontSocket::new(&supervisor, setup.digest);

@@ -63,8 +63,7 @@ impl Connection {
     }
 
     /// Starts the connection task of an upstream server and returns a handle to it. `starts` limits how many servers
-    /// start at a time; `notices` gets the change notices of the server, and `events` its
-    /// starts and ends.
+    /// start at a time; `notices` gets the change notices of the server, and `events` its starts and ends.
     pub(super) fn open(
         name: ServerName,
         definition: ServerDefinition,
@@ -74,21 +73,21 @@ impl Connection {
         events: ServerEvents,
     ) -> Self {
         let initial = if definition.start.lazy { ConnectionState::Idle } else { ConnectionState::Connecting };
-        let (state_sender, state) = watch::channel(initial);
-        let (status_sender, status) = watch::channel(ConnectionStatus::default());
-        let exposure = definition.exposure.clone();
+        let ((state_sender, state), (status_sender, status)) =
+            (watch::channel(initial), watch::channel(ConnectionStatus::default()));
+        let (exposure, signals) =
+            (definition.exposure.clone(), Arc::new(CallerSignals::new(definition.limits)));
         let notices = ServerChangeNotices::new(notices.clone(), exposure.direct.is_some());
-        let signals = Arc::new(CallerSignals::new(definition.limits));
         let (secrets, closing) = (Secrets::from_environment(&definition.secrets()), CancellationToken::new());
-        let (limits, decode, on_change) =
-            (definition.limits, Arc::new(definition.decode.clone()), definition.on_change);
+        let (limits, on_change) = (definition.limits, definition.on_change);
+        let decode = Arc::new(definition.decode.clone());
         let shapes = Arc::new(ResultShapes::new(paths.shapes_file(&name, &definition), paths.records_shapes));
         let cache = ToolCache::new(&name, paths.tools_file(&name, &definition), paths.tools_ttl);
         let pins = Pins::new(paths.pins_file(&name, &definition));
         let (tools, known_catalogue) =
             PublishedTools::new(name.clone(), definition.tools.clone(), cache, pins, notices.clone());
-        let idle_stop = definition.start.idle_stop;
-        let (log, places) = (paths.log_file(&name), paths.sandbox_places(&name, &definition));
+        let (idle_stop, log) = (definition.start.idle_stop, paths.log_file(&name));
+        let places = paths.sandbox_places(&name, &definition);
         let refusals = RefusalNotice::new(&name, &definition, &places).map(Arc::new);
         let sandbox = Sandbox { places, notice: refusals.clone() };
         let starter = ServerStarter::new(
@@ -115,9 +114,8 @@ impl Connection {
             events,
         };
         tokio::spawn(task.run());
-        let subscriptions = Subscriptions::new(name.clone(), notices);
-        let answers = signals.answers();
         Self {
+            subscriptions: Subscriptions::new(name.clone(), notices),
             name,
             limits,
             decode,
@@ -127,8 +125,7 @@ impl Connection {
             state,
             known_catalogue,
             status,
-            answers,
-            subscriptions,
+            answers: signals.answers(),
             signals,
             closing,
             withdrawn: CancellationToken::new(),

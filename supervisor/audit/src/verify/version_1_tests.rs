@@ -5,7 +5,7 @@ use super::super::chain_writer::{Intervals, Writer};
 use super::super::hash_chain::{Chain, hash};
 use super::super::segment_index::INDEX;
 use super::super::signing::SigningKey;
-use super::history::{copy_directory, edit, faults, fill, lines, noon};
+use super::history::{copy_directory, edit, faults, fill, noon};
 use super::*;
 
 /// The public key of the stored log, as `lockhouse audit key` of its version printed it.

@@ -71,6 +71,11 @@ fn format_claims(claimed: &BTreeMap<String, String>) -> String {
     claimed.iter().fold(String::new(), |text, (name, claim)| text + "; " + name + " " + claim)
 }
 
+/// Returns a text with what comes before it; nothing without a text.
+fn optional(before: &str, text: Option<&str>) -> String {
+    text.map(|text| format!("{before}{text}")).unwrap_or_default()
+}
+
 fn columns(event: &AuditEvent) -> Option<(&str, String, String)> {
     Some(match event {
         AuditEvent::Execution { execution, client, language, servers, code_bytes, claimed, .. } => {
@@ -97,8 +102,7 @@ fn columns(event: &AuditEvent) -> Option<(&str, String, String)> {
             (execution, skill.clone(), format!("version {version}, code {}", code.get(..16).unwrap_or(code)))
         }
         AuditEvent::Call { about, arguments, decision, rule, approval } => {
-            let approval =
-                approval.as_ref().map(|scope| format!(", approved for {scope}")).unwrap_or_default();
+            let approval = optional(", approved for ", approval.as_deref());
             let line = about.line.map(|line| format!("line {line} ")).unwrap_or_default();
             let details = format!("{line}{} {decision}{approval} ({rule})", format_arguments(arguments));
             (&about.execution, format_item(about), details)
@@ -119,8 +123,7 @@ fn columns(event: &AuditEvent) -> Option<(&str, String, String)> {
         }
         AuditEvent::Question { execution, server, outcome } => (execution, server.clone(), outcome.clone()),
         AuditEvent::End { execution, status, ended_by, wall_ms, cpu_ms, calls, .. } => {
-            let ended_by =
-                ended_by.as_ref().map(|ended_by| format!(", ended by {ended_by}")).unwrap_or_default();
+            let ended_by = optional(", ended by ", ended_by.as_deref());
             let cpu = cpu_ms.map(|ms| format!(", {ms:.1} ms of CPU")).unwrap_or_default();
             (execution, status.clone(), format!("{wall_ms:.1} ms{cpu}, {calls} calls{ended_by}"))
         }
