@@ -12,6 +12,8 @@ use crate::audit::{ADD, POLICY, assert_verified};
 
 const CONFIG: &str = "config/lockhouse/config.toml";
 const POLICY_FILE: &str = "config/lockhouse/policy.toml";
+/// A policy that allows one tool.
+const ONE_TOOL: &str = "version = 1\n[servers.fixture]\nallow = [\"add\"]\n";
 /// The kinds of administrative records that this module is about.
 const KINDS: [&str; 6] = ["change", "authentication", "termination", "server", "process", "action"];
 
@@ -50,7 +52,7 @@ fn changed(target: &str, action: &str, through: &str) -> Value {
 
 #[test]
 fn each_command_that_changes_a_file_leaves_one_record() {
-    let lockhouse = Lockhouse::new().server("fixture", &[]).policy(POLICY);
+    let lockhouse = Lockhouse::new().server("fixture", &[]).policy(ONE_TOOL);
     lockhouse.file("home/.cursor/mcp.json", "{\"mcpServers\": {}}");
     lockhouse.file("other.json", json!({"mcpServers": {"imported": {"command": "true"}}}).to_string());
     let (fixture, other) =
@@ -140,7 +142,7 @@ fn setup_and_its_undo_record_each_file() {
 
 #[test]
 fn without_a_record_only_what_takes_permissions_away_is_changed() {
-    let lockhouse = Lockhouse::new().server("fixture", &[]).policy(POLICY);
+    let lockhouse = Lockhouse::new().server("fixture", &[]).policy(ONE_TOOL);
     lockhouse.file("home/.cursor/mcp.json", "{\"mcpServers\": {}}");
     let fixture = fixture_server().display().to_string();
     let added = lockhouse.run(&["server", "add", "first", "--no-connect", "--", &fixture]);
@@ -281,7 +283,8 @@ async fn endless(lockhouse: &Lockhouse, session: &Session) -> (Value, tokio::tas
         executions(lockhouse).into_iter().find(|execution| !before.contains(execution))
     })
     .await;
-    (execution.into(), tokio::spawn(async move { structured(running.await.unwrap()) }))
+    let answer = async move { running.await.unwrap().map_or(Value::Null, |answer| structured(Ok(answer))) };
+    (execution.into(), tokio::spawn(answer))
 }
 
 fn executions(lockhouse: &Lockhouse) -> BTreeSet<String> {
@@ -315,7 +318,7 @@ async fn who_ended_a_run_or_a_session_is_recorded() {
     let expected = vec![json!(["termination", "session", null, "notes", "operator", uid, "warning"])];
     table.row("a session", equal(acts.summaries(&of), expected));
     let (execution, running) = endless(&lockhouse, &session).await;
-    session.kill().await;
+    session.close().await;
     drop(running);
     table.row("its client, which is gone", {
         let ended = ended_by(&lockhouse, &execution).await;
@@ -391,6 +394,7 @@ async fn an_approval_that_changes_the_policy_is_a_change_too() {
 async fn what_happens_on_the_page_is_recorded_with_its_viewer() {
     let lockhouse = Lockhouse::with_fixture();
     let session = lockhouse.serve().await;
+    assert_eq!(session.run_code("python", ADD).await["value"], 3, "its server has started");
     let mut acts = Acts::new(&lockhouse);
     let page = Page::start(&lockhouse, &[]).await;
     let mut table = Table::new("the page");

@@ -129,7 +129,7 @@ async fn the_tables_of_all_commands_fit_eighty_columns() {
         (&["token", "list"], TOKEN),
         (&["status"], SERVER),
         (&["audit", "query"], "customer-relationship-management-production.echo"),
-        (&["audit", "tail"], "customer-relationship-management-production.add"),
+        (&["audit", "tail", "-n", "200"], "customer-relationship-management-production.add"),
         (&["audit", "show", &id], &id),
         (&["policy", "diff", "old.toml", "new.toml"], "servers.customer-relationship-management-production"),
         (&["policy", "dry-run", "new.toml"], SERVER),

@@ -76,6 +76,10 @@ socket_of = {
 }
 for uid, path in socket_of.items():
     wait(path, lambda: os.path.exists(path))
+def ready():
+    rows = json.loads(root('status', '--all-users', '--json')['stdout'])
+    return len(rows) == 3 and all(row['ready'] for row in rows)
+wait('all are ready', ready)
 
 SOCKET = '''
 import os, socket, sys, time
