@@ -2,8 +2,9 @@
 //!
 //! # Parts
 //!
-//! - [`Audit`] is the log of one process. `chain_writer.rs` appends its records, signs checkpoints, and records gaps
-//!   after failed writes; `hash_chain.rs` writes one record as text with the hash of the line before it.
+//! - [`Audit`] is the log of one process. `destination.rs` sends its records to files or to the sink; `chain_writer.rs`
+//!   appends them to files, signs checkpoints, and records gaps after failed writes; `hash_chain.rs` writes one record as
+//!   text with the hash of the line before it.
 //! - [`Record`] and [`AuditEvent`] are what is recorded. `administrative_records.rs` has reloads, refused runs, tokens,
 //!   logins and accepted definitions, and `administrative_acts.rs` has changes of files, authentications, ended runs,
 //!   servers, processes and actions of the page. `severity.rs` decides their severity, and `recorded_files.rs` finds
@@ -47,6 +48,7 @@ mod call_arguments;
 mod canonical_json;
 mod chain_writer;
 mod delivery;
+mod destination;
 pub mod digest;
 mod hash_chain;
 mod local_user;
@@ -73,14 +75,12 @@ mod sink;
 pub mod verify;
 
 use parking_lot::{Mutex, RwLock};
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use lockhouse_base::secrets;
 use lockhouse_base::telemetry::{self, Stage};
-use lockhouse_base::{files, secrets};
 use lockhouse_messages::RequestClaims;
 use lockhouse_policies::{CallTarget, ClientName, Effect, PermittedCall, SourceLocation};
 use lockhouse_protocol::{CallId, CallOutcome, ExecutionId, Language, ServerName};
@@ -103,15 +103,12 @@ pub use severity::Severity;
 pub use signing::{KeyError, PublicKey};
 pub use sink::{InvalidSinkAddress, Sink, SinkAddress, SinkError, SinkSettings};
 
-use chain_writer::{Intervals, Writer};
 use data_encoding::HEXLOWER;
+use destination::{Destination, sync_programs};
 use hash_chain::RecordBody;
 use moment::Moment;
-use program_store::ProgramStore;
 use redaction::Redaction;
-use segment_index::{INDEX, Index};
 use signing::Salt;
-use sink::SinkClient;
 
 /// Why the audit log could not be opened, or why a record could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -165,61 +162,6 @@ pub struct Audit {
     written: Arc<Notify>,
     /// The destinations to which the log is forwarded. Empty until they are known.
     deliveries: OnceLock<Vec<Arc<Delivery>>>,
-}
-
-/// Where the records of a process go.
-#[derive(Debug)]
-enum Destination {
-    /// Into files that this process writes.
-    Files { writer: Box<Mutex<Writer>>, programs: ProgramStore },
-    /// To the audit sink. Programs have a connection of their own, so that no record waits for one.
-    Sink { records: Mutex<SinkClient>, programs: Mutex<SinkClient> },
-}
-
-impl Destination {
-    /// # Errors
-    /// [`AuditError`] if this process cannot write the files, or the key of the log is missing.
-    fn open(settings: &AuditSettings) -> Result<Self, AuditError> {
-        if let Some(sink) = &settings.sink {
-            let client = || Mutex::new(SinkClient::new(sink.path().to_owned()));
-            return Ok(Self::Sink { records: client(), programs: client() });
-        }
-        let directory = settings.directory.clone();
-        let is_new = !directory.exists();
-        let usable = files::create_private_directory(&directory).and_then(|()| {
-            if is_new {
-                files::give_to_owner_of_directory(&files::open_directory(&directory)?, &directory)?;
-            }
-            use nix::unistd::{AccessFlags, access};
-            Ok(access(&directory, AccessFlags::W_OK | AccessFlags::X_OK)?)
-        });
-        let to_error = |source| AuditError::Write { path: directory.clone(), source };
-        usable.map_err(to_error)?;
-        // The key is created or checked at the start, and not with the first call: people print it before that.
-        if directory.join(INDEX).exists() {
-            Index::open(&directory, &settings.keys).map_err(to_error)?;
-        } else {
-            log_key::create_first(&settings.keys, &directory)?;
-        }
-        let programs = ProgramStore::new(directory.clone());
-        let writer = Writer::new(directory.clone(), settings.keys.clone(), Intervals::default());
-        Ok(Self::Files { writer: Box::new(writer.into()), programs })
-    }
-
-    fn append(&self, body: &RecordBody) -> Result<(), AuditError> {
-        match self {
-            Self::Files { writer, .. } => {
-                let mut writer = writer.lock();
-                let appended = writer.append(Moment::now(), body);
-                appended.map_err(|source| AuditError::Write { path: writer.path(), source })
-            }
-            Self::Sink { records, .. } => {
-                let mut sink = records.lock();
-                let appended = sink.append(body);
-                appended.map_err(|source| AuditError::Write { path: sink.path().to_owned(), source })
-            }
-        }
-    }
 }
 
 /// Identifies a call to an upstream server in the audit records about that call.
@@ -493,16 +435,7 @@ impl Audit {
 
     /// Returns whether an audit record could be written now. If the last write failed, tests this by writing a file.
     pub fn is_writable(&self) -> bool {
-        use nix::unistd::{AccessFlags, access};
-        let writer = match &self.destination {
-            Destination::Files { writer, .. } => writer,
-            Destination::Sink { records, .. } => return records.lock().is_reachable(),
-        };
-        let directory = &self.settings.directory;
-        if access(directory, AccessFlags::W_OK | AccessFlags::X_OK).is_err() || is_full(directory) {
-            return false;
-        }
-        !writer.lock().has_gap() || probe(directory).is_ok()
+        self.destination.is_writable(&self.settings.directory)
     }
 
     /// Closes the audit log when the process exits: signs the last records and ends the current segment.
@@ -554,36 +487,6 @@ impl Audit {
     pub fn without_secrets(&self, text: &str) -> String {
         self.redaction.read().without_secrets(text).into_owned()
     }
-}
-
-fn sync_programs(programs: &ProgramStore) {
-    if let Err(error) = programs.sync() {
-        tracing::error!("cannot sync stored programs of the audit log to disk: {error}");
-    }
-}
-
-/// Size in bytes of the file with which `probe` tests writing: about the size of the audit record of a large call.
-const PROBE_BYTES: usize = 16 * 1024;
-
-/// Whether the file system of a directory says that it has no room for a large audit record.
-fn is_full(directory: &Path) -> bool {
-    let Ok(space) = nix::sys::statvfs::statvfs(directory) else { return false };
-    let is_root = nix::unistd::geteuid().is_root();
-    // Some blocks may be reserved for root.
-    let free = if is_root { space.blocks_free() } else { space.blocks_available() };
-    // A file system without a fixed size has no number of blocks.
-    space.blocks() > 0 && free.saturating_mul(space.fragment_size()) < PROBE_BYTES as u64
-}
-
-/// Tests whether a large audit record could be written: writes a file of that size to the directory and removes it.
-fn probe(directory: &Path) -> std::io::Result<()> {
-    let path = directory.join(format!(".probe-{}", std::process::id()));
-    // `create_new` below follows no link and overwrites no file, whatever was left at this path.
-    let _ = std::fs::remove_file(&path);
-    let opened = std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path);
-    let written = opened.and_then(|mut file| file.write_all(&[b' '; PROBE_BYTES]));
-    let removed = std::fs::remove_file(&path);
-    written.and(removed)
 }
 
 fn millis(duration: Duration) -> f64 {
