@@ -11,6 +11,9 @@ const PAGE: &str = include_str!("../../../docs/metrics.md");
 const POLICY: &str =
     "version = 1\n[servers.fixture]\nallow = [\"echo\", \"add\", \"slow\"]\ncalls_per_execution = 2\n";
 
+/// Forwards the audit log to a journal that does not exist.
+const NO_JOURNAL: &str = "[audit]\nforward = [\"journald:/nowhere/socket\"]\n";
+
 async fn scrape(daemon: &Daemon) -> String {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     client.get(daemon.url("/metrics")).send().await.unwrap().text().await.unwrap()
@@ -67,8 +70,9 @@ fn documented_metrics() -> BTreeMap<String, (String, BTreeSet<String>)> {
 
 #[tokio::test]
 async fn exported_metrics_match_the_documentation() {
-    let lockhouse =
-        Lockhouse::with_fixture().policy(POLICY).config(&format!("{OPEN}[limits]\ntimeout_seconds = 1\n"));
+    let lockhouse = Lockhouse::with_fixture()
+        .policy(POLICY)
+        .config(&format!("{OPEN}{NO_JOURNAL}[limits]\ntimeout_seconds = 1\n"));
     let daemon = lockhouse.daemon().await;
     let http_client = daemon.http_client(None);
     let python = async |code: &str| http_client.run_code("python", code).await;
@@ -88,7 +92,9 @@ async fn exported_metrics_match_the_documentation() {
     daemon.reload().await;
     let figures = wait_until("the fixture is connected", async || {
         let figures = scrape(&daemon).await;
-        (value(&figures, "lockhouse_upstream_state", &[("state", "connected")]) == 1.0).then_some(figures)
+        let has_failed = value(&figures, "lockhouse_audit_forward_failures_total", &[]) >= 1.0;
+        let is_connected = value(&figures, "lockhouse_upstream_state", &[("state", "connected")]) == 1.0;
+        (has_failed && is_connected).then_some(figures)
     })
     .await;
     let mut table = Table::new("figures");
