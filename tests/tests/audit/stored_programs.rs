@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use lockhouse_tests::{CommandOutput, LANGUAGES, Lockhouse, Table, ensure, fixture_server};
+use lockhouse_tests::{CommandOutput, LANGUAGES, Lockhouse, Table, ensure, equal, fixture_server};
 use serde_json::{Value, json};
 
 use crate::audit::{ADD, assert_verified, verify};
