@@ -147,8 +147,17 @@ impl<'a> Reloader<'a> {
 
     /// Reloads the configuration and the certificate.
     async fn reload_all(&mut self, cause: ReloadCause) -> Result<ReloadReport, UnmetRequirements> {
-        self.supervisor.reload_certificates().await;
-        self.reload(cause)
+        let supervisor = self.supervisor;
+        let certificates = supervisor.reload_certificates();
+        tokio::pin!(certificates);
+        let mut looks = interval(LOOK_INTERVAL);
+        loop {
+            tokio::select! {
+                () = &mut certificates => return self.reload(cause),
+                // Requirements do not wait for a front that is slow to read its certificate.
+                _ = looks.tick() => self.look().await?,
+            }
+        }
     }
 
     /// Reloads the upstream servers and the policy. If the user's files are invalid, what they said before stays active.
