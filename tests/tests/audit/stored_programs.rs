@@ -234,7 +234,7 @@ fn symbolic_links_in_place_of_segments_or_the_index_are_not_followed() {
         table.row(format!("{name}: reported"), ensure(reported, &finished));
         let before = fs::read(&moved).unwrap();
         // With a link in place of the index, nothing runs.
-        let run = lockhouse.run_with_input(&["run", "-", "--json"], ADD.as_bytes());
+        let run = lockhouse.run_with_input(&["run", "-", "--language", "python", "--json"], ADD.as_bytes());
         let runs = name != "the index";
         table.row(format!("{name}: a run"), equal(run.status == Some(0), runs));
         table.row(format!("{name}: not written to"), ensure(fs::read(&moved).unwrap() == before, ()));
