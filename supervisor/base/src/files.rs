@@ -171,6 +171,10 @@ pub fn open_regular_file(options: &mut OpenOptions, path: &Path) -> io::Result<F
         }
         _ => error,
     })?;
+    require_regular_file(file)
+}
+
+fn require_regular_file(file: File) -> io::Result<File> {
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
@@ -189,9 +193,10 @@ pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
 }
 
 /// Reads a UTF-8 text file whose path a user gave, and which may be a symbolic link. Returns `None` if the file does
-/// not exist, and an error if it has more than `bytes_max` bytes.
+/// not exist, and an error, without blocking, if it has more than `bytes_max` bytes or is a pipe or another kind of file.
 pub fn read_following_links(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
-    read_file_bounded(File::open(path), bytes_max)?.map(into_utf8).transpose()
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    read_file_bounded(opened.and_then(require_regular_file), bytes_max)?.map(into_utf8).transpose()
 }
 
 /// Reads a binary file. Returns `None` if the file does not exist, and an error if it has more than `bytes_max` bytes.
@@ -316,6 +321,7 @@ mod tests {
         open_to_append(&path("new")).and_then(|mut file| file.write_all(b"own")).expect("written");
         assert_eq!(read_bounded(&path("new"), 100).expect("readable").as_deref(), Some("own"));
         assert_eq!(read_following_links(&path("link"), 100).expect("readable").as_deref(), Some("secret"));
+        assert!(read_following_links(&path("pipe"), 100).is_err());
     }
 
     #[test]

@@ -164,10 +164,10 @@ impl<'a> Reloader<'a> {
     /// `cause` is recorded in the audit log. Changed requirements are applied in any case.
     fn reload(&mut self, cause: ReloadCause) -> Result<ReloadReport, UnmetRequirements> {
         systemd_notify::reloading();
-        self.supervisor.record_file_edits(&configured_files(self.files));
         let loaded = self.current.with_files_of_user(self.files);
         // Files of the user may delay this process. No call is made before the newest requirements apply.
         self.apply_changed_requirements()?;
+        self.supervisor.record_file_edits(&configured_files(self.files));
         telemetry::count_reload(loaded.is_ok());
         let mut report = ReloadReport { in_force: loaded.is_ok(), ..ReloadReport::default() };
         match loaded.and_then(|loaded| loaded.with_requirements_of(&self.current)) {

@@ -1,7 +1,7 @@
 //! Tests of `stop`: runs and calls end with the administrator's reason, nothing starts, and all of it works again once the
 //! key is removed.
 
-use lockhouse_tests::{CommandOutput, Session, Table, ensure, equal, structured, wait_until};
+use lockhouse_tests::{Approver, CommandOutput, Session, Table, ensure, equal, structured, wait_until};
 use serde_json::{Value, json};
 
 use super::{ADD, error_of, lockhouse, require, serve, server, with_requirements};
@@ -31,15 +31,11 @@ async fn all_that_runs_ends_with_the_reason_and_nothing_starts_until_it_is_lifte
     session.run_in("kept", "python", "x = 1").await;
     let background = session.run_code("python", "import time\ntime.sleep(60)").await;
     let handle = background["handle"].as_str().unwrap_or_default().to_owned();
+    let mut approver = Approver::connected(&lockhouse).await;
     let asking = session.start_code("python", "from fixture import text\ntext(text=\"x\")");
     let servers = || lockhouse_tests::descendants(session.pid());
     let count = |name: &str| servers().iter().filter(|process| process.command.contains(name)).count();
-    wait_until("a question waits", async || {
-        let runs = lockhouse.run(&["runs", "list", "--json"]).json();
-        let runs = runs.as_array().cloned().unwrap_or_default();
-        runs.iter().any(|run| run["state"] == "waiting for a person").then_some(())
-    })
-    .await;
+    approver.next("ask").await;
     table.row("control: a server runs", ensure(count("fixture-server") > 0, "none"));
     require(&lockhouse, STOP);
     wait_until_stopped(&session, true).await;
