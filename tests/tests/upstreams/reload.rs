@@ -84,8 +84,6 @@ async fn an_invalid_file_keeps_the_old_configuration_and_is_reported_with_its_li
         (POLICY, "version = 1\n[servers.one]\nalow = []\n", "policy.toml:3"),
         (CONFIG, "[limits]\ntimeout = 3\n", "config.toml:2"),
         ("servers.json", "{\n  \"mcpServers\": {,}\n}", "servers.json:2"),
-        ("requirements.toml", "[[denied]]\nnmae = \"two\"\n", "requirements.toml:2"),
-        ("requirements.toml", "[[denied]\n", "requirements.toml:1"),
     ] {
         let sound = std::fs::read_to_string(lockhouse.path(file)).unwrap();
         lockhouse.file(file, fault);
