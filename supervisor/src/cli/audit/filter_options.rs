@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use lockhouse_audit::ADMINISTRATIVE_EVENTS;
 use lockhouse_audit::reader::{Filter, ReadError};
 use lockhouse_base::representable_time::ago;
 use lockhouse_engine::execution::Refusal;
@@ -15,31 +16,11 @@ use super::matching_records::matching_records;
 use crate::cli::USAGE;
 use lockhouse_policies::most_similar_name;
 
-/// The names of audit events that `--event` accepts: all except `chain`, a bookkeeping event of the log itself.
-const EVENTS: [&str; 22] = [
-    "execution",
-    "skill",
-    "call",
-    "approval",
-    "denial",
-    "outcome",
-    "question",
-    "end",
-    "refusal",
-    "reload",
-    "token",
-    "login",
-    "definition",
-    "change",
-    "authentication",
-    "termination",
-    "server",
-    "process",
-    "action",
-    "delivery",
-    "gap",
-    "clock",
-];
+/// The names of the audit events about runs.
+const RUN_EVENTS: [&str; 9] =
+    ["execution", "skill", "call", "approval", "denial", "outcome", "question", "end", "refusal"];
+/// The names of the audit events about the log itself, except `chain`, its bookkeeping.
+const LOG_EVENTS: [&str; 2] = ["gap", "clock"];
 /// The outcomes that this version of Lockhouse writes to audit records, except those of calls and of refused runs.
 const OTHER_OUTCOMES: [&str; 37] = [
     // Runs.
@@ -97,7 +78,7 @@ fn outcomes() -> Vec<&'static str> {
 /// Why the value of a filter option is invalid: no audit record can match it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InvalidOption {
-    #[error("there is no such event; {}Valid events: {}", did_you_mean(*.nearest), EVENTS.join(", "))]
+    #[error("there is no such event; {}Valid events: {}", did_you_mean(*.nearest), events().collect::<Vec<_>>().join(", "))]
     Event { nearest: Option<&'static str> },
     #[error("expected the id of a run, such as 0191a2b3-c4d5-7e6f-8a9b-0c1d2e3f4a5b, or a prefix of it")]
     Execution,
@@ -246,10 +227,15 @@ impl LoggedNames {
     }
 }
 
+/// Returns the names of the audit events that `--event` accepts.
+fn events() -> impl Iterator<Item = &'static str> {
+    RUN_EVENTS.into_iter().chain(ADMINISTRATIVE_EVENTS).chain(LOG_EVENTS)
+}
+
 fn parse_event(text: &str) -> Result<String, InvalidOption> {
-    match EVENTS.contains(&text) {
+    match events().any(|event| event == text) {
         true => Ok(text.to_owned()),
-        false => Err(InvalidOption::Event { nearest: most_similar_name(text, EVENTS.into_iter()) }),
+        false => Err(InvalidOption::Event { nearest: most_similar_name(text, events()) }),
     }
 }
 
