@@ -20,6 +20,8 @@ pub enum ChangeTarget {
     Client,
     /// The Python packages that programs can import.
     Packages,
+    /// A function that code has saved for later programs.
+    Skill,
 }
 
 impl ChangeTarget {
@@ -30,6 +32,7 @@ impl ChangeTarget {
             Self::Requirements => "requirements",
             Self::Client => "client",
             Self::Packages => "packages",
+            Self::Skill => "skill",
         }
     }
 }
@@ -96,7 +99,7 @@ pub struct Authentication<'a> {
     pub name: Option<&'a str>,
     /// Why it was refused. `None` if it was accepted.
     pub refused: Option<&'a str>,
-    /// The number of refused ones before this one that have no record.
+    /// The number of authentications with the same outcome before this one that have no record.
     pub left_out: u64,
 }
 
@@ -161,12 +164,20 @@ impl Audit {
         self.append_act(body, Severity::of("authentication", &[outcome]), by)
     }
 
-    /// Records that a credential was refused. For each channel, at most 20 a minute are recorded; the others are only
-    /// counted.
-    pub fn refused_credential(&self, through: Channel, reason: &str) -> Result<(), AuditError> {
-        let admitted = self.refused_logins.lock().admit(through.as_str(), Instant::now());
+    /// Records that a credential of a client was accepted, or why it was refused. At most 20 accepted ones of a client and
+    /// 20 refused ones of a channel are recorded in a minute; the others are only counted.
+    pub fn credential(
+        &self,
+        through: Channel,
+        client: Option<&str>,
+        refused: Option<&str>,
+    ) -> Result<(), AuditError> {
+        let admitted = match refused {
+            None => self.accepted_logins.lock().admit(client.unwrap_or_default(), Instant::now()),
+            Some(_) => self.refused_logins.lock().admit(through.as_str(), Instant::now()),
+        };
         let Some(left_out) = admitted else { return Ok(()) };
-        let event = Authentication { through, name: None, refused: Some(reason), left_out };
+        let event = Authentication { through, name: client, refused, left_out };
         self.authentication(event, LocalUser::current())
     }
 

@@ -61,9 +61,9 @@ pub mod ocsf;
 pub mod program_store;
 pub mod reader;
 mod record;
+mod record_throttle;
 mod recorded_files;
 mod redaction;
-mod refusal_throttle;
 mod retention;
 mod segment;
 mod segment_append;
@@ -94,9 +94,9 @@ pub use log_head::{HeadError, HeadSegment, LogHead, present_key};
 pub use log_key::{key_files, public_keys};
 pub use log_rekey::{NewLogKey, RekeyError, rekey};
 pub use record::{ADMINISTRATIVE_EVENTS, AdministrativeEvent, Arguments, AuditEvent, CallIdentity, Record};
+pub use record_throttle::RecordThrottle;
 pub use recorded_files::{ConfiguredFile, Edit, PendingChange};
 pub use redaction::DEFAULT_REDACTED_NAMES;
-pub use refusal_throttle::RefusalThrottle;
 pub use segment::{SegmentName, segments};
 pub use segment_follower::{NewRecords, SegmentFollower};
 pub use severity::Severity;
@@ -155,9 +155,11 @@ pub struct Audit {
     settings: AuditSettings,
     salt: Salt,
     redaction: RwLock<Redaction>,
-    refusals: Mutex<RefusalThrottle>,
+    refusals: Mutex<RecordThrottle>,
     /// The authentications that were refused, by their channel.
-    refused_logins: Mutex<RefusalThrottle>,
+    refused_logins: Mutex<RecordThrottle>,
+    /// The authentications that were accepted, by the AI client.
+    accepted_logins: Mutex<RecordThrottle>,
     destination: Destination,
     written: Arc<Notify>,
     /// The destinations to which the log is forwarded. Empty until they are known.
@@ -230,15 +232,15 @@ impl Audit {
         let salt = Salt::load_or_create(&settings.keys)?;
         let redaction = RwLock::new(Redaction::new(settings.redact.clone()));
         let written = Arc::new(Notify::new());
-        let (refusals, refused_logins, deliveries) = (Mutex::default(), Mutex::default(), OnceLock::new());
         let audit = Arc::new(Self {
             settings,
             salt,
             redaction,
-            refusals,
-            refused_logins,
+            refusals: Mutex::default(),
+            refused_logins: Mutex::default(),
+            accepted_logins: Mutex::default(),
             destination,
-            deliveries,
+            deliveries: OnceLock::new(),
             written,
         });
         if matches!(audit.destination, Destination::Files { .. }) {

@@ -34,7 +34,7 @@ use crate::supervisor::Supervisor;
 use exchange::{EngineExchange, OpenExchanges, TooManyInputs};
 use front_reports::FrontReports;
 pub(crate) use grants::FrontKind;
-use grants::Grants;
+use grants::{AccessGrant, Grants};
 pub(crate) use operator_requests::NO_RESULT;
 
 /// The engine's end of the connection to one front.
@@ -220,15 +220,17 @@ impl FrontConnection {
         let mut verifying = Box::pin(async move {
             let verified = grants.authenticate(supervisor.authenticator(), &credential).await;
             // A request without a credential is the first step of a client that looks for the way to log in.
-            if let (Err(refusal), Credential::Bearer(_) | Credential::UnixConnection(_)) =
-                (&verified, &credential)
-            {
-                supervisor.record_refused_credential(refusal);
+            if let Credential::Bearer(_) | Credential::UnixConnection(_) = &credential {
+                match &verified {
+                    Ok(AccessGrant { access, is_new: true }) => supervisor.record_accepted_credential(access),
+                    Ok(_) => {}
+                    Err(refusal) => supervisor.record_refused_credential(refusal),
+                }
             }
-            verified
+            verified.map(|authenticated| Box::new(authenticated.access))
         });
         if let Some(verified) = (&mut verifying).now_or_never() {
-            return self.respond(id, Response::Access(verified.map(Box::new)));
+            return self.respond(id, Response::Access(verified));
         }
         let mut exchange = self.open_exchanges.open(id, self.front.clone(), deadline);
         let serving = async move {
@@ -237,7 +239,7 @@ impl FrontConnection {
                 () = exchange.closed() => None,
             };
             if let Some(verified) = verified {
-                exchange.end(Response::Access(verified.map(Box::new))).await;
+                exchange.end(Response::Access(verified)).await;
             }
             drop(admission);
         };

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lockhouse_audit::{
-    Audit, AuditError, ChangeTarget, Channel, Edit, Ended, LocalUser, LoginStep, PendingChange, TokenChange,
+    Audit, AuditError, Change, ChangeTarget, Channel, Edit, Ended, LocalUser, LoginStep, PendingChange,
+    TokenChange,
 };
 use lockhouse_config::{self as config, ConfigError, Files};
 use lockhouse_protocol::ServerName;
@@ -99,6 +100,14 @@ impl CommandAuditLog {
         let FileChange { target, path, action, through, text, .. } = change;
         let edit = Edit { target, path: &path, action, through, text };
         Ok(self.0.begin_change(edit, LocalUser::current())?)
+    }
+
+    /// Records a change of something else than a configuration file: before it is made, or that it failed.
+    ///
+    /// # Errors
+    /// [`RecordError`] if the record cannot be written.
+    pub(super) fn change(&self, change: Change<'_>) -> Result<(), RecordError> {
+        Ok(self.0.change(change, LocalUser::current())?)
     }
 
     /// Records a change of an AI client's token, such as its creation.

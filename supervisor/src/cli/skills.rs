@@ -1,6 +1,7 @@
 //! `lockhouse skills`: lists, shows, tests, approves, removes and exports the skills that code has saved.
 
 mod approve;
+mod recorded_change;
 mod run;
 mod test;
 
@@ -10,9 +11,10 @@ use std::process::ExitCode;
 use lockhouse_stores::skills::{Name, Origin, Skill, SkillEntry, Skills};
 use serde_json::{Value, json};
 
+use self::recorded_change::SkillChange;
 use super::confirmation::Confirmation;
 use super::terminal::{for_stdout, sanitize, sanitize_lines};
-use super::{UNAVAILABLE, USAGE, print_config_error, print_error, table};
+use super::{USAGE, print_config_error, print_error, table};
 use lockhouse_config::{self as config, Files};
 
 /// Options of `lockhouse skills`.
@@ -102,8 +104,8 @@ pub(super) async fn skills(files: &Files, Arguments { command, client }: Argumen
         }
         Command::Run(arguments) => run::run(files, &skills, &arguments).await,
         Command::Test(arguments) => test::test(files, &skills, &arguments).await,
-        Command::Approve { name, confirmation } => approve::approve(&skills, &name, confirmation),
-        Command::Remove { name, confirmation } => remove(&skills, &name, confirmation),
+        Command::Approve { name, confirmation } => approve::approve(files, &skills, &name, confirmation),
+        Command::Remove { name, confirmation } => remove(files, &skills, &name, confirmation),
         Command::Export { name, out, version } => export(&skills, &name, &out, version),
     };
     result.unwrap_or_else(|status| status)
@@ -250,7 +252,12 @@ fn show(skills: &Skills, name: &str, version: Option<u32>, as_json: bool) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-fn remove(skills: &Skills, name: &str, confirmation: Confirmation) -> Result<ExitCode, ExitCode> {
+fn remove(
+    files: &Files,
+    skills: &Skills,
+    name: &str,
+    confirmation: Confirmation,
+) -> Result<ExitCode, ExitCode> {
     let name = parse_name(name)?;
     let is_own =
         |entry: &SkillEntry| entry.folder == name.as_str() && !matches!(entry.origin, Origin::Shared(_));
@@ -267,7 +274,8 @@ fn remove(skills: &Skills, name: &str, confirmation: Confirmation) -> Result<Exi
     if !confirmation.confirm(&format!("Remove the skill {name} with all its versions?")) {
         return Ok(confirmation.unconfirmed());
     }
-    skills.remove(&name).map_err(|error| print_error(&error, UNAVAILABLE))?;
+    let change = SkillChange { skills, name: &name, action: "remove", after: None };
+    change.make(files, || skills.remove(&name))?;
     println!("removed {name}");
     if let Ok((_, Origin::Shared(directory))) = skills.load(&name) {
         println!("code that imports {name} now gets the skill that is shared from {}", directory.display());

@@ -238,6 +238,11 @@ impl Skills {
         self.store()?.remove(name)
     }
 
+    /// Returns the path of the folder that a skill has, or would have, in the client's own store.
+    pub fn own_folder(&self, name: &Name) -> Result<PathBuf, StoreError> {
+        Ok(self.store()?.directory().join(name.as_str()))
+    }
+
     /// Writes a skill to a new folder in `directory`, which is created if necessary. Returns the path of the
     /// folder.
     ///

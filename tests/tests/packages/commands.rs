@@ -119,6 +119,13 @@ fn packages_are_installed_locked_used_and_removed() {
     table.row("remove", ensure(is_removed, (&removed, site.config())));
     let answer = site.lockhouse.answer("python", "import hello_data");
     table.row("a program no longer imports it", ensure(answer["status"] == "error", &answer));
+    let records = site.lockhouse.records().into_iter();
+    let actions: Vec<String> = records
+        .filter(|record| record["target"] == "packages")
+        .map(|record| format!("{} {}", record["action"], record["outcome"]).replace('"', ""))
+        .collect();
+    let expected = ["add hello-data changed", "lock changed", "lock changed", "remove Hello_Data changed"];
+    table.row("each change is recorded", equal(actions, expected.map(str::to_owned).to_vec()));
     table.finish();
 }
 

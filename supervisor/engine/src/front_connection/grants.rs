@@ -34,6 +34,14 @@ pub(crate) enum FrontKind {
 const OPERATOR_ROLES: Roles =
     Roles::only(Role::Operate).with(Role::Approve).with(Role::Policy).with(Role::Audit);
 
+/// What a valid credential gets.
+#[derive(Debug)]
+pub(super) struct AccessGrant {
+    pub(super) access: Access,
+    /// Whether the front had no valid grant for this credential yet.
+    pub(super) is_new: bool,
+}
+
 /// The grants of one front.
 #[derive(Debug)]
 pub(super) struct Grants {
@@ -91,8 +99,8 @@ impl Grants {
         }
     }
 
-    /// Verifies a credential that the front passes on, and returns the access. The same token, and all connections of the
-    /// same user, get the same grant as long as that is valid.
+    /// Verifies a credential that the front passes on. The same token, and all connections of the same user, get the same
+    /// grant as long as that is valid.
     ///
     /// # Errors
     /// Why the credential is refused.
@@ -100,11 +108,12 @@ impl Grants {
         self: &Arc<Self>,
         authenticator: Option<&Authenticator>,
         credential: &Credential,
-    ) -> Result<Access, AccessRefusal> {
+    ) -> Result<AccessGrant, AccessRefusal> {
         let evidence = match (credential, &self.kind) {
             (Credential::Connection, _) => {
                 let (principal, roles) = self.connection();
-                return Ok(access(GrantId::CONNECTION, &principal, roles));
+                let access = access(GrantId::CONNECTION, &principal, roles);
+                return Ok(AccessGrant { access, is_new: false });
             }
             (_, FrontKind::Client(_) | FrontKind::Operator(_)) => {
                 return Err(AccessRefusal::CredentialNotAccepted);
@@ -117,7 +126,8 @@ impl Grants {
         };
         let authenticator = authenticator.ok_or(AccessRefusal::CredentialNotAccepted)?;
         let principal = authenticator.authenticate(evidence).await?;
-        Ok(access(self.issue(evidence, &principal), &principal, Roles::only(Role::Run)))
+        let (grant, is_new) = self.issue(evidence, &principal);
+        Ok(AccessGrant { access: access(grant, &principal, Roles::only(Role::Run)), is_new })
     }
 
     /// Returns the AI client that holds a grant, if the grant permits requests that require this role.
@@ -148,7 +158,8 @@ impl Grants {
         }
     }
 
-    fn issue(self: &Arc<Self>, evidence: Evidence<'_>, principal: &Principal) -> GrantId {
+    /// Returns the grant of a verified credential, and whether it is a new one.
+    fn issue(self: &Arc<Self>, evidence: Evidence<'_>, principal: &Principal) -> (GrantId, bool) {
         let stop = CancellationToken::new();
         let Issued { grant, is_new, ended } =
             self.table.lock().issue(CredentialKey::of(evidence), principal, &stop);
@@ -165,7 +176,7 @@ impl Grants {
                 }
             }));
         }
-        grant
+        (grant, is_new)
     }
 
     fn report_end(&self, grant: GrantId) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_audit::{ActiveDigests, Audit, Channel, ConfiguredFile, Ended, LocalUser, ServerStep};
-use lockhouse_messages::{AccessRefusal, DigestsInForce};
+use lockhouse_messages::{Access, AccessRefusal, DigestsInForce};
 use lockhouse_upstream::{ServerEvent, ServerEventKind};
 use parking_lot::Mutex;
 
@@ -70,10 +70,16 @@ impl Supervisor {
         log_audit_error(self.gate().audit().termination(ended, None, by));
     }
 
-    /// Records that the credential of a client over HTTP was refused. Their number is limited.
+    /// Records that the credential of a client over HTTP was accepted. The number of such records is limited.
+    pub(crate) fn record_accepted_credential(&self, access: &Access) {
+        let client = access.client.as_deref().or(access.name.as_deref());
+        log_audit_error(self.gate().audit().credential(Channel::Http, client, None));
+    }
+
+    /// Records that the credential of a client over HTTP was refused. The number of such records is limited.
     pub(crate) fn record_refused_credential(&self, refusal: &AccessRefusal) {
         let reason = refusal.description();
-        log_audit_error(self.gate().audit().refused_credential(Channel::Http, &reason));
+        log_audit_error(self.gate().audit().credential(Channel::Http, None, Some(&reason)));
     }
 
     /// Ends this process for an operator: no run begins, the active ones end with the reason, and the process closes when

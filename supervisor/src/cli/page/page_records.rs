@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use lockhouse_audit::RefusalThrottle;
+use lockhouse_audit::RecordThrottle;
 use lockhouse_page::{Action, ActionError, PageLogin, PageRecord};
 use tokio::sync::mpsc;
 
@@ -38,7 +38,7 @@ impl PageRecords {
     /// Records the start of the page, and then each login. Of refused ones, at most 20 a minute have a record.
     pub(super) async fn follow(&self, mut logins: mpsc::Receiver<Option<String>>) {
         self.write_or_log(PageRecord::Started {}).await;
-        let mut refused = RefusalThrottle::default();
+        let mut refused = RecordThrottle::default();
         while let Some(viewer) = logins.recv().await {
             let left_out = match &viewer {
                 Some(_) => Some(0),

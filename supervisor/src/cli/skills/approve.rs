@@ -2,13 +2,15 @@
 
 use std::process::ExitCode;
 
+use lockhouse_config::Files;
 use lockhouse_stores::skills::{Skill, Skills};
 use similar::TextDiff;
 
 use super::parse_name;
+use super::recorded_change::SkillChange;
+use crate::cli::USAGE;
 use crate::cli::confirmation::Confirmation;
 use crate::cli::terminal::sanitize_lines;
-use crate::cli::{UNAVAILABLE, USAGE, print_error};
 
 /// The number of unchanged lines that are shown before and after each change, when a draft is compared with
 /// the saved version of the skill.
@@ -16,7 +18,12 @@ const CONTEXT: usize = 3;
 
 /// Shows the draft of a skill, or its differences from the saved version, and asks for approval. Saves exactly the
 /// draft that was shown, even if code replaces the draft meanwhile.
-pub(super) fn approve(skills: &Skills, name: &str, confirmation: Confirmation) -> Result<ExitCode, ExitCode> {
+pub(super) fn approve(
+    files: &Files,
+    skills: &Skills,
+    name: &str,
+    confirmation: Confirmation,
+) -> Result<ExitCode, ExitCode> {
     let name = parse_name(name)?;
     let draft = skills.draft(&name).map_err(|why| {
         match skills.load(&name) {
@@ -34,7 +41,8 @@ pub(super) fn approve(skills: &Skills, name: &str, confirmation: Confirmation) -
     if !confirmation.confirm(&format!("Allow code to import {name}, version {}?", draft.version)) {
         return Ok(confirmation.unconfirmed());
     }
-    let saved = skills.approve(&draft).map_err(|error| print_error(&error, UNAVAILABLE))?;
+    let change = SkillChange { skills, name: &name, action: "approve", after: Some(&draft) };
+    let saved = change.make(files, || skills.approve(&draft))?;
     println!("saved {name} as version {}", saved.version);
     Ok(ExitCode::SUCCESS)
 }

@@ -64,7 +64,7 @@ impl Setup {
     }
 
     async fn access(&self, link: &Arc<Grants>, credential: &Credential) -> Result<Access, AccessRefusal> {
-        link.authenticate(Some(&self.authenticator), credential).await
+        link.authenticate(Some(&self.authenticator), credential).await.map(|granted| granted.access)
     }
 }
 

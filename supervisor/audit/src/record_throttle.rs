@@ -1,20 +1,20 @@
-//! Limits how many refused runs the audit log records for each AI client, so that a client cannot fill the disk with
-//! refused requests.
+//! Limits how many records of one kind the audit log has of each AI client, so that a client cannot fill the disk, for
+//! example with refused requests.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Maximum number of refused runs that are recorded for one AI client within `WINDOW` (60 s). Further refused
-/// runs are only counted.
+/// Maximum number of refused runs, or of authentications, that are recorded for one AI client within `WINDOW` (60 s).
+/// Further ones are only counted.
 /// Bound: the audit log.
 const RECORDED_MAX: u64 = 20;
 const WINDOW: Duration = Duration::from_secs(60);
-/// Maximum number of AI clients whose refused runs are counted separately. All further clients share one counter.
+/// Maximum number of AI clients whose events are counted separately. All further clients share one counter.
 const CLIENTS_MAX: usize = 1_000;
 
-/// Counters of refused runs, by the name of the AI client.
+/// Counters of events of one kind, by the name of the AI client.
 #[derive(Debug, Default)]
-pub struct RefusalThrottle(HashMap<String, Window>);
+pub struct RecordThrottle(HashMap<String, Window>);
 
 #[derive(Debug)]
 struct Window {
@@ -22,9 +22,9 @@ struct Window {
     count: u64,
 }
 
-impl RefusalThrottle {
-    /// Counts a refused run of an AI client. Returns `None` if the audit log must not record the run. Otherwise returns
-    /// how many refused runs of the client were not recorded since the last recorded one.
+impl RecordThrottle {
+    /// Counts an event of an AI client. Returns `None` if the audit log must not record it. Otherwise returns how many events
+    /// of the client were not recorded since the last recorded one.
     pub fn admit(&mut self, client: &str, now: Instant) -> Option<u64> {
         let is_over = |window: &Window| now.saturating_duration_since(window.since) >= WINDOW;
         if !self.0.contains_key(client) && self.0.len() >= CLIENTS_MAX {
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn unrecorded_refusals_are_counted_in_the_next_record() {
-        let (mut refusals, start) = (RefusalThrottle::default(), Instant::now());
+        let (mut refusals, start) = (RecordThrottle::default(), Instant::now());
         let recorded = (0..50).filter(|_| refusals.admit("much", start).is_some()).count();
         assert_eq!(recorded as u64, RECORDED_MAX);
         assert_eq!(refusals.admit("little", start), Some(0), "another client has records of its own");
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_for_any_number_of_clients() {
-        let (mut refusals, start) = (RefusalThrottle::default(), Instant::now());
+        let (mut refusals, start) = (RecordThrottle::default(), Instant::now());
         for number in 0..3 * CLIENTS_MAX {
             let _ = refusals.admit(&number.to_string(), start);
         }
