@@ -153,6 +153,7 @@ endurance: build
 
 # Measures latency at the MCP boundary, with the build of packages, in turns with a gateway without any checks, and prints ratios; see docs/measurements.md.
 # BENCH="--beside OLD/lockhouse" measures an older build, with its worker and its Python engine in the same directory, in turns with the new build and the gateway.
+# BENCH=--sink measures the build without ("old") and with ("new") an audit sink.
 bench: build-dist
 	$(CARGO) build --release --locked -p lockhouse-tests --bins
 	LOCKHOUSE_BIN=target/dist/lockhouse target/release/bench $(BENCH)

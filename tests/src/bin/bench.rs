@@ -1,12 +1,15 @@
 //! `make bench`: measures times at the MCP boundary, as an AI client sees them, with the built `lockhouse serve`.
 //!
-//! `bench [--beside BINARY] [--only TEXT | --large]`. The client writes and reads JSON lines without a library, so that its own cost stays
+//! `bench [--beside BINARY | --sink] [--only TEXT | --large]`. The client writes and reads JSON lines without a library, so that its own cost stays
 //! small. All figures of a table come from one run on one machine; compare them with each other, and compare
 //! machines only by ratios. The rows that `bench-gateway` can serve, a gateway without any checks, are measured with it in
-//! turns, and have the ratio of both times. With `--beside`, an older build is measured in turns, too.
+//! turns, and have the ratio of both times. With `--beside`, an older build is measured in turns, too;
+//! with `--sink`, the same build without and with an audit sink in a process of its own.
 
 #![allow(clippy::print_stdout, reason = "it prints a table")]
 
+#[path = "../bench/audit_sink.rs"]
+mod audit_sink;
 #[path = "../bench/build.rs"]
 mod build;
 #[path = "../bench/build_comparison.rs"]
@@ -30,6 +33,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use audit_sink::AuditSink;
 use build::Build;
 use clap::Parser;
 use gateway::Gateway;
@@ -43,11 +47,14 @@ struct Arguments {
     /// measured in alternation, and the table has the ratios
     #[arg(long, value_name = "BINARY")]
     beside: Option<PathBuf>,
+    /// Measures this build without ("old") and with ("new") an audit sink in a process of its own, in alternation
+    #[arg(long, conflicts_with = "beside")]
+    sink: bool,
     /// Measures only the rows whose name has this text
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
     /// Measures calls with results of 59 MB instead
-    #[arg(long, conflicts_with = "only")]
+    #[arg(long, conflicts_with_all = ["only", "sink"])]
     large: bool,
 }
 
@@ -72,6 +79,11 @@ fn measure(arguments: &Arguments) -> Fallible<()> {
     }
     let new = Build::at(&lockhouse, &directory, "")?;
     let gateway = Gateway::with_engines_of(&new, &directory)?;
+    if arguments.sink {
+        let sink = AuditSink::start(&lockhouse)?;
+        let with_sink = Build::at(&lockhouse, &directory, &sink.configuration())?;
+        return build_comparison::measure(&new, &with_sink, &gateway, &arguments.only);
+    }
     match &arguments.beside {
         None => single_build::measure(&new, &gateway, &arguments.only),
         Some(old) => {
