@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use lockhouse_audit::{CallSubject, LocalUser};
+use lockhouse_audit::{ApprovalAnswer, CallSubject, LocalUser};
 use lockhouse_policies::{PendingCall, PermittedCall};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
@@ -237,8 +237,11 @@ impl ApprovalBatcher {
         let line = call.line;
         let subject =
             CallSubject { execution: self.context.id(), call: call.call, id, client, server, item, line };
-        let by = (channel.map(AnswerChannel::as_str), channel.and_then(AnswerChannel::answered_by));
-        self.context.audit.approval(subject, &call.digest.to_hex(), by, outcome).map_err(|error| {
+        let answer = ApprovalAnswer {
+            through: channel.map(AnswerChannel::as_str),
+            by: channel.and_then(AnswerChannel::answered_by),
+        };
+        self.context.audit.approval(subject, &call.digest.to_hex(), answer, outcome).map_err(|error| {
             tracing::error!("{error}");
             ApprovalRefusal::Unrecorded(error.to_string())
         })

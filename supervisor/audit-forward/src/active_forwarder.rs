@@ -1,5 +1,7 @@
 //! Forwards the log to one destination, in the process that holds the destination's lock.
 
+#[cfg(test)]
+mod tests;
 mod undelivered;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -11,16 +13,15 @@ use lockhouse_base::telemetry;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::ForwardSettings;
 use crate::acceptance::Acceptance;
 use crate::backlog::Backlog;
 use crate::backoff::Backoff;
 use crate::cursor_file::{CursorFile, Position};
 use crate::delivery_error::DeliveryError;
-use crate::destination::Destination;
 use crate::receiver::Receiver;
-use crate::segment_reader::{Batch, BatchLimits, read_batch};
+use crate::segment_reader::{Batch, BatchLimits, read_account, read_batch};
 use crate::state_files::{StateFiles, Status};
+use crate::{ForwardDestination, ForwardSettings, SegmentAccounts};
 use undelivered::UndeliveredLog;
 
 /// How often the log is looked at for new records.
@@ -90,7 +91,7 @@ impl ActiveForwarder {
     /// The cursor cannot be read.
     pub(crate) fn new(
         settings: Arc<ForwardSettings>,
-        destination: &Destination,
+        destination: &ForwardDestination,
         audit: Arc<Audit>,
         delivery: Arc<Delivery>,
         files: StateFiles,
@@ -101,7 +102,7 @@ impl ActiveForwarder {
         let status = Status { pid: std::process::id(), ..files.read_status() };
         Ok(Self {
             receiver: Receiver::new(&settings, destination),
-            undelivered: UndeliveredLog::new(destination.to_string(), audit),
+            undelivered: UndeliveredLog::new(destination.destination.to_string(), audit),
             settings,
             delivery,
             files,
@@ -239,7 +240,7 @@ impl ActiveForwarder {
 
     fn next_batch(&mut self) -> Result<Option<Batch>, DeliveryError> {
         while let Some((segment, from)) = self.backlog.next_unsent(self.last_segment.as_ref()) {
-            let batch = match read_batch(&self.settings.log, &segment, &from, self.limits) {
+            let batch = match self.read_batch(&segment, &from) {
                 Ok(batch) => batch,
                 // The next scan finds that it has gone.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -256,6 +257,16 @@ impl ActiveForwarder {
             self.backlog.set_examined(&segment);
         }
         Ok(None)
+    }
+
+    fn read_batch(&self, segment: &SegmentName, from: &Position) -> std::io::Result<Batch> {
+        let log = &self.settings.log;
+        let batch = read_batch(log, segment, from, self.limits)?;
+        let account = match self.settings.accounts {
+            SegmentAccounts::Owner => None,
+            SegmentAccounts::FirstRecord => read_account(log, segment)?,
+        };
+        Ok(Batch { uid: account.unwrap_or(batch.uid), ..batch })
     }
 
     /// Moves the cursor past the batches that the destination has received.

@@ -45,10 +45,12 @@ pub(crate) enum DeliveryError {
 /// Why the configured certificates cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TlsError {
-    #[error("{path}, which forward_ca names, cannot be read: {source}")]
-    Unreadable { path: std::path::PathBuf, source: io::Error },
-    #[error("{path}, which forward_ca names, has no valid certificate in PEM format")]
-    NoCertificate { path: std::path::PathBuf },
+    #[error("{path}, which {key} names, cannot be read: {source}")]
+    Unreadable { path: std::path::PathBuf, key: &'static str, source: io::Error },
+    #[error("{path}, which {key} names, has no valid certificate in PEM format")]
+    NoCertificate { path: std::path::PathBuf, key: &'static str },
+    #[error("{path}, which key names, has no private key in PEM format")]
+    NoKey { path: std::path::PathBuf },
     #[error(transparent)]
     Protocol(#[from] rustls::Error),
     #[error("the host name is not valid")]

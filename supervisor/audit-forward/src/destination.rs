@@ -53,6 +53,14 @@ pub enum DestinationError {
     NotEncrypted(String),
     #[error("the path in {0:?} is not absolute: use journald:/PATH")]
     NotAbsolute(String),
+    #[error("the destination {0:?} has no headers: only OpenTelemetry collectors have")]
+    Headers(String),
+    #[error("the destination {0:?} needs both `certificate` and `key`, or none of them")]
+    IncompleteIdentity(String),
+    #[error("the destination {0:?} does not use TLS, and so no certificate")]
+    NoTls(String),
+    #[error("the path {0:?} is not absolute")]
+    RelativePath(PathBuf),
 }
 
 impl Destination {

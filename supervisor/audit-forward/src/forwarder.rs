@@ -7,12 +7,11 @@ use std::time::{Duration, SystemTime};
 use lockhouse_audit::{Audit, Delivery};
 use tokio_util::sync::CancellationToken;
 
-use crate::ForwardSettings;
 use crate::active_forwarder::ActiveForwarder;
 use crate::backlog::Backlog;
 use crate::cursor_file::read_positions;
-use crate::destination::Destination;
 use crate::state_files::StateFiles;
+use crate::{ForwardDestination, ForwardSettings};
 
 /// How often a process tries to take over from the one that forwards.
 const STANDBY_INTERVAL: Duration = Duration::from_secs(1);
@@ -21,7 +20,7 @@ const STANDBY_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Forwarder {
     settings: Arc<ForwardSettings>,
-    destination: Destination,
+    destination: ForwardDestination,
     audit: Arc<Audit>,
     delivery: Arc<Delivery>,
     files: StateFiles,
@@ -33,11 +32,15 @@ pub(crate) struct Forwarder {
 }
 
 impl Forwarder {
-    pub(crate) fn new(settings: &Arc<ForwardSettings>, destination: &Destination, audit: Arc<Audit>) -> Self {
+    pub(crate) fn new(
+        settings: &Arc<ForwardSettings>,
+        destination: &ForwardDestination,
+        audit: Arc<Audit>,
+    ) -> Self {
         Self {
-            files: StateFiles::new(settings, destination),
+            files: StateFiles::new(settings, &destination.destination),
             backlog: Backlog::new(&settings.log),
-            delivery: Arc::new(Delivery::new(destination.to_string())),
+            delivery: Arc::new(Delivery::new(destination.destination.to_string())),
             settings: settings.clone(),
             destination: destination.clone(),
             audit,

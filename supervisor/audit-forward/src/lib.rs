@@ -10,6 +10,7 @@
 //! - `active_forwarder.rs` sends batches, moves the cursor, and waits after failures (`backoff.rs`).
 //! - `receiver.rs` is the connection to a destination: `journald.rs`, `syslog.rs` or `otlp.rs`. `message.rs` writes a
 //!   record in the configured format; `tls.rs` has the certificates.
+//! - [`DestinationEntry`] is a destination as it is configured, and [`Credentials`] are its resolved secrets.
 //! - [`report`] tells for each destination what was delivered, for `lockhouse audit forward`.
 //!
 //! # Invariants
@@ -35,9 +36,11 @@ mod acceptance;
 mod active_forwarder;
 mod backlog;
 mod backoff;
+mod credentials;
 mod cursor_file;
 mod delivery_error;
 mod destination;
+mod destination_entry;
 mod forwarder;
 mod forwarding;
 mod journald;
@@ -54,7 +57,9 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+pub use credentials::{Credentials, InvalidHeader};
 pub use destination::{Destination, DestinationError};
+pub use destination_entry::{ClientIdentity, DestinationEntry};
 pub use forwarding::{ForwardError, Forwarding};
 
 /// Maximum number of destinations to which the audit log is forwarded.
@@ -64,7 +69,7 @@ pub const DESTINATIONS_MAX: usize = 8;
 /// The settings of forwarding.
 #[derive(Clone, Debug)]
 pub struct ForwardSettings {
-    pub destinations: Vec<Destination>,
+    pub destinations: Vec<ForwardDestination>,
     pub format: ForwardFormat,
     /// A file with the certificates, in PEM format, that the destinations' certificates must be issued by. `None` for the
     /// certificates that the system trusts.
@@ -73,6 +78,23 @@ pub struct ForwardSettings {
     pub log: PathBuf,
     /// The directory of persistent state, in which the cursors are stored.
     pub state: PathBuf,
+    pub accounts: SegmentAccounts,
+}
+
+/// A destination with what identifies this machine to it.
+#[derive(Clone, Debug)]
+pub struct ForwardDestination {
+    pub destination: Destination,
+    pub credentials: Credentials,
+}
+
+/// What says whose records a segment has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SegmentAccounts {
+    /// The owner of its file, who has written it.
+    Owner,
+    /// Its first record: the audit sink has written the file, and states there which account connected to it.
+    FirstRecord,
 }
 
 /// The form in which syslog servers and the journal receive records.

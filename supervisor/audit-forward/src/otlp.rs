@@ -1,10 +1,9 @@
 //! Sends records to an OpenTelemetry collector, as log records of OTLP over HTTP in JSON. A response with status 200 is the
 //! acknowledgement.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
 use serde::Deserialize;
@@ -15,7 +14,7 @@ use crate::acceptance::Acceptance;
 use crate::delivery_error::{DeliveryError, TlsError, request_error};
 use crate::message::{Severity, host_name};
 use crate::segment_reader::{Batch, OutgoingRecord};
-use crate::tls::{client_config, no_tls};
+use crate::tls::{TlsFiles, client_config, no_tls};
 
 /// Maximum time for a collector to answer one batch.
 /// Bound: the audit log.
@@ -31,8 +30,10 @@ const TEXT_CHARS_MAX: usize = 300;
 #[derive(Debug)]
 pub(crate) struct Collector {
     url: Url,
-    uses_tls: bool,
-    ca: Option<PathBuf>,
+    /// `None` if the connection is not encrypted.
+    tls: Option<TlsFiles>,
+    /// Headers of each request. Their values are secrets.
+    headers: HeaderMap,
     client: Option<Client>,
 }
 
@@ -52,8 +53,8 @@ struct PartialSuccess {
 }
 
 impl Collector {
-    pub(crate) fn new(url: Url, uses_tls: bool, ca: Option<PathBuf>) -> Self {
-        Self { url, uses_tls, ca, client: None }
+    pub(crate) fn new(url: Url, tls: Option<TlsFiles>, headers: HeaderMap) -> Self {
+        Self { url, tls, headers, client: None }
     }
 
     pub(crate) async fn send(&mut self, batch: &Batch) -> Result<Acceptance, DeliveryError> {
@@ -62,7 +63,8 @@ impl Collector {
             None => self.client()?,
         };
         let body = serde_json::to_vec(&export_request(batch)).unwrap_or_default();
-        let request = client.post(self.url.clone()).header(CONTENT_TYPE, "application/json").body(body);
+        let request = client.post(self.url.clone()).headers(self.headers.clone());
+        let request = request.header(CONTENT_TYPE, "application/json").body(body);
         let response = request.send().await.map_err(request_error)?;
         let accepted = read_response(response).await?;
         self.client = Some(client);
@@ -72,8 +74,9 @@ impl Collector {
     fn client(&self) -> Result<Client, TlsError> {
         // No redirect is followed, and no proxy of the environment is used: records go to the configured host.
         let builder = Client::builder().redirect(Policy::none()).no_proxy();
-        let builder = builder.timeout(TIMEOUT).connect_timeout(CONNECT_TIMEOUT).https_only(self.uses_tls);
-        let tls = if self.uses_tls { client_config(self.ca.as_deref())? } else { no_tls()? };
+        let builder =
+            builder.timeout(TIMEOUT).connect_timeout(CONNECT_TIMEOUT).https_only(self.tls.is_some());
+        let tls = self.tls.as_ref().map_or_else(no_tls, client_config)?;
         builder.tls_backend_preconfigured(tls).build().map_err(|_| TlsError::Client)
     }
 }

@@ -5,12 +5,13 @@ use std::time::Instant;
 
 use crate::acceptance::Acceptance;
 use crate::delivery_error::DeliveryError;
-use crate::destination::{Destination, DestinationKind};
+use crate::destination::DestinationKind;
 use crate::journald::Journal;
 use crate::otlp::Collector;
 use crate::segment_reader::Batch;
 use crate::syslog::SyslogServer;
-use crate::{ForwardFormat, ForwardSettings};
+use crate::tls::TlsFiles;
+use crate::{ForwardDestination, ForwardFormat, ForwardSettings};
 
 /// A destination to which batches are sent.
 #[derive(Debug)]
@@ -21,16 +22,19 @@ pub(crate) enum Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new(settings: &ForwardSettings, destination: &Destination) -> Self {
+    pub(crate) fn new(settings: &ForwardSettings, destination: &ForwardDestination) -> Self {
+        let ForwardDestination { destination, credentials } = destination;
+        let identity = credentials.identity.clone();
         let (format, ca): (ForwardFormat, Option<PathBuf>) = (settings.format, settings.ca.clone());
         match &destination.kind {
             DestinationKind::Journald(socket) => Self::Journald(Journal::new(socket.clone(), format)),
             DestinationKind::SyslogTls { host, port } => {
-                Self::Syslog(Box::new(SyslogServer::new(host.clone(), *port, ca, format)))
+                let trust = TlsFiles { ca, identity };
+                Self::Syslog(Box::new(SyslogServer::new(host.clone(), *port, trust, format)))
             }
             DestinationKind::Otlp(url) => {
-                let ca = ca.filter(|_| destination.uses_tls());
-                Self::Otlp(Box::new(Collector::new(url.clone(), destination.uses_tls(), ca)))
+                let tls = destination.uses_tls().then_some(TlsFiles { ca, identity });
+                Self::Otlp(Box::new(Collector::new(url.clone(), tls, credentials.headers.clone())))
             }
         }
     }

@@ -32,7 +32,7 @@ pub struct DestinationReport {
 /// # Errors
 /// The log or the state of a destination cannot be read.
 pub fn report(settings: &ForwardSettings) -> io::Result<Vec<DestinationReport>> {
-    settings.destinations.iter().map(|destination| report_of(settings, destination)).collect()
+    settings.destinations.iter().map(|entry| report_of(settings, &entry.destination)).collect()
 }
 
 fn report_of(settings: &ForwardSettings, destination: &Destination) -> io::Result<DestinationReport> {

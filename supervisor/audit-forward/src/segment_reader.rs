@@ -24,7 +24,7 @@ const BATCH_BYTES_MAX: u64 = 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) segment: SegmentName,
-    /// The Unix user to whom the file of the segment belongs.
+    /// The Unix user whose records these are.
     pub(crate) uid: u32,
     pub(crate) records: Vec<OutgoingRecord>,
     /// The position after these records.
@@ -124,6 +124,22 @@ pub(crate) fn read_batch(
         batch.records.push(OutgoingRecord { seq, time, event, outcome, line: text.to_owned() });
     }
     Ok(batch)
+}
+
+/// Returns the Unix user that the first record of a segment names, as the audit sink writes it. `None` if it names none.
+///
+/// # Errors
+/// The file cannot be read.
+pub(crate) fn read_account(directory: &Path, segment: &SegmentName) -> io::Result<Option<u32>> {
+    #[derive(Deserialize)]
+    struct First {
+        event: String,
+        uid: Option<u32>,
+    }
+    let file = files::open_to_read(&directory.join(segment.as_str()))?;
+    let line = next_line(&mut BufReader::new(file))?.and_then(|line| line.text);
+    let first: Option<First> = line.and_then(|line| serde_json::from_slice(&line).ok());
+    Ok(first.filter(|first| first.event == "open").and_then(|first| first.uid))
 }
 
 /// Whether a record is the one that follows a position. The first record of a segment may continue another segment.

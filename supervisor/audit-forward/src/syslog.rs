@@ -6,7 +6,6 @@
 
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,7 +22,7 @@ use crate::acceptance::Acceptance;
 use crate::delivery_error::{DeliveryError, TlsError};
 use crate::message::{Severity, host_name, texts};
 use crate::segment_reader::{Batch, OutgoingRecord};
-use crate::tls::client_config;
+use crate::tls::{TlsFiles, client_config};
 
 /// How long the connection to a syslog server must stay open after a batch, before the batch counts as delivered.
 /// Bound: the audit log.
@@ -49,7 +48,7 @@ const MESSAGE_ID_CHARS_MAX: usize = 32;
 pub(crate) struct SyslogServer {
     host: String,
     port: u16,
-    ca: Option<PathBuf>,
+    tls: TlsFiles,
     format: ForwardFormat,
     connection: Option<TlsStream<TcpStream>>,
     /// When this connection began. What was sent before was sent over a connection that is lost.
@@ -59,8 +58,8 @@ pub(crate) struct SyslogServer {
 }
 
 impl SyslogServer {
-    pub(crate) fn new(host: String, port: u16, ca: Option<PathBuf>, format: ForwardFormat) -> Self {
-        Self { host, port, ca, format, connection: None, connected: Instant::now(), acknowledged: None }
+    pub(crate) fn new(host: String, port: u16, tls: TlsFiles, format: ForwardFormat) -> Self {
+        Self { host, port, tls, format, connection: None, connected: Instant::now(), acknowledged: None }
     }
 
     pub(crate) async fn send(&mut self, batch: &Batch) -> Result<Acceptance, DeliveryError> {
@@ -91,7 +90,7 @@ impl SyslogServer {
     }
 
     async fn connect(&self) -> Result<TlsStream<TcpStream>, DeliveryError> {
-        let config = Arc::new(client_config(self.ca.as_deref())?);
+        let config = Arc::new(client_config(&self.tls)?);
         let name = ServerName::try_from(self.host.clone()).map_err(|_| TlsError::HostName)?;
         let stream = TcpStream::connect((self.host.as_str(), self.port)).await;
         let stream = stream.map_err(DeliveryError::Connect)?;

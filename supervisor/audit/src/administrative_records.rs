@@ -6,10 +6,10 @@ use std::time::{Instant, SystemTime};
 
 use lockhouse_messages::RequestClaims;
 use lockhouse_policies::ClientName;
-use lockhouse_protocol::{ExecutionId, ServerName};
+use lockhouse_protocol::{ExecutionId, Language, ServerName};
 
 use super::hash_chain::RecordBody;
-use super::{Audit, AuditError, Language, LocalUser, Severity};
+use super::{Audit, AuditError, LocalUser, Severity};
 
 /// An attempt to load a new configuration while Lockhouse runs.
 #[derive(Clone, Copy, Debug)]

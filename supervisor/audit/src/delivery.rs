@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::hash_chain::RecordBody;
-use super::{Audit, AuditError, SegmentName};
+use super::{Audit, AuditError, Destination, SegmentName};
 
 /// Maximum time for which a call waits for a destination that is behind, before it is refused. A process that has just
 /// started delivers what earlier processes left in less time.
@@ -166,12 +166,22 @@ impl Audit {
         self.deliveries.get().into_iter().flatten().map(|delivery| delivery.status()).collect()
     }
 
-    /// Checks that calls may be made: that no destination is behind by more than the settings permit.
+    /// Checks that calls may be made: that no destination is behind by more than the settings permit. With a sink, asks the
+    /// sink.
     ///
     /// # Errors
-    /// [`AuditError::Undelivered`], with the destination that is behind.
+    /// [`AuditError::Undelivered`], with the destination that is behind. [`AuditError::Write`] if the sink does not answer,
+    /// or does not forward the log as the settings require.
     pub fn check_delivery(&self) -> Result<(), AuditError> {
-        let Some(within) = self.settings.forward_within else { return Ok(()) };
+        match &self.destination {
+            Destination::Files { .. } => self.check_delivery_within(self.settings.forward_within),
+            Destination::Sink { records, .. } => records.lock().check_delivery(),
+        }
+    }
+
+    /// Checks that no destination is behind by more than `within`; `None` permits everything.
+    pub(super) fn check_delivery_within(&self, within: Option<Duration>) -> Result<(), AuditError> {
+        let Some(within) = within else { return Ok(()) };
         let Some(deliveries) = self.deliveries.get() else { return Err(AuditError::NotForwarded) };
         deliveries.iter().try_for_each(|delivery| delivery.check(within))
     }
@@ -181,7 +191,8 @@ impl Audit {
     /// # Errors
     /// [`AuditError::Undelivered`], with the destination that is still behind.
     pub async fn wait_for_delivery(&self) -> Result<(), AuditError> {
-        if self.settings.forward_within.is_none() {
+        // A sink, which runs before its engines, has had time for that.
+        if self.settings.forward_within.is_none() || self.settings.sink.is_some() {
             return Ok(());
         }
         let deadline = tokio::time::Instant::now() + CATCH_UP_WAIT;

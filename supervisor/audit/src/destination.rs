@@ -14,7 +14,7 @@ use super::log_key;
 use super::moment::Moment;
 use super::program_store::ProgramStore;
 use super::segment_index::{INDEX, Index};
-use super::sink::SinkClient;
+use super::sink::{RequiredForwarding, SinkClient};
 use super::{AuditError, AuditSettings};
 
 /// Where the records of a process go.
@@ -33,7 +33,11 @@ impl Destination {
     /// [`AuditError`] if this process cannot write the files, or the key of the log is missing.
     pub(super) fn open(settings: &AuditSettings) -> Result<Self, AuditError> {
         if let Some(sink) = &settings.sink {
-            let client = || Mutex::new(SinkClient::new(sink.path().to_owned()));
+            let required = RequiredForwarding {
+                destinations: settings.forward.clone(),
+                within_s: settings.forward_within.map(|within| within.as_secs()),
+            };
+            let client = || Mutex::new(SinkClient::new(sink.path().to_owned(), required.clone()));
             return Ok(Self::Sink { records: client(), programs: client() });
         }
         let directory = settings.directory.clone();
@@ -64,11 +68,7 @@ impl Destination {
                 let appended = writer.append(Moment::now(), body);
                 appended.map_err(|source| AuditError::Write { path: writer.path(), source })
             }
-            Self::Sink { records, .. } => {
-                let mut sink = records.lock();
-                let appended = sink.append(body);
-                appended.map_err(|source| AuditError::Write { path: sink.path().to_owned(), source })
-            }
+            Self::Sink { records, .. } => records.lock().append(body),
         }
     }
 

@@ -7,10 +7,13 @@ use lockhouse_policies::{Diagnostic, Source};
 
 use super::keys::TableSpec;
 use super::multi_error_parser::FieldError;
-use super::redacted_diagnostic::line_number;
+use super::redacted_diagnostic::{self, line_number};
 
 /// Words that mark a line as possibly part of a server entry, whose values may be secrets.
 const WORDS_OF_SERVERS: [&str; 2] = ["servers", "env"];
+
+/// What a line has whose values may be secrets, although its key is declared: the headers of a destination of the audit log.
+const HEADERS: [&str; 2] = ["headers", "{"];
 
 /// Creates diagnostics for one `config.toml`.
 pub(super) struct ConfigDiagnostics<'s> {
@@ -29,12 +32,19 @@ impl<'s> ConfigDiagnostics<'s> {
     /// secret, only the line number is shown.
     pub(super) fn for_field_error(&self, error: FieldError) -> Diagnostic {
         let FieldError { span, title, label, help, is_declared } = error;
-        let fault = if is_declared {
+        let has_headers = span.as_ref().is_some_and(|span| self.has_headers(span.start));
+        let fault = if is_declared && !has_headers {
             self.for_declared_key(span, &title, label)
         } else {
             self.for_unknown_key(span, &title, label)
         };
         help.into_iter().fold(fault, Diagnostic::with_help)
+    }
+
+    /// Whether the line at byte offset `at` may have headers.
+    fn has_headers(&self, at: usize) -> bool {
+        let line = redacted_diagnostic::line_at(&self.source.text, at);
+        HEADERS.iter().all(|word| line.contains(word))
     }
 
     /// Creates the diagnostic for a fault at a key that the configuration format declares. Its line is shown,
@@ -52,7 +62,7 @@ impl<'s> ConfigDiagnostics<'s> {
     /// may hold a secret, only the line number is shown.
     fn for_unknown_key(&self, span: Option<Range<usize>>, title: &str, label: String) -> Diagnostic {
         match span {
-            Some(span) if self.may_hold_secrets(span.start) => {
+            Some(span) if self.may_hold_secrets(span.start) || self.has_headers(span.start) => {
                 let line = line_number(&self.source.text, span.start);
                 let location = Source { path: format!("{}:{line}", self.source.path), text: String::new() };
                 Diagnostic::new(&location, None, title, label)

@@ -251,6 +251,11 @@ mod tests {
     #[test]
     fn faults_show_no_line_of_a_server_and_no_value_of_its_environment() {
         for (text, message) in [
+            (
+                "[audit]\nforward = [{ to = 'otlp+https://x', headers = { A = 'SEKRET' }, wrong = 1 }]",
+                "config.toml:2",
+            ),
+            ("[audit]\nforward = [{ to = 'x', headers = { A = 'SEKRET' } }]", "config.toml:2"),
             ("[servers.x]\ncommand = 'a'\nenvv = {T = 'SEKRET'}\n", "config.toml:3"),
             (
                 "[servers.x]\ncommand = 'a'\nenv = 'T=SEKRET, expected'\n",

@@ -33,7 +33,7 @@ use toml::de::DeTable;
 use super::error::ConfigError;
 use super::every_server::EveryServer;
 use super::files_table::FilesTable;
-use super::placeholders::Environment;
+use super::placeholders::{Environment, Template};
 use super::redacted_diagnostic;
 use super::server_entry::ServerEntry;
 use super::skip_reason::SkipReason;
@@ -44,6 +44,7 @@ pub use document_tree::{Key, Node, Table, Value, get_path, parse_json};
 pub use syntax::{Syntax, parse_as};
 
 pub(crate) use document_tree::without_servers;
+pub(crate) use placeholder_syntax::PLACEHOLDER_FORMS;
 
 /// The format ("dialect") of a file that lists MCP servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,6 +221,12 @@ pub(super) enum Author {
     User,
     /// The file has requirements.
     Administrator,
+}
+
+/// Parses a text with placeholders in Lockhouse's own syntax. Returns `None` if a placeholder in it is not valid.
+pub(super) fn own_template(text: &str, environment: &Environment) -> Option<Template> {
+    let file = SourceFile { path: "", environment, inputs: Vec::new() };
+    PlaceholderSyntax::Own.parse(text, &file).ok()
 }
 
 /// Reads the `[servers.NAME]` tables of Lockhouse's own configuration. `root` is the parsed text of `source`.

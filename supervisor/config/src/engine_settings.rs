@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use lockhouse_approvals::ApprovalSettings;
 use lockhouse_audit::AuditSettings;
-use lockhouse_audit_forward::ForwardSettings;
 use lockhouse_base::directories;
 use lockhouse_base::own_places::OwnPlaces;
 use lockhouse_engine::execution::{DisplayLimits, ExecutionLimits};
@@ -172,6 +171,7 @@ pub(super) fn audit_settings(document: &Audit) -> Result<AuditSettings, ConfigEr
         code: document.code,
         keep_days: document.keep_days,
         sink: document.sink.clone(),
+        forward: document.forward.iter().map(|entry| entry.destination.to_string()).collect(),
         forward_within: forward_within(document),
     })
 }
@@ -180,22 +180,6 @@ pub(super) fn audit_settings(document: &Audit) -> Result<AuditSettings, ConfigEr
 fn forward_within(document: &Audit) -> Option<Duration> {
     let seconds = document.forward_within_seconds.filter(|_| !document.forward.is_empty())?;
     Some(Duration::from_secs(seconds.into()))
-}
-
-/// Returns the settings of forwarding the audit log. A relative path of `forward_ca` is relative to the configuration file.
-pub(super) fn forward_settings(
-    document: &Audit,
-    configuration: &Path,
-) -> Result<ForwardSettings, ConfigError> {
-    let AuditSettings { directory, keys, .. } = audit_settings(document)?;
-    let beside = configuration.parent().unwrap_or(Path::new(""));
-    Ok(ForwardSettings {
-        destinations: document.forward.clone(),
-        format: document.forward_format,
-        ca: document.forward_ca.as_ref().map(|path| beside.join(path)),
-        log: directory,
-        state: keys,
-    })
 }
 
 pub(super) fn storage_paths(document: &Catalogue, own: Arc<OwnPlaces>) -> StoragePaths {

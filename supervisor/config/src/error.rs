@@ -65,6 +65,9 @@ pub enum ConfigError {
         "no directory for the audit log: set HOME, XDG_STATE_HOME or STATE_DIRECTORY, or audit.directory in the configuration"
     )]
     NoStateDirectory,
+    /// A header for a destination of the audit log has no valid value.
+    #[error("forward of [audit]: {destination}: the header {header} cannot be used: {reason}")]
+    ForwardHeader { destination: String, header: String, reason: String },
     /// There is no directory for the policy file, since HOME and XDG_CONFIG_HOME are unset.
     #[error("no directory for the policy: set HOME or XDG_CONFIG_HOME, or name the file with --policy")]
     NoPolicyDirectory,

@@ -61,6 +61,7 @@ mod every_server;
 mod file_permissions;
 mod files;
 mod files_table;
+mod forwarding;
 mod http_tables;
 mod interpreter_places;
 mod keys;
@@ -122,7 +123,8 @@ pub use setup_digest::{Setup, SetupError, SetupParts};
 pub use shell_quoting::shell_quote;
 pub use single_tables::{
     PageSettings, ResultBounds, load_audit_settings, load_audit_settings_for_edit, load_forward_settings,
-    load_page_settings, load_result_bounds, load_skill_settings, load_token_file, log_format,
+    load_page_settings, load_result_bounds, load_sink_settings, load_skill_settings, load_token_file,
+    log_format,
 };
 pub use skip_reason::SkipReason;
 pub use skipped_server::SkippedServer;

@@ -17,7 +17,7 @@ use super::interpreter_places::interpreter_places;
 use super::placeholders::Environment;
 use super::requirements::Requirements;
 use super::server_programs::server_programs;
-use super::{Files, client_access, engine_settings, policy_files, python_environment};
+use super::{Files, client_access, engine_settings, forwarding, policy_files, python_environment};
 use super::{search_paths, secrets_directory};
 
 /// Directories that Lockhouse uses on every machine.
@@ -69,6 +69,8 @@ fn named_files(files: &Files, document: &ConfigToml, path: &Path, environment: &
     let keys = http.oauth.iter().filter_map(|oauth| oauth.jwks.as_ref());
     named.extend(tls.chain(keys.filter(|keys| !keys.contains("://"))).map(|written| beside(written)));
     named.extend(document.audit.forward_ca.iter().map(|written| beside(&written.to_string_lossy())));
+    named.extend(forwarding::named_files(&document.audit));
+    named.extend(document.audit.sink.iter().map(|sink| sink.path().to_owned()));
     let addresses = http.listen.iter().flatten().chain(&document.metrics.listen).chain(&document.page.listen);
     named.extend(addresses.filter_map(|address| match address {
         ListenAddress::Unix(path) => Some(path.clone()),

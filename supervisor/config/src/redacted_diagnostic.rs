@@ -26,7 +26,8 @@ pub(super) fn line_number(text: &str, at: usize) -> usize {
     1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
 }
 
-fn line_at(text: &str, at: usize) -> &str {
+/// Returns the line at byte offset `at`.
+pub(super) fn line_at(text: &str, at: usize) -> &str {
     let at = text.floor_char_boundary(at);
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let end = text[at..].find('\n').map_or(text.len(), |length| at + length);

@@ -27,7 +27,7 @@ use crate::skipped_server::SkippedServer;
 use crate::user_part::UserPart;
 use crate::{
     client_access, code_trust, deprecated_transport, engine_settings, file_permissions, files_table,
-    own_places, policy_files, search_paths, tool_decoding, worker_pools,
+    forwarding, own_places, policy_files, search_paths, tool_decoding, worker_pools,
 };
 
 /// The complete, validated configuration.
@@ -96,7 +96,11 @@ impl Settings {
             environment,
         );
         let metrics = document.metrics.listen.clone();
-        let audit_forward = engine_settings::forward_settings(&document.audit, path)?;
+        let mut audit_forward = forwarding::forward_settings(&document.audit, path)?;
+        // Those of a sink may be readable for its account alone.
+        if document.audit.sink.is_none() {
+            audit_forward = forwarding::with_credentials(audit_forward, &document.audit, environment)?;
+        }
         let (used_environment, path) = (environment.used(), path.clone());
         Ok(Self {
             engine,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use lockhouse_access::{AuthSettings, TokenFile};
 use lockhouse_audit::AuditSettings;
-use lockhouse_audit_forward::ForwardSettings;
+use lockhouse_audit_forward::{ForwardSettings, SegmentAccounts};
 use lockhouse_base::http_checks::host_check::HostName;
 use lockhouse_base::telemetry::log;
 use lockhouse_front::http::ListenAddress;
@@ -19,7 +19,7 @@ use super::error::ConfigError;
 use super::files::Files;
 use super::placeholders::Environment;
 use super::requirements::Requirements;
-use super::{client_access, engine_settings, tables};
+use super::{client_access, engine_settings, forwarding, tables};
 
 /// Loads the configuration file, with the keys that the administrator requires in place of the user's.
 fn load_required(files: &Files, environment: &Environment) -> Result<(ConfigToml, PathBuf), ConfigError> {
@@ -62,8 +62,28 @@ pub fn load_audit_settings_for_edit(files: &Files) -> Result<AuditSettings, Conf
 /// # Errors
 /// [`ConfigError`], with every fault of the configuration file.
 pub fn load_forward_settings(files: &Files) -> Result<ForwardSettings, ConfigError> {
-    let (document, path) = load_document(files, &Environment::from_process())?;
-    engine_settings::forward_settings(&document.audit, &path)
+    let (document, path) = load_required(files, &Environment::from_process())?;
+    forwarding::forward_settings(&document.audit, &path)
+}
+
+/// Reads from the configuration file and the administrator's requirements how the audit sink keeps and forwards its log, which
+/// is in the directory `log`, with its keys in the directory `keys`.
+///
+/// # Errors
+/// [`ConfigError`], with every fault of the configuration file.
+pub fn load_sink_settings(
+    files: &Files,
+    log: PathBuf,
+    keys: PathBuf,
+) -> Result<(AuditSettings, ForwardSettings), ConfigError> {
+    let environment = Environment { owners: files.owners(), ..Environment::from_process() };
+    let (mut document, path) = load_required(files, &environment)?;
+    // The sink itself writes the log.
+    (document.audit.sink, document.audit.directory) = (None, Some(log));
+    let audit = AuditSettings { keys: keys.clone(), ..engine_settings::audit_settings(&document.audit)? };
+    let forward = forwarding::forward_settings(&document.audit, &path)?;
+    let forward = forwarding::with_credentials(forward, &document.audit, &environment)?;
+    Ok((audit, ForwardSettings { state: keys, accounts: SegmentAccounts::FirstRecord, ..forward }))
 }
 
 /// The settings of a service's live page: the table `[page]`, and how people authenticate.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use lockhouse_approvals::ApproverKind;
 use lockhouse_audit::{DEFAULT_REDACTED_NAMES, SinkAddress};
-use lockhouse_audit_forward::{DESTINATIONS_MAX, Destination, ForwardFormat};
+use lockhouse_audit_forward::{DESTINATIONS_MAX, DestinationEntry, ForwardFormat};
 use lockhouse_base::http_checks::host_check::HostName;
 use lockhouse_base::telemetry::log::Format;
 use lockhouse_front::BuiltinTool;
@@ -161,13 +161,14 @@ table! {
         code: bool = true;
         /// days after which a segment (file) of the audit log is deleted
         keep_days: u32 = 30, within 1..=3_650;
-        /// the audit sink, a process of another account, which writes the log instead of this process; the other keys but
-        /// `values` and `redact` are then its own
+        /// the audit sink, a process of another account, which writes and forwards the log instead of this process;
+        /// `directory` and `keep_days` then have no effect here
         sink: Option<SinkAddress> = None,
             else "this process writes the log", like "\"unix:/run/lockhouse-audit/sink.sock\"";
         /// destinations that receive each record as it is written: "journald", "syslog+tls://HOST:PORT",
-        /// "otlp+https://HOST/v1/logs"
-        forward: Vec<Destination> = Vec::new(), within Range::Entries(DESTINATIONS_MAX), else "none",
+        /// "otlp+https://HOST/v1/logs". In place of the text, a table has it as `to`, with `headers` or with `certificate`
+        /// and `key`: see docs/audit.md
+        forward: Vec<DestinationEntry> = Vec::new(), within Range::Entries(DESTINATIONS_MAX), else "none",
             like "[\"journald\", \"syslog+tls://logs.example.com:6514\"]";
         /// form of the records for syslog and journald: "json" or "ocsf"
         forward_format: ForwardFormat = ForwardFormat::default(), like "\"json\"";

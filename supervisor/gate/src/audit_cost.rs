@@ -42,6 +42,7 @@ async fn audit_records_add_little_to_a_call() {
             code: true,
             keep_days: 30,
             sink: None,
+            forward: Vec::new(),
             forward_within: None,
         });
         let audit = audit.expect("a log");

@@ -47,7 +47,9 @@ pub(super) enum Command {
 
 pub(super) async fn audit(files: &Files, command: Command) -> ExitCode {
     if let Command::Sink(arguments) = command {
-        return sink::sink(arguments).await.unwrap_or_else(|error| print_error(error.as_ref(), UNAVAILABLE));
+        return sink::sink(files, arguments)
+            .await
+            .unwrap_or_else(|error| print_error(error.as_ref(), UNAVAILABLE));
     }
     let settings = match config::load_audit_settings(files) {
         Ok(settings) => settings,

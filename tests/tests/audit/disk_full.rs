@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
-use lockhouse_tests::{Lockhouse, Session, Table, ensure, wait_until};
+use lockhouse_tests::{Lockhouse, Session, Table, ensure, equal, wait_until};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use serde_json::Value;
 
+use crate::audit::sink::{Sink, as_sink, log, segments, sink_key};
 use crate::audit::{ADD, assert_verified};
 
 /// A Python program that calls `add`. It returns the sum, or the code and the message of the error if the call fails.
@@ -157,6 +158,58 @@ async fn calls_fail_while_the_disk_is_full() {
     table.row("the gap is reported", ensure(reported.contains("No space left"), &reported));
     assert_eq!(session.close().await.status, Some(0));
     assert_verified(&lockhouse);
+    drop(disk);
+    table.finish();
+}
+
+#[tokio::test]
+async fn calls_fail_while_the_disk_of_the_sink_is_full() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("root alone can mount a small disk");
+        return;
+    }
+    let lockhouse = with_notes();
+    let key = format!("[audit]\n{}", sink_key(&lockhouse));
+    let lockhouse = lockhouse.config(&key);
+    let directory = lockhouse.path("sink");
+    std::fs::create_dir_all(&directory).unwrap();
+    let size = Some("size=512k,mode=700");
+    if let Err(error) = mount(Some("tmpfs"), &directory, Some("tmpfs"), MsFlags::empty(), size) {
+        println!("a small disk cannot be mounted here ({error})");
+        return;
+    }
+    let disk = SmallDisk(&directory);
+    let sink = Sink::start(&lockhouse).await;
+    let session = lockhouse.serve().await;
+    let run = async || session.run_code("python", TRY_ADD).await["value"].clone();
+    let mut table = Table::new("a full disk of the sink");
+    table.row("control: there is room", equal(run().await, 3.into()));
+    let filler = directory.join("filler");
+    let mut file = std::fs::File::create(&filler).unwrap();
+    while std::io::Write::write_all(&mut file, &[0; 4096]).is_ok() {}
+    // The page that the log has begun has room for some records.
+    let refused =
+        wait_until("a call is refused", async || Some(run().await).filter(|value| *value != 3)).await;
+    let is_told = refused[0] == "denied"
+        && refused[1]
+            .as_str()
+            .is_some_and(|words| words.contains("the audit sink: the log cannot be written"));
+    table.row("a call is refused with the reason", ensure(is_told, &refused));
+    let made = calls_made(&lockhouse);
+    table.row("each call has its record", equal(log(&lockhouse).matches("\"event\":\"call\"").count(), made));
+    let again = run().await;
+    table.row("no call was made", ensure(again[0] == "denied" && calls_made(&lockhouse) == made, &again));
+    let verified = as_sink(&lockhouse, &["audit", "verify"]);
+    table.row("what is there verifies", ensure(verified.status == Some(0), &verified));
+    drop(file);
+    std::fs::remove_file(&filler).unwrap();
+    table.row("with room again calls go on", equal(run().await, 3.into()));
+    session.close().await;
+    sink.stop();
+    let verified = as_sink(&lockhouse, &["audit", "verify"]);
+    let is_told = verified.status == Some(0) && verified.stdout.contains("No space left");
+    table.row("the gap is reported", ensure(is_told, &verified));
+    table.row("there are segments", ensure(!segments(&lockhouse).is_empty(), ()));
     drop(disk);
     table.finish();
 }

@@ -1,11 +1,13 @@
 //! Tests that the audit log is forwarded as it is written: to receivers that this test has written, which are away, slow or
 //! hostile.
 
+mod credentials;
 mod delivery_bound;
 mod hostile_receivers;
 mod journal;
 mod process_deaths;
 mod received;
+mod sink_forwarding;
 mod syslog_server;
 mod tls_front;
 

@@ -37,8 +37,14 @@ impl UndeliveredLog {
 
     /// Records that a segment has gone before it was delivered. Returns whether this is recorded.
     pub(super) fn report_lost(&self, segment: &VanishedSegment) -> bool {
-        let reason = "the segment expired or was removed before its records were delivered";
-        self.record(UndeliveredOutcome::Lost, &segment.name, (segment.first, None), reason)
+        self.record(UndeliveredRecords {
+            destination: &self.destination,
+            outcome: UndeliveredOutcome::Lost,
+            segment: &segment.name,
+            first: segment.first,
+            last: None,
+            reason: "the segment expired or was removed before its records were delivered",
+        })
     }
 
     /// Records that a segment does not continue what was delivered of it.
@@ -62,7 +68,14 @@ impl UndeliveredLog {
             return;
         }
         self.changes.insert(change);
-        self.record(UndeliveredOutcome::Changed, &batch.segment, (first.seq, None), reason);
+        self.record(UndeliveredRecords {
+            destination: &self.destination,
+            outcome: UndeliveredOutcome::Changed,
+            segment: &batch.segment,
+            first: first.seq,
+            last: None,
+            reason,
+        });
     }
 
     /// Records that the destination rejected `rejected` records of a batch for good.
@@ -73,30 +86,24 @@ impl UndeliveredLog {
         {
             return;
         }
-        let [first, .., last] = &batch.records[..] else {
-            let Some(only) = batch.records.first() else { return };
-            return self.record_rejection(batch, (only.seq, Some(only.seq)), reason);
-        };
-        self.record_rejection(batch, (first.seq, Some(last.seq)), reason);
-    }
-
-    fn record_rejection(&mut self, batch: &Batch, range: (u64, Option<u64>), reason: &str) {
+        let (Some(first), Some(last)) = (batch.records.first(), batch.records.last()) else { return };
         let words = format!("{} records since the last such record: {reason}", self.rejected);
-        if self.record(UndeliveredOutcome::Rejected, &batch.segment, range, &words) {
+        let is_recorded = self.record(UndeliveredRecords {
+            destination: &self.destination,
+            outcome: UndeliveredOutcome::Rejected,
+            segment: &batch.segment,
+            first: first.seq,
+            last: Some(last.seq),
+            reason: &words,
+        });
+        if is_recorded {
             (self.rejected, self.rejection_recorded) = (0, Some(Instant::now()));
         }
     }
 
-    fn record(
-        &self,
-        outcome: UndeliveredOutcome,
-        segment: &SegmentName,
-        (first, last): (u64, Option<u64>),
-        reason: &str,
-    ) -> bool {
-        let destination = self.destination.as_str();
+    fn record(&self, records: UndeliveredRecords<'_>) -> bool {
+        let UndeliveredRecords { destination, segment, first, reason, .. } = records;
         tracing::error!("{destination} did not receive records {first} and later of {segment}: {reason}");
-        let records = UndeliveredRecords { destination, outcome, segment, first, last, reason };
         self.audit.undelivered(records).inspect_err(|error| tracing::error!("{error}")).is_ok()
     }
 }

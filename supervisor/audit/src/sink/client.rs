@@ -12,7 +12,10 @@ use std::time::{Duration, Instant};
 use lockhouse_protocol::Language;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
 
-use super::messages::{FromSink, MissedRecords, PROGRAM_BYTES_MAX, RECORD_BYTES_MAX, ToSink, VERSION};
+use super::messages::{
+    FromSink, MissedRecords, PROGRAM_BYTES_MAX, RECORD_BYTES_MAX, RequiredForwarding, ToSink, VERSION,
+};
+use crate::AuditError;
 use crate::hash_chain::RecordBody;
 
 /// Maximum time that one call waits for the audit sink.
@@ -28,39 +31,58 @@ const REASON_CHARS_MAX: usize = 500;
 #[derive(Debug)]
 pub(crate) struct SinkClient {
     path: PathBuf,
+    required: RequiredForwarding,
     connection: Option<UnixStream>,
     /// When the sink may be tried again. `None` if it was not away.
     retry_at: Option<Instant>,
+    /// Why the sink refused the last connection. `None` if it did not.
+    refusal: Option<String>,
     /// Records that the sink does not have, of which its log gets a `gap` record.
     missed: Option<MissedRecords>,
 }
 
 impl SinkClient {
     /// Returns a client that connects with the first record to the socket at `path`.
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, connection: None, retry_at: None, missed: None }
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    pub(crate) fn new(path: PathBuf, required: RequiredForwarding) -> Self {
+        Self { path, required, connection: None, retry_at: None, refusal: None, missed: None }
     }
 
     /// Sends a record. After success, the kernel has it in the file of the log.
     ///
     /// # Errors
-    /// If the sink is away, does not answer in time, or refuses the record. The next record that it accepts follows a `gap`.
-    pub(crate) fn append(&mut self, body: &RecordBody) -> io::Result<()> {
+    /// [`AuditError::Write`] if the sink is away, does not answer in time, or refuses the record. The next record that it
+    /// accepts follows a `gap`. [`AuditError::UndeliveredBySink`] if the record is that of a call, and a destination is
+    /// behind.
+    pub(crate) fn append(&mut self, body: &RecordBody) -> Result<(), AuditError> {
         let text = body.as_object();
-        let sent = match text.len() > RECORD_BYTES_MAX {
+        let answer = match text.len() > RECORD_BYTES_MAX {
             true => Err(io::Error::other(format!("the record has more than {RECORD_BYTES_MAX} bytes"))),
-            false => self.exchange(ToSink::Record(text)),
+            false => self.exchange(&ToSink::Record(text)),
         };
-        if let Err(error) = &sent {
+        let sent = self.result_of(answer);
+        if let Err(AuditError::Write { source, .. }) = &sent {
             let missed = self.missed.get_or_insert(MissedRecords { records: 0, reason: String::new() });
             missed.records += 1;
-            missed.reason = error.to_string().chars().take(REASON_CHARS_MAX).collect();
+            missed.reason = source.to_string().chars().take(REASON_CHARS_MAX).collect();
         }
         sent
+    }
+
+    /// Asks the sink whether a call may be made now.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    pub(crate) fn check_delivery(&mut self) -> Result<(), AuditError> {
+        let answer = self.exchange(&ToSink::Forwarding(self.required.clone()));
+        self.result_of(answer)
+    }
+
+    fn result_of(&self, answer: io::Result<FromSink>) -> Result<(), AuditError> {
+        match answer.and_then(without_refusal) {
+            Ok(None) => Ok(()),
+            Ok(Some(reason)) => Err(AuditError::UndeliveredBySink { reason }),
+            Err(source) => Err(AuditError::Write { path: self.path.clone(), source }),
+        }
     }
 
     /// Sends a program, which the sink stores beside its log.
@@ -68,7 +90,8 @@ impl SinkClient {
         if text.len() > PROGRAM_BYTES_MAX {
             return Err(io::Error::other(format!("the program has more than {PROGRAM_BYTES_MAX} bytes")));
         }
-        self.exchange(ToSink::Program { language, text: text.to_owned() })
+        let answer = self.exchange(&ToSink::Program { language, text: text.to_owned() })?;
+        without_refusal(answer).map(drop)
     }
 
     /// Whether the sink can be reached now.
@@ -81,49 +104,74 @@ impl SinkClient {
         self.connection = None;
     }
 
-    fn exchange(&mut self, message: ToSink) -> io::Result<()> {
+    fn exchange(&mut self, message: &ToSink) -> io::Result<FromSink> {
         let deadline = Instant::now() + ANSWER_TIMEOUT;
-        let path = self.path.clone();
         self.connected(deadline)?;
         if let Some(missed) = self.missed.clone() {
-            self.ask(&ToSink::Gap(missed), deadline).map_err(|error| away(&path, &error))??;
+            without_refusal(self.ask(&ToSink::Gap(missed), deadline)?)?;
             self.missed = None;
         }
-        self.ask(&message, deadline).map_err(|error| away(&path, &error))?
+        self.ask(message, deadline)
     }
 
-    /// Connects if there is no connection, or the sink has closed it.
+    /// Connects if there is no connection, or the sink has closed it. There is a connection afterwards only if the sink
+    /// speaks the same messages and forwards the log as the configuration requires.
     fn connected(&mut self, deadline: Instant) -> io::Result<()> {
         if self.connection.as_ref().is_some_and(is_open) {
             return Ok(());
         }
         self.connection = None;
         if self.retry_at.is_some_and(|at| Instant::now() < at) {
-            return Err(away(&self.path, &io::ErrorKind::NotConnected.into()));
+            return Err(match &self.refusal {
+                Some(refusal) => io::Error::other(refusal.clone()),
+                None => away(&self.path, &io::ErrorKind::NotConnected.into()),
+            });
         }
         self.retry_at = Some(Instant::now() + RECONNECT_AFTER);
-        let path = self.path.clone();
-        self.connection = Some(connect_to(&path).map_err(|error| away(&path, &error))?);
-        self.ask(&ToSink::Hello(VERSION), deadline).map_err(|error| away(&path, &error))??;
+        self.refusal = None;
+        self.connection = Some(connect_to(&self.path).map_err(|error| away(&self.path, &error))?);
+        self.greet(deadline).inspect_err(|_| self.connection = None)?;
         self.retry_at = None;
         Ok(())
     }
 
-    /// Sends a message and reads the answer. After an outer error, the connection is closed: an answer that arrives later
-    /// would be taken for that of another message. An inner error is the refusal of the sink.
-    fn ask(&mut self, message: &ToSink, deadline: Instant) -> io::Result<io::Result<()>> {
-        let Some(connection) = &self.connection else { return Err(io::ErrorKind::NotConnected.into()) };
-        let mut connection = WithDeadline { connection, deadline };
-        let answer = message.write(&mut connection).and_then(|()| FromSink::read(&mut connection));
-        match answer {
-            Ok(FromSink::Written) => Ok(Ok(())),
-            Ok(FromSink::Refused(reason)) => Ok(Err(io::Error::other(format!("the audit sink: {reason}")))),
-            Err(error) => {
-                self.connection = None;
-                self.retry_at = Some(Instant::now() + RECONNECT_AFTER);
-                Err(error)
-            }
+    fn greet(&mut self, deadline: Instant) -> io::Result<()> {
+        let mut greetings = vec![ToSink::Hello(VERSION)];
+        if self.required != RequiredForwarding::default() {
+            greetings.push(ToSink::Forwarding(self.required.clone()));
         }
+        for greeting in greetings {
+            let answer = self.ask(&greeting, deadline)?;
+            // A destination may be behind: only calls depend on that.
+            without_refusal(answer).inspect_err(|refusal| self.refusal = Some(refusal.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Sends a message and reads the answer. After an error, the connection is closed: an answer that arrives later would be
+    /// taken for that of another message.
+    fn ask(&mut self, message: &ToSink, deadline: Instant) -> io::Result<FromSink> {
+        let answer = match &self.connection {
+            Some(connection) => {
+                let mut connection = WithDeadline { connection, deadline };
+                message.write(&mut connection).and_then(|()| FromSink::read(&mut connection))
+            }
+            None => Err(io::ErrorKind::NotConnected.into()),
+        };
+        answer.map_err(|error| {
+            self.connection = None;
+            self.retry_at = Some(Instant::now() + RECONNECT_AFTER);
+            away(&self.path, &error)
+        })
+    }
+}
+
+/// Returns the refusal of the sink as an error, and otherwise why a call may not be made. `None` if it may.
+fn without_refusal(answer: FromSink) -> io::Result<Option<String>> {
+    match answer {
+        FromSink::Written => Ok(None),
+        FromSink::Undelivered(reason) => Ok(Some(reason)),
+        FromSink::Refused(reason) => Err(io::Error::other(format!("the audit sink: {reason}"))),
     }
 }
 

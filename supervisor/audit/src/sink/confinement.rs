@@ -12,8 +12,11 @@ use landlock::{
 /// The newest version of Landlock that is needed: the first one that restricts truncation.
 const NEEDED: ABI = ABI::V3;
 
-/// Confines this thread and the threads that it starts: they can create files in `log` and append to them, and replace files in
-/// `programs` and `keys`, and have no other file.
+/// The files of the kernel about processes: they tell whether a sandboxed server has connected.
+const PROCESSES: &str = "/proc";
+
+/// Confines this thread and the threads that it starts: they can create files in `log` and append to them, replace files in
+/// `programs` and `keys`, and read those of [`PROCESSES`], and have no other file.
 ///
 /// # Errors
 /// If the kernel has no Landlock of version 3 (Linux 6.2), or a path cannot be opened.
@@ -23,7 +26,12 @@ pub(super) fn confine(log: &Path, programs: &Path, keys: &Path) -> io::Result<()
     let rule = |path: &Path, access: BitFlags<AccessFs>| -> io::Result<PathBeneath<PathFd>> {
         Ok(PathBeneath::new(PathFd::new(path).map_err(io::Error::other)?, access))
     };
-    let rules = [rule(log, append)?, rule(programs, replace)?, rule(keys, replace)?];
+    let rules = [
+        rule(log, append)?,
+        rule(programs, replace)?,
+        rule(keys, replace)?,
+        rule(Path::new(PROCESSES), AccessFs::ReadFile.into())?,
+    ];
     let restricted = || -> Result<RulesetStatus, landlock::RulesetError> {
         let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
         let ruleset = ruleset.handle_access(AccessFs::from_all(NEEDED))?.create()?;

@@ -5,14 +5,16 @@ use std::fmt;
 use std::io::{self, BufReader};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lockhouse_protocol::Language;
 use parking_lot::Mutex;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
+use super::forwarding::{MissingDestinations, SinkForwarding};
 use super::messages::{FromSink, ToSink, VERSION};
 use super::quota::{QuotaError, Quotas};
+use crate::AuditError;
 use crate::chain_writer::{Peer, Writer};
 use crate::hash_chain::{RecordBody, hash};
 use crate::moment::Moment;
@@ -21,6 +23,8 @@ use data_encoding::HEXLOWER;
 
 /// Events that the log writes itself.
 const OWN_EVENTS: [&str; 5] = ["open", "checkpoint", "close", "gap", "clock"];
+/// The event of a record after which a call is made.
+const CALL: &str = "call";
 /// Members that the log adds to a record itself.
 const OWN_MEMBERS: [&str; 6] = ["seq", "prev", "time", "key", "next", "signature"];
 
@@ -33,6 +37,11 @@ pub(super) struct SinkConnection {
     pub(super) quotas: Arc<Mutex<Quotas>>,
     /// Held while a segment begins: connections wait here for each other, and not with the limited time of the index's lock.
     pub(super) beginning: Arc<Mutex<()>>,
+    pub(super) forwarding: Arc<SinkForwarding>,
+    /// Whether the peer is a sandboxed upstream server, or cannot be told from one.
+    pub(super) is_sandboxed: bool,
+    /// Maximum age of an undelivered record that the configuration of the engine permits, if it has one.
+    pub(super) within: Mutex<Option<Duration>>,
 }
 
 impl SinkConnection {
@@ -42,6 +51,7 @@ impl SinkConnection {
         let mut is_greeted = false;
         while let Some(message) = ToSink::read(&mut reader)? {
             let written = match message {
+                ToSink::Hello(_) if self.is_sandboxed => Err(SinkRefusal::Sandboxed(self.peer.pid)),
                 ToSink::Hello(VERSION) => {
                     is_greeted = true;
                     Ok(())
@@ -54,9 +64,15 @@ impl SinkConnection {
                     self.writer.lock().record_gap(Moment::now(), missed.records, missed.reason);
                     Ok(())
                 }
+                ToSink::Forwarding(required) => {
+                    *self.within.lock() = required.within_s.map(Duration::from_secs);
+                    let forwards = self.forwarding.check_destinations(&required.destinations);
+                    forwards.map_err(SinkRefusal::from).and_then(|()| self.check_delivery())
+                }
             };
             let answer = match written {
                 Ok(()) => FromSink::Written,
+                Err(SinkRefusal::Undelivered(late)) => FromSink::Undelivered(late.to_string()),
                 Err(refusal) => FromSink::Refused(refusal.to_string()),
             };
             answer.write(&mut answers)?;
@@ -65,11 +81,18 @@ impl SinkConnection {
     }
 
     fn append(&self, record: &str) -> Result<(), SinkRefusal> {
-        check_record(record).map_err(SinkRefusal::Record)?;
+        if check_record(record).map_err(SinkRefusal::Record)? == CALL {
+            self.check_delivery()?;
+        }
         self.quotas.lock().write(self.peer.uid, record.len(), Instant::now())?;
         let mut writer = self.writer.lock();
         let _turn = writer.begins_segment().then(|| self.beginning.lock());
         Ok(writer.append(Moment::now(), &RecordBody::from_object(record))?)
+    }
+
+    fn check_delivery(&self) -> Result<(), SinkRefusal> {
+        let within = *self.within.lock();
+        self.forwarding.check_delivery(within).map_err(SinkRefusal::Undelivered)
     }
 
     fn keep(&self, language: Language, text: &str) -> Result<(), SinkRefusal> {
@@ -89,39 +112,47 @@ enum SinkRefusal {
         "the engine speaks version {0} of its messages, and the sink version {VERSION}: install the same build"
     )]
     Version(u32),
+    #[error(
+        "the process {0} is a sandboxed server, which may not write records, or the account of the sink cannot read /proc/{0}/limits"
+    )]
+    Sandboxed(i32),
     #[error("the record is not valid: {0}")]
     Record(serde_json::Error),
     #[error(transparent)]
     Quota(#[from] QuotaError),
     #[error("the log cannot be written: {0}")]
     Write(#[from] io::Error),
+    #[error(transparent)]
+    Destinations(#[from] MissingDestinations),
+    #[error(transparent)]
+    Undelivered(AuditError),
 }
 
 /// Checks that a record is one JSON object on one line, begins with its event, and has neither a member twice nor one that the
-/// log adds: readers of the log would otherwise take what an engine claims for what the sink states.
-pub(super) fn check_record(record: &str) -> Result<(), serde_json::Error> {
+/// log adds: readers of the log would otherwise take what an engine claims for what the sink states. Returns the event.
+pub(super) fn check_record(record: &str) -> Result<String, serde_json::Error> {
     if record.contains(['\n', '\r']) || !record.starts_with("{\"event\":\"") || !record.ends_with('}') {
         return Err(serde_json::Error::custom("it is not an object on one line that begins with its event"));
     }
     let mut deserializer = serde_json::Deserializer::from_str(record);
-    deserializer.deserialize_map(RecordVisitor)?;
-    deserializer.end()
+    let event = deserializer.deserialize_map(RecordVisitor)?;
+    deserializer.end().map(|()| event)
 }
 
 struct RecordVisitor;
 
 impl<'de> Visitor<'de> for RecordVisitor {
-    type Value = ();
+    type Value = String;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an audit record")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        let mut seen = HashSet::new();
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<String, A::Error> {
+        let (mut seen, mut event) = (HashSet::new(), String::new());
         while let Some(name) = members.next_key::<String>()? {
             if name == "event" {
-                let event: String = members.next_value()?;
+                event = members.next_value()?;
                 if OWN_EVENTS.contains(&event.as_str()) {
                     return Err(A::Error::custom(format_args!("only the log writes the event {event}")));
                 }
@@ -135,6 +166,6 @@ impl<'de> Visitor<'de> for RecordVisitor {
                 return Err(A::Error::custom("it has a member twice"));
             }
         }
-        Ok(())
+        Ok(event)
     }
 }

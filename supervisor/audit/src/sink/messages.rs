@@ -16,13 +16,17 @@ pub(super) const RECORD_BYTES_MAX: usize = 512 * 1024;
 pub(super) const PROGRAM_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Maximum size of an answer of the sink, in bytes.
 const ANSWER_BYTES_MAX: usize = 4 * 1024;
+/// Maximum size of what an engine requires of the delivery, in bytes.
+const FORWARDING_BYTES_MAX: usize = 64 * 1024;
 
 const HELLO: u8 = 0;
 const RECORD: u8 = 1;
 const PROGRAM: u8 = 2;
 const GAP: u8 = 3;
+const FORWARDING: u8 = 4;
 const WRITTEN: u8 = 0;
 const REFUSED: u8 = 1;
+const UNDELIVERED: u8 = 2;
 
 /// A message of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +39,18 @@ pub(super) enum ToSink {
     Program { language: Language, text: String },
     /// Records before this message that the sink did not get.
     Gap(MissedRecords),
+    /// What the configuration of the engine requires of the delivery of its records. The answer also says whether a call
+    /// may be made now.
+    Forwarding(RequiredForwarding),
+}
+
+/// How the records of an engine must be forwarded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RequiredForwarding {
+    /// The destinations, as the configuration names them.
+    pub(crate) destinations: Vec<String>,
+    /// Maximum age of an undelivered record in seconds, beyond which no call may be made.
+    pub(crate) within_s: Option<u64>,
 }
 
 /// Records that an engine could not send to the sink.
@@ -51,6 +67,8 @@ pub(super) enum FromSink {
     Written,
     /// Why it was not written.
     Refused(String),
+    /// The record is that of a call, and was not written because a destination is behind by more than is permitted.
+    Undelivered(String),
 }
 
 fn invalid(what: &str) -> io::Error {
@@ -87,6 +105,10 @@ fn read(from: &mut impl Read, bytes_max: fn(u8) -> usize) -> io::Result<Option<(
     Ok(Some((kind, text)))
 }
 
+fn shortened(reason: &str) -> &[u8] {
+    &reason.as_bytes()[..reason.floor_char_boundary(ANSWER_BYTES_MAX)]
+}
+
 impl ToSink {
     pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
         match self {
@@ -96,6 +118,7 @@ impl ToSink {
                 write(to, PROGRAM, format!("{}\n{text}", language.as_str()).as_bytes())
             }
             Self::Gap(missed) => write(to, GAP, &serde_json::to_vec(missed)?),
+            Self::Forwarding(required) => write(to, FORWARDING, &serde_json::to_vec(required)?),
         }
     }
 
@@ -109,6 +132,7 @@ impl ToSink {
             RECORD => RECORD_BYTES_MAX,
             PROGRAM => PROGRAM_BYTES_MAX + 32,
             GAP => ANSWER_BYTES_MAX,
+            FORWARDING => FORWARDING_BYTES_MAX,
             _ => 0,
         };
         let Some((kind, content)) = read(from, bytes_max)? else { return Ok(None) };
@@ -123,6 +147,7 @@ impl ToSink {
                 Self::Program { language, text: text.to_owned() }
             }
             GAP => Self::Gap(serde_json::from_str(&content)?),
+            FORWARDING => Self::Forwarding(serde_json::from_str(&content)?),
             _ => return Err(invalid("an unknown kind of message")),
         }))
     }
@@ -132,10 +157,8 @@ impl FromSink {
     pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
         match self {
             Self::Written => write(to, WRITTEN, b""),
-            Self::Refused(reason) => {
-                let end = reason.floor_char_boundary(ANSWER_BYTES_MAX);
-                write(to, REFUSED, &reason.as_bytes()[..end])
-            }
+            Self::Refused(reason) => write(to, REFUSED, shortened(reason)),
+            Self::Undelivered(reason) => write(to, UNDELIVERED, shortened(reason)),
         }
     }
 
@@ -143,6 +166,7 @@ impl FromSink {
         match read(from, |_| ANSWER_BYTES_MAX)? {
             Some((WRITTEN, _)) => Ok(Self::Written),
             Some((REFUSED, reason)) => Ok(Self::Refused(reason)),
+            Some((UNDELIVERED, reason)) => Ok(Self::Undelivered(reason)),
             Some(_) => Err(invalid("an unknown answer")),
             None => Err(io::ErrorKind::UnexpectedEof.into()),
         }

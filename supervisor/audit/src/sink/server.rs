@@ -9,13 +9,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_base::files;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use parking_lot::Mutex;
 
 use super::confinement::confine;
 use super::connection::SinkConnection;
+use super::forwarding::SinkForwarding;
 use super::quota::Quotas;
+use crate::Audit;
 use crate::chain_writer::{Intervals, Peer, Writer};
 use crate::moment::Moment;
 use crate::program_store::{self, ProgramStore};
@@ -61,6 +64,7 @@ pub struct Sink {
     programs: Arc<ProgramStore>,
     quotas: Arc<Mutex<Quotas>>,
     beginning: Arc<Mutex<()>>,
+    forwarding: Arc<SinkForwarding>,
     connections: Mutex<HashMap<u64, Arc<SinkConnection>>>,
     /// Whether a segment began since the last removal of expired ones.
     has_new_segment: AtomicBool,
@@ -68,11 +72,12 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Opens the log of the sink, and creates missing directories.
+    /// Opens the log of the sink, and creates missing directories. `forwarded` is the same log as the process of the sink
+    /// itself writes it, with its destinations; `None` if it is not forwarded.
     ///
     /// # Errors
     /// [`SinkError::Directory`] if the log cannot be written.
-    pub fn open(settings: SinkSettings) -> Result<Arc<Self>, SinkError> {
+    pub fn open(settings: SinkSettings, forwarded: Option<Arc<Audit>>) -> Result<Arc<Self>, SinkError> {
         let programs = program_store::programs_directory(&settings.log);
         for path in [&settings.log, &settings.keys, &programs] {
             let created = files::create_private_directory(path);
@@ -84,6 +89,7 @@ impl Sink {
             programs: Arc::new(ProgramStore::new(settings.log.clone())),
             quotas: Arc::new(Mutex::new(Quotas::new(settings.quota_bytes_per_day))),
             beginning: Arc::default(),
+            forwarding: Arc::new(SinkForwarding::new(forwarded)),
             connections: Mutex::default(),
             has_new_segment: AtomicBool::new(false),
             next_connection: AtomicU64::new(0),
@@ -172,6 +178,9 @@ impl Sink {
             programs: self.programs.clone(),
             quotas: self.quotas.clone(),
             beginning: self.beginning.clone(),
+            forwarding: self.forwarding.clone(),
+            within: Mutex::new(None),
+            is_sandboxed: refuses_peer(u32::try_from(peer.pid).ok()),
         });
         let number = self.next_connection.fetch_add(1, Ordering::Relaxed);
         self.connections.lock().insert(number, connection.clone());

@@ -25,7 +25,8 @@ impl TestSink {
     fn new(quota_bytes_per_day: u64) -> Self {
         let place = tempfile::tempdir().expect("a directory");
         let (log, keys) = (place.path().join("log"), place.path().join("keys"));
-        let sink = Sink::open(SinkSettings { log, keys, keep_days: 30, quota_bytes_per_day }).expect("a log");
+        let sink =
+            Sink::open(SinkSettings { log, keys, keep_days: 30, quota_bytes_per_day }, None).expect("a log");
         Self { place, sink }
     }
 
@@ -45,7 +46,7 @@ impl TestSink {
     }
 
     fn client(&self) -> SinkClient {
-        SinkClient::new(self.socket())
+        SinkClient::new(self.socket(), RequiredForwarding::default())
     }
 
     /// Ends all segments, and verifies the log.
@@ -120,7 +121,7 @@ fn a_sink_that_does_not_answer_holds_up_one_record_for_two_seconds() {
     let path = place.path().join("sink.sock");
     // Nobody accepts the connection; the kernel takes it into its queue.
     let _listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");
-    let mut client = SinkClient::new(path);
+    let mut client = SinkClient::new(path, RequiredForwarding::default());
     let started = Instant::now();
     let error = client.append(&call(0)).expect_err("no answer").to_string();
     assert!(error.contains("did not answer within 2 s"), "{error}");

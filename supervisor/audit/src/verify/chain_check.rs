@@ -151,23 +151,30 @@ impl<R: BufRead> ChainCheck<'_, R> {
     }
 
     /// Skips the lines that an incomplete write left, from `line` on, if one of the next lines is a `gap` record that
-    /// states their number of bytes. Returns whether lines were skipped.
+    /// states their number of bytes. Returns whether lines were skipped. No signature covers them, so that an object among
+    /// them, which readers would show as a record, is a fault.
     fn skips_torn(&mut self, line: &LogLine) -> io::Result<bool> {
+        let mut objects: Vec<u64> = line.is_object.then_some(line.number).into_iter().collect();
         for ahead in 0..TORN_LINES_MAX {
             let (expected, prev) = (self.expected, self.prev);
             let Some(next) = self.lines.peek(ahead)? else { return Ok(false) };
-            let Some(SignedRecord { members, .. }) = &next.record else { continue };
-            if members.event == "gap"
-                && members.seq == expected
-                && Some(members.prev) == prev
-                && members.torn > 0
-                && next.start - line.start == members.torn + 1
-            {
+            let is_gap = next.record.as_ref().is_some_and(|SignedRecord { members, .. }| {
+                members.event == "gap"
+                    && members.seq == expected
+                    && Some(members.prev) == prev
+                    && members.torn > 0
+                    && next.start - line.start == members.torn + 1
+            });
+            if is_gap {
                 for _ in 0..ahead {
                     self.lines.next()?;
                 }
+                for number in objects {
+                    self.fault(Some(number), None, "inserted: a record in place of an incomplete one".into());
+                }
                 return Ok(true);
             }
+            objects.extend(next.is_object.then_some(next.number));
         }
         Ok(false)
     }

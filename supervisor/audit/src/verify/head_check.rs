@@ -7,7 +7,7 @@ use super::super::log_head::{HeadSegment, LogHead};
 use super::super::segment_index::INDEX;
 use super::chain_members::ChainMembers;
 use super::index_check::Index;
-use super::{Finding, SegmentSummary, fault};
+use super::{Finding, FindingKind, SegmentSummary, fault};
 use data_encoding::HEXLOWER;
 
 impl LogHead {
@@ -60,8 +60,14 @@ pub(super) fn check(
         let name = segment.segment.as_str();
         let is_expired =
             index.and_then(|index| index.entries.get(name)).is_some_and(|entry| entry.is_expired);
-        if let Some(what) = check_segment(segment, segments.get(name), time).filter(|_| !is_expired) {
-            fault(report, name, what);
+        match check_segment(segment, segments.get(name), time) {
+            // The holder of the present key can declare this at any time, so that it is told.
+            Some(_) if is_expired => {
+                let what = format!("it has expired since the head of {time}, according to the index");
+                report(Finding { kind: FindingKind::Note, file: name.into(), line: None, seq: None, what });
+            }
+            Some(what) => fault(report, name, what),
+            None => {}
         }
     }
 }

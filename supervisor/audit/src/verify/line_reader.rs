@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read as _};
 
+use serde::Deserialize;
+
 use super::super::hash_chain::{Hash, SIGNATURE, hash};
 use super::super::reader::{LINE_BYTES_MAX, skip_line};
 use super::super::signing::PublicKey;
@@ -19,6 +21,8 @@ pub(super) struct LogLine {
     pub(super) hash: Hash,
     /// The audit record in the line. `None` if the line is not a valid record.
     pub(super) record: Option<SignedRecord>,
+    /// Whether the line is a JSON object, which readers of the log show.
+    pub(super) is_object: bool,
     /// Whether the line was written completely: it ends with a line feed. A line that is too long to be read counts as
     /// complete.
     pub(super) is_whole: bool,
@@ -32,6 +36,10 @@ pub(super) struct SignedRecord {
     /// one of the keys that may have signed it. `None` if it has no signature.
     pub(super) signature: Option<bool>,
 }
+
+/// Any JSON object.
+#[derive(Deserialize)]
+struct AnyObject {}
 
 /// Reads the lines of a log file, with lookahead, and verifies the signatures of their records.
 pub(super) struct LineReader<R> {
@@ -80,8 +88,9 @@ impl<R: BufRead> LineReader<R> {
             is_whole = has_end;
         }
         let record = if is_too_long { None } else { self.signed(&text) };
-        let line =
-            LogLine { number: self.next_number, start: self.next_start, hash: hash(&text), record, is_whole };
+        let is_object = record.is_some() || serde_json::from_slice::<AnyObject>(&text).is_ok();
+        let (number, start, hash) = (self.next_number, self.next_start, hash(&text));
+        let line = LogLine { number, start, hash, record, is_object, is_whole };
         self.next_number += 1;
         self.next_start += bytes;
         Ok(Some(line))

@@ -65,6 +65,42 @@ fn forge_index(history: &History, from: usize, stolen: &SigningKey) {
     });
 }
 
+/// Appends a line to the index that ends a segment where it is now.
+fn append_closed(history: &History, segment: &Path, key: &SigningKey) {
+    let of_segment = lines(segment);
+    let last = of_segment.last().expect("a line").trim_end();
+    let name = segment.file_name().expect("a name").to_string_lossy().into_owned();
+    edit(&history.index(), |lines| {
+        let before = hash(lines.last().expect("a line").trim_end().as_bytes());
+        let (mut chain, mut forged) = (Chain { seq: lines.len() as u64, prev: before }, Vec::new());
+        let body = RecordBody::new("closed").text("segment", &name);
+        let body = body.number("last_seq", of_segment.len() - 1);
+        let body = body.text("last", &HEXLOWER.encode(&hash(last.as_bytes())));
+        chain.push_signed(&mut forged, noon(2).wall, body, key, Some(&key.public_key()));
+        lines.push(String::from_utf8(forged).expect("text"));
+    });
+}
+
+/// Returns an unsigned record that continues a chain.
+fn next_line(lines: &[String], event: &'static str) -> String {
+    let before = hash(lines.last().expect("a line").trim_end().as_bytes());
+    let (mut chain, mut line) = (Chain { seq: lines.len() as u64, prev: before }, Vec::new());
+    let body = RecordBody::new(event);
+    let body = if event == "gap" { body.number("records", 1).text("reason", "forged") } else { body };
+    chain.push(&mut line, noon(2).wall, &body);
+    String::from_utf8(line).expect("text")
+}
+
+/// Appends bytes as if they were what a failed write left, with the `gap` that says so.
+fn push_gap_after(lines: &mut Vec<String>, bytes: &str) {
+    let before = hash(lines.last().expect("a line").trim_end().as_bytes());
+    let (mut chain, mut gap) = (Chain { seq: lines.len() as u64, prev: before }, Vec::new());
+    let body = RecordBody::new("gap").number("records", 1).text("reason", "no space");
+    chain.push(&mut gap, noon(2).wall, &body.number("torn", bytes.len()));
+    lines.push(format!("{bytes}\n"));
+    lines.push(String::from_utf8(gap).expect("text"));
+}
+
 fn stolen_key(history: &History) -> SigningKey {
     SigningKey::load(&history.keys().join("audit-key")).expect("readable").expect("a key")
 }
@@ -73,7 +109,7 @@ fn stolen_key(history: &History) -> SigningKey {
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn each_way_to_tamper_with_a_log_is_found() {
     use Finder::{FirstKey, Head, Local};
-    let rows: [(&str, Change, Finder, &str); 22] = [
+    let rows: [(&str, Change, Finder, &str); 34] = [
         ("a closed segment removed", |log| remove(&log.segment(0)), Local, "removed: it is in the index"),
         ("an open segment removed", |log| remove(&log.segment(2)), Local, "removed: it is in the index"),
         ("the index removed", |log| remove(&log.index()), Local, "removed: there are segments"),
@@ -211,6 +247,121 @@ fn each_way_to_tamper_with_a_log_is_found() {
             |log| {
                 let code = std::fs::read_dir(log.log().join("code")).expect("readable").next();
                 std::fs::write(code.expect("one").expect("readable").path(), "print(2)").expect("written");
+            },
+            Local,
+            "replaced",
+        ),
+        (
+            "a segment replaced with a link to a copy of it",
+            |log| {
+                let (path, copy) = (log.segment(0), log.keys().join("copy"));
+                std::fs::rename(&path, &copy).expect("moved");
+                std::os::unix::fs::symlink(copy, path).expect("a link");
+            },
+            Local,
+            "replaced: it is a symbolic link",
+        ),
+        (
+            "a segment replaced with a pipe",
+            |log| {
+                let path = log.segment(0);
+                remove(&path);
+                nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+            },
+            Local,
+            "replaced",
+        ),
+        (
+            "a segment replaced with a hard link to one of another log",
+            |log| {
+                let path = log.segment(0);
+                remove(&path);
+                let other = History::new();
+                std::fs::hard_link(other.segment(0), path).expect("a link");
+            },
+            Local,
+            "renamed",
+        ),
+        (
+            "a hard link to a segment of another log added",
+            |log| {
+                let other = History::new();
+                let path = other.segment(0);
+                let name = path.file_name().expect("a name");
+                std::fs::hard_link(&path, log.log().join(name)).expect("a link");
+            },
+            Local,
+            "inserted: it is not in the index",
+        ),
+        (
+            "a line of the index twice",
+            |log| edit(&log.index(), |lines| lines.insert(2, lines[1].clone())),
+            Local,
+            "inserted: record 1",
+        ),
+        (
+            "a line of the index that ends a segment, forged with an own key",
+            |log| {
+                edit(&log.segment(2), |lines| lines.truncate(8));
+                let key = SigningKey::generate().expect("a key");
+                append_closed(log, &log.segment(2), &key);
+            },
+            Local,
+            "made anew: its key is not the one that the line before it names",
+        ),
+        (
+            "a segment truncated, and its end forged with the stolen present key",
+            |log| {
+                edit(&log.segment(2), |lines| lines.truncate(8));
+                let stolen = stolen_key(log);
+                append_closed(log, &log.segment(2), &stolen);
+                std::fs::write(log.keys().join("audit-key"), stolen.to_pkcs8().expect("encoded"))
+                    .expect("written");
+            },
+            Head,
+            "rolled back or truncated: it has no record",
+        ),
+        (
+            "the key file replaced with that of an earlier time",
+            |log| log.restore("keys"),
+            Local,
+            "rolled back or made anew",
+        ),
+        (
+            "a record after the end of a segment",
+            |log| edit(&log.segment(0), |lines| lines.push(next_line(lines, "call"))),
+            Local,
+            "inserted: a record after the end of the segment",
+        ),
+        (
+            "records after the last signature replaced with a gap",
+            |log| {
+                edit(&log.segment(2), |lines| {
+                    lines.truncate(lines.len() - 2);
+                    lines.push(next_line(lines, "gap"));
+                    lines.push(next_line(lines, "call"));
+                });
+            },
+            Head,
+            "rewritten: the head of",
+        ),
+        (
+            "a record in place of the bytes of an incomplete one",
+            |log| {
+                edit(&log.segment(2), |lines| {
+                    push_gap_after(lines, "{\"seq\":9,\"event\":\"call\",\"server\":\"forged\"}")
+                })
+            },
+            Local,
+            "inserted: a record in place of an incomplete one",
+        ),
+        (
+            "a program replaced with a link to an equal one",
+            |log| {
+                let code = std::fs::read_dir(log.log().join("code")).expect("readable").next();
+                let (path, copy) = (code.expect("one").expect("readable").path(), log.keys().join("copy"));
+                std::fs::rename(&path, &copy).expect("moved");
+                std::os::unix::fs::symlink(copy, path).expect("a link");
             },
             Local,
             "replaced",
@@ -363,6 +514,7 @@ fn a_lost_key_stops_the_log_until_a_new_one_begins_with_a_countersignature() {
             code: true,
             keep_days: 30,
             sink: None,
+            forward: Vec::new(),
             forward_within: None,
         };
         assert!(matches!(rekey(&settings, None), Err(RekeyError::KeyPresent)), "control");

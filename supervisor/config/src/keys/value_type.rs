@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use lockhouse_access::{AuthMode, ConfiguredUser};
 use lockhouse_approvals::ApproverKind;
 use lockhouse_audit::SinkAddress;
-use lockhouse_audit_forward::{Destination, ForwardFormat};
+use lockhouse_audit_forward::{DestinationEntry, ForwardFormat};
 use lockhouse_base::http_checks::host_check::{HostName, PageOrigin};
 use lockhouse_base::telemetry::log::Format;
 use lockhouse_front::http::{ListenAddress, TrustedProxy};
@@ -137,7 +137,17 @@ macro_rules! texts {
         })+
     };
 }
-texts!(PathBuf, ModuleName, PackageSpec, ListenAddress, HostName, PageOrigin, TrustedProxy, Destination);
+texts!(PathBuf, ModuleName, PackageSpec, ListenAddress, HostName, PageOrigin, TrustedProxy);
+
+impl ValueType for DestinationEntry {
+    fn schema() -> Value {
+        let text = || json!({"type": "string"});
+        let headers = json!({"type": "object", "additionalProperties": text()});
+        let properties = json!({"to": text(), "headers": headers, "certificate": text(), "key": text()});
+        let table = json!({"type": "object", "properties": properties, "required": ["to"], "additionalProperties": false});
+        json!({"anyOf": [text(), table]})
+    }
+}
 
 impl ValueType for ConfiguredUser {
     fn schema() -> Value {

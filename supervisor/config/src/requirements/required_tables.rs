@@ -13,12 +13,13 @@ use crate::keys::DeclaredTable;
 use crate::multi_error_parser::span_of;
 
 /// The keys that name files or directories, each with its table.
-const PATHS: [(&[&str], &str); 10] = [
+const PATHS: [(&[&str], &str); 11] = [
     (&["python"], "interpreter"),
     (&["python"], "extension"),
     (&["python"], "environment"),
     (&["javascript"], "worker"),
     (&["audit"], "directory"),
+    (&["audit"], "forward_ca"),
     (&["sharing"], "directory"),
     (&["skills"], "directories"),
     (&["http"], "tokens"),

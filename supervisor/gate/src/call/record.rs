@@ -48,7 +48,7 @@ pub(super) async fn wait_for_delivery(attempt: &CallAttempt<'_>) -> Result<(), F
 /// Returns the failure of a call that has no record. If only the delivery of records is late, the refusal is recorded.
 fn refuse(attempt: &CallAttempt<'_>, error: &AuditError) -> Failure {
     let reason = format!("the call was not made: {error}");
-    let is_late = matches!(error, AuditError::Undelivered { .. } | AuditError::NotForwarded);
+    let is_late = error.is_about_delivery();
     if is_late {
         attempt.gate.record_denial(attempt.subject(), Effect::Deny, &reason, None);
     } else {

@@ -1,6 +1,7 @@
 //! What a receiver has received: the records with their places, in the order of their arrival.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use lockhouse_tests::Lockhouse;
@@ -79,6 +80,11 @@ impl Received {
     /// Checks that every record of the log has arrived as it is there, and that the records of each segment arrived in their
     /// order, repetitions apart.
     pub(super) fn has_all(&self, lockhouse: &Lockhouse) -> Result<(), String> {
+        self.has_all_of(&lockhouse.segments())
+    }
+
+    /// As [`Self::has_all`], of the segments at these paths.
+    pub(super) fn has_all_of(&self, segments: &[PathBuf]) -> Result<(), String> {
         let records = self.0.lock().clone();
         let mut arrived = BTreeMap::<&str, Vec<&Record>>::new();
         for record in &records {
@@ -92,9 +98,9 @@ impl Received {
             }
         }
         let mut count = 0;
-        for path in lockhouse.segments() {
+        for path in segments {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-            for line in std::fs::read_to_string(&path).map_err(|error| error.to_string())?.lines() {
+            for line in std::fs::read_to_string(path).map_err(|error| error.to_string())?.lines() {
                 let of_segment = arrived.get(name.as_str()).map_or(&[][..], Vec::as_slice);
                 if !of_segment.iter().any(|record| record.line == line) {
                     return Err(format!("{name}: not received: {line}"));

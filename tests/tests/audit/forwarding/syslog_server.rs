@@ -24,10 +24,15 @@ pub(super) struct SyslogServer {
 impl SyslogServer {
     /// Starts a server with the test certificate `name`.
     pub(super) async fn start(name: &str) -> Self {
+        Self::start_with(acceptor(name)).await
+    }
+
+    /// Starts a server with these TLS settings.
+    pub(super) async fn start_with(acceptor: TlsAcceptor) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let mut server = Self {
             port: listener.local_addr().expect("an address").port(),
-            acceptor: acceptor(name),
+            acceptor,
             received: Received::default(),
             close_after: Arc::default(),
             accepting: None,
