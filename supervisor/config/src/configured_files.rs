@@ -7,12 +7,11 @@ use lockhouse_audit::{ChangeTarget, ConfiguredFile};
 use lockhouse_base::directories;
 
 use super::files::Files;
-use super::placeholders::Environment;
 use super::requirements::{self, Requirements};
 use super::search_paths;
 
-/// Returns the files with these options, whether they exist or not. A path that was given is made absolute.
-pub fn configured_files(files: &Files) -> Vec<ConfiguredFile> {
+/// Returns the files with these options and requirements, whether they exist or not. A path that was given is made absolute.
+pub(super) fn configured_files(files: &Files, requirements: &Requirements) -> Vec<ConfiguredFile> {
     let own = [
         (ChangeTarget::Configuration, &files.config, "config.toml"),
         (ChangeTarget::Policy, &files.policy, "policy.toml"),
@@ -25,9 +24,7 @@ pub fn configured_files(files: &Files) -> Vec<ConfiguredFile> {
         paths.into_iter().map(move |path| (target, path))
     });
     let servers = files.servers.iter().map(|path| (ChangeTarget::Configuration, path.clone()));
-    let loaded = Requirements::load(&Environment::from_process()).unwrap_or_default();
-    let policies = loaded.named_files();
-    let required = requirements::paths().into_iter().chain(policies);
+    let required = requirements::paths().into_iter().chain(requirements.named_files());
     let mut seen: Vec<ConfiguredFile> = Vec::new();
     for (target, path) in own.chain(servers).chain(required.map(|path| (ChangeTarget::Requirements, path))) {
         let path = std::path::absolute(&path).unwrap_or(path);

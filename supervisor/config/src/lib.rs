@@ -99,7 +99,7 @@ mod worker_pools;
 
 pub use config_edit::{ConfigEdit, PreparedEdit};
 pub use configuration::{Configuration, RequiredKeys, RequirementsState};
-pub use configured_files::{configured_files, recorded_config_path};
+pub use configured_files::recorded_config_path;
 pub use deprecated_transport::sse_warning;
 pub use dialects::{ListedServer, Listing, list_servers};
 pub use documentation::{json_schema, packaged_configuration};

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lockhouse_audit::digest;
 use lockhouse_base::path_trust::{TrustedOwners, is_in_user_namespace};
 use lockhouse_base::text_files::read_source;
 use lockhouse_policies::{Diagnostics, Policy, SourceLocation};
@@ -218,6 +219,11 @@ impl Requirements {
         self.0.iter().map(|requirement| &requirement.digest)
     }
 
+    /// Returns the SHA-256 of all requirements files together. `None` if there are none.
+    pub(super) fn digest(&self) -> Option<String> {
+        digest::combined_sha256(&self.digests().cloned().collect::<Vec<_>>())
+    }
+
     /// Returns why nothing may run. `None` if code may run.
     pub(super) fn stop(&self) -> Option<&str> {
         self.0.iter().find_map(|requirement| requirement.stop.as_deref())
@@ -386,8 +392,7 @@ fn possible_files() -> Result<Vec<PossibleFile>, ConfigError> {
 
 /// Returns the paths that requirements files have, whether they exist or not.
 pub(super) fn paths() -> Vec<PathBuf> {
-    let further = std::env::var_os(FURTHER_FILE).map(PathBuf::from);
-    further.into_iter().chain([PathBuf::from(FILE)]).collect()
+    possible_files().unwrap_or_default().into_iter().map(|file| file.path).collect()
 }
 
 /// Returns the Unix users who may own a requirements file and the files that it names.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lockhouse_access::AuthSettings;
 use lockhouse_audit as audit;
-use lockhouse_audit::digest;
+use lockhouse_audit::{ConfiguredFile, digest};
 use lockhouse_audit_forward::ForwardSettings;
 use lockhouse_engine::supervisor::{self, MissingProgram};
 use lockhouse_front::http::{HttpSettings, ListenAddress};
@@ -15,6 +15,7 @@ use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{Endpoint, ServerDefinition, ServerLimits};
 
 use crate::config_toml::ConfigToml;
+use crate::configured_files::configured_files;
 use crate::engine_sharing::EngineSharing;
 use crate::error::ConfigError;
 use crate::file_permissions::ReadableSecret;
@@ -82,9 +83,7 @@ impl Settings {
             own_policy: policy_files::own_policy(files),
             refused,
             digest: combined_digest(&user, &requirements),
-            requirements_digest: digest::combined_sha256(
-                &requirements.digests().cloned().collect::<Vec<_>>(),
-            ),
+            requirements_digest: requirements.digest(),
             stop: requirements.stop().map(Arc::from),
             ..engine_settings::engine_settings(&document, path, environment, servers, own)?
         };
@@ -138,6 +137,7 @@ impl Settings {
             refused,
             packages,
             digest: combined_digest(&user, &requirements),
+            requirements_digest: requirements.digest(),
             stop: requirements.stop().map(Arc::from),
             ..self.engine.clone()
         };
@@ -160,6 +160,16 @@ impl Settings {
         let required = other.requirements.lay_over(&self.document, &self.user.environment);
         required
             .map_or_else(|_| vec!["[limits]"], |required| self.document.tables_requiring_restart(&required))
+    }
+
+    /// Returns the files whose changes the audit log records, whether they exist or not.
+    pub fn configured_files(&self, files: &Files) -> Vec<ConfiguredFile> {
+        configured_files(files, &self.requirements)
+    }
+
+    /// Whether the requirements set a key of the configuration, so that no option replaces it.
+    pub fn requires_key(&self, table: &str, key: &str) -> bool {
+        self.requirements.set_key(table, key)
     }
 
     /// Returns why the administrator has stopped Lockhouse. `None` if it is not stopped.

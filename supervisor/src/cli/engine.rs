@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Listener;
-use lockhouse_config::{Configuration, ExposeMode, Files, Settings, Setup, SetupParts, configured_files};
+use lockhouse_config::{Configuration, ExposeMode, Files, Settings, Setup, SetupParts};
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::front_socket::FrontSocket;
 use lockhouse_engine::supervisor::Supervisor;
@@ -204,7 +204,7 @@ async fn serve(
     shared: &SharedEngine,
     log: Option<&LogFile>,
 ) -> ExitCode {
-    supervisor.record_start("engine", &configured_files(files));
+    supervisor.record_start("engine", &configuration.settings.configured_files(files));
     supervisor.warn_about_first_policy();
     let idle_time = configuration.settings.engine_idle_time();
     for warning in configuration.settings.warnings() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lockhouse_audit::ReloadCause;
 use lockhouse_base::telemetry;
-use lockhouse_config::{ConfigError, Configuration, Files, Settings, configured_files};
+use lockhouse_config::{ConfigError, Configuration, Files, Settings};
 use lockhouse_engine::supervisor::{ReloadRequest, Supervisor};
 use lockhouse_engine::systemd_notify;
 use lockhouse_messages::ReloadReport;
@@ -167,7 +167,7 @@ impl<'a> Reloader<'a> {
         let loaded = self.current.with_files_of_user(self.files);
         // Files of the user may delay this process. No call is made before the newest requirements apply.
         self.apply_changed_requirements()?;
-        self.supervisor.record_file_edits(&configured_files(self.files));
+        self.supervisor.record_file_edits(&self.current.settings.configured_files(self.files));
         telemetry::count_reload(loaded.is_ok());
         let mut report = ReloadReport { in_force: loaded.is_ok(), ..ReloadReport::default() };
         match loaded.and_then(|loaded| loaded.with_requirements_of(&self.current)) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lockhouse_access::Authenticator;
 use lockhouse_base::telemetry;
-use lockhouse_config::{Configuration, ExposeMode, Files, Settings, configured_files};
+use lockhouse_config::{ConfigError, Configuration, ExposeMode, Files, Settings};
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_engine::systemd_notify;
@@ -153,6 +153,9 @@ async fn serve_clients_of(files: &Files, arguments: Arguments) -> ExitCode {
             }
         }
     }
+    if !arguments.listen.is_empty() && configuration.settings.requires_key("http", "listen") {
+        return print_error(&ConfigError::Determined { key: "listen of [http]" }, USAGE);
+    }
     let instance = match start(configuration, arguments).await {
         Ok(instance) => instance,
         Err(status) => return status,
@@ -171,8 +174,11 @@ async fn connect(
     arguments: &Arguments,
 ) -> Result<ThinProcess, NotShared> {
     let Configuration { settings, policy, .. } = configuration;
-    if arguments.own {
+    if arguments.own && !settings.requires_key("sharing", "engine") {
         return Err(NotShared::Own);
+    }
+    if arguments.own {
+        tracing::warn!("--own has no effect: the administrator's requirements determine engine of [sharing]");
     }
     if let Some(server) = settings.unshared_server() {
         return Err(NotShared::Server(server.clone()));
@@ -213,7 +219,7 @@ async fn start(configuration: Configuration, arguments: Arguments) -> Result<Ins
 /// fails. Meanwhile, reloads the configuration whenever something requires it. Finally closes the supervisor.
 async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
     let Instance { configuration, supervisor, forwarding, front, authenticator } = instance;
-    supervisor.record_start("serve", &configured_files(files));
+    supervisor.record_start("serve", &configuration.settings.configured_files(files));
     end_on_signal(supervisor.lifecycle(), authenticator.is_some());
     tokio::spawn(systemd_notify::run(supervisor.clone()));
     tokio::spawn(release_after_start());
