@@ -173,6 +173,15 @@ impl DestinationOffer {
 }
 
 impl ReservedDestination {
+    /// Fails if the administrator's requirements do not permit the destination any more.
+    pub(super) fn refuse_withdrawn(&self) -> Result<(), Failure> {
+        match self {
+            Self::Upstream { connection, .. } => connection.refuse_withdrawn(),
+            // The server `files` checks each path; skills are not withdrawn.
+            Self::Files(_) | Self::Skills(_) => Ok(()),
+        }
+    }
+
     pub(super) fn catalogue(&self) -> &Catalogue {
         match self {
             Self::Upstream { offer, .. } => &offer.catalogue,

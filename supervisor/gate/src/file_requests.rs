@@ -85,6 +85,7 @@ impl Gate {
         let mut asked = Call::new(&request.server, request.item.clone())
             .with_client(run.client().cloned())
             .with_arguments(arguments);
+        self.wait_for_requirements_look().await;
         let policy = self.policy.current();
         let (paths, slot) = (policy.paths_to_resolve(&asked), &run.usage.slow_check_slot);
         asked.resolved_paths = symlinks::resolve_in_background(paths, slot).await;

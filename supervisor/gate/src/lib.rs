@@ -15,7 +15,8 @@
 //!   code.
 //! - `argument_names.rs`, `text_of_arguments.rs` and `schema.rs` validate arguments.
 //! - [`RunContext`] is on whose behalf a call is made, [`Scope`] the restriction with which the execution was started.
-//!   `effective_policy.rs` selects the policy, `limits.rs` counts.
+//!   `effective_policy.rs` selects the policy, `limits.rs` counts, and `requirements_look.rs` knows whether the
+//!   administrator's requirements may have changed unnoticed.
 //! - `tool_discovery.rs` and `tool_search.rs` answer questions about servers and tools; `catalogue_description.rs` is
 //!   the list in the description of `run_code`.
 //! - `planned_calls.rs` judges the calls of a program before it runs, `mentioned_tools.rs` finds the tools that it
@@ -36,6 +37,7 @@
 //! - No permission that is newer than a run reaches it. The policy under which an execution began and the newest one
 //!   both decide, and the stricter decision holds; so a revocation takes effect at once.
 //! - No step interprets a program. The worker parses it; the gate judges names and literals.
+//! - No call is sent by a process that may not know the newest requirements, because it was suspended.
 //! - No schema or argument uses CPU time without a bound, and no schema fetches a document.
 //!
 //! # Decisions
@@ -67,6 +69,7 @@ mod limits;
 mod listing_filter;
 mod mentioned_tools;
 mod planned_calls;
+mod requirements_look;
 mod run_context;
 mod run_files;
 mod schema;
@@ -82,6 +85,7 @@ mod transfers;
 mod worker_requests;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use lockhouse_audit::Audit;
 use lockhouse_base::principal::Principal;
@@ -103,6 +107,7 @@ use lockhouse_host_files::{HostFileSettings, HostFiles};
 use lockhouse_stores::result_files::ResultFiles;
 use lockhouse_stores::results::Results;
 use lockhouse_stores::skills::Skills;
+use requirements_look::RequirementsLook;
 use schema::SchemaCache;
 use tool_list_cache::ToolListCache;
 
@@ -125,6 +130,7 @@ pub struct Gate {
     /// Maximum number of bytes of a reply to a worker. A request whose reply is longer fails.
     reply_bytes_max: usize,
     tool_lists: ToolListCache,
+    requirements: RequirementsLook,
 }
 
 /// The parts of a gate that a reload of the configuration does not replace.
@@ -160,6 +166,7 @@ impl Gate {
             result_files,
             reply_bytes_max,
             tool_lists: ToolListCache::default(),
+            requirements: RequirementsLook::default(),
         }
     }
 
@@ -178,7 +185,25 @@ impl Gate {
             result_files: self.result_files.clone(),
             reply_bytes_max: self.reply_bytes_max,
             tool_lists: ToolListCache::default(),
+            requirements: self.requirements.clone(),
         }
+    }
+
+    /// From now on, no run and no call begins unless this process has looked at the administrator's requirements shortly
+    /// before: see [`Self::note_requirements_look`].
+    pub fn require_requirements_looks(&self) {
+        self.requirements.require();
+    }
+
+    /// Notes that this process has looked at the administrator's requirements, and that they apply. `began` is the time before
+    /// the files were looked at.
+    pub fn note_requirements_look(&self, began: Instant) {
+        self.requirements.note(began);
+    }
+
+    /// Waits until this process knows the newest requirements of the administrator. It may have been suspended.
+    pub async fn wait_for_requirements_look(&self) {
+        self.requirements.wait_until_recent().await;
     }
 
     /// Makes this gate the one that the administrator requires: executions of earlier gates use no file that this gate does

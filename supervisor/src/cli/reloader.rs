@@ -2,7 +2,7 @@
 //! the policy, and when the administrator's requirements change.
 
 use std::convert::Infallible;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockhouse_audit::ReloadCause;
 use lockhouse_base::telemetry;
@@ -82,6 +82,7 @@ impl<'a> Reloader<'a> {
         files: &'a Files,
     ) -> Self {
         let first = current.settings.clone();
+        supervisor.gate().require_requirements_looks();
         Self { supervisor, first, current, files, requests: None, observer: None, has_warned: false }
     }
 
@@ -197,7 +198,9 @@ impl<'a> Reloader<'a> {
 
     /// Looks whether the requirements have changed. If so, waits until nobody is writing them, and applies them.
     async fn look(&mut self) -> Result<(), UnmetRequirements> {
+        let began = Instant::now();
         if !self.current.requirements_have_changed() {
+            self.supervisor.gate().note_requirements_look(began);
             self.warn_about_missing_requirements();
             return Ok(());
         }
@@ -214,14 +217,17 @@ impl<'a> Reloader<'a> {
     }
 
     fn apply_changed_requirements(&mut self) -> Result<(), UnmetRequirements> {
-        match self.current.requirements_have_changed() {
-            true => self.apply_requirements(),
-            false => Ok(()),
+        let began = Instant::now();
+        if self.current.requirements_have_changed() {
+            return self.apply_requirements();
         }
+        self.supervisor.gate().note_requirements_look(began);
+        Ok(())
     }
 
     /// Applies the requirements as they are now to what the user's files said when they were last read.
     fn apply_requirements(&mut self) -> Result<(), UnmetRequirements> {
+        let began = Instant::now();
         let next = self.current.with_requirements().map_err(UnmetRequirements::Invalid)?;
         let tables = self.first.tables_required_otherwise(&next.settings);
         if !tables.is_empty() {
@@ -230,6 +236,7 @@ impl<'a> Reloader<'a> {
         self.has_warned = false;
         let is_complete = self.first.tables_requiring_restart(&next.settings).is_empty();
         self.activate(ReloadCause::Requirements, next, is_complete);
+        self.supervisor.gate().note_requirements_look(began);
         Ok(())
     }
 

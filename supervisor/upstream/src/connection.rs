@@ -266,7 +266,11 @@ impl Connection {
     }
 
     /// Fails if the administrator does not permit the server any more.
-    pub(super) fn refuse_withdrawn(&self) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    ///
+    /// Returns the error for the caller.
+    pub fn refuse_withdrawn(&self) -> Result<(), Failure> {
         if !self.withdrawn.is_cancelled() {
             return Ok(());
         }

@@ -151,6 +151,13 @@ impl Supervisor {
         active_run: &mut ActiveRunGuard,
     ) -> ExecutionAnswer {
         let (execution, principal) = (channel.execution(), channel.principal());
+        let gate = self.gate();
+        tokio::select! {
+            biased;
+            () = gate.wait_for_requirements_look() => {}
+            why = active_run.stop.requested(None, principal, &self.lifecycle) => return ExecutionAnswer::cancelled(execution, why),
+        }
+        drop(gate);
         if let Some(message) = self.stop_message() {
             return ExecutionAnswer::refused(execution, Refusal::Stopped, message.to_string(), HINT);
         }

@@ -54,3 +54,14 @@ pub(super) fn refuse_changed_definition(
     }
     Err(attempt.record_stale_decision("the tool has changed since this call was decided; call again"))
 }
+
+/// Refuses the call if this process was suspended while symbolic links were resolved: the requirements may have changed
+/// since the decision was checked.
+pub(super) fn refuse_after_suspension(attempt: &CallAttempt<'_>) -> Result<(), Failure> {
+    match attempt.gate.requirements.is_recent() {
+        true => Ok(()),
+        false => Err(attempt.record_stale_decision(
+            "the administrator's requirements may have changed while this call was checked; call again",
+        )),
+    }
+}

@@ -116,17 +116,21 @@ pub(super) struct AdmittedCall<'a> {
 }
 
 impl<'a> AdmittedCall<'a> {
-    /// Waits until the audit log is delivered, if the configuration requires that, and until the server's concurrency
-    /// limit permits the call. Then checks that the decision to permit the call is still valid.
+    /// Waits until the audit log is delivered, if the configuration requires that, until the server's concurrency
+    /// limit permits the call, and until the newest requirements are known. Then checks that the decision to permit the call
+    /// is still valid.
     pub(super) async fn wait_for_server_slot(self) -> Result<ReadyCall<'a>, Failure> {
         let Self { mut attempt, destination, permission, limits, timeout } = self;
         let execution = attempt.run.execution();
         record::wait_for_delivery(&attempt).await?;
         let server = attempt.wait_for_server(destination.reserve(execution)).await?;
+        attempt.gate.wait_for_requirements_look().await;
+        server.refuse_withdrawn()?;
         let tool = attempt.tool_in(server.catalogue());
         recheck::refuse_changed_definition(&attempt, &permission, tool)?;
         let approval = permission.approval();
         let permitted = recheck::recheck_permission(&attempt, permission).await?;
+        recheck::refuse_after_suspension(&attempt)?;
         // The policy's `on_change` may have changed while the call waited.
         tool.map_or(Ok(()), |tool| attempt.refuse_unaccepted_tool(tool))?;
         let changes = tool.map_or(SideEffects::None, |tool| tool.side_effects);
