@@ -73,7 +73,15 @@ impl Page {
     /// # Panics
     /// If the process does not listen.
     pub async fn start_service(lockhouse: &Lockhouse) -> Self {
-        let mut command = tokio::process::Command::from(lockhouse.command(&["page", "--service"]));
+        Self::spawn_service(lockhouse.command(&["page", "--service"])).await
+    }
+
+    /// Runs a command that starts `lockhouse page --service`, and waits until it prints its address to standard error.
+    ///
+    /// # Panics
+    /// If the process does not listen.
+    pub async fn spawn_service(command: std::process::Command) -> Self {
+        let mut command = tokio::process::Command::from(command);
         let mut child = Self::start_command(command.stderr(Stdio::piped()));
         let output = child.stderr.take().expect("its standard error").into_owned_fd();
         Self::connect(child, output.expect("a pipe")).await

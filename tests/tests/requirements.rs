@@ -8,6 +8,7 @@ mod kill_switch;
 mod managed_host;
 mod many_clients;
 mod namespaces;
+mod pages;
 mod tables;
 
 use std::path::Path;

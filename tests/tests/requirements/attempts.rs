@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Instant;
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
-use lockhouse_tests::{CommandOutput, Lockhouse, Session};
+use futures_util::future::LocalBoxFuture;
+use lockhouse_tests::{CommandOutput, Lockhouse, Page, Session, wait_until};
 use serde_json::Value;
 
 use super::{ALLOW, managed, require, server};
@@ -13,21 +14,59 @@ use super::{ALLOW, managed, require, server};
 /// A host on which one user runs Lockhouse. `/etc` and `/var/lib` are directories of the test.
 pub(super) struct Host {
     pub(super) lockhouse: Lockhouse,
+    /// What the administrator will require. `None` on a host without requirements.
+    later: Option<String>,
+}
+
+/// When the requirements of an attempt begin to apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Since {
+    /// Before the user does anything.
+    Start,
+    /// When the attempt calls [`Host::forbid`], while processes run.
+    Change,
 }
 
 /// An attempt of a user: returns whether it succeeded, with what was seen.
-pub(super) type Attempt = for<'h> fn(&'h Host) -> BoxFuture<'h, (bool, String)>;
+pub(super) type Attempt = for<'h> fn(&'h Host) -> LocalBoxFuture<'h, (bool, String)>;
 
 impl Host {
     /// Creates a host with these requirements. `None` for a host without requirements.
-    pub(super) fn new(requirements: Option<&str>) -> Self {
+    pub(super) fn new(requirements: Option<&str>, since: Since) -> Self {
         let lockhouse = Lockhouse::new().config(&server("fixture")).policy(ALLOW);
-        lockhouse.file("etc/lockhouse/policy.toml", "version = 1\n[servers.fixture]\ndeny = [\"add\"]\n");
-        if let Some(requirements) = requirements {
-            let requirements = requirements.replace("ROOT", &lockhouse.path("").display().to_string());
-            require(&lockhouse, requirements.replace("//", "/").as_str());
+        for (name, rules) in [("policy", "deny = [\"add\"]"), ("asks", "allow = [\"*\"]\nask = [\"add\"]")] {
+            let text = format!("version = 1\n[servers.fixture]\n{rules}\n");
+            lockhouse.file(&format!("etc/lockhouse/{name}.toml"), text);
         }
-        Self { lockhouse }
+        let root = lockhouse.path("").display().to_string();
+        let requirements = requirements.map(|text| text.replace("ROOT", &root).replace("//", "/"));
+        match (&requirements, since) {
+            (Some(requirements), Since::Start) => require(&lockhouse, requirements),
+            (Some(_), Since::Change) => require(&lockhouse, ""),
+            (None, _) => {}
+        }
+        Self { lockhouse, later: requirements.filter(|_| since == Since::Change) }
+    }
+
+    /// Makes the requirements of a host of [`Since::Change`]. Without requirements, does nothing.
+    pub(super) fn forbid(&self) {
+        if let Some(requirements) = &self.later {
+            require(&self.lockhouse, requirements);
+        }
+    }
+
+    /// Makes the requirements, waits until the audit log has their application, and prints how long that took.
+    pub(super) async fn forbid_and_wait(&self, what: &str) {
+        if self.later.is_none() {
+            return;
+        }
+        let since = Instant::now();
+        self.forbid();
+        wait_until("the requirements apply", async || {
+            self.is_logged("state", "\"cause\":\"requirements\"").then_some(())
+        })
+        .await;
+        println!("{what}: applied after {:?}", since.elapsed());
     }
 
     /// Returns the path of a file of this host.
@@ -55,6 +94,18 @@ impl Host {
         let mut command = self.lockhouse.command(arguments);
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         managed(&self.lockhouse, &command)
+    }
+
+    /// Starts `lockhouse serve`, and connects to it as an AI client.
+    pub(super) async fn serve(&self, options: &[&str], variables: &[(&str, PathBuf)]) -> Session {
+        let arguments = [&["serve"], options].concat();
+        Session::connect(self.command(&arguments, variables), Session::latest()).await
+    }
+
+    /// Starts `lockhouse page --service`.
+    pub(super) async fn page(&self, options: &[&str], variables: &[(&str, PathBuf)]) -> Page {
+        let arguments = [&["page", "--service"], options].concat();
+        Page::spawn_service(self.command(&arguments, variables)).await
     }
 
     /// Runs a Python program, and returns its answer.
@@ -97,8 +148,7 @@ impl Host {
         options: &[&str],
         variables: &[(&str, PathBuf)],
     ) -> (bool, String) {
-        let arguments = [&["serve"], options].concat();
-        let session = Session::connect(self.command(&arguments, variables), Session::latest()).await;
+        let session = self.serve(options, variables).await;
         let tools: Vec<String> =
             session.tools().await.into_iter().map(|tool| tool.name.into_owned()).collect();
         let ended = session.close().await;
@@ -123,15 +173,15 @@ impl Host {
 }
 
 /// Tries an attempt with and without requirements. Returns the outcome of both.
-pub(super) async fn try_both(requirements: &str, attempt: Attempt) -> [(bool, String); 2] {
-    let (required, free) = (Host::new(Some(requirements)), Host::new(None));
+pub(super) async fn try_both(requirements: &str, since: Since, attempt: Attempt) -> [(bool, String); 2] {
+    let (required, free) = (Host::new(Some(requirements), since), Host::new(None, since));
     let (required, free) = futures_util::future::join(attempt(&required), attempt(&free)).await;
     [required, free]
 }
 
 /// Puts an attempt on the heap.
 pub(super) fn boxed<'h>(
-    attempt: impl Future<Output = (bool, String)> + Send + 'h,
-) -> BoxFuture<'h, (bool, String)> {
-    attempt.boxed()
+    attempt: impl Future<Output = (bool, String)> + 'h,
+) -> LocalBoxFuture<'h, (bool, String)> {
+    attempt.boxed_local()
 }

@@ -60,6 +60,12 @@ async fn a_change_is_applied_to_what_the_users_files_said_and_recorded() {
     let reloads = applications(&lockhouse);
     let causes: Vec<&Value> = reloads.iter().map(|record| &record["cause"]).collect();
     table.row("each is recorded", equal(causes, vec![&json!("requirements"); count + 1]));
+    // The second application lifted what the first one had required.
+    let digests: Vec<_> = reloads.iter().take(2).map(|record| &record["requirements"]).collect();
+    table.row("with the SHA-256", ensure(digests[0].is_string() && digests[0] != digests[1], &digests));
+    let status = lockhouse.run(&["status", "--json"]).json();
+    let last = &reloads[count]["requirements"];
+    table.row("the status has the newest one", equal(&status[0]["configuration"]["requirements"], last));
     table.finish();
     session.close().await;
 }
@@ -84,6 +90,37 @@ async fn a_run_that_began_before_cannot_call_what_is_not_permitted_any_more() {
     let expected = "the administrator's requirements do not permit the server fixture any more";
     let mut table = Table::new("a run that began before");
     table.row("its next call is refused", equal(&answer["value"], &json!(["denied", expected])));
+    table.finish();
+    session.close().await;
+}
+
+/// The requirements take a root of the built-in server `files` away while a run uses it.
+#[tokio::test]
+async fn a_run_that_began_before_opens_no_file_that_is_not_granted_any_more() {
+    let lockhouse = Lockhouse::new().policy("version = 1\n[servers.files]\nallow = [\"*\"]\n");
+    // A program keeps what it has read, so it reads each file once.
+    for number in 0..200 {
+        lockhouse.file(&format!("shared/{number}"), "x");
+    }
+    let (shared, kept) = (lockhouse.path("shared"), lockhouse.file("kept/text", "y"));
+    let lockhouse = lockhouse.config(&format!("[servers.files]\nread = [{shared:?}, {kept:?}]\n"));
+    require(&lockhouse, "");
+    let session = serve(&lockhouse).await;
+    let code = format!(
+        "import time\nrefused = None\nfor number in range(200):\n    try:\n        open({shared:?} + \"/\" + str(number)).read()\n    except OSError as error:\n        refused = [number, str(error)]\n        break\n    time.sleep(0.05)\nrefused"
+    );
+    let running = session.start_code("python", &code);
+    wait_until("the program reads", async || (lockhouse.audit().len() > 2).then_some(())).await;
+    require(&lockhouse, &format!("[servers.files]\nread = [{kept:?}]\n"));
+    let answer = lockhouse_tests::structured(running.await.unwrap());
+    let mut table = Table::new("a root of the server files that was taken away");
+    let read_before = answer["value"][0].as_u64().unwrap_or_default();
+    table.row("the run that began before", ensure(read_before > 1, &answer));
+    let read = async |path: &std::path::Path| {
+        session.run_code("python", &format!("open({path:?}).read()")).await["value"].clone()
+    };
+    table.row("a new run", equal(read(&shared.join("0")).await, Value::Null));
+    table.row("control: what is still granted", equal(read(&kept).await, json!("y")));
     table.finish();
     session.close().await;
 }
