@@ -235,7 +235,9 @@ impl Lockhouse {
     pub fn records(&self) -> Vec<Value> {
         let texts = self.segments().into_iter().map(std::fs::read_to_string);
         let texts: Vec<String> = texts.map(|text| text.expect("a segment")).collect();
-        let lines = texts.iter().flat_map(|text| text.lines());
+        // A line without an end is still being written.
+        let lines = texts.iter().flat_map(|text| text.split_inclusive('\n'));
+        let lines = lines.filter(|line| line.ends_with('\n'));
         let mut records: Vec<Value> =
             lines.map(|line| serde_json::from_str(line).expect("a record")).collect();
         records.sort_by_key(|record| record["time"].as_str().map(str::to_owned));
