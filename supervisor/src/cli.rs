@@ -58,6 +58,7 @@ mod status;
 mod stop;
 mod stop_signals;
 mod stubs;
+mod system_engine;
 mod table;
 mod terminal;
 mod token;
@@ -368,9 +369,10 @@ fn print_config_error(error: &ConfigError) -> ExitCode {
     }
 }
 
-/// Loads the configuration and the policy. Fails if either of them is invalid.
+/// Loads the configuration and the policy for a process with an engine. Fails if either of them is invalid, or if only the
+/// system's engine may run code.
 fn load(files: &Files) -> Result<Configuration, ExitCode> {
-    Configuration::load(files).map_err(|error| print_config_error(&error))
+    Configuration::load(files).and_then(Configuration::for_engine).map_err(|error| print_config_error(&error))
 }
 
 fn start(files: &Files, languages: &[Language]) -> Result<Supervisor, ExitCode> {

@@ -40,6 +40,7 @@ mod sessions;
 mod sharing;
 mod skills;
 mod supply_chain;
+mod system_engine;
 mod telemetry;
 mod typescript_globals;
 mod upstreams;

@@ -78,6 +78,14 @@ impl Configuration {
         Ok(Self::new(settings, own_policy, required_policies, watched))
     }
 
+    /// Returns this configuration if a process of this account may have an engine.
+    ///
+    /// # Errors
+    /// [`ConfigError::SystemEngine`] if the requirements leave that to the engine of the system.
+    pub fn for_engine(self) -> Result<Self, ConfigError> {
+        self.settings.requirements.permit_engine().map(|()| self)
+    }
+
     fn new(
         settings: Settings,
         own_policy: Policy,
@@ -116,6 +124,7 @@ impl Configuration {
     pub fn with_requirements(&self) -> Result<Self, ConfigError> {
         let mut watched = Requirements::watch()?;
         let requirements = self.settings.requirements.load_again(&self.settings.user.environment)?;
+        requirements.permit_engine()?;
         let required_policies = requirements.policies(&mut watched)?;
         requirements.mark_managed();
         let settings = self.settings.with_requirements(requirements)?;

@@ -51,6 +51,12 @@ pub enum ConfigError {
          longer managed, remove {marker} as root. Until then nothing is served"
     )]
     Unmanaged { path: PathBuf, marker: &'static str },
+    /// Code runs for people in the system's engine only.
+    #[error(
+        "{path} says that code runs in the engine of this host only, which has an account of its own: run code through your AI \
+         client, whose `lockhouse serve` uses that engine"
+    )]
+    SystemEngine { path: PathBuf },
     /// Requirements determine what a command would change.
     #[error("the administrator's requirements determine {key}, so this user cannot change it")]
     Determined { key: &'static str },

@@ -112,6 +112,7 @@ pub use policy_files::{
     editable_policy, find_policy, load_policy, policy_path, restrict_by_requirements, write_policy,
 };
 pub use python_environment::{environment_in_use, managed_directory};
+pub use requirements::SystemEngine;
 pub use search_paths::{find_program, installed_file};
 pub use secret_detection::{
     looks_secret, replace_secrets, replace_secrets_in_arguments, secrets_directory, store_secret,

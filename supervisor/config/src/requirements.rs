@@ -14,6 +14,7 @@ mod managed_host;
 mod reader;
 mod required_tables;
 mod requirements_toml;
+mod system_engine;
 mod watched_files;
 
 use std::collections::BTreeMap;
@@ -37,6 +38,8 @@ use super::placeholders::Environment;
 use admission::Admission;
 use identity::{Identity, Mismatch};
 use requirements_toml::{ApprovedServer, DeniedServer};
+use system_engine::RequiredEngine;
+pub use system_engine::SystemEngine;
 pub(crate) use watched_files::{FileState, WatchedFiles};
 
 const FILE: &str = "/etc/lockhouse/requirements.toml";
@@ -63,6 +66,8 @@ pub(super) struct Requirement {
     policy: Option<RequiredPolicy>,
     /// Why nothing may run. `None` if code may run.
     stop: Option<String>,
+    /// Where the engines of people run. `None` if each process of a person may have its own.
+    engine: Option<RequiredEngine>,
     /// Who can use each server that the file does not fix.
     expose: Option<ExposeMode>,
     /// The table of the built-in server `files`.

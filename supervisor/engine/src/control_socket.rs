@@ -4,9 +4,10 @@
 //! The control socket is a Unix domain socket in a directory with mode 0700. A connection that begins with the greeting of
 //! the link is that of an operator's command, and is served as those of fronts (`front_link.rs`), with the roles of
 //! operators. Every other connection has the JSON lines of version 1, which `line_adapter.rs` translates. The kernel
-//! reports the user ID of the peer; only the supervisor's own user and root are accepted. A worker cannot reach the socket: it has no file system access and
-//! cannot create sockets. Any other process of the same user can connect, for example an AI client with a shell;
-//! docs/approvals.md explains the consequences.
+//! reports the user ID of the peer; only the supervisor's own user and root are accepted, and at the socket of a system's engine
+//! also the person whom it serves, who may neither approve calls nor change the policy. A worker cannot reach the socket: it
+//! has no file system access and cannot create sockets. Any other process of the same user can connect, for example an AI
+//! client with a shell; docs/approvals.md explains the consequences.
 
 mod line_adapter;
 pub mod socket_path;
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::front_connection::FrontKind;
+use crate::front_connection::{FrontKind, OperatorPeer};
 use crate::front_link;
 use crate::supervisor::Supervisor;
 use interprocess::local_socket::tokio::{Listener, Stream};
@@ -28,7 +29,7 @@ use lockhouse_audit::LocalUser;
 use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_link::greetings;
 use lockhouse_messages::{Greeting, GreetingReply, VERSIONS};
-use nix::unistd::geteuid;
+use nix::unistd::{Uid, geteuid};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -56,10 +57,10 @@ fn list(attempts: &[(PathBuf, std::io::Error)]) -> String {
     attempts.iter().map(attempt).collect::<Vec<_>>().join("; ")
 }
 
-/// The open control socket. Dropping this value closes the socket and removes its file.
+/// The open control socket. Dropping this value closes the socket and removes its file, if this process made it.
 #[derive(Debug)]
 pub struct ControlSocket {
-    path: PathBuf,
+    path: Option<PathBuf>,
     accepting: JoinHandle<()>,
 }
 
@@ -74,20 +75,29 @@ impl ControlSocket {
         for directory in socket_path::candidate_directories() {
             match listen(&directory) {
                 Ok((path, listener)) => {
-                    let accepting = tokio::spawn(accept(listener, Arc::downgrade(supervisor)));
-                    return Ok(Self { path, accepting });
+                    let accepting = tokio::spawn(accept(listener, Arc::downgrade(supervisor), None));
+                    return Ok(Self { path: Some(path), accepting });
                 }
                 Err(error) => attempts.push((directory, error)),
             }
         }
         Err(ControlSocketError { attempts })
     }
+
+    /// Serves operators at a socket that is open already, among them the person whose engine this is.
+    #[must_use]
+    pub fn of_person(supervisor: &Arc<Supervisor>, listener: Listener, person: Uid) -> Self {
+        let accepting = tokio::spawn(accept(listener, Arc::downgrade(supervisor), Some(person)));
+        Self { path: None, accepting }
+    }
 }
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
         self.accepting.abort();
-        let _ = std::fs::remove_file(&self.path);
+        if let Some(path) = &self.path {
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 
@@ -104,7 +114,7 @@ fn listen(directory: &Path) -> std::io::Result<(PathBuf, Listener)> {
     Ok((path, listener))
 }
 
-async fn accept(listener: Listener, supervisor: Weak<Supervisor>) {
+async fn accept(listener: Listener, supervisor: Weak<Supervisor>, person: Option<Uid>) {
     let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let stream = match listener.accept().await {
@@ -115,12 +125,12 @@ async fn accept(listener: Listener, supervisor: Weak<Supervisor>) {
                 continue;
             }
         };
-        if !is_trusted(&stream) {
+        let Some(operator) = operator(&stream, person) else {
             tracing::warn!(
                 "rejected a connection of another user, or of a sandboxed server, to the control socket"
             );
             continue;
-        }
+        };
         let Ok(permit) = permits.clone().try_acquire_owned() else {
             tracing::warn!(
                 "rejected a connection to the control socket: {CONNECTIONS_MAX} are open, the maximum"
@@ -129,26 +139,25 @@ async fn accept(listener: Listener, supervisor: Weak<Supervisor>) {
         };
         let Some(supervisor) = supervisor.upgrade() else { return };
         tokio::spawn(async move {
-            serve(&stream, &supervisor).await;
+            serve(&stream, &supervisor, operator).await;
             drop(permit);
         });
     }
 }
 
 /// Serves one connection until either end closes it. The length of a greeting begins with zero, and a line never does.
-async fn serve(stream: &Stream, supervisor: &Arc<Supervisor>) {
+async fn serve(stream: &Stream, supervisor: &Arc<Supervisor>, operator: OperatorPeer) {
     let mut reader = BufReader::new(stream);
-    let user = peer_user(stream);
     let first = match timeout(HELLO_TIMEOUT, reader.fill_buf()).await {
         Ok(Ok(&[first, ..])) => first,
         _ => return,
     };
     if first == 0 {
-        if let Err(error) = serve_operator(&mut reader, stream, supervisor, user).await {
+        if let Err(error) = serve_operator(&mut reader, stream, supervisor, operator).await {
             tracing::debug!("the connection to an operator ended: {error}");
         }
     } else {
-        line_adapter::serve(reader, stream, supervisor, user).await;
+        line_adapter::serve(reader, stream, supervisor, operator).await;
     }
 }
 
@@ -156,7 +165,7 @@ async fn serve_operator(
     reader: &mut BufReader<&Stream>,
     mut writer: &Stream,
     supervisor: &Arc<Supervisor>,
-    user: Option<LocalUser>,
+    operator: OperatorPeer,
 ) -> std::io::Result<()> {
     let Ok(greeting) = timeout(HELLO_TIMEOUT, greetings::read::<Greeting>(reader)).await else {
         return Ok(());
@@ -167,14 +176,20 @@ async fn serve_operator(
         return greetings::write(&mut writer, &reply).await;
     };
     // An operator asks this engine, also while it drains, and no other one.
-    front_link::serve(supervisor, version, reader, &mut writer, FrontKind::Operator(user), false).await
+    front_link::serve(supervisor, version, reader, &mut writer, FrontKind::Operator(operator), false).await
 }
 
-/// Returns the user of the process at the other end of the connection, as the kernel reports it. `None` if the kernel
-/// does not report the user.
-fn peer_user(stream: &Stream) -> Option<LocalUser> {
+/// Returns who operates the engine from the other end of the connection, as the kernel reports it. `None` if that process is
+/// not served: it belongs neither to this process's user or root nor to `person`, or is a sandboxed upstream server.
+fn operator(stream: &Stream, person: Option<Uid>) -> Option<OperatorPeer> {
     let peer = stream.peer_creds().ok()?;
-    Some(LocalUser::of_peer(peer.euid()?, peer.pid()))
+    let user = LocalUser::of_peer(peer.euid()?, peer.pid());
+    if is_trusted(stream) {
+        return Some(OperatorPeer::owner(Some(user)));
+    }
+    let is_person = person.is_some_and(|person| user.uid == person.as_raw());
+    let is_served = is_person && !refuses_peer(peer.pid().and_then(|id| u32::try_from(id).ok()));
+    is_served.then(|| OperatorPeer::person(user))
 }
 
 /// Whether the process at the other end of the connection belongs to this process's user or to root, as the kernel

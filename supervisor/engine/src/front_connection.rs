@@ -33,8 +33,8 @@ use crate::runs::RequestDigest;
 use crate::supervisor::Supervisor;
 use exchange::{EngineExchange, OpenExchanges, TooManyInputs};
 use front_reports::FrontReports;
-pub(crate) use grants::FrontKind;
 use grants::{AccessGrant, Grants};
+pub(crate) use grants::{FrontKind, OperatorPeer};
 pub(crate) use operator_requests::NO_RESULT;
 
 /// The engine's end of the connection to one front.
@@ -70,10 +70,10 @@ pub fn connect_http(
 /// Connects an operator in the same process, for an adapter of another protocol.
 pub(crate) fn connect_operator(
     supervisor: &Arc<Supervisor>,
-    user: Option<LocalUser>,
+    operator: OperatorPeer,
     closing: CancellationToken,
 ) -> EngineClient {
-    connect_local(supervisor, FrontKind::Operator(user), closing)
+    connect_local(supervisor, FrontKind::Operator(operator), closing)
 }
 
 fn connect_local(supervisor: &Arc<Supervisor>, kind: FrontKind, closing: CancellationToken) -> EngineClient {

@@ -1,7 +1,8 @@
 //! Accepts fronts in other processes (`lockhouse serve` of one AI client each) on a Unix domain socket.
 //!
-//! A front is trusted no more than its AI client: the kernel reports its user, who must be the user of this process, and
-//! this process itself assigns the owner of the client's runs, sessions and results.
+//! A front is trusted no more than its AI client: the kernel reports its user, who must be the user of this process, or the
+//! person whom an engine of the system serves. This process itself assigns the owner of the client's runs, sessions and
+//! results.
 
 use std::convert::Infallible;
 use std::io::{Error, ErrorKind, Result};
@@ -16,6 +17,7 @@ use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_base::principal::Principal;
 use lockhouse_link::greetings;
 use lockhouse_messages::{Greeting, GreetingReply, VERSIONS};
+use nix::unistd::Uid;
 use parking_lot::Mutex;
 use tokio::io::BufReader;
 use tokio::time::timeout;
@@ -33,24 +35,32 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause after the socket failed to accept a connection. The cause is often temporary, such as too many open files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 
+/// Which fronts an engine accepts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AcceptedFronts {
+    /// Those of its own account that expect the setup with this digest, which is in force.
+    OfSetup(String),
+    /// Those of the person whom an engine of the system serves. The engine alone decides about its setup.
+    OfPerson(Uid),
+    /// None any more: the process ends, or its setup is none that a front could have.
+    None,
+}
+
 /// Serves fronts that connect over sockets.
 #[derive(Debug)]
 pub struct FrontSocket {
     supervisor: Arc<Supervisor>,
-    /// The digest of the setup that is in force. A front that expects another setup is rejected. `None` if no front is
-    /// accepted any more: the process ends, or its setup is none that a front could have.
-    setup: Mutex<Option<String>>,
+    accepted: Mutex<AcceptedFronts>,
 }
 
 impl FrontSocket {
-    pub fn new(supervisor: &Arc<Supervisor>, setup: String) -> Arc<Self> {
-        Arc::new(Self { supervisor: supervisor.clone(), setup: Mutex::new(Some(setup)) })
+    pub fn new(supervisor: &Arc<Supervisor>, accepted: AcceptedFronts) -> Arc<Self> {
+        Arc::new(Self { supervisor: supervisor.clone(), accepted: Mutex::new(accepted) })
     }
 
-    /// Changes the setup that fronts must expect. With `None`, no further front is accepted. Fronts that are connected stay
-    /// connected.
-    pub fn set_setup(&self, setup: Option<String>) {
-        *self.setup.lock() = setup;
+    /// Changes which fronts are accepted from now on. Fronts that are connected stay connected.
+    pub fn set_accepted(&self, accepted: AcceptedFronts) {
+        *self.accepted.lock() = accepted;
     }
 
     /// Accepts fronts until this future is dropped. Each front is served by a task, which ends with its connection or
@@ -75,7 +85,8 @@ impl FrontSocket {
     }
 
     async fn serve(&self, stream: Stream) -> Result<()> {
-        let pid = trusted_peer(&stream)?;
+        let accepted = self.accepted.lock().clone();
+        let pid = trusted_peer(&stream, &accepted)?;
         let greeting = timeout(HELLO_TIMEOUT, greetings::read(&mut &stream)).await;
         let Some(greeting) = greeting.map_err(|_| Error::from(ErrorKind::TimedOut))?? else { return Ok(()) };
         let principal = Principal::for_new_connection();
@@ -104,11 +115,12 @@ impl FrontSocket {
         if greeting.versions().newest_common(VERSIONS).is_none() {
             return Err(Rejection::Reply(GreetingReply::Unsupported { version: VERSIONS.newest }));
         }
-        match &*self.setup.lock() {
+        match &*self.accepted.lock() {
             // The front looks for another engine.
-            None => return Err(Rejection::Silent),
-            Some(expected) if setup.as_ref() == Some(expected) => {}
-            Some(_) => return Err(Rejection::Reply(GreetingReply::OtherSetup)),
+            AcceptedFronts::None => return Err(Rejection::Silent),
+            AcceptedFronts::OfPerson(_) => {}
+            AcceptedFronts::OfSetup(expected) if setup.as_ref() == Some(expected) => {}
+            AcceptedFronts::OfSetup(_) => return Err(Rejection::Reply(GreetingReply::OtherSetup)),
         }
         let registration = self.supervisor.connected_clients().register(principal.owner(), pid);
         registration.ok_or_else(|| {
@@ -154,9 +166,13 @@ enum Rejection {
 
 /// Returns the process id of the peer. Fails if the peer belongs to another user, as the kernel reports it, or is a
 /// sandboxed upstream server.
-fn trusted_peer(stream: &Stream) -> Result<u32> {
+fn trusted_peer(stream: &Stream, accepted: &AcceptedFronts) -> Result<u32> {
     let peer = stream.peer_creds()?;
-    if peer.euid() != Some(nix::unistd::geteuid().as_raw()) {
+    let user = match accepted {
+        AcceptedFronts::OfPerson(person) => *person,
+        AcceptedFronts::OfSetup(_) | AcceptedFronts::None => nix::unistd::geteuid(),
+    };
+    if peer.euid() != Some(user.as_raw()) {
         return Err(Error::new(ErrorKind::PermissionDenied, "the client belongs to another user"));
     }
     let id = peer.pid().and_then(|pid| u32::try_from(pid).ok());

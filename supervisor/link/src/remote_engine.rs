@@ -34,11 +34,12 @@ pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// its start is not started again and again.
 const STABLE_AFTER: Duration = Duration::from_secs(1);
 
-/// A connection to the process of an engine, and the digest of the setup that this engine must have.
+/// A connection to the process of an engine.
 #[derive(Debug)]
 pub struct EngineSocket {
     pub stream: Stream,
-    pub setup: String,
+    /// The digest of the setup that the engine must have. `None` for an engine of the system, which alone decides about that.
+    pub setup: Option<String>,
 }
 
 /// Which process of an engine a front connects to.
@@ -132,7 +133,7 @@ async fn shake_hands(socket: EngineSocket) -> Result<AcceptedLink, RemoteEngineE
 
 async fn exchange_greetings(socket: EngineSocket) -> Result<AcceptedLink, RemoteEngineError> {
     let EngineSocket { stream, setup } = socket;
-    greetings::write(&mut &stream, &Greeting::new(Some(setup))).await?;
+    greetings::write(&mut &stream, &Greeting::new(setup)).await?;
     match greetings::read(&mut &stream).await? {
         Some(GreetingReply::Welcome { incarnation, .. }) => Ok(AcceptedLink { stream, incarnation }),
         Some(GreetingReply::Unsupported { version }) => Err(RemoteEngineError::OtherVersion { version }),

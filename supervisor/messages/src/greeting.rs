@@ -35,7 +35,7 @@ pub enum Greeting {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         oldest: Option<u32>,
         /// The digest of the setup (configuration, policy and environment) that the engine must have. `None` if the engine
-        /// itself started the front.
+        /// itself started the front, or alone decides about its setup.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         setup: Option<String>,
     },

@@ -1,17 +1,25 @@
 //! Sends requests to the running Lockhouse processes of this user, through their control sockets.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Stream;
 use interprocess::local_socket::traits::tokio::Stream as _;
 use interprocess::local_socket::{GenericFilePath, ToFsName};
+use lockhouse_config::SystemEngine;
 use lockhouse_engine::control_socket::{self, socket_path};
 use lockhouse_link::{OperatorClient, OperatorError};
 use lockhouse_messages::{OperatorRequest, OperatorResponse};
+use nix::unistd::geteuid;
+
+use super::engine_socket::CONTROL_SOCKET;
+use super::system_engine;
 
 /// How long a Lockhouse process may take to answer a request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// No process has an id as large as this: PID_MAX_LIMIT of the kernel (proc(5)).
+const PROCESSES_MAX: u32 = 1 << 22;
 
 /// What a Lockhouse process answered, or why it did not.
 pub(super) type Reply = Result<OperatorResponse, OperatorError>;
@@ -27,9 +35,7 @@ pub(super) async fn request_all(request: &OperatorRequest) -> Vec<(u32, Operator
 /// process ids.
 pub(super) async fn request_reachable(request: &OperatorRequest) -> Vec<(u32, Reply)> {
     let mut replies = Vec::new();
-    for (pid, path) in
-        socket_path::candidate_directories().iter().flat_map(|directory| socket_path::sockets(directory))
-    {
+    for (pid, path) in sockets() {
         let Some(stream) = open(&path).await else { continue };
         replies.push((pid, ask(stream, request).await));
     }
@@ -39,11 +45,8 @@ pub(super) async fn request_reachable(request: &OperatorRequest) -> Vec<(u32, Re
 
 /// Sends a request to the Lockhouse process with the given id.
 pub(super) async fn request_one(pid: u32, request: &OperatorRequest) -> Reply {
-    let sockets = socket_path::candidate_directories()
-        .into_iter()
-        .flat_map(|directory| socket_path::sockets(&directory));
-    let mut paths = sockets.filter(|(named, _)| *named == pid).map(|(_, path)| path);
-    let path = paths.next().ok_or(OperatorError::NoAnswer)?;
+    let named = sockets().into_iter().find(|(named, _)| *named == pid);
+    let (_, path) = named.ok_or(OperatorError::NoAnswer)?;
     let stream = open(&path).await.ok_or(OperatorError::NoAnswer)?;
     ask(stream, request).await
 }
@@ -56,7 +59,25 @@ pub(super) async fn connect(path: &Path) -> Option<Result<OperatorClient, Operat
     Some(connected.unwrap_or(Err(OperatorError::NoAnswer)))
 }
 
+/// Returns the control sockets that this user may use, each with the id of its process: those of the user's processes, and
+/// that of the system's engine for this person; for root, those for all people. The kernel does not report the process of a
+/// socket that systemd opened: the engine of this person has the id 0, and for root that of each person an id which no
+/// process has.
+pub(super) fn sockets() -> Vec<(u32, PathBuf)> {
+    let own = socket_path::candidate_directories();
+    let own = own.iter().flat_map(|directory| socket_path::sockets(directory));
+    let of_system = SystemEngine::operated_by_this_account().into_iter().map(|engine| {
+        let id = if geteuid().is_root() { PROCESSES_MAX + engine.person().as_raw() } else { 0 };
+        (id, engine.directory().join(CONTROL_SOCKET))
+    });
+    own.chain(of_system.filter(|(_, path)| path.exists())).collect()
+}
+
 async fn open(path: &Path) -> Option<Stream> {
+    if let Some(directory) = path.parent().filter(|_| path.ends_with(CONTROL_SOCKET)) {
+        let connecting = system_engine::connect(directory, CONTROL_SOCKET);
+        return tokio::time::timeout(ANSWER_TIMEOUT, connecting).await.ok()?.ok();
+    }
     let connecting = Stream::connect(path.to_fs_name::<GenericFilePath>().ok()?);
     let stream = tokio::time::timeout(ANSWER_TIMEOUT, connecting).await.ok()?.ok()?;
     control_socket::is_trusted(&stream).then_some(stream)

@@ -1,7 +1,9 @@
 //! `lockhouse engine`: the engine that AI clients over standard input and output share. `lockhouse serve` starts it when it
-//! is needed, or systemd does. It ends when it had no clients for some time.
+//! is needed, or systemd does. It ends when it had no clients for some time. With `--person`, it is the engine of the system
+//! for that person.
 
 mod endpoint;
+mod person_sockets;
 
 use std::convert::Infallible;
 use std::io::Write;
@@ -12,16 +14,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Listener;
+use lockhouse_approvals::ApproverKind;
 use lockhouse_config::{Configuration, ExposeMode, Files, Settings, Setup, SetupParts};
 use lockhouse_engine::control_socket::ControlSocket;
-use lockhouse_engine::front_socket::FrontSocket;
+use lockhouse_engine::front_socket::{AcceptedFronts, FrontSocket};
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_engine::systemd_notify;
 use lockhouse_front::http::inherited_unix_listeners;
 use lockhouse_policies::Policy;
 use lockhouse_pool::PoolError;
 use lockhouse_protocol::Language;
-use nix::unistd::setsid;
+use nix::unistd::{Uid, setsid};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -36,6 +39,7 @@ use super::startup_code::release_after_start;
 use super::stop_signals::end_on_signal;
 use super::{REQUIREMENTS, UNAVAILABLE, USAGE, load, print_error, start_with};
 use endpoint::Endpoint;
+use person_sockets::PersonSockets;
 
 /// Maximum time until the last answers are written when the engine ends.
 const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(3);
@@ -49,6 +53,12 @@ pub(super) struct Arguments {
     /// Continue as a process of its own session, whose parent is not the client
     #[arg(long, requires = "setup")]
     detach: bool,
+    /// Serve this person, in the account of this process, as requirements with `engine = "system"` say
+    #[arg(long, value_name = "UID", conflicts_with = "setup")]
+    person: Option<u32>,
+    /// The directory in which the sockets for the person are made; without it, systemd passes them
+    #[arg(long, value_name = "DIR", requires = "person")]
+    sockets: Option<PathBuf>,
     /// Expose all servers in this way, except those whose table says how
     #[arg(long, value_enum, default_value_t)]
     expose: ExposeMode,
@@ -80,6 +90,8 @@ enum OpenSockets {
     Own(Option<Endpoint>),
     /// Sockets that systemd holds, and the description of this process.
     Activated(Vec<JoinHandle<Infallible>>, Option<SetupLock>),
+    /// Sockets of a person, whose engine this is.
+    Person(PersonSockets),
 }
 
 /// An engine that clients share.
@@ -119,6 +131,11 @@ pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
         Err(_) => return report_failure("its configuration or policy is not valid"),
     };
     let program = std::env::current_exe().unwrap_or_default();
+    let mut configuration = configuration;
+    if arguments.person.is_some() {
+        // What an AI client says that its user said is what the agent of that user says.
+        configuration.settings.engine.approvals.through = ApproverKind::Local;
+    }
     let Configuration { settings, policy, .. } = &configuration;
     let setup = match settings.setup(files, policy, &program) {
         Ok(setup) => setup,
@@ -135,8 +152,18 @@ pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
     let Ok(forwarding) = AuditForwarding::start(settings, &supervisor) else {
         return report_failure("its audit log cannot be forwarded");
     };
-    let clients = FrontSocket::new(&supervisor, setup.digest);
-    let sockets = match open_sockets(lock, &clients, setup.parts) {
+    let person = arguments.person.map(Uid::from_raw);
+    let accepted = match person {
+        Some(person) => AcceptedFronts::OfPerson(person),
+        None => AcceptedFronts::OfSetup(setup.digest),
+    };
+    let clients = FrontSocket::new(&supervisor, accepted);
+    let sockets = match person {
+        Some(person) => PersonSockets::open(&supervisor, &clients, person, arguments.sockets.as_deref())
+            .map(OpenSockets::Person),
+        None => open_sockets(lock, &clients, setup.parts),
+    };
+    let sockets = match sockets {
         Ok(sockets) => Mutex::new(sockets),
         Err(error) => return report_failure(&format!("its socket cannot be opened: {error}")),
     };
@@ -284,7 +311,7 @@ impl SharedEngine {
                     engine.map_or(Ok(()), |engine| lock.describe(engine))?;
                     Endpoint::open(lock, self.clients.clone()).map(Some)
                 };
-                self.clients.set_setup(setup.clone());
+                self.clients.set_accepted(accepted(setup.as_ref()));
                 let next = setup.as_ref().map(open).transpose();
                 let next = next.inspect_err(|error| tracing::warn!("the socket cannot be moved: {error}"));
                 *endpoint = next.ok().flatten().flatten();
@@ -293,22 +320,30 @@ impl SharedEngine {
                 }
             }
             OpenSockets::Activated(_, description) => {
-                self.clients.set_setup(setup);
+                self.clients.set_accepted(accepted(setup.as_ref()));
                 // The file of the former description is removed first.
                 drop(description.take());
                 *description = engine.and_then(SetupLock::describe_this_process);
             }
+            // A person has no other engine.
+            OpenSockets::Person(_) => {}
         }
     }
 
     /// Accepts no further client. Connected clients stay connected.
     fn close(&self) {
-        self.clients.set_setup(None);
+        self.clients.set_accepted(AcceptedFronts::None);
         match &mut *self.sockets.lock() {
             OpenSockets::Own(endpoint) => drop(endpoint.take()),
             OpenSockets::Activated(accepting, _) => accepting.iter().for_each(JoinHandle::abort),
+            OpenSockets::Person(sockets) => sockets.close_to_fronts(),
         }
     }
+}
+
+/// Returns which fronts an engine accepts whose setup has this digest.
+fn accepted(setup: Option<&String>) -> AcceptedFronts {
+    setup.cloned().map_or(AcceptedFronts::None, AcceptedFronts::OfSetup)
 }
 
 /// Tells the process that started this one what has become of it. That process may have ended meanwhile.

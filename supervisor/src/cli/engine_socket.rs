@@ -16,6 +16,10 @@ pub(super) const READY: &str = "ready";
 /// The same, if another engine with the same setup is starting or running.
 pub(super) const TAKEN: &str = "taken";
 
+/// The sockets of the system's engine for a person: for AI clients, and for operators.
+pub(super) const FRONT_SOCKET: &str = "front.sock";
+pub(super) const CONTROL_SOCKET: &str = "control.sock";
+
 const PREFIX: &str = "engine-";
 const LOCK_SUFFIX: &str = ".lock";
 

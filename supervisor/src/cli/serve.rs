@@ -2,6 +2,7 @@
 
 mod front_process;
 mod shared;
+mod system;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use lockhouse_access::Authenticator;
 use lockhouse_base::telemetry;
-use lockhouse_config::{ConfigError, Configuration, ExposeMode, Files, Settings};
+use lockhouse_config::{ConfigError, Configuration, ExposeMode, Files, Settings, SystemEngine};
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_engine::systemd_notify;
@@ -26,7 +27,7 @@ use super::engine_lock::SetupLock;
 use super::reloader::{Reloader, UnmetRequirements};
 use super::startup_code::release_after_start;
 use super::stop_signals::end_on_signal;
-use super::{REQUIREMENTS, UNAVAILABLE, USAGE, load, print_error, start_with};
+use super::{REQUIREMENTS, UNAVAILABLE, USAGE, load, print_config_error, print_error, start_with};
 use front_process::FrontProcess;
 use shared::{NotShared, ThinProcess};
 
@@ -130,6 +131,11 @@ async fn serve_clients_of(files: &Files, arguments: Arguments) -> ExitCode {
             "lockhouse: this process was started as an upstream server of another Lockhouse; remove it from that Lockhouse's servers"
         );
         return ExitCode::from(USAGE);
+    }
+    match SystemEngine::of_this_account() {
+        Ok(Some(engine)) => return system::serve(engine, files, &arguments).await,
+        Ok(None) => {}
+        Err(error) => return print_config_error(&error),
     }
     let files = &Files { expose: arguments.expose, ..files.clone() };
     if let Some(inherited) = front_process::inherited() {

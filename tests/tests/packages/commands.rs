@@ -124,7 +124,8 @@ fn packages_are_installed_locked_used_and_removed() {
         .filter(|record| record["target"] == "packages")
         .map(|record| format!("{} {}", record["action"], record["outcome"]).replace('"', ""))
         .collect();
-    let expected = ["add hello-data changed", "lock changed", "lock changed", "remove Hello_Data changed"];
+    let expected =
+        ["add hello-data changed", "lock changed", "lock --upgrade changed", "remove Hello_Data changed"];
     table.row("each change is recorded", equal(actions, expected.map(str::to_owned).to_vec()));
     table.finish();
 }

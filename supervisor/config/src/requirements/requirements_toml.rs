@@ -74,6 +74,8 @@ struct Document {
     stop: Option<Spanned<String>>,
     /// Who can use each server that this file does not fix.
     expose: Option<Spanned<String>>,
+    /// `system`: no process of a person has an engine.
+    engine: Option<Spanned<String>>,
     /// `required`: the host must provide every protection.
     sandbox: Option<Spanned<String>>,
     /// The only servers that may be used. This field only makes the key valid; [`dialects::read_own`] reads the
@@ -125,6 +127,7 @@ pub(super) fn parse(source: &Source, environment: &Environment) -> Result<Requir
     let mut tables = required_tables::parse(tables, &mut reader);
     let stop = document.stop.and_then(|stop| reader.stop(stop));
     let expose = document.expose.and_then(|expose| reader.expose(&expose));
+    let engine = document.engine.and_then(|engine| reader.engine(&engine));
     if let Some(sandbox) = document.sandbox {
         reader.require_sandbox(&sandbox, &mut tables);
     }
@@ -152,6 +155,7 @@ pub(super) fn parse(source: &Source, environment: &Environment) -> Result<Requir
         denied,
         policy,
         stop,
+        engine,
         expose,
         files,
         every,

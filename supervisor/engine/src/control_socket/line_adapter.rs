@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Stream;
-use lockhouse_audit::LocalUser;
 use lockhouse_link::{EngineClient, Exchange, ExchangeStep, GrantedAccess};
 use lockhouse_messages::{
     ApprovalEvent, ApprovalInput, ApproverAnswer, Credential, EndedRuns, EndedSessions, Event, Input,
@@ -22,7 +21,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::HELLO_TIMEOUT;
-use crate::front_connection::{NO_RESULT, connect_operator};
+use crate::front_connection::{NO_RESULT, OperatorPeer, connect_operator};
 use crate::supervisor::Supervisor;
 
 /// Version of the lines.
@@ -110,11 +109,11 @@ pub(super) async fn serve(
     mut lines: BufReader<&Stream>,
     stream: &Stream,
     supervisor: &Arc<Supervisor>,
-    user: Option<LocalUser>,
+    operator: OperatorPeer,
 ) {
     let Ok(Ok(Some(first))) = timeout(HELLO_TIMEOUT, read_line(&mut lines)).await else { return };
     let closing = CancellationToken::new();
-    let client = connect_operator(supervisor, user, closing.clone());
+    let client = connect_operator(supervisor, operator, closing.clone());
     let _closing = closing.drop_guard();
     let Ok(access) = client.authenticate(Credential::Connection).await else { return };
     let operator = LocalOperator { client, access };

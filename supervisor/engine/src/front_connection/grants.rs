@@ -25,14 +25,31 @@ pub(crate) enum FrontKind {
     /// It serves AI clients over HTTP, and passes their credentials on. Contains its connections of Unix domain sockets, of
     /// which this process has asked the kernel.
     Http(Arc<UnixConnections>),
-    /// It is an operator's command, whose peer the engine has checked itself: of the engine's own user or root. Contains the
-    /// user, if the kernel reports it.
-    Operator(Option<LocalUser>),
+    /// It is an operator's command, whose peer the engine has checked itself.
+    Operator(OperatorPeer),
 }
 
-/// What an operator may do: everything but to act as an AI client.
-const OPERATOR_ROLES: Roles =
-    Roles::only(Role::Operate).with(Role::Approve).with(Role::Policy).with(Role::Audit);
+/// The process of an operator's command, and what it may do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OperatorPeer {
+    /// `None` if the kernel does not report the user.
+    user: Option<LocalUser>,
+    roles: Roles,
+}
+
+impl OperatorPeer {
+    /// Returns a process of root or of the engine's own account. It may do everything but act as an AI client.
+    pub(crate) fn owner(user: Option<LocalUser>) -> Self {
+        let roles = Roles::only(Role::Operate).with(Role::Approve).with(Role::Policy).with(Role::Audit);
+        Self { user, roles }
+    }
+
+    /// Returns a process of the person whom the engine of the system serves. The AI agent of that person can do the same, so
+    /// it may neither approve calls nor change the policy.
+    pub(crate) fn person(user: LocalUser) -> Self {
+        Self { user: Some(user), roles: Roles::only(Role::Operate).with(Role::Audit) }
+    }
+}
 
 /// What a valid credential gets.
 #[derive(Debug)]
@@ -63,7 +80,7 @@ impl Grants {
     /// Returns the user who operates the engine. `None` if the front is no operator's command, or the user is unknown.
     pub(super) fn operator(&self) -> Option<LocalUser> {
         match &self.kind {
-            FrontKind::Operator(user) => *user,
+            FrontKind::Operator(operator) => operator.user,
             FrontKind::Client(_) | FrontKind::Http(_) => None,
         }
     }
@@ -154,7 +171,7 @@ impl Grants {
         match &self.kind {
             FrontKind::Client(principal) => (principal.clone(), Roles::only(Role::Run)),
             FrontKind::Http(_) => (Principal::local(), Roles::only(Role::Operate)),
-            FrontKind::Operator(_) => (Principal::local(), OPERATOR_ROLES),
+            FrontKind::Operator(operator) => (Principal::local(), operator.roles),
         }
     }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lockhouse_engine::control_socket::socket_path;
 use lockhouse_link::{ExchangeStep, OperatorError};
 use lockhouse_messages::{ApprovalEvent, ApprovalInput, ApproverAnswer, Event, Input, WatcherRole};
 use tokio::sync::{mpsc, watch};
@@ -31,7 +30,7 @@ pub(in crate::cli) async fn watch(
         tokio::select! {
             _ = poll.tick() => {
                 connected.retain(|_, (_, to)| !to.is_closed());
-                for (pid, path) in socket_path::candidate_directories().iter().flat_map(|directory| socket_path::sockets(directory)) {
+                for (pid, path) in control_client::sockets() {
                     if connected.contains_key(&path) {
                         continue;
                     }

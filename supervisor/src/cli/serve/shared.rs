@@ -76,13 +76,22 @@ async fn try_connect(files: &Files, settings: &Settings, policy: &Policy) -> Res
         }),
         advice: log.unwrap_or_default(),
     };
-    let lifecycle = Lifecycle::new(std::time::Duration::ZERO);
-    let engine = EngineClient::connect_remote(remote, lifecycle.closing().clone()).await?;
+    let client = ThinProcess::connect(remote).await?;
     process.forget_initial_setup();
-    Ok(ThinProcess { engine, lifecycle })
+    Ok(client)
 }
 
 impl ThinProcess {
+    /// Connects to an engine in another process.
+    ///
+    /// # Errors
+    /// Why there is no such engine, or why it refuses this process.
+    pub(super) async fn connect(remote: RemoteEngineSettings) -> Result<Self, RemoteEngineError> {
+        let lifecycle = Lifecycle::new(std::time::Duration::ZERO);
+        let engine = EngineClient::connect_remote(remote, lifecycle.closing().clone()).await?;
+        Ok(Self { engine, lifecycle })
+    }
+
     /// Serves the AI client on standard input and output until it disconnects, or a signal stops the process.
     pub(super) async fn serve(self, answers: AnswerSettings) -> ExitCode {
         let Self { engine, lifecycle } = self;

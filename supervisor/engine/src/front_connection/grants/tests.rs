@@ -168,7 +168,7 @@ async fn a_grant_permits_the_requests_of_its_role_alone() {
     let setup = Setup::new();
     let client = Principal::for_new_connection();
     let (stdio, http) = (setup.link(FrontKind::Client(client.clone())), setup.link(http()));
-    let operator = setup.link(FrontKind::Operator(None));
+    let operator = setup.link(FrontKind::Operator(OperatorPeer::owner(None)));
     let desk = setup.access(&http, &setup.token("desk")).await.expect("granted").grant;
     let own = setup.access(&http, &Credential::Connection).await.expect("granted");
     assert_eq!((own.grant, own.owner), (GrantId::CONNECTION, Owner::LOCAL));

@@ -88,11 +88,12 @@ impl EngineProcess {
         match source {
             EngineSource::Activated => {
                 let stream = connect(&activated_socket_path()).await?;
-                Ok(EngineSocket { stream, setup: self.setup()?.digest })
+                Ok(EngineSocket { stream, setup: Some(self.setup()?.digest) })
             }
             EngineSource::OnDemand => {
                 let setup = self.setup()?;
-                Ok(EngineSocket { stream: self.find_or_start(&setup).await?, setup: setup.digest })
+                let stream = self.find_or_start(&setup).await?;
+                Ok(EngineSocket { stream, setup: Some(setup.digest) })
             }
         }
     }

@@ -1,0 +1,186 @@
+//! A host with a person and, if the administrator requires it, an engine of the system for that person. It is a mount
+//! namespace in which `/etc`, `/run` and `/var/lib` are directories of the test, so it needs root.
+
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use lockhouse_tests::{CommandOutput, Lockhouse, Session, fixture_server, wait_until};
+use serde_json::Value;
+
+/// The accounts: numbers without a name, since a test must not create accounts.
+pub(super) const PERSON: u32 = 1_001;
+pub(super) const OTHER_PERSON: u32 = 1_002;
+const ENGINE: u32 = 990;
+/// Where the programs under test are in the namespace: other accounts may not be able to reach the target directory.
+const PROGRAMS: &str = "/mnt";
+const NAMESPACE: &str = "mount --bind \"$1\" /etc && mount --bind \"$2\" /run && mount --bind \"$3\" /var/lib && \
+                         mount --bind \"$4\" /mnt && shift 4 && cd / && exec \"$@\"";
+
+/// A host with one person, who has a configuration and a policy.
+pub(super) struct Host {
+    lockhouse: Lockhouse,
+    engine: Option<Child>,
+}
+
+impl Host {
+    /// Creates a host that nobody manages: the person's AI clients have engines of their own.
+    pub(super) fn unmanaged(policy: &str) -> Self {
+        let lockhouse = Lockhouse::new();
+        for below in ["etc/lockhouse", "run/lockhouse-engines", "var", "home/.config/lockhouse"] {
+            std::fs::create_dir_all(lockhouse.path(below)).unwrap();
+        }
+        for name in ["passwd", "group", "nsswitch.conf"] {
+            let _ = std::fs::copy(Path::new("/etc").join(name), lockhouse.path("etc").join(name));
+        }
+        for below in ["", "etc", "etc/lockhouse", "run", "run/lockhouse-engines", "var"] {
+            std::fs::set_permissions(lockhouse.path(below), std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let host = Self { lockhouse, engine: None };
+        host.write("home/.config/lockhouse/config.toml", &configuration());
+        host.write("home/.config/lockhouse/policy.toml", policy);
+        give(&host.path("home"), PERSON);
+        host
+    }
+
+    /// Creates a host with an engine of the system for the person, which has the same configuration and policy.
+    pub(super) async fn managed(policy: &str) -> Self {
+        let mut host = Self::unmanaged(policy);
+        host.write("etc/lockhouse/requirements.toml", "engine = \"system\"\n");
+        host.write("engine/config/lockhouse/config.toml", &configuration());
+        host.write("engine/config/lockhouse/policy.toml", policy);
+        std::fs::create_dir_all(host.sockets()).unwrap();
+        for below in ["engine", &format!("run/lockhouse-engines/{PERSON}")] {
+            give(&host.path(below), ENGINE);
+        }
+        std::fs::set_permissions(host.path("engine"), std::fs::Permissions::from_mode(0o700)).unwrap();
+        host.start_engine().await;
+        host
+    }
+
+    pub(super) async fn start_engine(&mut self) {
+        let sockets = format!("/run/lockhouse-engines/{PERSON}");
+        let person = PERSON.to_string();
+        let program = format!("{PROGRAMS}/lockhouse");
+        let mut command =
+            self.command(ENGINE, &[&program, "engine", "--person", &person, "--sockets", &sockets]);
+        command.env("HOME", self.path("engine")).env("XDG_CONFIG_HOME", self.path("engine/config"));
+        command
+            .env("STATE_DIRECTORY", self.path("engine/state"))
+            .env("LOGS_DIRECTORY", self.path("engine/log"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(self.log());
+        self.engine = Some(command.spawn().unwrap());
+        let socket = self.sockets().join("front.sock");
+        wait_until("the engine accepts fronts", async || {
+            std::os::unix::net::UnixStream::connect(&socket).ok().map(drop)
+        })
+        .await;
+    }
+
+    /// Kills the engine as the kernel does when memory is short.
+    pub(super) fn kill_engine(&mut self) {
+        if let Some(mut engine) = self.engine.take() {
+            engine.kill().unwrap();
+            engine.wait().unwrap();
+        }
+    }
+
+    fn log(&self) -> std::fs::File {
+        std::fs::File::options().append(true).create(true).open(self.path("engine.log")).unwrap()
+    }
+
+    /// Returns what the engine has logged so far.
+    pub(super) fn engine_log(&self) -> String {
+        std::fs::read_to_string(self.path("engine.log")).unwrap_or_default()
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.lockhouse.path(name)
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) {
+        let path = self.lockhouse.file(name, text);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    }
+
+    /// Returns the directory with the sockets of the engine, outside of the namespace.
+    fn sockets(&self) -> PathBuf {
+        self.path(&format!("run/lockhouse-engines/{PERSON}"))
+    }
+
+    /// Returns a command that an account runs on this host.
+    fn command(&self, account: u32, words: &[&str]) -> Command {
+        let programs = fixture_server().parent().unwrap().to_owned();
+        let account = account.to_string();
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", NAMESPACE, "sh"]);
+        command.args(["etc", "run", "var"].map(|name| self.path(name))).arg(programs);
+        command
+            .args(["setpriv", "--reuid", &account, "--regid", &account, "--clear-groups", "--"])
+            .args(words);
+        command.env_clear().env("PATH", "/mnt:/usr/bin:/bin").env("LANG", "C.UTF-8");
+        command
+    }
+
+    /// Returns a command of `lockhouse` that an account runs.
+    pub(super) fn lockhouse_as(&self, account: u32, arguments: &[&str]) -> Command {
+        let program = format!("{PROGRAMS}/lockhouse");
+        let mut command = self.command(account, &[&[program.as_str()], arguments].concat());
+        command.env("HOME", self.path("home"));
+        command
+    }
+
+    /// Runs a shell script as an account: what an AI agent with a shell can do.
+    pub(super) fn shell_as(&self, account: u32, script: &str) -> CommandOutput {
+        let mut command = self.command(account, &["sh", "-c", script]);
+        command.env("HOME", self.path("home")).env("ENGINE", self.path("engine"));
+        CommandOutput::run(&mut command, b"")
+    }
+
+    /// Connects an AI client of the person.
+    pub(super) async fn client(&self) -> Session {
+        Session::connect(self.lockhouse_as(PERSON, &["serve", "--answer", "structured"]), Session::latest())
+            .await
+    }
+
+    /// Returns the answer to a Python program that an AI client of the person runs.
+    pub(super) async fn answer(&self, code: &str) -> Value {
+        let client = self.client().await;
+        let answer = client.run_code("python", code).await;
+        client.close().await;
+        answer
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.kill_engine();
+    }
+}
+
+fn configuration() -> String {
+    format!("[servers.fixture]\ncommand = \"{PROGRAMS}/fixture-server\"\n")
+}
+
+/// Makes an account the owner of a directory and of all that is in it.
+fn give(path: &Path, account: u32) {
+    chown(path, Some(account), Some(account)).unwrap();
+    for entry in std::fs::read_dir(path).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            give(&path, account);
+        } else {
+            chown(path, Some(account), Some(account)).unwrap();
+        }
+    }
+}
+
+/// Whether this host lets the tests mount and change accounts.
+pub(super) fn can_manage() -> bool {
+    let mounted = Command::new("unshare").args(["--mount", "mount", "--bind", "/tmp", "/tmp"]).status();
+    let can = nix::unistd::geteuid().is_root() && mounted.is_ok_and(|status| status.success());
+    if !can {
+        println!("skipped: it needs root and mount namespaces");
+    }
+    can
+}
