@@ -46,6 +46,7 @@ impl EveryServer {
                     endpoint.proxy = Proxy::Address(proxy.clone());
                 }
             }
+            Endpoint::Socket(_) => {}
         }
         if let Some(exposure) = &self.exposure {
             definition.exposure = exposure.clone();

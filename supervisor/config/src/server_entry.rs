@@ -198,7 +198,7 @@ impl ServerEntry {
     ) -> Result<ServerDefinition, SkipReason> {
         let reach = match &self.endpoint {
             EntryEndpoint::Command(command) => Endpoint::Stdio(command.resolve(environment)?),
-            EntryEndpoint::Url(url) => Endpoint::Http(url.resolve(environment)?),
+            EntryEndpoint::Url(url) => url.resolve(environment)?,
         };
         let limits = ServerLimits {
             start_timeout: self.limits.start_timeout.unwrap_or(defaults.start_timeout),
@@ -315,9 +315,12 @@ impl EntryUrl {
         Self { transport: HttpTransport::Sse, ..self }
     }
 
-    fn resolve(&self, environment: &Environment) -> Result<HttpEndpoint, SkipReason> {
-        let url =
-            url::Url::parse(&resolve_value("url", &self.url, environment)?).map_err(|_| SkipReason::Url)?;
+    fn resolve(&self, environment: &Environment) -> Result<Endpoint, SkipReason> {
+        let written = resolve_value("url", &self.url, environment)?;
+        if let Some(path) = written.strip_prefix(SOCKET) {
+            return self.socket(Path::new(path));
+        }
+        let url = url::Url::parse(&written).map_err(|_| SkipReason::Url)?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
             return Err(SkipReason::Url);
         }
@@ -349,9 +352,27 @@ impl EntryUrl {
             None => Proxy::Environment,
         };
         let transport = self.transport;
-        Ok(HttpEndpoint { url, transport, headers, authorization, proxy, follows_redirects: true })
+        let endpoint =
+            HttpEndpoint { url, transport, headers, authorization, proxy, follows_redirects: true };
+        Ok(Endpoint::Http(endpoint))
+    }
+
+    /// Returns the endpoint of a server behind a Unix domain socket, which has no other key of servers with a URL.
+    fn socket(&self, path: &Path) -> Result<Endpoint, SkipReason> {
+        let Self { url, .. } = self;
+        let is_alone = *self == Self { url: url.clone(), ..Self::default() };
+        match is_alone && path.is_absolute() {
+            true => Ok(Endpoint::Socket(path.to_owned())),
+            false => Err(SkipReason::Unexpected {
+                key: "url".into(),
+                expected: "unix:/PATH, without headers, bearer_token, oauth, proxy and transport",
+            }),
+        }
     }
 }
+
+/// The beginning of the `url` of a server behind a Unix domain socket.
+const SOCKET: &str = "unix:";
 
 /// Parses the address of an HTTP proxy. `None` if it is not one.
 pub(super) fn proxy_address(text: &str) -> Option<url::Url> {

@@ -262,7 +262,8 @@ pub(super) const FILES_KEYS: &[ServerKey] = &[
 pub(super) const URL_KEYS: &[ServerKey] = &[
     ServerKey {
         name: "url",
-        description: "endpoint for streamable HTTP",
+        description: "endpoint for streamable HTTP; `unix:/PATH` for a [server that another service \
+                starts](managed-host.md#servers) for each connection to this socket",
         example: Some("\"https://mcp.example.com/mcp\""),
         ..TEXT
     },

@@ -104,7 +104,7 @@ impl Settings {
         let servers = self.engine.servers.iter();
         let programs = servers.filter_map(|(name, server)| match &server.endpoint {
             Endpoint::Stdio(command) => Some((name, files(command))),
-            Endpoint::Http(_) => None,
+            Endpoint::Http(_) | Endpoint::Socket(_) => None,
         });
         programs.collect()
     }
@@ -114,7 +114,7 @@ impl Settings {
     fn directory(&self) -> PathBuf {
         let inherits = self.engine.servers.values().any(|server| match &server.endpoint {
             Endpoint::Stdio(command) => command.directory.as_ref().is_none_or(|it| it.is_relative()),
-            Endpoint::Http(_) => false,
+            Endpoint::Http(_) | Endpoint::Socket(_) => false,
         });
         let current = || std::env::current_dir().unwrap_or_default();
         if inherits || self.used_environment.directory { current() } else { PathBuf::from("/") }

@@ -22,6 +22,13 @@ pub(super) enum SystemEngineError {
     OtherProcess(PathBuf),
 }
 
+impl SystemEngineError {
+    /// Whether the engine may be starting again: there is its socket, and nobody listens at it.
+    pub(super) fn may_be_restart(&self) -> bool {
+        matches!(self, Self::Unreachable { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused)
+    }
+}
+
 /// Connects to a socket of the system's engine for a person. Its directory is made by root, and belongs to root or to the
 /// account of the engine.
 ///

@@ -41,6 +41,9 @@ pub enum Endpoint {
     Stdio(ServerCommand),
     /// The server is reached at a URL.
     Http(HttpEndpoint),
+    /// Another service starts the server for each connection to this Unix domain socket, and the server speaks over it as
+    /// over standard input and output.
+    Socket(PathBuf),
 }
 
 impl Endpoint {
@@ -404,6 +407,7 @@ impl ServerDefinition {
         let mut secrets = match &self.endpoint {
             Endpoint::Stdio(command) => command.environment.clone(),
             Endpoint::Http(endpoint) => endpoint.secrets(),
+            Endpoint::Socket(_) => BTreeMap::new(),
         };
         let numbered = self.referenced.0.iter().enumerate();
         secrets.extend(numbered.map(|(number, value)| (format!("reference {}", number + 1), value.clone())));

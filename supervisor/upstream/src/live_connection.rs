@@ -16,13 +16,13 @@ use super::in_flight_calls::InFlightCalls;
 use super::process::ServerProcess;
 use lockhouse_mcp::client::{Client, ConnectionFailure, FailureSignal};
 
-/// How long an HTTP connection is kept after its failure, so that requests that wait for answers receive the reason.
-const HTTP_FAILURE_GRACE: Duration = Duration::from_millis(100);
+/// How long a connection without a process is kept after its failure, so that requests that wait for answers receive the reason.
+const REMOTE_FAILURE_GRACE: Duration = Duration::from_millis(100);
 /// How long Lockhouse waits before it subscribes to list changes again after the server ended or refused the
 /// subscription.
 const SUBSCRIBE_AGAIN: Duration = Duration::from_secs(30);
-/// How long closing an HTTP connection may take, including the request that ends the MCP session.
-const HTTP_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long closing such a connection may take, including the request that ends the MCP session.
+const REMOTE_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An established MCP connection to a server, with the process or HTTP transport below it.
 pub(super) struct LiveConnection {
@@ -36,7 +36,7 @@ pub(super) struct LiveConnection {
     subscription: Option<JoinHandle<()>>,
 }
 
-/// What an MCP connection runs on: a child process or HTTP.
+/// What an MCP connection runs on: a child process, or a server that another service runs.
 #[allow(clippy::large_enum_variant, reason = "only one exists for each connection")]
 pub(super) enum LiveTransport {
     Process {
@@ -45,17 +45,18 @@ pub(super) enum LiveTransport {
         failure_signal: FailureSignal,
         last_lines: LastLines,
     },
-    Http(FailureSignal),
+    /// HTTP, or the socket of a service.
+    Remote(FailureSignal),
 }
 
 /// How a connection to an upstream server ended.
 pub(super) struct ConnectionEnd {
-    /// Which step ended the server's process; `None` for HTTP servers.
+    /// Which step ended the server's process; `None` for servers without one.
     pub(super) ending: Option<ShutdownMethod>,
     /// The exit status of the server's process if it exited by itself; otherwise `None`.
     pub(super) status: Option<ExitStatus>,
-    /// The last lines of the server's standard error with secrets redacted, shown only to users. Empty for HTTP
-    /// servers.
+    /// The last lines of the server's standard error with secrets redacted, shown only to users. Empty for
+    /// servers without a process.
     pub(super) server_output: String,
 }
 
@@ -88,7 +89,7 @@ impl LiveConnection {
     /// Returns the signal that the connection has failed, or that the server may not answer.
     pub(super) fn failure_signal(&self) -> FailureSignal {
         match &self.ground {
-            LiveTransport::Http(failure_signal) | LiveTransport::Process { failure_signal, .. } => {
+            LiveTransport::Remote(failure_signal) | LiveTransport::Process { failure_signal, .. } => {
                 failure_signal.clone()
             }
         }
@@ -97,11 +98,11 @@ impl LiveConnection {
     /// Waits until the connection ends or fails. Returns the reason; `None` if it is not known.
     pub(super) async fn wait_ended(&mut self) -> Option<ConnectionFailure> {
         match &mut self.ground {
-            LiveTransport::Http(failure_signal) => tokio::select! {
+            LiveTransport::Remote(failure_signal) => tokio::select! {
                 biased;
                 reason = failure_signal.failed() => {
                     // Let the request that noticed the failure receive its error first.
-                    let _ = timeout(HTTP_FAILURE_GRACE, &mut self.conversation).await;
+                    let _ = timeout(REMOTE_FAILURE_GRACE, &mut self.conversation).await;
                     Some(reason)
                 }
                 _ = &mut self.conversation => Some(ConnectionFailure::new("the conversation ended")),
@@ -122,10 +123,10 @@ impl LiveConnection {
         }
         self.client.end();
         match self.ground {
-            LiveTransport::Http(_) => {
+            LiveTransport::Remote(_) => {
                 // Let the server delete its session.
                 if !self.conversation.is_finished() {
-                    let _ = timeout(HTTP_CLOSE_TIMEOUT, self.conversation).await;
+                    let _ = timeout(REMOTE_CLOSE_TIMEOUT, self.conversation).await;
                 }
                 ConnectionEnd { ending: None, status: None, server_output: String::new() }
             }

@@ -2,6 +2,7 @@
 //! the older handshake (`initialize`).
 
 mod attempt;
+mod service_socket;
 
 use std::path::PathBuf;
 use std::sync::Arc;

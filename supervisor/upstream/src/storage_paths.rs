@@ -110,6 +110,10 @@ fn identity(definition: &ServerDefinition) -> String {
             part("http");
             part(endpoint.url.as_str());
         }
+        Endpoint::Socket(path) => {
+            part("socket");
+            part(&path.to_string_lossy());
+        }
     }
     HEXLOWER.encode(&hasher.finalize())
 }

@@ -97,6 +97,7 @@ fn indented(text: &str) -> String {
 fn describe(definition: &ServerDefinition) -> String {
     let mut text = match &definition.endpoint {
         Endpoint::Stdio(command) => describe_command(command),
+        Endpoint::Socket(path) => format!("connects to {}\n", path.display()),
         Endpoint::Http(endpoint) => describe_endpoint(endpoint),
     };
     let ours = ServerLimits::default();

@@ -37,6 +37,7 @@ impl Admission {
                     endpoint.proxy = self.proxy.map_or(Proxy::None, Proxy::Address);
                 }
             }
+            Endpoint::Socket(_) => {}
         }
         definition
     }

@@ -71,6 +71,8 @@ impl Identity {
                 resolve_program(command, is_fixed).map_or(Self::Unknown, Self::Program)
             }
             Endpoint::Http(endpoint) => Self::Address(endpoint.url.clone()),
+            // Only a requirements file that fixes the servers permits one of these.
+            Endpoint::Socket(_) => Self::Unknown,
         }
     }
 }

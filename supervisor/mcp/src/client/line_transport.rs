@@ -31,7 +31,8 @@ const LONG_LINE: &str = "it sent an unsolicited line of more than 1 MiB";
 const ENDLESS_LINE: &str = "it sent a line of more than 256 MiB beyond the limit of one message";
 const UNKNOWN_LINE: &str = "it sent a line over the limit of one message that answers no request";
 
-/// The MCP transport over the standard input and output of an upstream server's process.
+/// The MCP transport over the standard input and output of an upstream server's process, or over a socket that stands for
+/// them.
 pub struct LineTransport {
     read: BufReader<ChildStdout>,
     // These two survive the cancellation of `receive`.

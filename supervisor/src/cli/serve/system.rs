@@ -62,7 +62,7 @@ async fn connect(engine: SystemEngine) -> Result<Stream, SystemEngineError> {
     let (directory, started) = (engine.directory(), Instant::now());
     loop {
         match system_engine::connect(&directory, FRONT_SOCKET).await {
-            Err(SystemEngineError::Unreachable { .. }) if started.elapsed() < CONNECT_TIMEOUT => {
+            Err(error) if error.may_be_restart() && started.elapsed() < CONNECT_TIMEOUT => {
                 sleep(RETRY_EVERY).await;
             }
             connected => return connected,

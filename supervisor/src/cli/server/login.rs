@@ -133,7 +133,7 @@ fn find(files: &Files, name: &str) -> Result<(ServerName, HttpEndpoint), ExitCod
     let found = settings.engine.servers.into_iter().find(|(known, _)| known.as_str() == name);
     match found.map(|(name, definition)| (name, definition.endpoint)) {
         Some((name, Endpoint::Http(endpoint))) => Ok((name, endpoint)),
-        Some((name, Endpoint::Stdio(_))) => {
+        Some((name, Endpoint::Stdio(_) | Endpoint::Socket(_))) => {
             eprintln!("lockhouse: server {name} is a local program; only servers over HTTP need a login");
             Err(ExitCode::from(USAGE))
         }

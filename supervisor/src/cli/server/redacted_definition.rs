@@ -19,6 +19,10 @@ pub(super) fn describe(server: &ServerDefinition, written: &UnresolvedServer) ->
     let mut described = match &server.endpoint {
         Endpoint::Stdio(command) => stdio(command, written),
         Endpoint::Http(endpoint) => http(endpoint, written),
+        Endpoint::Socket(path) => {
+            let url = format!("unix:{}", path.display());
+            [("transport".to_owned(), "socket".into()), ("url".to_owned(), url.into())].into_iter().collect()
+        }
     };
     let limits = server.limits;
     let mut insert = |name: &str, value: Value| drop(described.insert(name.to_owned(), value));

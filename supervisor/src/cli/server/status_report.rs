@@ -133,6 +133,7 @@ fn transport(definition: &ServerDefinition) -> &'static str {
     match &definition.endpoint {
         Endpoint::Stdio(_) => "stdio",
         Endpoint::Http(endpoint) => endpoint.transport.as_str(),
+        Endpoint::Socket(_) => "socket",
     }
 }
 

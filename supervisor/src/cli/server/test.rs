@@ -96,6 +96,8 @@ async fn check_reachable(settings: &Settings, steps: &mut Steps) -> bool {
         let (step, outcome) = match &server.endpoint {
             Endpoint::Stdio(command) => ("program", reachability::find_program(command, &server.origin)),
             Endpoint::Http(endpoint) => ("address", reachability::resolve_address(&endpoint.url).await),
+            // The connection is the first thing that can be tested.
+            Endpoint::Socket(_) => continue,
         };
         steps.add(step, begun.elapsed(), outcome.map_err(StepError::from));
     }

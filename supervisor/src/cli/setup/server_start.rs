@@ -229,6 +229,6 @@ fn show_refusal(name: &ServerName, refusal: &str, is_confined: bool, path: &Path
 fn is_confined(definition: &ServerDefinition) -> Option<bool> {
     match &definition.endpoint {
         Endpoint::Stdio(command) => Some(command.confinement.is_some()),
-        Endpoint::Http(_) => None,
+        Endpoint::Http(_) | Endpoint::Socket(_) => None,
     }
 }

@@ -63,7 +63,7 @@ impl RefusalNotice {
                 let (command, places) = (command.clone(), places.clone());
                 Some(Self { server, origin, confinement, command, places, is_logged: AtomicBool::new(false) })
             }
-            Endpoint::Http(_) => None,
+            Endpoint::Http(_) | Endpoint::Socket(_) => None,
         }
     }
 

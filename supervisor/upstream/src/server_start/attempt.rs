@@ -1,5 +1,6 @@
 //! One attempt to start an upstream server, with the newest or with an older MCP protocol version.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
-use super::{ServerStarter, StartFailure, StartedServer};
+use super::{ServerStarter, StartFailure, StartedServer, service_socket};
 use crate::auth::TokenProvider;
 use crate::connect_error::ConnectError;
 use crate::definition::{Endpoint, HttpEndpoint, HttpTransport, ServerCommand};
@@ -54,6 +55,7 @@ impl Attempt<'_> {
                 HttpTransport::Streamable => self.over_streamable_http(endpoint).await,
                 HttpTransport::Sse => self.over_sse(endpoint).await,
             },
+            Endpoint::Socket(path) => self.over_socket(path).await,
         }
     }
 
@@ -158,6 +160,30 @@ impl Attempt<'_> {
         })
     }
 
+    /// Connects to a server that another service starts for this connection.
+    async fn over_socket(self, path: &Path) -> Result<StartedServer, StartFailure> {
+        let connected = service_socket::connect(path).await;
+        let (output, input) = connected.map_err(|error| StartFailure::new(error.to_string()))?;
+        let (bytes_max, failure_signal) = (self.server.limits.message_bytes_max, FailureSignal::default());
+        let mut transport = LineTransport::new(output, input, bytes_max, failure_signal.clone());
+        let noise = StdoutNoise::new(&self.server.name, self.server.secrets.clone());
+        transport.examine_lines(move |line| noise.examine(line));
+        let (client, changed) = (transport.client(), Arc::new(Notify::new()));
+        let failure = match self.connect(transport, client, self.handshake(), &changed).await {
+            Ok(connected) => {
+                let ground = LiveTransport::Remote(failure_signal);
+                return Ok(self.started(connected, ground, changed));
+            }
+            Err(Some(fault)) => StartFailure {
+                server_output: fault.server_message(&self.server.secrets),
+                may_need_legacy_handshake: true,
+                ..StartFailure::new(fault.reason(None))
+            },
+            Err(None) => StartFailure::late(self.limit),
+        };
+        Err(failure.or_violation(&failure_signal))
+    }
+
     fn authority(&self, endpoint: &HttpEndpoint) -> Result<TokenProvider, HttpError> {
         TokenProvider::new(&self.server.name, endpoint, self.server.secrets.clone())
     }
@@ -173,7 +199,7 @@ impl Attempt<'_> {
         let HttpConnection { client, messages } = connection;
         let failure = match self.connect(messages, client, handshake, &changed).await {
             Ok(connected) => {
-                return Ok(self.started(connected, LiveTransport::Http(failure_signal), changed));
+                return Ok(self.started(connected, LiveTransport::Remote(failure_signal), changed));
             }
             Err(Some(fault)) => {
                 let lost = failure_signal.reason().filter(|_| matches!(fault, ConnectError::Closed));

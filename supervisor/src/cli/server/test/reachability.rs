@@ -57,6 +57,12 @@ pub(super) fn advice(name: &str, reach: &Endpoint) -> String {
                 words.join(" ")
             )
         }
+        Endpoint::Socket(path) => {
+            format!(
+                "check that the service which opens {} runs, and that it starts the server",
+                path.display()
+            )
+        }
         Endpoint::Http(_) => {
             format!(
                 "check the URL; if the server requires authentication, run `lockhouse server login {name}`"
