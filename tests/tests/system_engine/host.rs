@@ -5,13 +5,12 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use lockhouse_tests::{CommandOutput, Lockhouse, Session, fixture_server, wait_until};
-use serde_json::Value;
+use lockhouse_tests::{Lockhouse, Session, fixture_server, wait_until};
 
 /// The accounts: numbers without a name, since a test must not create accounts.
 pub(super) const PERSON: u32 = 1_001;
 pub(super) const OTHER_PERSON: u32 = 1_002;
-const ENGINE: u32 = 990;
+pub(super) const ENGINE: u32 = 990;
 /// Where the programs under test are in the namespace: other accounts may not be able to reach the target directory.
 const PROGRAMS: &str = "/mnt";
 const NAMESPACE: &str = "mount --bind \"$1\" /etc && mount --bind \"$2\" /run && mount --bind \"$3\" /var/lib && \
@@ -33,6 +32,9 @@ impl Host {
         for name in ["passwd", "group", "nsswitch.conf"] {
             let _ = std::fs::copy(Path::new("/etc").join(name), lockhouse.path("etc").join(name));
         }
+        // Python's library has a link to a file there.
+        let _ =
+            Command::new("sh").args(["-c", "cp -r /etc/python3* \"$0\""]).arg(lockhouse.path("etc")).status();
         for below in ["", "etc", "etc/lockhouse", "run", "run/lockhouse-engines", "var"] {
             std::fs::set_permissions(lockhouse.path(below), std::fs::Permissions::from_mode(0o755)).unwrap();
         }
@@ -40,6 +42,10 @@ impl Host {
         host.write("home/.config/lockhouse/config.toml", &configuration());
         host.write("home/.config/lockhouse/policy.toml", policy);
         give(&host.path("home"), PERSON);
+        host.write("tools/client.py", include_str!("client.py"));
+        host.write("tools/approve.py", include_str!("approve.py"));
+        host.write("tools/accept.py", include_str!("accept.py"));
+        std::fs::set_permissions(host.path("tools"), std::fs::Permissions::from_mode(0o755)).unwrap();
         host
     }
 
@@ -130,25 +136,42 @@ impl Host {
         command
     }
 
-    /// Runs a shell script as an account: what an AI agent with a shell can do.
-    pub(super) fn shell_as(&self, account: u32, script: &str) -> CommandOutput {
+    /// Returns a command that runs a shell script as an account: what an AI agent with a shell can do. The script has the
+    /// places of the engine, whether it is that of the system or the person's own.
+    pub(super) fn shell_as(&self, account: u32, script: &str) -> Command {
         let mut command = self.command(account, &["sh", "-c", script]);
-        command.env("HOME", self.path("home")).env("ENGINE", self.path("engine"));
-        CommandOutput::run(&mut command, b"")
+        let home = self.path("home");
+        let (config, state, log, sockets) = match self.engine {
+            Some(_) => (
+                self.path("engine/config/lockhouse"),
+                self.path("engine/state"),
+                self.path("engine/log"),
+                PathBuf::from(format!("/run/lockhouse-engines/{PERSON}")),
+            ),
+            None => {
+                let state = home.join(".local/state/lockhouse");
+                (home.join(".config/lockhouse"), state.clone(), state.join("audit"), state.join("run"))
+            }
+        };
+        command.env("HOME", home).env("CONFIG", config).env("STATE", state).env("LOG", log);
+        command.env("SOCKETS", sockets).env("TOOLS", self.path("tools"));
+        command
+    }
+
+    /// Returns the process of the system's engine; `None` if there is none.
+    pub(super) fn engine(&self) -> Option<u32> {
+        self.engine.as_ref().map(Child::id)
+    }
+
+    /// Whether the system's engine runs.
+    pub(super) fn engine_runs(&mut self) -> bool {
+        self.engine.as_mut().is_some_and(|engine| engine.try_wait().is_ok_and(|status| status.is_none()))
     }
 
     /// Connects an AI client of the person.
     pub(super) async fn client(&self) -> Session {
         Session::connect(self.lockhouse_as(PERSON, &["serve", "--answer", "structured"]), Session::latest())
             .await
-    }
-
-    /// Returns the answer to a Python program that an AI client of the person runs.
-    pub(super) async fn answer(&self, code: &str) -> Value {
-        let client = self.client().await;
-        let answer = client.run_code("python", code).await;
-        client.close().await;
-        answer
     }
 }
 
@@ -159,7 +182,9 @@ impl Drop for Host {
 }
 
 fn configuration() -> String {
-    format!("[servers.fixture]\ncommand = \"{PROGRAMS}/fixture-server\"\n")
+    format!(
+        "[servers.fixture]\ncommand = \"{PROGRAMS}/fixture-server\"\nenv = {{ TOKEN = \"SECRET-CANARY\" }}\n[limits]\nquestion_seconds = 3\n"
+    )
 }
 
 /// Makes an account the owner of a directory and of all that is in it.

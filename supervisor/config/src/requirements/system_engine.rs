@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use lockhouse_base::path_trust::is_in_user_namespace;
 use nix::unistd::{Uid, geteuid};
 use toml::Spanned;
 
@@ -66,7 +67,8 @@ impl Requirements {
     /// of this process is not that of a person.
     fn system_engine(&self) -> Option<&str> {
         let requirement = self.0.iter().find(|requirement| requirement.engine.is_some())?;
-        is_person(geteuid()).then_some(requirement.path.as_str())
+        // Whoever made a user namespace has chosen the numbers of its accounts.
+        (is_person(geteuid()) || is_in_user_namespace()).then_some(requirement.path.as_str())
     }
 
     /// # Errors

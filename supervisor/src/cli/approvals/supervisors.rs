@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lockhouse_link::{ExchangeStep, OperatorError};
-use lockhouse_messages::{ApprovalEvent, ApprovalInput, ApproverAnswer, Event, Input, WatcherRole};
+use lockhouse_messages::{ApprovalEvent, ApprovalInput, ApproverAnswer, Event, Input, Response, WatcherRole};
 use tokio::sync::{mpsc, watch};
 
 use super::super::control_client;
@@ -89,6 +89,14 @@ async fn converse(
                     continue;
                 }
                 ExchangeStep::Event(_) => continue,
+                ExchangeStep::Finished(Response::Refused(refusal)) => {
+                    let reason = format!("{}: an administrator answers there", refusal.description());
+                    let refused = ApprovalEvent::Refused { id: None, reason };
+                    let _ = events.send(SupervisorEvent { supervisor: pid, message: Some(refused) }).await;
+                    // It is not asked again.
+                    while answers.recv().await.is_some() {}
+                    return;
+                }
                 ExchangeStep::Finished(_) => break,
             },
             answer = answers.recv() => answer.map(ApprovalInput::Answer),
