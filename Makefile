@@ -69,9 +69,11 @@ test-default-features: tools
 test-upstreams: build-for-tests prepare-upstreams
 	tests/upstreams/run.sh
 
-# Boots an overlay of this machine with systemd, and operates the service in it: tokens, changes, a typo, a full disk, an upgrade.
+# Boots an overlay of this machine with systemd, and operates the service in it: tokens, changes, a typo, a full disk, an upgrade;
+# then a managed host with the engines of two people.
 test-service: build-for-tests
 	packaging/systemd/overlay-boot
+	packaging/systemd/overlay-boot target/debug overlay-managed
 
 # Runs eight AI clients without a person against a scripted model, and seven SDK clients; the first run installs 1.5 GB. CLIENTS="codex gemini" selects; CLIENTS=setup runs only
 # `lockhouse setup` and its undo, on files that seven clients wrote.

@@ -126,12 +126,11 @@ pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
         },
         None => None,
     };
-    let configuration = match load(files) {
+    let mut configuration = match load(files) {
         Ok(loaded) => loaded,
         Err(_) => return report_failure("its configuration or policy is not valid"),
     };
     let program = std::env::current_exe().unwrap_or_default();
-    let mut configuration = configuration;
     if arguments.person.is_some() {
         // What an AI client says that its user said is what the agent of that user says.
         configuration.settings.engine.approvals.through = ApproverKind::Local;
@@ -152,22 +151,10 @@ pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
     let Ok(forwarding) = AuditForwarding::start(settings, &supervisor) else {
         return report_failure("its audit log cannot be forwarded");
     };
-    let person = arguments.person.map(Uid::from_raw);
-    let accepted = match person {
-        Some(person) => AcceptedFronts::OfPerson(person),
-        None => AcceptedFronts::OfSetup(setup.digest),
-    };
-    let clients = FrontSocket::new(&supervisor, accepted);
-    let sockets = match person {
-        Some(person) => PersonSockets::open(&supervisor, &clients, person, arguments.sockets.as_deref())
-            .map(OpenSockets::Person),
-        None => open_sockets(lock, &clients, setup.parts),
-    };
-    let sockets = match sockets {
-        Ok(sockets) => Mutex::new(sockets),
+    let shared = match SharedEngine::open(&supervisor, &arguments, lock, setup, program) {
+        Ok(shared) => shared,
         Err(error) => return report_failure(&format!("its socket cannot be opened: {error}")),
     };
-    let shared = SharedEngine { clients, sockets, program };
     report(READY, ExitCode::SUCCESS);
     let _ = engine_log::release_stdout();
     let status = serve(files, configuration, &supervisor, &shared, log.as_ref()).await;
@@ -284,6 +271,24 @@ async fn rotate(log: Option<&LogFile>) -> Infallible {
 }
 
 impl SharedEngine {
+    /// Opens the sockets of a person, or those of clients with a setup.
+    fn open(
+        supervisor: &Arc<Supervisor>,
+        arguments: &Arguments,
+        lock: Option<SetupLock>,
+        setup: Setup,
+        program: PathBuf,
+    ) -> std::io::Result<Self> {
+        let Some(person) = arguments.person.map(Uid::from_raw) else {
+            let clients = FrontSocket::new(supervisor, AcceptedFronts::OfSetup(setup.digest));
+            let sockets = Mutex::new(open_sockets(lock, &clients, setup.parts)?);
+            return Ok(Self { clients, sockets, program });
+        };
+        let clients = FrontSocket::new(supervisor, AcceptedFronts::OfPerson(person));
+        let sockets = PersonSockets::open(supervisor, &clients, person, arguments.sockets.as_deref())?;
+        Ok(Self { clients, sockets: Mutex::new(OpenSockets::Person(sockets)), program })
+    }
+
     /// Returns the setup of a configuration that is about to be loaded. `None` if it cannot be determined, or if
     /// `is_complete` is false: the process then has a part of the previous configuration too.
     fn setup(&self, files: &Files, settings: &Settings, policy: &Policy, is_complete: bool) -> Option<Setup> {
