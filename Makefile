@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-two-processes test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-peers load load-attacks bench-audit bench-shapes bench-parts bench-policy bench-search bench-seal bench-tokens fuzz fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-two-processes test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-managed-host bench-peers load load-attacks bench-audit bench-shapes bench-parts bench-policy bench-search bench-seal bench-tokens fuzz fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -164,6 +164,10 @@ bench: build-dist
 # Node.js, Python and bubblewrap. Installs them into build/peers and build/eval, and writes build/peers/results.json and chart.svg. PEERS="--rounds 4 --only fastmcp python" selects.
 bench-peers: build-dist
 	LOCKHOUSE=$(CURDIR)/target/dist/lockhouse tests/peers/run.sh $(PEERS)
+
+# Compares the system's engine of a managed host with a shared engine, and measures the memory of ten engines. Requires root.
+bench-managed-host: build
+	tests/measure_managed_host.py target/release
 
 # Load test with many AI clients over HTTP and a hostile one; LOAD="--clients 100 --seconds 60" runs fewer.
 load: build
