@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_access::AuthSettings;
+use lockhouse_approvals::ApproverKind;
 use lockhouse_audit as audit;
 use lockhouse_audit::{ConfiguredFile, digest};
 use lockhouse_audit_forward::ForwardSettings;
@@ -79,7 +80,7 @@ impl Settings {
         code_trust::refuse_untrusted_code(&document, &files.owners())?;
         let AdmittedServers { servers, skipped, refused } = admit(&user, &document, &requirements);
         let own = own_places::own_places(files, &document, path, environment, &servers, &requirements)?;
-        let engine = supervisor::EngineSettings {
+        let mut engine = supervisor::EngineSettings {
             own_policy: policy_files::own_policy(files),
             refused,
             digest: combined_digest(&user, &requirements),
@@ -87,6 +88,10 @@ impl Settings {
             stop: requirements.stop().map(Arc::from),
             ..engine_settings::engine_settings(&document, path, environment, servers, own)?
         };
+        if files.is_for_person {
+            // What an AI client says that its user said is what the agent of that user says.
+            engine.approvals.through = ApproverKind::Local;
+        }
         let access = client_access::access_settings(&document, path, environment)?;
         let http = document.http.settings(
             client_access::client_limits(&document.clients).requests,

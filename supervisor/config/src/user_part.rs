@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::ServerDefinition;
+use lockhouse_upstream::{Confinement, ConfinementProfile, Endpoint, ServerDefinition};
 
 use super::config_toml::{ConfigToml, load_document};
 use super::error::ConfigError;
@@ -53,7 +53,20 @@ impl UserPart {
             collector.add_configured_file(file, &path)?;
         }
         let digests = document.digest.iter().chain(collector.digests()).cloned().collect();
-        let (servers, skipped) = collector.into_servers();
+        let (mut servers, skipped) = collector.into_servers();
+        if files.is_for_person {
+            confine(&mut servers);
+        }
         Ok(Self { document, path, servers, skipped, digests, environment })
+    }
+}
+
+/// Gives each server that is a process a sandbox, unless it has one: it has the account of the system's engine, and must not
+/// reach the files, sockets and processes of that engine.
+fn confine(servers: &mut BTreeMap<ServerName, ServerDefinition>) {
+    for definition in servers.values_mut() {
+        if let Endpoint::Stdio(command) = &mut definition.endpoint {
+            command.confinement.get_or_insert_with(|| Confinement::with_profile(ConfinementProfile::Default));
+        }
     }
 }

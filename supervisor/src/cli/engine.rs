@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Listener;
-use lockhouse_approvals::ApproverKind;
 use lockhouse_config::{Configuration, ExposeMode, Files, Settings, Setup, SetupParts};
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::front_socket::{AcceptedFronts, FrontSocket};
@@ -112,7 +111,8 @@ enum EngineFailure {
 
 /// Runs `lockhouse engine` until it had no clients for some time, or a signal stops the process.
 pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
-    let files = &Files { expose: arguments.expose, ..files.clone() };
+    let is_for_person = arguments.person.is_some();
+    let files = &Files { expose: arguments.expose, is_for_person, ..files.clone() };
     // systemd has a log of its own.
     let log = LogFile::new().filter(|_| arguments.setup.is_some());
     if let Some(Err(error)) = log.as_ref().map(LogFile::redirect_stderr) {
@@ -126,15 +126,11 @@ pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
         },
         None => None,
     };
-    let mut configuration = match load(files) {
+    let configuration = match load(files) {
         Ok(loaded) => loaded,
         Err(_) => return report_failure("its configuration or policy is not valid"),
     };
     let program = std::env::current_exe().unwrap_or_default();
-    if arguments.person.is_some() {
-        // What an AI client says that its user said is what the agent of that user says.
-        configuration.settings.engine.approvals.through = ApproverKind::Local;
-    }
     let Configuration { settings, policy, .. } = &configuration;
     let setup = match settings.setup(files, policy, &program) {
         Ok(setup) => setup,

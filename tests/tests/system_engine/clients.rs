@@ -20,6 +20,14 @@ async fn a_persons_clients_use_the_engine_of_the_system_and_nothing_else() {
     table.row("a call", equal(client.run_code("python", ADD).await["value"].clone(), 42.into()));
     let who = client.run_code("python", WHO).await;
     table.row("a program does not run as the person", ensure(who["value"][0] != PERSON, &who));
+    let server = "pgrep -P \"$ENGINE\" fixture-server | head -n 1";
+    let engine = host.engine().unwrap_or_default();
+    let limits = run(host.shell_as(0, &format!("ENGINE={engine}; cat /proc/$({server})/limits")));
+    let is_confined = limits
+        .stdout
+        .lines()
+        .any(|line| line.starts_with("Max msgqueue size") && line.split_whitespace().nth(4) == Some("0"));
+    table.row("a server in the account of the engine has a sandbox", ensure(is_confined, &limits));
     let other = Host::lockhouse_as(&host, OTHER_PERSON, &["serve"]);
     let refused = run(other);
     let is_refused = refused.status == Some(7) && refused.stderr.contains("cannot be reached");

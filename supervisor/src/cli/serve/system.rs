@@ -17,7 +17,7 @@ use crate::cli::{UNAVAILABLE, USAGE, print_error};
 
 /// How long a front tries to reach the engine, which may be starting, and how often.
 /// Bound: engines and fronts.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const RETRY_EVERY: Duration = Duration::from_millis(50);
 
 /// Serves the AI client on standard input and output until it disconnects, or a signal stops the process.
