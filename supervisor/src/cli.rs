@@ -105,6 +105,23 @@ const EXIT_CODES: &str = "Exit status: 0 success, 1 the code failed, 2 invalid a
     5 killed, 6 cancelled, 7 not available on this host, 8 stopped because the administrator's requirements changed. Set LOCKHOUSE_LOG=debug for more detail on stderr. \
     `lockhouse --version --verbose` describes the build and its files; --json prints that as JSON.";
 
+impl Command {
+    /// Whether the command reads or changes the configuration or the policy of this user.
+    fn is_about_own_configuration(&self) -> bool {
+        matches!(
+            self,
+            Self::Server(_)
+                | Self::Setup(_)
+                | Self::Import(_)
+                | Self::Config(_)
+                | Self::Policy(_)
+                | Self::Python(_)
+                | Self::Skills(_)
+                | Self::Tools(_)
+        )
+    }
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the MCP server: for one AI client over standard input and output, or for many over HTTP
@@ -245,6 +262,9 @@ pub(crate) fn main() -> ExitCode {
 }
 
 async fn run_command(command: Command, files: &Files) -> ExitCode {
+    if command.is_about_own_configuration() {
+        system_engine::explain_own_configuration();
+    }
     match command {
         Command::Serve(arguments) => serve::serve(files, arguments).await,
         Command::Engine(arguments) => engine::engine(files, arguments).await,

@@ -9,6 +9,7 @@ use interprocess::local_socket::traits::StreamCommon as _;
 use interprocess::local_socket::traits::tokio::Stream as _;
 use interprocess::local_socket::{GenericFilePath, ToFsName};
 use lockhouse_base::path_trust::{Strictness, TrustedOwners, UntrustedPath, check_path};
+use lockhouse_config::SystemEngine;
 use nix::unistd::{Uid, geteuid};
 
 /// Why there is no connection to the system's engine, as a sentence without its full stop.
@@ -20,6 +21,17 @@ pub(super) enum SystemEngineError {
     Untrusted { path: PathBuf, source: UntrustedPath },
     #[error("another process than the engine of this host listens at {}", .0.display())]
     OtherProcess(PathBuf),
+}
+
+/// Tells a person whose AI clients use the system's engine that the files of this person have no effect on it.
+pub(super) fn explain_own_configuration() {
+    // A command reports requirements that cannot be used itself.
+    if let Ok(Some(_)) = SystemEngine::of_this_account() {
+        eprintln!(
+            "lockhouse: note: your AI clients use the engine of this host, which has a configuration and a policy of its own; yours \
+             have no effect on it"
+        );
+    }
 }
 
 impl SystemEngineError {

@@ -44,6 +44,9 @@ async fn the_person_operates_the_engine_and_root_approves() {
             equal(count, engines).map_err(|why| format!("{why} {status:?}")),
         );
     }
+    let checked = run(&mut host.lockhouse_as(PERSON, &["config", "check"]));
+    let is_told = checked.stderr.contains("yours have no effect on it");
+    table.row("the person is told whose configuration is in force", ensure(is_told, &checked));
     let reload = run(&mut host.lockhouse_as(PERSON, &["reload"]));
     table.row("the person reloads it", ensure(reload.status == Some(0), &reload));
     let told = first_line(host.lockhouse_as(PERSON, &["approvals", "--json"]));
