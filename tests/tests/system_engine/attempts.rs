@@ -1,5 +1,5 @@
 //! What the agent of a person attempts with a shell, in the account of that person. Each attempt is tried on a host that nobody
-//! manages, where it succeeds, and on one whose engine belongs to the system, where it does not.
+//! manages, where it succeeds, and on one whose engine belongs to the system, where it does not; there also by another person.
 
 mod engine_process;
 mod files;
@@ -8,7 +8,7 @@ mod sockets;
 
 use lockhouse_tests::{CommandOutput, Session, Table, ensure};
 
-use super::host::{Host, PERSON, can_manage};
+use super::host::{Host, OTHER_PERSON, PERSON, can_manage};
 
 /// The policy of the person: calls of `add` are allowed, those of `echo` ask somebody, and `env`, which returns the secret of
 /// the server, is denied.
@@ -40,11 +40,11 @@ impl Target {
         Self { host, client }
     }
 
-    /// Runs a script of the agent. Returns whether it succeeded, with what was seen.
-    async fn attempt(&self, script: &str) -> (bool, CommandOutput) {
+    /// Runs a script in an account. Returns whether it succeeded, with what was seen.
+    async fn attempt(&self, account: u32, script: &str) -> (bool, CommandOutput) {
         let engine = self.host.engine().unwrap_or_else(|| self.client.pid());
         let script = format!("ENGINE={engine}\n{PRELUDE}\n{script}");
-        let mut command = self.host.shell_as(PERSON, &script);
+        let mut command = self.host.shell_as(account, &script);
         let output =
             tokio::task::spawn_blocking(move || CommandOutput::run(&mut command, b"")).await.unwrap();
         (output.status == Some(0), output)
@@ -66,10 +66,12 @@ async fn try_all(kind: &'static str, attempts: &[Attempt]) {
     let mut managed = Target::new(true).await;
     for (name, script) in attempts {
         let unmanaged = Target::new(false).await;
-        let (succeeds, output) = unmanaged.attempt(script).await;
+        let (succeeds, output) = unmanaged.attempt(PERSON, script).await;
         table.row(format!("{name}: control"), ensure(succeeds, output));
-        let (succeeds, output) = managed.attempt(script).await;
-        table.row(*name, ensure(!succeeds, output));
+        for (account, who) in [(PERSON, ""), (OTHER_PERSON, ", by another person")] {
+            let (succeeds, output) = managed.attempt(account, script).await;
+            table.row(format!("{name}{who}"), ensure(!succeeds, output));
+        }
         table.row(
             format!("{name}: the engine is intact"),
             ensure(managed.is_intact().await, managed.host.engine_log()),

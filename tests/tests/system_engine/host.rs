@@ -42,6 +42,8 @@ impl Host {
         host.write("home/.config/lockhouse/config.toml", &configuration());
         host.write("home/.config/lockhouse/policy.toml", policy);
         give(&host.path("home"), PERSON);
+        std::fs::create_dir_all(host.path("other-home")).unwrap();
+        give(&host.path("other-home"), OTHER_PERSON);
         host.write("tools/client.py", include_str!("client.py"));
         host.write("tools/approve.py", include_str!("approve.py"));
         host.write("tools/accept.py", include_str!("accept.py"));
@@ -140,7 +142,7 @@ impl Host {
     /// places of the engine, whether it is that of the system or the person's own.
     pub(super) fn shell_as(&self, account: u32, script: &str) -> Command {
         let mut command = self.command(account, &["sh", "-c", script]);
-        let home = self.path("home");
+        let home = self.path(if account == OTHER_PERSON { "other-home" } else { "home" });
         let (config, state, log, sockets) = match self.engine {
             Some(_) => (
                 self.path("engine/config/lockhouse"),
