@@ -4,5 +4,6 @@
 mod attempts;
 mod clients;
 mod host;
+mod hostile_server;
 mod operators;
 mod service_servers;

@@ -39,7 +39,7 @@ impl Host {
             std::fs::set_permissions(lockhouse.path(below), std::fs::Permissions::from_mode(0o755)).unwrap();
         }
         let host = Self { lockhouse, engine: None };
-        host.write("home/.config/lockhouse/config.toml", &configuration());
+        host.write("home/.config/lockhouse/config.toml", &configuration(&host.path("tools/shell_server.py")));
         host.write("home/.config/lockhouse/policy.toml", policy);
         give(&host.path("home"), PERSON);
         std::fs::create_dir_all(host.path("other-home")).unwrap();
@@ -47,6 +47,7 @@ impl Host {
         host.write("tools/client.py", include_str!("client.py"));
         host.write("tools/approve.py", include_str!("approve.py"));
         host.write("tools/accept.py", include_str!("accept.py"));
+        host.write("tools/shell_server.py", include_str!("shell_server.py"));
         std::fs::set_permissions(host.path("tools"), std::fs::Permissions::from_mode(0o755)).unwrap();
         host
     }
@@ -55,7 +56,10 @@ impl Host {
     pub(super) async fn managed(policy: &str) -> Self {
         let mut host = Self::unmanaged(policy);
         host.write("etc/lockhouse/requirements.toml", "engine = \"system\"\n");
-        host.write("engine/config/lockhouse/config.toml", &configuration());
+        host.write(
+            "engine/config/lockhouse/config.toml",
+            &configuration(&host.path("tools/shell_server.py")),
+        );
         host.write("engine/config/lockhouse/policy.toml", policy);
         std::fs::create_dir_all(host.sockets()).unwrap();
         for below in ["engine", &format!("run/lockhouse-engines/{PERSON}")] {
@@ -142,22 +146,31 @@ impl Host {
     /// places of the engine, whether it is that of the system or the person's own.
     pub(super) fn shell_as(&self, account: u32, script: &str) -> Command {
         let mut command = self.command(account, &["sh", "-c", script]);
-        let home = self.path(if account == OTHER_PERSON { "other-home" } else { "home" });
-        let (config, state, log, sockets) = match self.engine {
-            Some(_) => (
+        command.env("HOME", self.path(if account == OTHER_PERSON { "other-home" } else { "home" }));
+        command.envs(self.place_values());
+        command
+    }
+
+    /// Returns the places of the engine as assignments of a shell.
+    pub(super) fn places(&self) -> Vec<String> {
+        let assign = |(name, path): (&str, PathBuf)| format!("{name}={}", path.display());
+        self.place_values().into_iter().map(assign).collect()
+    }
+
+    fn place_values(&self) -> [(&'static str, PathBuf); 5] {
+        let home = self.path("home");
+        let state = home.join(".local/state/lockhouse");
+        let [config, state, log, sockets] = match self.engine {
+            Some(_) => [
                 self.path("engine/config/lockhouse"),
                 self.path("engine/state"),
                 self.path("engine/log"),
                 PathBuf::from(format!("/run/lockhouse-engines/{PERSON}")),
-            ),
-            None => {
-                let state = home.join(".local/state/lockhouse");
-                (home.join(".config/lockhouse"), state.clone(), state.join("audit"), state.join("run"))
-            }
+            ],
+            None => [home.join(".config/lockhouse"), state.clone(), state.join("audit"), state.join("run")],
         };
-        command.env("HOME", home).env("CONFIG", config).env("STATE", state).env("LOG", log);
-        command.env("SOCKETS", sockets).env("TOOLS", self.path("tools"));
-        command
+        let tools = self.path("tools");
+        [("CONFIG", config), ("STATE", state), ("LOG", log), ("SOCKETS", sockets), ("TOOLS", tools)]
     }
 
     /// Returns the process of the system's engine; `None` if there is none.
@@ -183,9 +196,12 @@ impl Drop for Host {
     }
 }
 
-fn configuration() -> String {
+/// Returns the configuration of an engine. The server `shell` does what it is told.
+fn configuration(shell_server: &Path) -> String {
     format!(
-        "[servers.fixture]\ncommand = \"{PROGRAMS}/fixture-server\"\nenv = {{ TOKEN = \"SECRET-CANARY\" }}\n[limits]\nquestion_seconds = 3\n"
+        "[servers.fixture]\ncommand = \"{PROGRAMS}/fixture-server\"\nenv = {{ TOKEN = \"SECRET-CANARY\" }}\n\
+         [servers.shell]\ncommand = \"/usr/bin/python3\"\nargs = [{shell_server:?}]\nstart = \"lazy\"\n\
+         [limits]\nquestion_seconds = 3\n"
     )
 }
 
