@@ -151,6 +151,11 @@ impl Lifecycle {
         let _ = self.0.in_flight.subscribe().wait_for(|in_flight| *in_flight == 0).await;
     }
 
+    /// Waits until no run is in flight.
+    pub async fn runs_ended(&self) {
+        let _ = self.0.in_flight.subscribe().wait_for(|_| self.runs_in_flight() == 0).await;
+    }
+
     /// Drains the process and closes it: waits until runs and requests in flight are answered, and cancels the runs
     /// that exceed the drain timeout.
     pub async fn drain(&self) {

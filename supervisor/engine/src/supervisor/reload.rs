@@ -22,6 +22,9 @@ use super::{EngineSettings, Supervisor, log_audit_error};
 /// grace time of a run, and this margin.
 const END_MARGIN: Duration = Duration::from_secs(5);
 
+/// Maximum time until the ends of cancelled runs are recorded when the process ends. Killed workers exit sooner.
+const LAST_RECORDS_TIMEOUT: Duration = Duration::from_secs(3);
+
 /// A policy with its upstream servers. The value exists while it is the active configuration, or while runs that
 /// started under it are active.
 #[derive(Debug)]
@@ -139,8 +142,8 @@ impl Supervisor {
         }
     }
 
-    /// Ends all sessions, closes the connections to all upstream servers, and closes the audit log. The workers end
-    /// with the process.
+    /// Ends all sessions, closes the connections to all upstream servers, and closes the audit log when the ends of all runs
+    /// are recorded. The workers end with the process.
     pub async fn close(&self) {
         self.sessions.close();
         let retired_upstreams = std::mem::take(&mut *self.retired_upstreams());
@@ -149,6 +152,8 @@ impl Supervisor {
             retired_upstreams.iter().chain([in_force.upstreams()]).map(Upstreams::close),
         )
         .await;
+        // The process has cancelled its runs, and their ends are recorded first.
+        let _ = tokio::time::timeout(LAST_RECORDS_TIMEOUT, self.lifecycle.runs_ended()).await;
         self.record_end(&in_force.audit());
         in_force.audit().close();
         self.result_files.close();
