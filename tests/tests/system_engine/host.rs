@@ -227,3 +227,20 @@ pub(super) fn can_manage() -> bool {
     }
     can
 }
+
+/// Whether this host refuses to every account what a script needs: user namespaces of ordinary accounts, or, with Yama, to trace
+/// processes that are no children. Then the script has no control.
+pub(super) fn refuses_to_all(script: &str) -> bool {
+    let traces = ["c(101, 16", "/mem", "c(438", ".ptrace(16"].iter().any(|part| script.contains(part));
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    let person = PERSON.to_string();
+    let as_person = ["--reuid", &person, "--regid", &person, "--clear-groups", "unshare", "-r", "-m", "true"];
+    let can_unshare =
+        || Command::new("setpriv").args(as_person).output().is_ok_and(|done| done.status.success());
+    let refuses =
+        traces && !["", "0"].contains(&scope.trim()) || script.contains("unshare") && !can_unshare();
+    if refuses {
+        println!("not tried, since this host refuses it to all: {script}");
+    }
+    refuses
+}

@@ -6,7 +6,7 @@ use std::process::Command;
 use lockhouse_tests::{Table, ensure, structured};
 use serde_json::{Value, json};
 
-use super::host::{Host, can_manage};
+use super::host::{Host, can_manage, refuses_to_all};
 
 const POLICY: &str =
     "version = 1\n[servers.fixture]\nallow = [\"add\"]\n[servers.shell]\nallow = [\"run\"]\n";
@@ -91,11 +91,11 @@ async fn a_server_reaches_neither_its_engine_nor_other_servers() {
     let managed = Host::managed(POLICY).await;
     let unmanaged = Host::unmanaged(POLICY);
     let mut table = Table::new("30 attempts of a server");
-    for (name, script) in ATTEMPTS {
+    for (name, script) in ATTEMPTS.iter().filter(|(_, script)| !refuses_to_all(script)) {
         let (succeeds, seen) = attempt(&unmanaged, script).await;
         table.row(format!("{name}: control"), ensure(succeeds, seen));
         let (succeeds, seen) = attempt(&managed, script).await;
-        table.row(name, ensure(!succeeds && seen["value"]["status"].is_number(), seen));
+        table.row(*name, ensure(!succeeds && seen["value"]["status"].is_number(), seen));
     }
     table.finish();
 }
