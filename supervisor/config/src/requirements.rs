@@ -38,7 +38,6 @@ use super::placeholders::Environment;
 use admission::Admission;
 use identity::{Identity, Mismatch};
 use requirements_toml::{ApprovedServer, DeniedServer};
-use system_engine::RequiredEngine;
 pub use system_engine::SystemEngine;
 pub(crate) use watched_files::{FileState, WatchedFiles};
 
@@ -66,8 +65,8 @@ pub(super) struct Requirement {
     policy: Option<RequiredPolicy>,
     /// Why nothing may run. `None` if code may run.
     stop: Option<String>,
-    /// Where the engines of people run. `None` if each process of a person may have its own.
-    engine: Option<RequiredEngine>,
+    /// Whether only the system's engines run code for people.
+    has_system_engine: bool,
     /// Who can use each server that the file does not fix.
     expose: Option<ExposeMode>,
     /// The table of the built-in server `files`.

@@ -184,18 +184,16 @@ async fn serve_operator(
 fn operator(stream: &Stream, person: Option<Uid>) -> Option<OperatorPeer> {
     let peer = stream.peer_creds().ok()?;
     let user = LocalUser::of_peer(peer.euid()?, peer.pid());
-    if is_trusted(stream) {
-        return Some(OperatorPeer::owner(Some(user)));
-    }
-    let is_person = person.is_some_and(|person| user.uid == person.as_raw());
-    let is_served = is_person && !refuses_peer(peer.pid().and_then(|id| u32::try_from(id).ok()));
-    is_served.then(|| OperatorPeer::person(user))
+    let operator = match Uid::from_raw(user.uid) {
+        uid if uid.is_root() || uid == geteuid() => OperatorPeer::owner(Some(user)),
+        uid if person == Some(uid) => OperatorPeer::person(user),
+        _ => return None,
+    };
+    (!refuses_peer(peer.pid().and_then(|id| u32::try_from(id).ok()))).then_some(operator)
 }
 
 /// Whether the process at the other end of the connection belongs to this process's user or to root, as the kernel
 /// reports it, and is no sandboxed upstream server, which could approve its own calls.
 pub fn is_trusted(stream: &Stream) -> bool {
-    let Ok(peer) = stream.peer_creds() else { return false };
-    let is_own = peer.euid().is_some_and(|uid| uid == 0 || uid == geteuid().as_raw());
-    is_own && !refuses_peer(peer.pid().and_then(|id| u32::try_from(id).ok()))
+    operator(stream, None).is_some()
 }

@@ -127,7 +127,7 @@ pub(super) fn parse(source: &Source, environment: &Environment) -> Result<Requir
     let mut tables = required_tables::parse(tables, &mut reader);
     let stop = document.stop.and_then(|stop| reader.stop(stop));
     let expose = document.expose.and_then(|expose| reader.expose(&expose));
-    let engine = document.engine.and_then(|engine| reader.engine(&engine));
+    document.engine.iter().for_each(|engine| reader.engine(engine));
     if let Some(sandbox) = document.sandbox {
         reader.require_sandbox(&sandbox, &mut tables);
     }
@@ -155,7 +155,7 @@ pub(super) fn parse(source: &Source, environment: &Environment) -> Result<Requir
         denied,
         policy,
         stop,
-        engine,
+        has_system_engine: document.engine.is_some(),
         expose,
         files,
         every,

@@ -19,12 +19,6 @@ const DIRECTORY: &str = "/run/lockhouse-engines";
 const FIRST_PERSON: u32 = 1_000;
 const DYNAMIC_SERVICES: std::ops::RangeInclusive<u32> = 61_184..=65_519;
 
-/// The value of the key `engine`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RequiredEngine {
-    System,
-}
-
 /// The engine of the system that runs code for a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemEngine {
@@ -66,7 +60,7 @@ impl Requirements {
     /// Returns the requirements file that leaves the engines of people to the system. `None` if there is none, or if the account
     /// of this process is not that of a person.
     fn system_engine(&self) -> Option<&str> {
-        let requirement = self.0.iter().find(|requirement| requirement.engine.is_some())?;
+        let requirement = self.0.iter().find(|requirement| requirement.has_system_engine)?;
         // Whoever made a user namespace has chosen the numbers of its accounts.
         (is_person(geteuid()) || is_in_user_namespace()).then_some(requirement.path.as_str())
     }
@@ -87,12 +81,10 @@ fn is_person(account: Uid) -> bool {
 }
 
 impl Reader<'_> {
-    pub(super) fn engine(&mut self, engine: &Spanned<String>) -> Option<RequiredEngine> {
-        if engine.get_ref() == "system" {
-            return Some(RequiredEngine::System);
+    pub(super) fn engine(&mut self, engine: &Spanned<String>) {
+        if engine.get_ref() != "system" {
+            self.add_fault(engine.span(), "expected \"system\", or no such key");
         }
-        self.add_fault(engine.span(), "expected \"system\", or no such key");
-        None
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lockhouse_base::path_trust::{Strictness, TrustedOwners, UntrustedPath, check_path};
 use tokio::net::UnixStream;
@@ -24,8 +24,7 @@ pub(super) enum ServiceSocketError {
 /// # Errors
 /// It does not run, or accounts that are not trusted could have taken its place.
 pub(super) async fn connect(path: &Path) -> Result<(ChildStdout, ChildStdin), ServiceSocketError> {
-    let directory = path.parent().map_or_else(PathBuf::new, Path::to_owned);
-    check_path(&directory, &TrustedOwners::root_and_own(), Strictness::Strict)?;
+    check_path(path.parent().unwrap_or(path), &TrustedOwners::root_and_own(), Strictness::Strict)?;
     let stream = UnixStream::connect(path).await?.into_std()?;
     let (output, input) = (OwnedFd::from(stream.try_clone()?), OwnedFd::from(stream));
     let (output, input) = (std::process::ChildStdout::from(output), std::process::ChildStdin::from(input));

@@ -43,9 +43,10 @@ const ATTEMPTS: &[Attempt] = &[
          lockhouse --config \"$CONFIG/config.toml\" --policy \"$HOME/mine\" run -c 'import fixture; fixture.env()' --language python | grep -q SECRET-CANARY",
     ),
     (
-        "lockhouse tools call",
+        "a shared engine of its own",
         "echo 'version = 1\n[servers.fixture]\nallow = [\"*\"]' > \"$HOME/mine\" &&
-         lockhouse --config \"$CONFIG/config.toml\" --policy \"$HOME/mine\" run -c 'from fixture import env; env()' --language python --json | grep -q SECRET-CANARY",
+         (cat \"$CONFIG/config.toml\" && printf '[sharing]\\nengine = \"shared\"\\nidle_seconds = 1\\n') > \"$HOME/shared\" &&
+         secret --config \"$HOME/shared\" --policy \"$HOME/mine\"",
     ),
     (
         "requirements of its own",
