@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-two-processes test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-managed-host bench-peers load load-attacks bench-audit bench-shapes bench-parts bench-policy bench-search bench-seal bench-tokens fuzz fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-http-front bench-managed-host bench-peers load load-attacks bench-audit bench-shapes bench-parts bench-policy bench-search bench-seal bench-tokens fuzz fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -70,10 +70,11 @@ test-upstreams: build-for-tests prepare-upstreams
 	tests/upstreams/run.sh
 
 # Boots an overlay of this machine with systemd, and operates the service in it: tokens, changes, a typo, a full disk, an upgrade;
-# then a managed host with the engines of two people.
+# then a managed host with the engines of two people, who also approve calls with passwords and a key.
 test-service: build-for-tests
 	packaging/systemd/overlay-boot
 	packaging/systemd/overlay-boot target/debug overlay-managed
+	packaging/systemd/overlay-boot target/debug overlay-presence
 
 # Runs eight AI clients without a person against a scripted model, and seven SDK clients; the first run installs 1.5 GB. CLIENTS="codex gemini" selects; CLIENTS=setup runs only
 # `lockhouse setup` and its undo, on files that seven clients wrote.
@@ -142,11 +143,7 @@ test-kernels: build-for-tests
 
 # All tests, with the slow ones: about 30 minutes on an otherwise idle machine.
 test-full: export LOCKHOUSE_TESTS = full
-test-full: test test-default-features test-upstreams test-upstreams-restarts test-skew test-two-processes test-bfcl endurance
-
-# All black-box tests with the front of `lockhouse serve`, which speaks MCP, and the engine in two processes.
-test-two-processes: build-for-tests
-	LOCKHOUSE_FRONT=process $(CARGO) nextest run --locked --workspace --features otel --no-fail-fast -E 'binary(product)'
+test-full: test test-default-features test-upstreams test-upstreams-restarts test-skew test-bfcl endurance
 
 # Endurance tests: hostile programs at their deadlines, 100,000 short programs, 1,000 kills. ENDURANCE="short --count 5000" runs fewer.
 endurance: build
@@ -164,6 +161,10 @@ bench: build-dist
 # Node.js, Python and bubblewrap. Installs them into build/peers and build/eval, and writes build/peers/results.json and chart.svg. PEERS="--rounds 4 --only fastmcp python" selects.
 bench-peers: build-dist
 	LOCKHOUSE=$(CURDIR)/target/dist/lockhouse tests/peers/run.sh $(PEERS)
+
+# Compares `serve --http` with that of an older build, whose programs are in the directory BEFORE: times, memory, and what a kill costs.
+bench-http-front: build
+	tests/measure_http_front.py $(BEFORE) target/release
 
 # Compares the system's engine of a managed host with a shared engine, and measures the memory of ten engines. Requires root.
 bench-managed-host: build
@@ -264,10 +265,13 @@ package: build-dist
 	BINARIES=target/dist packaging/deb/pack
 	if command -v lintian >/dev/null 2>&1; then lintian --fail-on error build/lockhouse_*.deb; fi
 
-# Tests the package in a fresh Debian root file system, and its systemd units if systemd-nspawn can boot it. Requires root.
+# Tests the package in a fresh Debian root file system, and its systemd units if systemd-nspawn can boot it; then on a managed host, with
+# an upgrade from the package OLD (default: the same one). Requires root.
+OLD ?= $(wildcard build/lockhouse_*.deb)
 test-package: package
 	packaging/deb/smoke-test
 	packaging/systemd/boot-test
+	packaging/systemd/overlay-boot target/dist overlay-package $(OLD) build/lockhouse_*.deb
 
 # Builds build/lockhouse.mcpb, for Claude Desktop.
 package-mcpb: build-dist

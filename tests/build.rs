@@ -1,5 +1,5 @@
 //! Compiles the native attacks in `hostile/native`. Each file has one function `attack`, which is renamed
-//! after the file. A generated table of these functions is linked into `native-worker`.
+//! after the file. A generated table of these functions is linked into `native-worker` and `native-service`.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -28,8 +28,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let out = std::env::var("OUT_DIR")?;
     cc::Build::new().objects(objects).cargo_metadata(false).compile("attacks");
-    // Of this package only the one program knows them.
-    println!("cargo::rustc-link-arg-bin=native-worker={out}/libattacks.a");
+    // Of this package only these programs know them.
+    for program in ["native-worker", "native-service"] {
+        println!("cargo::rustc-link-arg-bin={program}={out}/libattacks.a");
+    }
     let source = format!(
         "unsafe extern \"C\" {{\n{declarations}}}\n\n/// Name and function of each.\nstatic ATTACKS: &[(&str, unsafe extern \"C\" fn() -> c_long)] = &[\n{table}];\n"
     );

@@ -5,7 +5,7 @@ measure_managed_host.py DIRECTORY     DIRECTORY has lockhouse, lockhouse-worker 
 
 Requires root: it runs in a mount namespace with an /etc/lockhouse and a /run/lockhouse-engines of its own, and changes nothing else.
 In each of ten pairs, both are measured one directly after the other, in an order that changes: the first result of a new client
-whose engine runs already, and `1+1` of a connected client every 20 ms. The ratio is the median of the ratios of the pairs; that of
+whose engine runs already, and every 20 ms of a connected client `1+1`, and a file of 10 KB of the person. The ratio is the median of the ratios of the pairs; that of
 the shared engine to itself shows how far it deviates from 1 by chance.
 """
 
@@ -27,6 +27,10 @@ PAUSE = 0.02
 PEOPLE = 10
 FIRST_PERSON = 4001
 FIRST_ENGINE = 901
+FILE_CHARS = 10_000
+OPEN_FILE = "len(open('~/documents/a.txt').read())"
+CONFIGURATION = '[sharing]\n{}idle_seconds = 600\n[servers.files]\nread = ["~/documents"]\n'
+POLICY = 'version = 1\n[servers.files]\nallow = ["read"]\n'
 
 
 class Client:
@@ -52,9 +56,9 @@ class Client:
                 return message["result"]
         sys.exit("the connection ended")
 
-    def run(self):
-        result = self.request("tools/call", {"name": "run_code", "arguments": {"language": "python", "code": "1+1"}})
-        if result["structuredContent"].get("value") != 2:
+    def run(self, code="1+1", value=2):
+        result = self.request("tools/call", {"name": "run_code", "arguments": {"language": "python", "code": code}})
+        if result["structuredContent"].get("value") != value:
             sys.exit(f"another answer: {result}")
 
     def close(self):
@@ -70,11 +74,16 @@ class Person:
         kind = "system" if has_system_engine else "shared"
         self.home = scratch / f"{kind}-{number}"
         self.programs, self.engine = programs, None
-        self.write(self.home / ".config/lockhouse/config.toml", '[sharing]\nengine = "shared"\nidle_seconds = 600\n', self.account)
+        self.configure(self.home, CONFIGURATION.format('engine = "shared"\n'), self.account)
+        self.write(self.home / "documents/a.txt", "x" * FILE_CHARS, self.account)
         self.requirements = pathlib.Path("/etc/lockhouse/requirements.toml")
         self.has_system_engine = has_system_engine
         if has_system_engine:
             self.start_engine()
+
+    def configure(self, home, configuration, account):
+        self.write(home / ".config/lockhouse/config.toml", configuration, account)
+        self.write(home / ".config/lockhouse/policy.toml", POLICY, account)
 
     @staticmethod
     def write(path, text, account):
@@ -88,7 +97,9 @@ class Person:
         sockets.mkdir(parents=True)
         os.chown(sockets, self.engine_account, self.engine_account)
         state = self.home.with_name(self.home.name + "-engine")
-        self.write(state / ".config/lockhouse/config.toml", "[sharing]\nidle_seconds = 600\n", self.engine_account)
+        self.configure(state, CONFIGURATION.format(""), self.engine_account)
+        with open("/etc/passwd", "a", encoding="utf-8") as accounts:
+            print(f"person{self.account}:x:{self.account}:{self.account}::{self.home}:/bin/sh", file=accounts)
         command = ["engine", "--person", str(self.account), "--sockets", str(sockets)]
         self.engine = subprocess.Popen(
             self.command(self.engine_account, state, command), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -124,12 +135,12 @@ class Person:
         return statistics.median(times)
 
 
-def paced(client):
+def paced(client, *program):
     times = []
     for _ in range(RUNS):
         time.sleep(PAUSE)
         started = time.perf_counter()
-        client.run()
+        client.run(*program)
         times.append(time.perf_counter() - started)
     return statistics.median(times)
 
@@ -154,16 +165,22 @@ def compare(scratch, programs):
     clients = [person.client() for person in people]
     for client in clients:
         client.run()
-    rows = {"first result of a new client": [], "1+1, paced by 20 ms": []}
+    opens = (OPEN_FILE, FILE_CHARS)
+    rows = {
+        "first result of a new client": lambda each: people[each].first_result(),
+        "1+1, paced by 20 ms": lambda each: paced(clients[each]),
+        "a file of 10 KB, paced by 20 ms": lambda each: paced(clients[each], *opens),
+    }
+    pairs_of = {row: [] for row in rows}
     for pair in range(PAIRS):
         order = [0, 1, 0] if pair % 2 == 0 else [1, 0, 0]
-        for row, measure in zip(rows, (lambda each: people[each].first_result(), lambda each: paced(clients[each]))):
+        for row, measure in rows.items():
             times = {0: [], 1: []}
             for each in order:
                 times[each].append(measure(each) * 1000)
-            rows[row].append((times[0][0], times[0][1], times[1][0]))
+            pairs_of[row].append((times[0][0], times[0][1], times[1][0]))
     print(f"{'medians in ms; ratios are medians of ten pairs':48}  shared  system   ratio  itself")
-    for row, pairs in rows.items():
+    for row, pairs in pairs_of.items():
         shared, system = statistics.median(pair[0] for pair in pairs), statistics.median(pair[2] for pair in pairs)
         ratio = statistics.median(pair[2] / one for pair in pairs for one in pair[:2])
         itself = statistics.median(pair[1] / pair[0] for pair in pairs)

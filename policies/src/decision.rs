@@ -42,7 +42,8 @@ impl Policy {
             Effect::Ask => {
                 let rule = location();
                 let is_only_approval_requirement = self.layers_requiring_approval(&call) == 1;
-                Decision::Ask(PendingCall::new(call, rule, is_only_approval_requirement))
+                let presence = self.presence_for(&call);
+                Decision::Ask(PendingCall::new(call, rule, presence, is_only_approval_requirement))
             }
             Effect::Allow => {
                 let rule = location();

@@ -35,6 +35,28 @@ pub struct PolicyValue {
     pub location: SourceLocation,
 }
 
+/// The values of entries and rules, from the mildest to the strictest.
+const EFFECTS: [&str; 5] = ["allow", "ask", "ask, with a password", "ask, with a key", "deny"];
+const DENY: usize = EFFECTS.len() - 1;
+
+impl Change {
+    /// Whether the change may permit a call, or require less of it, that the old policy does not. A change is taken for one
+    /// that does, unless it certainly does not: an entry that no longer allows, or one that denies.
+    #[must_use]
+    pub fn may_widen(&self) -> bool {
+        let text = |value: &'_ Option<PolicyValue>| value.as_ref().map(|value| value.what.clone());
+        let strictness =
+            |what: Option<String>| EFFECTS.iter().position(|effect| Some(*effect) == what.as_deref());
+        let (old, new) = (text(&self.old), text(&self.new));
+        match (strictness(old), new.is_none(), strictness(new)) {
+            // Nothing is milder than an entry that allows, and nothing stricter than one that denies.
+            (Some(0), true, _) | (_, _, Some(DENY)) => false,
+            (Some(old), _, Some(new)) => new < old,
+            _ => true,
+        }
+    }
+}
+
 /// Returns the differences between two policies, sorted by table and subject. Differences in the order of lines, in
 /// comments and in notation are ignored.
 #[must_use]
@@ -113,7 +135,9 @@ impl PolicyValues {
         let rules: Vec<_> = table.rules.iter().collect();
         for rule in rules.into_iter().rev() {
             let subject = format!("rule for \"{}\"{}", rule.tool, rule.when());
-            self.add(layer, name.clone(), subject, rule.effect.as_str(), rule.line);
+            let presence = rule.presence.map(|presence| format!(", with a {}", presence.as_str()));
+            let what = format!("{}{}", rule.effect, presence.unwrap_or_default());
+            self.add(layer, name.clone(), subject, what, rule.line);
         }
         for (tool, pin) in &table.pins {
             self.add(

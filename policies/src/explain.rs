@@ -15,6 +15,7 @@ use crate::policy::Policy;
 use crate::precedence::{NotApplicable, Statement};
 use crate::printable::{printable, truncate_chars};
 use crate::rule::Rule;
+use crate::rule_presence::RulePresence;
 use crate::source::SourceLocation;
 
 /// The maximum length of a policy line that an explanation quotes, in characters. Longer lines are truncated.
@@ -33,6 +34,8 @@ pub struct Explanation {
     pub item: CallTarget,
     /// The policy's decision about the call, equal to that of [`Policy::decide`].
     pub effect: Effect,
+    /// What an approval of the call must prove; `None` if it requires no approval, or no rule says so.
+    pub presence: Option<RulePresence>,
     /// The policy statement that decides the call.
     pub deciding: ConsideredStatement,
     /// The other policy statements that match the call. Those of the same policy layer are together, the one of highest
@@ -76,6 +79,7 @@ pub fn explain(policy: &Policy, call: &Call) -> Explanation {
         server: call.server.clone(),
         item: call.item.clone(),
         effect,
+        presence: (effect == Effect::Ask).then(|| policy.presence_for(call)).flatten(),
         deciding: consider(view, statement, call, why),
         others: others(policy, call, view, statement),
         hint: denial.map(|denial| denial.hint),
@@ -156,7 +160,7 @@ fn why_rule_outranked(rule: &Rule, first: &Rule) -> &'static str {
         "another rule names the tool more exactly"
     } else if rule.conditions.len() != first.conditions.len() {
         "another rule has more conditions"
-    } else if rule.effect != first.effect {
+    } else if rule.strictness() != first.strictness() {
         "another rule is as specific and stricter"
     } else {
         "another rule is as specific and comes first"
@@ -191,8 +195,9 @@ fn quoted(layer: &Layer, line: usize) -> String {
 /// statements. The text ends with a newline.
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { server, item, effect, deciding, others, hint } = self;
-        write!(f, "{server}.{item} {}: {}", effect.predicate(), printable(&deciding.why))?;
+        let Self { server, item, effect, presence, deciding, others, hint } = self;
+        let presence = presence.map(|presence| format!(" with a {}", presence.as_str())).unwrap_or_default();
+        write!(f, "{server}.{item} {}{presence}: {}", effect.predicate(), printable(&deciding.why))?;
         match (&deciding.location, &deciding.quoted) {
             (Some(location), Some(text)) => {
                 writeln!(f, ", at {location}\n\n{:>5} | {text}\n", location.line)?

@@ -4,8 +4,10 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// A rate limit: a maximum number of calls per period, and the part of this number that may be used at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Rate {
     /// The maximum number of calls per period.
     pub calls: NonZeroU32,

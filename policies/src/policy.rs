@@ -1,6 +1,6 @@
 //! The policy that decides calls to upstream servers: one document, and the documents that restrict it further.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use lockhouse_protocol::{ServerName, ToolName};
 
@@ -12,6 +12,7 @@ use crate::document;
 use crate::effect::Effect;
 use crate::layer::{Layer, LayerView};
 use crate::precedence::Statement;
+use crate::rule_presence::RulePresence;
 use crate::source::Source;
 use crate::table::OnChange;
 
@@ -159,6 +160,24 @@ impl Policy {
         let requires_approval =
             |view: &LayerView<'_>| view.deciding_statement(call, paths).effect() != Effect::Allow;
         self.views(call.client.as_ref()).filter(requires_approval).count()
+    }
+
+    /// Returns what the approval of the call must prove: the strongest requirement of the statements that decide it, of which
+    /// each view has one.
+    pub(crate) fn presence_for(&self, call: &Call) -> Option<RulePresence> {
+        let paths = PathResolution::Known(&call.resolved_paths);
+        let views = self.views(call.client.as_ref());
+        views.filter_map(|view| view.deciding_statement(call, paths).presence()).max()
+    }
+
+    /// Returns the strongest proof that a rule requires of an approval; `None` if no rule requires any.
+    #[must_use]
+    pub fn strongest_presence(&self) -> Option<RulePresence> {
+        let tables = self.layers().flat_map(|layer| {
+            let of_clients = layer.clients.all.iter().filter_map(|client| client.servers.as_ref());
+            of_clients.chain([&layer.servers]).flat_map(BTreeMap::values)
+        });
+        tables.flat_map(|table| table.rules.iter()).filter_map(|rule| rule.presence).max()
     }
 
     /// Returns the policy statement that decides the call, and the view (server tables) that contains it. Each

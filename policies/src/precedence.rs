@@ -13,6 +13,7 @@ use crate::layer::{Layer, LayerView};
 use crate::list::{ListEntry, PatternList};
 use crate::pattern::Pattern;
 use crate::rule::Rule;
+use crate::rule_presence::RulePresence;
 use crate::source::SourceLocation;
 use crate::table::{Pin, ServerTable};
 
@@ -175,6 +176,14 @@ impl<'p> Statement<'p> {
             | Self::NoAllowList(_)
             | Self::NoServerTable
             | Self::NoPolicy => Effect::Deny,
+        }
+    }
+
+    /// Returns what the approval of a call must prove, if this statement decides it.
+    pub(crate) fn presence(self) -> Option<RulePresence> {
+        match self {
+            Self::Rule(rule) => rule.presence,
+            _ => None,
         }
     }
 

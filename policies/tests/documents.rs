@@ -94,6 +94,8 @@ fn the_schema_rejects_what_the_parser_rejects() {
         "version = 1\n[servers.a.pins]\nx = \"sha256:12\"",
         "version = 1\n[[servers.a.rules]]\ntool = \"x\"",
         "version = 1\n[[servers.a.rules]]\ntool = \"x\"\neffect = \"permit\"",
+        "version = 1\n[[servers.a.rules]]\ntool = \"x\"\neffect = \"ask\"\npresence = \"none\"",
+        "version = 1\n[[servers.a.rules]]\ntool = \"x\"\neffect = \"allow\"\npresence = \"key\"",
         "version = 1\n[[servers.a.rules]]\ntool = \"x\"\neffect = \"deny\"\nwhen = { a = [] }",
         "version = 1\n[[servers.a.rules]]\ntool = \"x\"\neffect = \"deny\"\nwhen = { a = {} }",
         "version = 1\n[[servers.a.rules]]\ntool = \"x\"\neffect = \"deny\"\nwhen = { a = { min = 1, host = \"x\" } }",

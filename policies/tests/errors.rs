@@ -38,6 +38,28 @@ p = [["x"]]
 q = { pattern = 1 }
 "#;
 
+const BAD_PRESENCE: &str = r#"version = 1
+[[servers.a.rules]]
+tool = "x"
+effect = "allow"
+presence = "key"
+
+[[servers.a.rules]]
+tool = "y"
+effect = "ask"
+presence = "none"
+
+[[servers.a.rules]]
+tool = "z"
+effect = "ask"
+presence = 1
+
+[[servers.a.rules]]
+tool = "w"
+effect = "deny"
+presence = "password"
+"#;
+
 const EXAMPLES: &str = r#"version = 1
 [[servers.a.rules]]
 tool = "create_issue"
@@ -103,6 +125,7 @@ rendered! {
     resources_never_allowed: "version = 1\n[servers.a]\nresources = [\"file:///docs/*\"]\nprompts = [\"review_*\"]\ndeny = [\"file:*\", \"review_*\"]\n";
     bad_rules: "version = 1\n[servers.a]\nrules = [\n  1,\n  {},\n  { tool = \"a b\", effect = \"permit\" },\n  { tool = \"x\", effect = 1, wen = {} },\n  { tool = \"x\", effect = \"deny\", when = \"a\" },\n]\n[servers.b]\nrules = {}\n";
     bad_conditions: BAD_CONDITIONS;
+    bad_presence: BAD_PRESENCE;
     examples_that_do_not_behave: EXAMPLES;
     rules_and_asks_that_never_apply: "version = 1\n[servers.a]\nask = [\"delete_x\"]\ndeny = [\"delete_*\"]\n[[servers.a.rules]]\ntool = \"delete_y*\"\neffect = \"allow\"\n[[servers.a.rules]]\ntool = \"delete_z\"\neffect = \"deny\"\n";
     bad_limits: BAD_LIMITS;

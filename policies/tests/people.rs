@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use lockhouse_policies::{
-    Call, CallKey, CallTarget, ClientName, Decision, Listing, Policy, Source, diff, explain, suggest_policy,
+    Call, CallKey, CallTarget, Change, ClientName, Decision, Listing, Policy, RulePresence, Source, diff,
+    explain, suggest_policy,
 };
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 use serde_json::{Value, json};
@@ -57,6 +58,94 @@ ask = ["create_issue"]
 [clients."cur*".servers.github]
 allow = ["list_*"]
 "#;
+
+#[test]
+fn a_rule_can_require_a_proof_of_an_approval() {
+    const RULES: &str = r#"version = 1
+[servers.bank]
+allow = ["*"]
+[[servers.bank.rules]]
+tool = "pay"
+effect = "ask"
+[[servers.bank.rules]]
+tool = "pay"
+effect = "ask"
+presence = "password"
+[[servers.bank.rules]]
+tool = "pay"
+when = { amount = { min = 100 } }
+effect = "ask"
+presence = "key"
+[[servers.bank.rules]]
+tool = "pay"
+when = { amount = { max = 1 } }
+effect = "ask"
+"#;
+    const COMPANY: &str = "version = 1\n[servers.bank]\nallow = [\"*\"]\n[[servers.bank.rules]]\ntool = \"pay\"\n\
+                           effect = \"ask\"\npresence = \"password\"\n";
+    let (own, company) = (policy("policy.toml", RULES), policy("company.toml", COMPANY));
+    let both = own.clone().restricted_by(company.clone());
+    let ranked = company.clone().restricted_by(own.clone());
+    for (policy, tool, amount, expected) in [
+        (&own, "see", json!(1), None),
+        (&own, "pay", json!(50), Some(RulePresence::Password)),
+        (&own, "pay", json!(100), Some(RulePresence::Key)),
+        (&own, "pay", json!(1), None),
+        // A condition that cannot be evaluated counts as met. Of two such rules the stricter one decides.
+        (&own, "pay", json!("much"), Some(RulePresence::Key)),
+        (&both, "pay", json!(1), Some(RulePresence::Password)),
+        (&both, "pay", json!(100), Some(RulePresence::Key)),
+        (&ranked, "pay", json!(100), Some(RulePresence::Key)),
+    ] {
+        let call = call(&format!("bank/{tool}"), &json!({"amount": amount}));
+        let explained = explain(policy, &call);
+        assert_eq!(explained.presence, expected, "{explained}");
+        match policy.decide(call) {
+            Decision::Ask(pending) => assert_eq!(pending.presence(), expected, "{explained}"),
+            decision => assert!(expected.is_none() && matches!(decision, Decision::Allow(_)), "{explained}"),
+        }
+    }
+    let shown = explain(&own, &call("bank/pay", &json!({"amount": 100}))).to_string();
+    assert!(shown.starts_with("bank.pay requires approval with a key: the rule for \"pay\""), "{shown}");
+    assert_eq!(both.strongest_presence(), Some(RulePresence::Key));
+    assert_eq!(company.strongest_presence(), Some(RulePresence::Password));
+    assert_eq!(policy("a.toml", "version = 1\n").strongest_presence(), None);
+}
+
+#[test]
+fn a_change_may_widen_unless_it_certainly_does_not() {
+    let rule = |effect: &str| {
+        format!("version = 1\n[servers.a]\nallow = []\n[[servers.a.rules]]\ntool = \"x\"\n{effect}\n")
+    };
+    let [allow, ask, password, key, deny] = [
+        "effect = \"allow\"",
+        "effect = \"ask\"",
+        "effect = \"ask\"\npresence = \"password\"",
+        "effect = \"ask\"\npresence = \"key\"",
+        "effect = \"deny\"",
+    ]
+    .map(rule);
+    let nothing = "version = 1\n[servers.a]\nallow = []\n".to_owned();
+    let order = [&allow, &ask, &password, &key, &deny];
+    let widens = |old: &str, new: &str| {
+        let changes = diff(&policy("old.toml", old), &policy("new.toml", new));
+        changes.iter().any(Change::may_widen)
+    };
+    for (strictness, old) in order.iter().enumerate() {
+        for (other, new) in order.iter().enumerate() {
+            assert_eq!(widens(old, new), other < strictness, "{old} {new}");
+        }
+        assert_eq!(widens(old, &nothing), strictness > 0, "removed: {old}");
+        assert_eq!(widens(&nothing, old), strictness < 4, "added: {old}");
+    }
+    let [list, limit, looser] = [
+        "version = 1\n[servers.a]\nallow = [\"*\"]\nask = [\"x\"]\n",
+        "version = 1\n[servers.a]\nallow = [\"*\"]\nask = [\"x\"]\nrate = \"1/min\"\n",
+        "version = 1\n[servers.a]\nallow = [\"*\"]\n",
+    ];
+    assert!(widens(list, looser), "an entry that asked is removed");
+    assert!(widens(limit, list), "a limit is removed");
+}
 
 #[test]
 fn an_explanation_names_what_decides_and_what_else_was_considered() {

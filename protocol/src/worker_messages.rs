@@ -22,6 +22,9 @@ pub enum ToWorker {
         #[serde(with = "crate::reply_encoding")]
         reply: Reply,
     },
+    /// The supervisor has sent the worker a signal that interrupts the program. A signal that arrives just before the worker
+    /// starts to wait for a message does not end that wait; this message does.
+    Interrupt,
 }
 
 /// A program that a worker must run.

@@ -102,6 +102,7 @@ fn to_worker() {
             ToWorker::Run(job),
             ToWorker::Reply { call: CallId(1), reply: Ok(b"[1,2]".to_vec()) },
             ToWorker::Reply { call: CallId(2), reply: Err(failure(FailureCode::Denied)) },
+            ToWorker::Interrupt,
         ],
     );
 }

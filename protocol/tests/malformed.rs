@@ -136,6 +136,7 @@ fn to_worker() -> Vec<Vec<u8>> {
         ToWorker::Run(job),
         ToWorker::Reply { call: CallId(1), reply: Ok(b"[1,2]".to_vec()) },
         ToWorker::Reply { call: CallId(2), reply: Err(failure) },
+        ToWorker::Interrupt,
     ])
 }
 

@@ -7,9 +7,11 @@ mod output; // Declared first: the other modules print through its macros.
 mod account_name;
 mod all_users;
 mod approvals;
+mod approve;
 mod audit;
 mod audit_forwarding;
 mod check;
+mod client_sandbox;
 mod command_audit_log;
 mod command_error;
 mod configuration;
@@ -18,6 +20,7 @@ mod confirmation;
 mod control_client;
 mod demo;
 mod desktop_browser;
+mod detached_process;
 mod doctor;
 mod engine;
 mod engine_description;
@@ -26,11 +29,13 @@ mod engine_log;
 mod engine_socket;
 mod generate;
 mod guide;
+mod http_front;
 mod id_prefix;
 mod import;
 mod init;
 mod landlock_room;
 mod language;
+mod launcher;
 mod line_width;
 mod output_folder;
 mod package_costs;
@@ -46,9 +51,11 @@ mod result;
 mod run;
 mod runs;
 mod sandbox;
+mod sandbox_options;
 mod serve;
 mod server;
 mod service_account;
+mod service_start;
 mod sessions;
 mod setup;
 mod shutdown;
@@ -61,11 +68,13 @@ mod stubs;
 mod system_engine;
 mod table;
 mod terminal;
+mod tls_signer;
 mod token;
 mod tools;
 mod unavailable_servers;
 mod version;
 
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -108,17 +117,17 @@ const EXIT_CODES: &str = "Exit status: 0 success, 1 the code failed, 2 invalid a
 impl Command {
     /// Whether the command reads or changes the configuration or the policy of this user.
     fn is_about_own_configuration(&self) -> bool {
-        matches!(
-            self,
-            Self::Server(_)
-                | Self::Setup(_)
-                | Self::Import(_)
-                | Self::Config(_)
-                | Self::Policy(_)
-                | Self::Python(_)
-                | Self::Skills(_)
-                | Self::Tools(_)
-        )
+        match self {
+            Self::Policy(command) => !command.is_about_proposals(),
+            Self::Server(command) => !command.is_about_engine(),
+            Self::Setup(_)
+            | Self::Import(_)
+            | Self::Config(_)
+            | Self::Python(_)
+            | Self::Skills(_)
+            | Self::Tools(_) => true,
+            _ => false,
+        }
     }
 }
 
@@ -188,9 +197,21 @@ enum Command {
     /// Run the engine that AI clients share; `lockhouse serve` starts it when it is needed
     #[command(hide = true)]
     Engine(engine::Arguments),
+    /// Start upstream servers in the session of this person, for the engine of the system; `lockhouse serve` starts it
+    #[command(hide = true)]
+    Launcher(launcher::Arguments),
+    /// Use files of this person for the engine of the system; `lockhouse launcher` starts it
+    #[command(hide = true)]
+    FileHelper,
     /// Sandbox this process, then execute a program in it: how upstream servers with `sandbox` are started
     #[command(hide = true)]
     Confine(confine::Arguments),
+    /// Speak TLS, HTTP and MCP with AI clients, for the `lockhouse serve` that starts this process
+    #[command(hide = true)]
+    HttpFront(http_front::Arguments),
+    /// Sign TLS handshakes with the private key, for the `lockhouse serve` that starts this process
+    #[command(hide = true)]
+    TlsSigner(tls_signer::Arguments),
     /// End the upstream servers of the process with this mark when that process has ended; every process with servers
     /// starts one
     #[command(hide = true)]
@@ -214,6 +235,9 @@ pub(crate) fn main() -> ExitCode {
     if let Ok(arguments) = version::Arguments::try_parse() {
         return version::version(&arguments);
     }
+    if approve::is_named() {
+        return approve();
+    }
     let Arguments { command, files, account } =
         Arguments::try_parse().unwrap_or_else(|error| exit_with_usage_error(error));
     if let Some(owner) = files.trust_owner {
@@ -226,19 +250,17 @@ pub(crate) fn main() -> ExitCode {
     if let Some(status) = elsewhere {
         return status;
     }
-    // Before the supervisor's own process settings, part of which the executed program would inherit.
-    if let Command::Confine(arguments) = command {
-        return confine::confine(arguments);
-    }
-    if let Command::Guard { mark } = command {
-        lockhouse_upstream::process_guard::guard(&mark);
-        return ExitCode::SUCCESS;
-    }
-    if matches!(command, Command::LandlockRoom) {
-        return landlock_room::landlock_room();
-    }
-    if matches!(&command, Command::Engine(arguments) if arguments.detaches()) {
-        return engine::detach();
+    let command = match run_without_runtime(command) {
+        ControlFlow::Break(status) => return status,
+        ControlFlow::Continue(command) => command,
+    };
+    let detaches = match &command {
+        Command::Engine(arguments) => arguments.detaches(),
+        Command::Launcher(arguments) => arguments.detaches(),
+        _ => false,
+    };
+    if detaches {
+        return detached_process::detach();
     }
     let format = match &command {
         Command::Serve(_) | Command::Engine(_) => config::log_format(&files),
@@ -261,6 +283,35 @@ pub(crate) fn main() -> ExitCode {
     if output::has_failed() { ExitCode::from(UNAVAILABLE) } else { status }
 }
 
+/// Runs a command before the supervisor's own process settings, part of which an executed program would inherit, and before
+/// the runtime, since some sandboxes need a process with one thread. Returns any other command.
+fn run_without_runtime(command: Command) -> ControlFlow<ExitCode, Command> {
+    ControlFlow::Break(match command {
+        Command::Confine(arguments) => confine::confine(arguments),
+        Command::Guard { mark } => {
+            lockhouse_upstream::process_guard::guard(&mark);
+            ExitCode::SUCCESS
+        }
+        Command::HttpFront(arguments) => http_front::http_front(&arguments),
+        Command::TlsSigner(arguments) => tls_signer::tls_signer(arguments),
+        Command::FileHelper => launcher::file_helper(),
+        Command::LandlockRoom => landlock_room::landlock_room(),
+        other => return ControlFlow::Continue(other),
+    })
+}
+
+/// Runs `lockhouse approve`, which has none of the options of other commands.
+fn approve() -> ExitCode {
+    if let Err(error) = harden() {
+        return print_error(&error, UNAVAILABLE);
+    }
+    log::install(log::Format::Text, "lockhouse=warn,off");
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(approve::approve()),
+        Err(error) => print_error(&error, UNAVAILABLE),
+    }
+}
+
 async fn run_command(command: Command, files: &Files) -> ExitCode {
     if command.is_about_own_configuration() {
         system_engine::explain_own_configuration();
@@ -272,7 +323,7 @@ async fn run_command(command: Command, files: &Files) -> ExitCode {
         Command::Check(arguments) => check::check(files, arguments).await,
         Command::Result(arguments) => result::result(files, &arguments).await,
         Command::Demo => demo::demo().await,
-        Command::Approvals(arguments) => approvals::approvals(&arguments).await,
+        Command::Approvals(arguments) => approvals::approvals(arguments).await,
         Command::Tools(command) => tools::tools(files, command).await,
         Command::Stubs(arguments) => stubs::stubs(files, &arguments).await,
         Command::Server(command) => server::server(files, command).await,
@@ -293,10 +344,14 @@ async fn run_command(command: Command, files: &Files) -> ExitCode {
         Command::Token(command) => token::token(files, command),
         Command::Audit(command) => audit::audit(files, command).await,
         Command::Doctor(arguments) => doctor::doctor(files, &arguments).await,
-        Command::Confine(arguments) => confine::confine(arguments),
+        Command::Launcher(_) => launcher::launcher().await,
         // Carried out before the runtime.
-        Command::Guard { .. } => ExitCode::SUCCESS,
-        Command::LandlockRoom => landlock_room::landlock_room(),
+        Command::Confine(_)
+        | Command::FileHelper
+        | Command::Guard { .. }
+        | Command::HttpFront(_)
+        | Command::LandlockRoom
+        | Command::TlsSigner(_) => ExitCode::SUCCESS,
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::Guide => guide::print(),
         Command::DemoServer => match demo::server::serve().await {

@@ -7,6 +7,8 @@
 //! - `cli/serve.rs` is `lockhouse serve`. `cli/serve/shared.rs` is the thin process of one AI client with a shared
 //!   engine; `cli/engine.rs` and the files beside it are the process of that engine, with its socket, its lock and its
 //!   log.
+//! - `cli/serve/http_service.rs` is `lockhouse serve --http`: it starts, verifies and replaces the sealed processes
+//!   `cli/http_front.rs` and `cli/tls_signer.rs`.
 //! - `cli/run.rs` runs one program without a service. `cli/check.rs` checks one without running it.
 //! - `cli/policy.rs`, `cli/server.rs`, `cli/token.rs`, `cli/skills.rs`, `cli/python.rs` change what the service reads.
 //! - `cli/approvals.rs`, `cli/runs.rs`, `cli/sessions.rs`, `cli/status.rs`, `cli/reload.rs` talk to a running process.
@@ -36,6 +38,8 @@
 //!   every list, pin and status of a server ambiguous.
 //! - Three seconds after its start, `serve` gives the memory of program text back that only the start has used: two
 //!   thirds of an idle supervisor's memory (`cli/startup_code.rs`).
+//! - The signer reads the private key of TLS itself, so that no other process of the service has it. The signer and the
+//!   front are this program, executed again as `/proc/self/exe`: the same build, also after an update of the package.
 //! - The event loop has one thread. The kernel kills a zygote when the thread that started it exits, and no call pays
 //!   for a switch.
 

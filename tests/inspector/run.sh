@@ -14,9 +14,10 @@ PATH="$build/node_modules/.bin:$PATH"
 # The inspector hands no more of the environment to a server than HOME and PATH.
 unset XDG_CONFIG_HOME XDG_STATE_HOME XDG_CACHE_HOME XDG_RUNTIME_DIR
 export HOME="$home"
-config="$home/.config/lockhouse"
-write_configuration "$config" fixture python3 "\"-B\", \"$root/tests/servers/conformance.py\""
-cat >>"$config/config.toml" <<EOF
+# Each has a state directory of its own, so they cannot write the same audit log.
+for config in "$home/.config/lockhouse" "$home/http"; do
+    write_configuration "$config" fixture python3 "\"-B\", \"$root/tests/servers/conformance.py\""
+    cat >>"$config/config.toml" <<EOF
 parallel_calls = 100
 queue = 1000
 
@@ -24,7 +25,8 @@ queue = 1000
 [clients]
 requests = "1000000/min"
 EOF
-serve "$config"
+done
+serve "$home/http"
 
 status=0
 row() {

@@ -4,13 +4,14 @@ import { actions } from "./actions.mjs";
 import { attacks } from "./attacks.mjs";
 import { launch } from "./browser.mjs";
 import { keyboard } from "./keyboard.mjs";
+import { keys } from "./keys.mjs";
 import { payloads } from "./payloads.mjs";
 import { Product } from "./product.mjs";
 import { rest } from "./rest.mjs";
 import { failureCount, row } from "./rows.mjs";
 import { views } from "./views.mjs";
 
-const PARTS = { actions, keyboard, views, payloads, attacks, rest };
+const PARTS = { actions, keys, keyboard, views, payloads, attacks, rest };
 const chosen = process.argv.slice(2);
 for (const name of chosen) {
   if (!(name in PARTS)) {

@@ -33,9 +33,9 @@ allow = ["orders", "customers"]
 ask = ["refund", "cancel_order"]
 `;
 
-const CONFIGURATION = (shop) => `[approvals]
+const CONFIGURATION = (shop, approvals) => `[approvals]
 through = "local"
-wait_seconds = 600
+${approvals}wait_seconds = 600
 
 [clients]
 runs = "10000/min"
@@ -50,7 +50,8 @@ export class Product {
   #clients = [];
   #pages = [];
 
-  constructor() {
+  /** `approvals` are further lines of the table `[approvals]`. */
+  constructor(approvals = "") {
     this.home = mkdtempSync(join(tmpdir(), "lockhouse-page-"));
     this.shop = join(this.home, "shop");
     this.configuration = join(this.home, ".config/lockhouse");
@@ -58,7 +59,7 @@ export class Product {
     mkdirSync(this.configuration, { recursive: true });
     this.setTools(TOOLS);
     this.setAnswers({});
-    this.write("config.toml", CONFIGURATION(this.shop));
+    this.write("config.toml", CONFIGURATION(this.shop, approvals));
     this.write("policy.toml", POLICY);
     this.environment = { HOME: this.home, PATH: process.env.PATH, NO_COLOR: "1" };
   }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Drives the page of target/debug/lockhouse with Chromium, and prints one row for each thing that it verifies.
 #   run.sh                     everything
-#   run.sh actions payloads    these parts: actions, keyboard, views, payloads, attacks, rest
+#   run.sh actions payloads    these parts: actions, keys, keyboard, views, payloads, attacks, rest
 # LOCKHOUSE names another binary, CHROMIUM another browser. PICTURES=docs/pictures writes the pictures of docs/page.md.
 set -eu
 . "$(dirname "$0")/../shell/suite.sh"

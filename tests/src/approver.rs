@@ -27,7 +27,16 @@ impl Approver {
     /// If the process cannot be started.
     #[must_use]
     pub fn start(lockhouse: &Lockhouse) -> Self {
-        let mut command = tokio::process::Command::from(lockhouse.command(&["approvals", "--json"]));
+        Self::spawn(lockhouse.command(&["approvals", "--json"]))
+    }
+
+    /// Starts a command that runs `lockhouse approvals --json`.
+    ///
+    /// # Panics
+    /// If the process cannot be started.
+    #[must_use]
+    pub fn spawn(command: std::process::Command) -> Self {
+        let mut command = tokio::process::Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().expect("the program starts");
         let stdout = child.stdout.take().expect("its standard output");

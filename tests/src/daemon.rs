@@ -18,7 +18,6 @@ use tokio::task::JoinHandle;
 pub use http_client::{ALL_VERSIONS, HttpClient, LATEST_VERSION};
 pub use reply::{Events, Reply};
 
-use crate::lockhouse::FRONT_VARIABLE;
 use crate::{Ended, Lockhouse, front_of};
 
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -136,16 +135,12 @@ impl Daemon {
         self.child.id().expect("a process that has not ended")
     }
 
-    /// Returns the process ID of the front, which speaks HTTP: that of the server, unless the tests are run with front and
-    /// engine in two processes.
+    /// Returns the process ID of the front, which speaks HTTP.
     ///
     /// # Panics
-    /// If the front has no process although it should.
+    /// If there is none.
     #[must_use]
     pub fn front_pid(&self) -> u32 {
-        if std::env::var_os(FRONT_VARIABLE).is_none() {
-            return self.pid();
-        }
         front_of(self.pid()).expect("the front's process").pid
     }
 

@@ -10,6 +10,7 @@
 //!   upstream servers: `scripted.py` follows a script and can be killed, stopped or flooded; `tracker.py` has typed
 //!   tools and constant answers; `canned.py`, `flooding.py`, `accounts.py` and `conformance.py` serve single suites.
 //! - [`BareZygote`] starts a zygote without a supervisor, so that incomplete sandboxes can be tested.
+//! - [`BareService`] starts service processes, such as the front for HTTP, that `native-service` lets attack.
 //! - [`Attack`] is a hostile program of `tests/hostile/`: its header names the layers that block it, its outcome, and
 //!   whether the same program must succeed outside of the sandbox. [`NativeAttack`] is one in C, which `native-worker`
 //!   runs.
@@ -38,6 +39,7 @@
 
 mod ambiguous_heads;
 mod approver;
+mod bare_service;
 mod bare_zygote;
 mod build_products;
 mod case_table;
@@ -61,6 +63,7 @@ mod unix_user;
 
 pub use ambiguous_heads::ambiguous_heads;
 pub use approver::Approver;
+pub use bare_service::BareService;
 pub use bare_zygote::{BareZygote, End};
 pub use build_products::{fixture_server, target_directory};
 pub use case_table::{Table, ensure, equal};
@@ -74,7 +77,9 @@ pub use lockhouse::{EARLIER_PRODUCTS_SERVERS, Lockhouse};
 pub use loopback_client::{OTHER_ACCOUNT, get_as, get_confined, loopback_addresses};
 pub use native_attacks::{NativeAttack, layers_in_words, native_attacks, native_worker};
 pub use page::{Page, PageBrowser, PageEvents, PageReply, request};
-pub use processes::{Process, children, descendants, front_of, is_alive, kill, processes, wait_until};
+pub use processes::{
+    Process, children, descendants, front_of, is_alive, kill, processes, signer_of, wait_until,
+};
 pub use search_questions::{Figures, Question, catalogues, questions};
 pub use session::{Ended, Session, structured};
 pub use sse_server::{SseServer, SseStream, accepted};

@@ -8,9 +8,6 @@ use tempfile::TempDir;
 
 use crate::{CommandOutput, Session, build_products, fixture_server};
 
-/// The environment variable that says where the front of `lockhouse serve` runs: `process` for a process of its own.
-pub(crate) const FRONT_VARIABLE: &str = "LOCKHOUSE_FRONT";
-
 /// The servers of `tests/servers/canned.py` that the documents of earlier products use.
 pub const EARLIER_PRODUCTS_SERVERS: [&str; 12] = [
     "arxiv",
@@ -163,8 +160,7 @@ impl Lockhouse {
     }
 
     /// Creates a command that runs the program under test with these arguments. Of the environment of this test the
-    /// command inherits only `PATH` and, so that the tests can be run with front and engine in two processes,
-    /// [`FRONT_VARIABLE`]. Its other variables refer to directories of this test. COLUMNS is so large that no
+    /// command inherits only `PATH`. Its other variables refer to directories of this test. COLUMNS is so large that no
     /// table is wrapped: the width of a path or a time then does not change the lines. `serve` gets
     /// `--answer structured`, unless the arguments have another `--answer`.
     #[must_use]
@@ -179,9 +175,6 @@ impl Lockhouse {
             ("XDG_RUNTIME_DIR", "run"),
         ] {
             command.env(variable, self.path(below));
-        }
-        if let Some(place) = std::env::var_os(FRONT_VARIABLE) {
-            command.env(FRONT_VARIABLE, place);
         }
         if !self.servers.is_empty() {
             command.arg("--servers").arg(self.path("servers.json"));

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
-use crate::lockhouse::FRONT_VARIABLE;
-
+/// The commands of the processes that `lockhouse serve --http` starts.
+const FRONT: &str = "http-front";
+const SIGNER: &str = "tls-signer";
 /// The timeout of [`wait_until`].
 const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -23,28 +24,31 @@ pub struct Process {
     pub command: String,
 }
 
-/// Returns the processes whose parent is `parent`, without zombies, and without the front of `lockhouse serve`, which is a
-/// process of its own if the tests are run so.
+/// Returns the processes whose parent is `parent`, without zombies, and without the front and the signer of
+/// `lockhouse serve --http`.
 #[must_use]
 pub fn children(parent: u32) -> Vec<Process> {
-    let front = std::env::var_os(FRONT_VARIABLE).and_then(|_| front_of(parent));
-    let is_child = |process: &Process| process.parent == parent && front.as_ref() != Some(process);
-    processes().into_iter().filter(is_child).collect()
+    let is_service = |process: &Process| [FRONT, SIGNER].iter().any(|name| process.runs(name));
+    processes().into_iter().filter(|process| process.parent == parent && !is_service(process)).collect()
 }
 
-/// Returns the front of a `lockhouse serve`, if it is a process of its own.
+/// Returns the front of a `lockhouse serve --http`, if there is one.
 #[must_use]
 pub fn front_of(server: u32) -> Option<Process> {
-    let servers: Vec<Process> = processes().into_iter().filter(is_server).collect();
-    servers.iter().find(|process| process.pid == server)?;
-    servers.into_iter().find(|process| process.parent == server)
+    processes().into_iter().find(|process| process.parent == server && process.runs(FRONT))
 }
 
-/// Whether a process is `lockhouse serve`.
-fn is_server(process: &Process) -> bool {
-    let mut arguments = process.command.split(' ');
-    arguments.next().is_some_and(|program| program.ends_with("lockhouse"))
-        && arguments.any(|argument| argument == "serve")
+/// Returns the signer of a `lockhouse serve --http`, if there is one.
+#[must_use]
+pub fn signer_of(server: u32) -> Option<Process> {
+    processes().into_iter().find(|process| process.parent == server && process.runs(SIGNER))
+}
+
+impl Process {
+    /// Whether the process runs this command of the product.
+    fn runs(&self, command: &str) -> bool {
+        self.command.split(' ').nth(1) == Some(command)
+    }
 }
 
 /// Returns the children of a process, their children and so on.

@@ -11,7 +11,7 @@ mod resources_and_prompts;
 mod results;
 mod timeouts;
 mod upstream_http;
-mod upstream_login;
+pub(crate) mod upstream_login;
 
 use lockhouse_tests::{Lockhouse, Table, equal};
 use serde_json::Value;

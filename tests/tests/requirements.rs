@@ -4,6 +4,7 @@
 mod attempts;
 mod broken_files;
 mod changes;
+mod enterprise_profile;
 mod kill_switch;
 mod managed_host;
 mod many_clients;

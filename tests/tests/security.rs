@@ -83,6 +83,32 @@ fn the_listed_system_calls_match_the_filter() {
     table.finish();
 }
 
+#[test]
+fn the_listed_system_calls_of_service_processes_match_their_filters() {
+    let document = read(SANDBOX);
+    let rows = tables(&document, "Service processes").remove(0);
+    let listed = |cell: usize| -> Vec<String> {
+        rows.iter().flat_map(|row| quoted(&row[cell]).map(str::to_owned)).collect()
+    };
+    let mut table = Table::new("system calls of service processes");
+    let mut bound = BTreeSet::new();
+    for (cell, kind) in [(1, "front"), (2, "signer")] {
+        let data: Value = serde_json::from_str(&read(&format!("worker/seccomp/{kind}.json"))).unwrap();
+        let lists = ["common", "x86_64"].map(|list| data[list].as_array().unwrap().clone());
+        let (rules, listed) = (lists.concat(), listed(cell));
+        let with_arguments: Vec<Value> =
+            rules.iter().filter(|rule| !rule["args"].is_null()).cloned().collect();
+        bound.extend(names(&with_arguments));
+        table.row(format!("{kind}: each one once"), equal(listed.len(), names(&rules).len()));
+        table.row(format!("{kind}: the calls"), equal(listed.into_iter().collect(), names(&rules)));
+    }
+    table.row("those whose arguments are checked", equal(listed(3).into_iter().collect(), bound));
+    let counted =
+        format!("The front has {} system calls on x86-64, the signer {}", listed(1).len(), listed(2).len());
+    table.row("their numbers", check_contains(&document, &counted));
+    table.finish();
+}
+
 /// Returns three texts about a sandbox protection from the source file `protections.rs`: its title, whether
 /// Lockhouse requires it to run "any code" or only for "full" protection, and the layer that still protects
 /// without it.

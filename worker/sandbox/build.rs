@@ -7,5 +7,6 @@ mod compile_filters;
 mod compiler;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("cargo::rustc-env=LOCKHOUSE_ARCHITECTURE={}", std::env::var("CARGO_CFG_TARGET_ARCH")?);
     compile_filters::compile(std::env::var("OUT_DIR")?.as_ref())
 }

@@ -1,5 +1,8 @@
-//! Compiles the seccomp filters of workers for each architecture from the JSON data in `seccomp/`. A part of the build
-//! script.
+//! Compiles the seccomp filters of workers and of service processes for each architecture from the JSON data in `seccomp/`.
+//! A part of the build script.
+//!
+//! A service process has one program, `ARCHITECTURE.front.bpf` or `ARCHITECTURE.signer.bpf`: it allows what the file of that
+//! name allows, and kills the process at any other call. The rest is about workers.
 //!
 //! `common.json` holds what a worker may do, with a reason for every rule. `ARCHITECTURE.json` adds the system calls
 //! that exist on one architecture only. `zygote.json` adds what the zygote needs, and what a worker needs until it has
@@ -30,10 +33,12 @@ pub(crate) fn compile(out: &Path) -> Fallible<()> {
     println!("cargo::rerun-if-changed={RULES}");
     for target in ARCHITECTURES {
         let (architecture, _) = target;
-        let (filters, zygote) = (merge(architecture)?, zygote_rules(architecture)?);
+        let (filters, zygote) = (merge(architecture)?, rules_of("zygote", architecture)?);
         let programs = [
             ("zygote", zygote_program(&filters, &zygote, target)?),
             ("worker", worker_program(&filters, &zygote, architecture)?),
+            ("front", service_program("front", target)?),
+            ("signer", service_program("signer", target)?),
         ];
         for (name, program) in programs {
             std::fs::write(out.join(format!("{architecture}.{name}.bpf")), bytes(&program))?;
@@ -74,10 +79,19 @@ fn worker_program(filters: &Filters, zygote: &[Value], architecture: &str) -> Fa
     partial_program(verdicts)
 }
 
-/// Returns the rules of `zygote.json` that apply to one architecture: the common rules and its own.
-fn zygote_rules(architecture: &str) -> Fallible<Vec<Value>> {
-    let rules = read(RULES, "zygote")?;
-    let list = |name: &str| rules[name].as_array().cloned().ok_or("zygote.json lacks a list of rules");
+/// Compiles the program of a service process. It kills the process at each call that the file `name` does not allow.
+fn service_program(name: &str, target: (&str, u32)) -> Fallible<BpfProgram> {
+    let (kill, rules) = (json!("kill_process"), rules_of(name, target.0)?);
+    let allowed = json!({"match_action": "allow", "mismatch_action": kill, "filter": rules});
+    program(target, &Filters::from_iter([("allowed".to_owned(), allowed)]), &kill, &kill)
+}
+
+/// Returns the rules of a file that apply to one architecture: the common rules and its own.
+fn rules_of(name: &str, architecture: &str) -> Fallible<Vec<Value>> {
+    let rules = read(RULES, name)?;
+    let list = |part: &str| {
+        rules[part].as_array().cloned().ok_or_else(|| format!("{name}.json lacks the list {part}"))
+    };
     Ok([list("common")?, list(architecture)?].concat())
 }
 

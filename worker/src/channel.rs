@@ -234,8 +234,10 @@ impl Channel {
             Err(_) => exit_without_supervisor(),
         }
         let mut state = self.lock();
+        let mut result = ReadResult::Read;
         loop {
             match decoder.next::<ToWorker>() {
+                Ok(Some(ToWorker::Interrupt)) => result = ReadResult::Interrupted,
                 Ok(Some(ToWorker::Run(job))) => state.job = Some(job),
                 Ok(Some(ToWorker::Reply { call, reply })) => {
                     state.in_flight = state.in_flight.saturating_sub(1);
@@ -252,7 +254,7 @@ impl Channel {
             state.queue(frame);
         }
         self.flush_locked(&mut state);
-        ReadResult::Read
+        result
     }
 
     /// Sends all queued messages, and waits until the state may have changed: reads the socket, or waits for a short
@@ -412,4 +414,41 @@ fn arguments_too_large(error: &frame::FrameError) -> Failure {
 /// socket.
 fn exit_without_supervisor() -> ! {
     std::process::exit(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: ConversationLimits =
+        ConversationLimits { calls: 10, parallel_calls: 10, output_bytes: 1024, frame_bytes: 1024 };
+
+    /// Returns the channel of a worker, and the socket of its supervisor, which has already sent `messages`.
+    fn connect(messages: &[ToWorker]) -> (Channel, UnixStream) {
+        let (worker, mut supervisor) = UnixStream::pair().expect("a pair of sockets");
+        for message in messages {
+            let frame = frame::encode(message, LIMITS.frame_bytes).expect("a frame");
+            std::io::Write::write_all(&mut supervisor, &frame).expect("a message");
+        }
+        (Channel::new(worker.into(), LIMITS).expect("a channel"), supervisor)
+    }
+
+    /// The signal that interrupts the program has arrived before each wait: only the message can end the wait.
+    #[test]
+    fn an_interrupt_that_arrives_before_a_wait_ends_the_wait() {
+        let (channel, _supervisor) = connect(&[ToWorker::Interrupt]);
+        assert_eq!(channel.ask(WorkerRequest::ListServers, &mut || true), None);
+
+        let (channel, _supervisor) = connect(&[ToWorker::Interrupt]);
+        channel.start(WorkerRequest::ListServers);
+        assert!(matches!(channel.next_reply(None), WaitOutcome::Interrupted));
+    }
+
+    /// A message that the last run of a session has not read.
+    #[test]
+    fn an_interrupt_without_a_signal_has_no_effect() {
+        let reply = ToWorker::Reply { call: CallId(1), reply: Ok(b"1".to_vec()) };
+        let (channel, _supervisor) = connect(&[ToWorker::Interrupt, reply]);
+        assert_eq!(channel.ask(WorkerRequest::ListServers, &mut || false), Some(Ok(b"1".to_vec())));
+    }
 }

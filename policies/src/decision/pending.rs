@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::permitted::PermittedCall;
 use crate::call::{Call, everything_sent};
 use crate::call_target::CallTarget;
+use crate::rule_presence::RulePresence;
 use crate::source::SourceLocation;
 
 /// The SHA-256 digest of a call, which binds an approval to exactly this call.
@@ -30,12 +31,18 @@ impl CallDigest {
 pub struct PendingCall {
     call: Call,
     rule: SourceLocation,
+    presence: Option<RulePresence>,
     is_only_approval_requirement: bool,
 }
 
 impl PendingCall {
-    pub(super) fn new(call: Call, rule: SourceLocation, is_only_approval_requirement: bool) -> Self {
-        Self { call, rule, is_only_approval_requirement }
+    pub(super) fn new(
+        call: Call,
+        rule: SourceLocation,
+        presence: Option<RulePresence>,
+        is_only_approval_requirement: bool,
+    ) -> Self {
+        Self { call, rule, presence, is_only_approval_requirement }
     }
 
     /// Returns the upstream server that would be called.
@@ -73,6 +80,12 @@ impl PendingCall {
     #[must_use]
     pub fn rule(&self) -> &SourceLocation {
         &self.rule
+    }
+
+    /// Returns what the approval must prove beyond the answer of an approver, if rules that require approval say so.
+    #[must_use]
+    pub fn presence(&self) -> Option<RulePresence> {
+        self.presence
     }
 
     /// Whether the policy line at [`rule`](Self::rule) is the only one that requires approval. The result is false if

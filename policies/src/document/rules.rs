@@ -17,12 +17,13 @@ use crate::list::PatternList;
 use crate::pattern::PatternKind;
 use crate::printable::printable;
 use crate::rule::Rule;
+use crate::rule_presence::RulePresence;
 
 /// The maximum number of examples that a policy rule may have in its key `match`. The same maximum applies to
 /// `not_match`.
 const EXAMPLES_MAX: usize = 50;
 
-const RULE_KEYS: &str = "a rule has the keys `tool`, `when`, `effect`, `match` and `not_match`";
+const RULE_KEYS: &str = "a rule has the keys `tool`, `when`, `effect`, `presence`, `match` and `not_match`";
 
 pub(super) fn rules(reader: &mut DocumentReader<'_, '_>, table: &str, value: &Value<'_>) -> Vec<Rule> {
     let help = format!("write [[{table}.rules]] and below it tool = \"...\" and effect = \"...\"");
@@ -65,6 +66,7 @@ fn rule(reader: &mut DocumentReader<'_, '_>, span: Range<usize>, table: &DeTable
         }
     }
     let (mut tool, mut effect, mut conditions) = (None, None, Some(Vec::new()));
+    let mut presence = None;
     let mut examples = Vec::new();
     for (key, value) in table {
         match key.get_ref().as_ref() {
@@ -73,6 +75,7 @@ fn rule(reader: &mut DocumentReader<'_, '_>, span: Range<usize>, table: &DeTable
             }
             "tool" => {}
             "effect" => effect = read_effect(reader, value),
+            "presence" => presence = Some((read_presence(reader, value), value.span())),
             "when" => conditions = conditions::when(reader, key, value),
             "match" => examples.extend(read_examples(reader, true, key, value)),
             "not_match" => examples.extend(read_examples(reader, false, key, value)),
@@ -80,23 +83,52 @@ fn rule(reader: &mut DocumentReader<'_, '_>, span: Range<usize>, table: &DeTable
         }
     }
     let ((tool, span), effect, conditions) = (tool?, effect?, conditions?);
-    let rule = Rule { tool, conditions, effect, line: reader.line(&span), span };
+    let presence = match presence {
+        Some((_, at)) if effect != Effect::Ask => {
+            let title = format!("a rule with effect = \"{effect}\" cannot have `presence`");
+            let help = "only an approval can prove that a person is there: use effect = \"ask\", or remove `presence`";
+            reader.report_error(at, title, "nobody approves these calls", help);
+            return None;
+        }
+        Some((known, _)) => Some(known?),
+        None => None,
+    };
+    let rule = Rule { tool, conditions, effect, presence, line: reader.line(&span), span };
     check_examples(reader, &rule, &examples);
     Some(rule)
 }
 
 fn read_effect(reader: &mut DocumentReader<'_, '_>, value: &Value<'_>) -> Option<Effect> {
-    let written = value.get_ref().as_str();
-    let known = Effect::ALL.into_iter().find(|effect| written == Some(effect.as_str()));
+    let known = Effect::ALL.into_iter().find(|effect| value.get_ref().as_str() == Some(effect.as_str()));
     if known.is_none() {
-        let title = match written {
-            Some(other) => format!("`effect` cannot be \"{}\"", printable(other)),
-            None => format!("`effect` must be a string, not {}", kind_of(value)),
-        };
         let help = "use \"allow\", \"ask\" (requires approval) or \"deny\"";
-        reader.report_error(value.span(), title, "expected \"allow\", \"ask\" or \"deny\"", help);
+        report_other_word(reader, "effect", value, "expected \"allow\", \"ask\" or \"deny\"", help);
     }
     known
+}
+
+fn read_presence(reader: &mut DocumentReader<'_, '_>, value: &Value<'_>) -> Option<RulePresence> {
+    let known = RulePresence::ALL.into_iter().find(|level| value.get_ref().as_str() == Some(level.as_str()));
+    if known.is_none() {
+        let help = "use \"password\" or \"key\", or remove `presence`";
+        report_other_word(reader, "presence", value, "expected \"password\" or \"key\"", help);
+    }
+    known
+}
+
+/// Reports a value that is none of the words that a key can have.
+fn report_other_word(
+    reader: &mut DocumentReader<'_, '_>,
+    key: &str,
+    value: &Value<'_>,
+    expected: &str,
+    help: &str,
+) {
+    let title = match value.get_ref().as_str() {
+        Some(other) => format!("`{key}` cannot be \"{}\"", printable(other)),
+        None => format!("`{key}` must be a string, not {}", kind_of(value)),
+    };
+    reader.report_error(value.span(), title, expected, help);
 }
 
 /// An example in a policy rule: the arguments of a call. The rule must apply to an example from `match`

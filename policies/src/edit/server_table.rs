@@ -19,15 +19,18 @@ pub(super) fn server_item<'d>(document: &'d mut DocumentMut, server: &ServerName
         .filter(|item| item.is_table_like())
 }
 
-/// Changes the effect of the rule with this index in a server's table. Returns `None` if the rule cannot be edited.
+/// Changes the effect of the rule with this index in a server's table, and removes `presence` if nothing is asked any more.
+/// Returns `None` if the rule cannot be edited.
 pub(super) fn set_rule_effect(server: &mut Item, index: usize, wanted: Effect) -> Option<()> {
-    let effect = match server.as_table_like_mut()?.get_mut("rules")? {
-        Item::ArrayOfTables(tables) => tables.get_mut(index)?.get_mut("effect")?.as_value_mut()?,
-        Item::Value(inline) => {
-            inline.as_array_mut()?.get_mut(index)?.as_inline_table_mut()?.get_mut("effect")?
-        }
+    let rule: &mut dyn TableLike = match server.as_table_like_mut()?.get_mut("rules")? {
+        Item::ArrayOfTables(tables) => tables.get_mut(index)?,
+        Item::Value(inline) => inline.as_array_mut()?.get_mut(index)?.as_inline_table_mut()?,
         _ => return None,
     };
+    if wanted != Effect::Ask {
+        rule.remove("presence");
+    }
+    let effect = rule.get_mut("effect")?.as_value_mut()?;
     let decor = effect.decor().clone();
     *effect = wanted.as_str().into();
     *effect.decor_mut() = decor;

@@ -228,6 +228,18 @@ ask = ["write"]
     }
 
     #[test]
+    fn a_rule_that_no_longer_asks_requires_no_proof() {
+        let asking = "version = 1\n[servers.bank]\n[[servers.bank.rules]]\ntool = \"pay\"\neffect = \"ask\"\npresence = \"key\"\n";
+        let pattern = Pattern::parse(PatternKind::Tools, "pay").expect("a pattern");
+        let server = ServerName::new("bank").expect("a name");
+        for (wanted, keeps) in [(Effect::Allow, false), (Effect::Deny, false), (Effect::Ask, true)] {
+            let edited = set_effect(Some(asking), &server, &pattern, wanted).expect("an edit").text;
+            assert_eq!(edited.contains("presence"), keeps, "{edited}");
+            Policy::parse(Source { path: "policy.toml".into(), text: edited }).expect("a valid policy");
+        }
+    }
+
+    #[test]
     fn a_denied_prefix_and_a_wider_rule_override_an_entry() {
         for (tool, wanted, line) in [
             ("github.delete_repo", Effect::Allow, 11),

@@ -207,6 +207,7 @@ fn to_worker() -> Vec<ToWorker> {
         }),
         ToWorker::Reply { call: CallId(1), reply: Ok(b"1".to_vec()) },
         ToWorker::Reply { call: CallId(2), reply: Err(failure) },
+        ToWorker::Interrupt,
     ]
 }
 

@@ -89,6 +89,7 @@ pub(crate) fn to_worker() -> impl Strategy<Value = ToWorker> {
     prop_oneof![
         job.prop_map(ToWorker::Run),
         (call_id(), reply()).prop_map(|(call, reply)| ToWorker::Reply { call, reply }),
+        Just(ToWorker::Interrupt),
     ]
 }
 

@@ -6,13 +6,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_audit::LocalUser;
+use lockhouse_audit::{LocalUser, ProvenPresence};
 use lockhouse_messages::{
-    Approval, ApprovalEvent, ApprovalQuestion, ApproverAnswer, ApproverDecision, WatcherRole,
+    Approval, ApprovalEvent, ApprovalQuestion, ApproverAnswer, ApproverDecision, ChallengeRequest,
+    KeyChallenge, Presence, WatcherRole,
 };
 use tokio::sync::{mpsc, oneshot};
 
 use super::outcome::{ApprovalRefusal, PromptOutcome};
+use super::presence::{ApprovalSubject, PresenceError, PresenceVerifier};
 
 /// Maximum number of unread messages of one watcher (a connection that can answer approval questions). A
 /// watcher that would have more is disconnected.
@@ -21,31 +23,39 @@ const UNREAD_MESSAGES_MAX: usize = 2_048;
 const CLOSED_MAX: usize = 200;
 
 /// The channel through which an approval question is asked and answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AnswerChannel {
     /// MCP elicitation: the AI client asks its user.
     Client,
-    /// The control socket. Contains the Unix user who answered; `None` before the answer, or if the user is unknown.
-    Local(Option<LocalUser>),
-    Terminal,
+    /// The control socket. Contains the Unix user whose process answered; `None` before the answer, or if the user is unknown.
+    Local(Option<LocalUser>, Option<ProvenPresence>),
+    Terminal(Option<ProvenPresence>),
 }
 
 impl AnswerChannel {
-    pub(super) fn as_str(self) -> &'static str {
+    pub(super) fn as_str(&self) -> &'static str {
         match self {
             Self::Client => "client",
-            Self::Local(_) => "local",
-            Self::Terminal => "terminal",
+            Self::Local(..) => "local",
+            Self::Terminal(_) => "terminal",
         }
     }
 
-    /// Returns the Unix user who answered. `None` if the answer came through the AI client, if the user is unknown, or
-    /// if there is no answer yet.
-    pub(super) fn answered_by(self) -> Option<LocalUser> {
+    /// Returns how the answer has proven that a person is there. `None` if no proof was required.
+    pub(super) fn presence(&self) -> Option<&ProvenPresence> {
         match self {
             Self::Client => None,
-            Self::Local(person) => person,
-            Self::Terminal => Some(LocalUser::current()),
+            Self::Local(_, presence) | Self::Terminal(presence) => presence.as_ref(),
+        }
+    }
+
+    /// Returns the Unix user whose process answered. `None` if the answer came through the AI client, if the user is
+    /// unknown, or if there is no answer yet.
+    pub(super) fn peer(&self) -> Option<LocalUser> {
+        match self {
+            Self::Client => None,
+            Self::Local(peer, _) => *peer,
+            Self::Terminal(_) => Some(LocalUser::current()),
         }
     }
 }
@@ -74,12 +84,17 @@ pub enum AnswerError {
     Scope,
     #[error("this connection only observes")]
     Observer,
+    #[error(transparent)]
+    Presence(#[from] PresenceError),
 }
 
 /// The queue of pending approval questions, with the connected watchers that can answer them. Clones refer to the same
 /// queue.
 #[derive(Clone, Debug, Default)]
-pub struct ApprovalQueue(Arc<Mutex<State>>);
+pub struct ApprovalQueue {
+    state: Arc<Mutex<State>>,
+    presence: Arc<PresenceVerifier>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -103,6 +118,7 @@ struct OpenQuestion {
     ask: Arc<ApprovalEvent>,
     digest: String,
     scopes: Vec<Approval>,
+    presence: Presence,
     answer: oneshot::Sender<(PromptOutcome, AnswerChannel)>,
 }
 
@@ -126,9 +142,13 @@ impl State {
 }
 
 impl ApprovalQueue {
+    pub(super) fn new(presence: Arc<PresenceVerifier>) -> Self {
+        Self { state: Arc::default(), presence }
+    }
+
     /// Whether any approver is connected, so that questions can be answered outside of the AI client.
     pub(super) fn has_approvers(&self) -> bool {
-        self.0.lock().watchers.values().any(|watcher| watcher.role == WatcherRole::Approver)
+        self.state.lock().watchers.values().any(|watcher| watcher.role == WatcherRole::Approver)
     }
 
     /// Sends a question to all watchers and waits for the first valid answer. Returns the outcome, and the channel
@@ -141,13 +161,14 @@ impl ApprovalQueue {
     ) -> Option<(PromptOutcome, AnswerChannel)> {
         let (answer, answered) = oneshot::channel();
         let withdrawn = {
-            let mut state = self.0.lock();
+            let mut state = self.state.lock();
             state.last += 1;
             let id = state.last;
             let (digest, scopes) = (ask.digest.clone(), ask.scopes.clone());
+            let presence = ask.presence;
             let ask = Arc::new(ApprovalEvent::Ask(Box::new(ApprovalQuestion { id, ..ask })));
             state.broadcast(&ask);
-            state.open.insert(id, OpenQuestion { ask, digest, scopes, answer });
+            state.open.insert(id, OpenQuestion { ask, digest, scopes, presence, answer });
             OpenQuestionGuard { queue: self, id }
         };
         let answered = tokio::time::timeout(patience, answered).await;
@@ -158,7 +179,7 @@ impl ApprovalQueue {
     /// Registers a watcher and sends it all pending questions.
     pub fn watch(&self, kind: WatcherKind, role: WatcherRole) -> Watcher {
         let (sender, messages) = mpsc::channel(UNREAD_MESSAGES_MAX);
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         for open in state.open.values() {
             let _ = sender.try_send(open.ask.clone());
         }
@@ -178,7 +199,7 @@ struct OpenQuestionGuard<'a> {
 
 impl Drop for OpenQuestionGuard<'_> {
     fn drop(&mut self) {
-        let _ = self.queue.0.lock().close(self.id, AnswerError::Closed);
+        let _ = self.queue.state.lock().close(self.id, AnswerError::Closed);
     }
 }
 
@@ -201,7 +222,7 @@ impl Watcher {
 
     /// Changes what the watcher does with questions from now on.
     pub fn set_role(&self, role: WatcherRole) {
-        if let Some(watcher) = self.queue.0.lock().watchers.get_mut(&self.number) {
+        if let Some(watcher) = self.queue.state.lock().watchers.get_mut(&self.number) {
             watcher.role = role;
         }
     }
@@ -210,39 +231,68 @@ impl Watcher {
     ///
     /// # Errors
     /// Fails if the watcher is no approver, if the question is closed or unknown, if the digest does not match the
-    /// question, or if the question does not offer the scope.
+    /// question, if the question does not offer the scope, or if the answer approves without the required proof of presence.
     pub fn answer(&self, answer: &ApproverAnswer) -> Result<(), AnswerError> {
-        let mut state = self.queue.0.lock();
-        let is_approver = |watcher: &ConnectedWatcher| watcher.role == WatcherRole::Approver;
-        if !state.watchers.get(&self.number).is_some_and(is_approver) {
-            return Err(AnswerError::Observer);
-        }
-        let Some(open) = state.open.get(&answer.id) else {
-            let closed = state.closed.iter().find(|(id, _)| *id == answer.id);
-            return Err(closed.map_or(AnswerError::Unknown, |(_, error)| *error));
+        let mut state = self.queue.state.lock();
+        let required = self.check(&state, answer.id, &answer.digest, answer.scope)?;
+        let peer = match self.kind {
+            WatcherKind::Socket(person) => person,
+            WatcherKind::Terminal => Some(LocalUser::current()),
         };
-        if open.digest != answer.digest {
-            return Err(AnswerError::OtherDigest);
-        }
-        if !open.scopes.contains(&answer.scope) {
-            return Err(AnswerError::Scope);
-        }
-        let outcome = match answer.decision {
-            ApproverDecision::Approve => PromptOutcome::Approved(answer.scope),
-            ApproverDecision::Decline => PromptOutcome::Refused(ApprovalRefusal::Declined),
+        let (outcome, presence) = match answer.decision {
+            ApproverDecision::Approve => {
+                let subject = subject(answer.id, &answer.digest, answer.scope);
+                let proven = self.queue.presence.verify(&subject, required, answer.proof.as_ref(), peer)?;
+                (PromptOutcome::Approved(answer.scope), proven)
+            }
+            ApproverDecision::Decline => (PromptOutcome::Refused(ApprovalRefusal::Declined), None),
         };
         let channel = match self.kind {
-            WatcherKind::Socket(person) => AnswerChannel::Local(person),
-            WatcherKind::Terminal => AnswerChannel::Terminal,
+            WatcherKind::Socket(person) => AnswerChannel::Local(person, presence),
+            WatcherKind::Terminal => AnswerChannel::Terminal(presence),
         };
         let open = state.close(answer.id, AnswerError::Answered).ok_or(AnswerError::Closed)?;
         open.answer.send((outcome, channel)).map_err(|_| AnswerError::Closed)
     }
+
+    /// Returns what a key must sign for an answer that approves a pending question.
+    ///
+    /// # Errors
+    /// As for [`Self::answer`], and if no key is registered.
+    pub fn challenge(&self, request: &ChallengeRequest) -> Result<KeyChallenge, AnswerError> {
+        self.check(&self.queue.state.lock(), request.id, &request.digest, request.scope)?;
+        let subject = subject(request.id, &request.digest, request.scope);
+        Ok(self.queue.presence.challenge(subject, request.port)?)
+    }
+
+    /// Checks that this watcher may answer, and that the question is pending, has this digest and offers the scope. Returns
+    /// what an approval must prove.
+    fn check(&self, state: &State, id: u64, digest: &str, scope: Approval) -> Result<Presence, AnswerError> {
+        let is_approver = |watcher: &ConnectedWatcher| watcher.role == WatcherRole::Approver;
+        if !state.watchers.get(&self.number).is_some_and(is_approver) {
+            return Err(AnswerError::Observer);
+        }
+        let Some(open) = state.open.get(&id) else {
+            let closed = state.closed.iter().find(|(closed, _)| *closed == id);
+            return Err(closed.map_or(AnswerError::Unknown, |(_, error)| *error));
+        };
+        if open.digest != digest {
+            return Err(AnswerError::OtherDigest);
+        }
+        if !open.scopes.contains(&scope) {
+            return Err(AnswerError::Scope);
+        }
+        Ok(open.presence)
+    }
+}
+
+fn subject(question: u64, digest: &str, scope: Approval) -> ApprovalSubject {
+    ApprovalSubject::Calls { question, digest: digest.to_owned(), scope }
 }
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        self.queue.0.lock().watchers.remove(&self.number);
+        self.queue.state.lock().watchers.remove(&self.number);
     }
 }
 
@@ -262,11 +312,12 @@ mod tests {
             scopes: vec![Approval::Once, Approval::Execution],
             calls: Vec::new(),
             diff: None,
+            presence: Presence::None,
         }
     }
 
     fn answer(id: u64, digest: &str, scope: Approval) -> ApproverAnswer {
-        ApproverAnswer { id, digest: digest.into(), decision: ApproverDecision::Approve, scope }
+        ApproverAnswer { id, digest: digest.into(), decision: ApproverDecision::Approve, scope, proof: None }
     }
 
     const LONG: Duration = Duration::from_secs(20);
@@ -298,7 +349,10 @@ mod tests {
         assert_eq!(second.answer(&answer(id, "d1", Approval::Execution)), Ok(()));
         assert_eq!(first.answer(&answer(id, "d1", Approval::Once)), Err(AnswerError::Answered));
         let outcome = asking.await.expect("one");
-        assert_eq!(outcome, Some((PromptOutcome::Approved(Approval::Execution), AnswerChannel::Terminal)));
+        assert_eq!(
+            outcome,
+            Some((PromptOutcome::Approved(Approval::Execution), AnswerChannel::Terminal(None)))
+        );
         assert_eq!(first.next().await.as_deref(), Some(&ApprovalEvent::Gone(id)));
         drop((first, second));
         assert!(!queue.has_approvers());

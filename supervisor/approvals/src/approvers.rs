@@ -1,14 +1,20 @@
 //! The approvers that this supervisor process can ask. All executions share them.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_messages::Presence;
 use serde::Deserialize;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::approval_queue::ApprovalQueue;
 use super::policy_file::PolicyFile;
+use super::presence::PresenceVerifier;
 use super::refusal_backoff::RefusalTracker;
 
+/// The name of the file of the registered keys.
+const KEYS: &str = "approval-keys.json";
 /// Maximum time that an approval with the scope `always` waits until the changed policy is loaded.
 const RELOAD_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -32,6 +38,8 @@ pub struct ApprovalSettings {
     pub through: ApproverKind,
     /// How long a question waits for an answer.
     pub wait: Duration,
+    /// What an answer must prove that approves calls.
+    pub presence: Presence,
 }
 
 /// What all executions need for approvals: the approval queue, the counters of refusals, and the policy file to which
@@ -39,6 +47,7 @@ pub struct ApprovalSettings {
 #[derive(Debug)]
 pub struct Approvers {
     settings: ApprovalSettings,
+    presence: Arc<PresenceVerifier>,
     queue: ApprovalQueue,
     refusals: RefusalTracker,
     /// The policy file of the user, which answers with the scope `always` change. `None` if the policy in force
@@ -52,15 +61,23 @@ pub struct Approvers {
 }
 
 impl Approvers {
-    pub fn new(settings: ApprovalSettings, policy: Option<PolicyFile>) -> Self {
+    /// `directory` is the directory of persistent state, where the registered keys are.
+    pub fn new(settings: ApprovalSettings, policy: Option<PolicyFile>, directory: Option<&Path>) -> Self {
         let (changed, changes) = mpsc::channel(1);
-        let (queue, refusals) = (ApprovalQueue::default(), RefusalTracker::default());
-        Self { settings, queue, refusals, policy, changed, changes: Mutex::new(changes) }
+        let keys = directory.map(|directory| directory.join(KEYS));
+        let presence = Arc::new(PresenceVerifier::new(settings.presence, keys));
+        let (queue, refusals) = (ApprovalQueue::new(presence.clone()), RefusalTracker::default());
+        Self { settings, presence, queue, refusals, policy, changed, changes: Mutex::new(changes) }
     }
 
-    /// Returns which approvers may answer questions about calls.
-    pub(super) fn approver_kind(&self) -> ApproverKind {
-        self.settings.through
+    pub fn presence(&self) -> &PresenceVerifier {
+        &self.presence
+    }
+
+    /// Returns which approvers may answer a question whose approval must prove `presence`. What an AI client says that its
+    /// user said proves nothing.
+    pub(super) fn approver_kind(&self, presence: Presence) -> ApproverKind {
+        if presence.is_none() { self.settings.through } else { ApproverKind::Local }
     }
 
     /// Returns how long a question waits for an approver's answer.

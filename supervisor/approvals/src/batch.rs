@@ -19,7 +19,7 @@ use super::policy_change::PolicyChange;
 use super::prompt::Prompt;
 use super::prompt_limits::{ARGUMENT_CHARS_MAX, ARGUMENT_CHARS_MIN};
 use super::refusal_backoff::IN_A_ROW_MAX;
-use super::{Approval, ExecutionContext, policy_change};
+use super::{Approval, ExecutionContext, Presence, policy_change};
 
 /// Maximum number of calls in one approval prompt; further calls go into the next prompt.
 /// Bound: approvals and questions.
@@ -150,21 +150,23 @@ impl ApprovalBatcher {
     async fn ask_person(&mut self, batch: Vec<QueuedRequest>) {
         let (calls, mut verdicts): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|waiting| (waiting.request, waiting.verdict)).unzip();
-        let mut channel = None;
+        let (mut channel, mut proven) = (None, Presence::None);
         let outcome = if self.prompts < PROMPTS_MAX {
             self.prompts += 1;
             let pending: Vec<&PendingCall> = calls.iter().map(|call| &call.pending).collect();
             // The policy applies to all AI clients, so AI clients with limited rights must neither see nor change it.
             let policy = self.context.approvers.policy_file().filter(|_| !self.context.owner().is_limited());
             let change = policy.and_then(|file| policy_change::propose(file, &pending));
-            let prompt = Prompt::new(&calls, &self.context.code, change);
+            let required = self.context.approvers.presence().level();
+            let prompt = Prompt::new(&calls, &self.context.code, change, required);
+            proven = prompt.presence;
             let outcome = tokio::select! {
                 outcome = self.await_answer(&calls, &prompt, &mut channel) => outcome,
                 () = all_receivers_closed(&mut verdicts) => PromptOutcome::Refused(ApprovalRefusal::Abandoned),
             };
             match (outcome, &prompt.change) {
                 (PromptOutcome::Approved(Approval::Always), Some(change)) => {
-                    PromptOutcome::Approved(self.change_policy(change, &calls, channel).await)
+                    PromptOutcome::Approved(self.change_policy(change, &calls, channel.as_ref()).await)
                 }
                 (outcome, _) => outcome,
             }
@@ -173,12 +175,12 @@ impl ApprovalBatcher {
         };
         self.count_outcome(&calls, &outcome, channel.is_some());
         if let PromptOutcome::Approved(scope) = outcome {
-            calls.iter().for_each(|call| self.context.grants.lock().add(scope, &call.pending));
+            calls.iter().for_each(|call| self.context.grants.lock().add(scope, &call.pending, proven));
         }
         for (call, verdict) in calls.into_iter().zip(verdicts) {
             // The audit record of the approval is written before the call is sent. If it cannot be written, the call is
             // not made.
-            let recorded = self.record(&call, outcome.as_str(), channel);
+            let recorded = self.record(&call, outcome.as_str(), channel.as_ref());
             let decision = match (&outcome, recorded) {
                 (PromptOutcome::Refused(refusal), _) => Err(refusal.clone()),
                 (PromptOutcome::Approved(_), Err(refusal)) => Err(refusal),
@@ -196,14 +198,14 @@ impl ApprovalBatcher {
         &self,
         change: &PolicyChange,
         calls: &[ApprovalRequest],
-        channel: Option<AnswerChannel>,
+        channel: Option<&AnswerChannel>,
     ) -> Approval {
-        let by = channel.and_then(AnswerChannel::answered_by).unwrap_or_else(LocalUser::current);
+        let by = channel.and_then(AnswerChannel::peer).unwrap_or_else(LocalUser::current);
         let names =
             calls.iter().map(|call| format!("{}.{}", call.pending.server(), call.pending.item().as_str()));
         let names: BTreeSet<String> = names.collect();
         let action = format!("allow {}", names.into_iter().collect::<Vec<_>>().join(", "));
-        let edit = change.edit(&action);
+        let edit = change.edit(&action, channel.and_then(AnswerChannel::presence));
         let pending = match self.context.audit.begin_change(edit, by) {
             Ok(pending) => pending,
             Err(error) => {
@@ -230,7 +232,7 @@ impl ApprovalBatcher {
         &self,
         call: &ApprovalRequest,
         outcome: &str,
-        channel: Option<AnswerChannel>,
+        channel: Option<&AnswerChannel>,
     ) -> Result<(), ApprovalRefusal> {
         let (server, item) = (call.pending.server(), call.pending.item());
         let (client, id) = (self.context.channel.client(), call.id);
@@ -239,7 +241,8 @@ impl ApprovalBatcher {
             CallSubject { execution: self.context.id(), call: call.call, id, client, server, item, line };
         let answer = ApprovalAnswer {
             through: channel.map(AnswerChannel::as_str),
-            by: channel.and_then(AnswerChannel::answered_by),
+            by: channel.and_then(AnswerChannel::peer),
+            presence: channel.and_then(AnswerChannel::presence),
         };
         self.context.audit.approval(subject, &call.digest.to_hex(), answer, outcome).map_err(|error| {
             tracing::error!("{error}");

@@ -3,7 +3,7 @@
 use lockhouse_policies::{CallTarget, PendingCall, SourceLocation};
 use lockhouse_protocol::ServerName;
 
-use super::Approval;
+use super::{Approval, Presence, presence};
 
 /// The approvals of one execution that also cover later calls, which their prompts did not show.
 #[derive(Debug, Default)]
@@ -18,17 +18,19 @@ struct Grant {
     /// `execution`. The running execution keeps its initial policy, in which the rule still requires approval. The
     /// grant therefore covers later calls for which this rule requires approval, and no other calls.
     changed: Option<SourceLocation>,
+    /// What the approval has proven. It covers no call that requires more.
+    presence: Presence,
 }
 
 impl Grants {
-    /// Records the approval of this call as a grant, if `scope` covers later calls.
-    pub(super) fn add(&mut self, scope: Approval, call: &PendingCall) {
+    /// Records the approval of this call as a grant, if `scope` covers later calls. `presence` is what it has proven.
+    pub(super) fn add(&mut self, scope: Approval, call: &PendingCall, presence: Presence) {
         let changed = match scope {
             Approval::Once => return,
             Approval::Execution => None,
             Approval::Always => Some(call.rule().clone()),
         };
-        let grant = Grant { server: call.server().clone(), item: call.item().clone(), changed };
+        let grant = Grant { server: call.server().clone(), item: call.item().clone(), changed, presence };
         if !self.0.contains(&grant) {
             self.0.push(grant);
         }
@@ -36,8 +38,11 @@ impl Grants {
 
     /// Returns the scope of the earlier approval that covers this call; `None` if no approval covers the call.
     pub(super) fn approval_for(&self, call: &PendingCall) -> Option<Approval> {
-        let mut alike =
-            self.0.iter().filter(|grant| grant.server == *call.server() && grant.item == *call.item());
+        let required = presence::required_by_rules(call);
+        let is_alike = |grant: &&Grant| {
+            grant.server == *call.server() && grant.item == *call.item() && grant.presence >= required
+        };
+        let mut alike = self.0.iter().filter(is_alike);
         alike.find_map(|grant| match &grant.changed {
             None => Some(Approval::Execution),
             Some(place) => (place == call.rule()).then_some(Approval::Always),

@@ -10,6 +10,7 @@
 //!   `lockhouse approvals` and the live page. `approvers.rs` chooses between them.
 //! - `grants.rs` has earlier approvals that cover later calls of the same execution. `refusal_backoff.rs` counts
 //!   consecutive refusals.
+//! - `presence.rs` verifies proofs that a person is there, and has the registered keys.
 //! - `policy_change.rs` and `policy_file.rs` change the policy file for the answer `always`.
 //!
 //! # Invariants
@@ -24,6 +25,8 @@
 //! - No program chooses the order of arguments. It is that of the tool's schema.
 //! - No model answers. A question goes to the user of the AI client or to an operator whose user id the kernel
 //!   reported.
+//! - If the configuration requires presence, no answer approves without a proof that the engine itself has verified. A refusal
+//!   needs none.
 //! - No call is sent because nobody answered.
 //!
 //! # Decisions
@@ -52,6 +55,7 @@ mod grants;
 mod outcome;
 mod policy_change;
 mod policy_file;
+mod presence;
 mod prompt;
 mod prompt_limits;
 mod refusal_backoff;
@@ -74,7 +78,9 @@ use uuid::Uuid;
 
 pub use approval_queue::{Watcher, WatcherKind};
 pub use approvers::{ApprovalSettings, ApproverKind, Approvers};
+pub use lockhouse_messages::Presence;
 pub use policy_file::PolicyFile;
+pub use presence::{ApprovalSubject, PresenceError, PresenceVerifier, level_of_rule};
 
 use approval_request::ApprovalRequest;
 use batch::{ApprovalBatcher, QueuedRequest};

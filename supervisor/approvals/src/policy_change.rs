@@ -2,7 +2,7 @@
 //! approved calls require no approval. The changed policy is evaluated and shown as a diff before it is
 //! written.
 
-use lockhouse_audit::{ChangeTarget, Channel, Edit};
+use lockhouse_audit::{ChangeTarget, Channel, Edit, ProvenPresence};
 use lockhouse_policies::PendingCall;
 use lockhouse_policies::edit::{allow_calls, unified_diff};
 
@@ -55,9 +55,9 @@ pub(super) fn propose(file: &PolicyFile, calls: &[&PendingCall]) -> Option<Polic
 
 impl PolicyChange {
     /// Describes the change for the audit log.
-    pub(super) fn edit<'a>(&'a self, action: &'a str) -> Edit<'a> {
+    pub(super) fn edit<'a>(&'a self, action: &'a str, presence: Option<&'a ProvenPresence>) -> Edit<'a> {
         let (target, text) = (ChangeTarget::Policy, Some(self.after.as_str()));
-        Edit { target, path: self.file.path(), action, through: Channel::Approval, text }
+        Edit { target, path: self.file.path(), action, through: Channel::Approval, text, presence }
     }
 
     /// Writes the changed policy. Fails if the policy file has changed since the diff was made.

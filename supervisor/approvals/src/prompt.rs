@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use data_encoding::HEXLOWER;
-use lockhouse_messages::{ApprovalQuestion, CallSummary};
+use lockhouse_messages::{ApprovalQuestion, CallSummary, Presence};
 use lockhouse_run_channel::RunChannel;
 use sha2::{Digest, Sha256};
 
@@ -14,6 +14,7 @@ use super::Approval;
 use super::approval_request::ApprovalRequest;
 use super::call_summary::summarize;
 use super::policy_change::PolicyChange;
+use super::presence::required_by_rules;
 use super::untrusted_text::prefix_lines;
 
 /// Number of hexadecimal digits of a digest that a prompt shows.
@@ -31,10 +32,18 @@ pub(super) struct Prompt {
     pub(super) digest: String,
     /// The change of the policy that the scope `always` makes; `None` if this scope is not offered.
     pub(super) change: Option<PolicyChange>,
+    /// What an answer must prove that approves the calls.
+    pub(super) presence: Presence,
 }
 
 impl Prompt {
-    pub(super) fn new(waiting: &[ApprovalRequest], code: &str, change: Option<PolicyChange>) -> Self {
+    /// `presence` is what the configuration requires of each approval. The rules for the calls can raise it.
+    pub(super) fn new(
+        waiting: &[ApprovalRequest],
+        code: &str,
+        change: Option<PolicyChange>,
+        presence: Presence,
+    ) -> Self {
         let facts = |call: &ApprovalRequest| summarize(call, code, waiting.len());
         let digest = match waiting {
             [one] => one.digest.to_hex(),
@@ -44,7 +53,9 @@ impl Prompt {
                 HEXLOWER.encode(&all.finalize())
             }
         };
-        Self { calls: waiting.iter().map(facts).collect(), digest, change }
+        let of_rules = waiting.iter().map(|call| required_by_rules(&call.pending));
+        let presence = of_rules.fold(presence, Presence::max);
+        Self { calls: waiting.iter().map(facts).collect(), digest, change, presence }
     }
 
     /// Returns the question that watchers get. The queue numbers it.
@@ -60,6 +71,7 @@ impl Prompt {
             scopes: self.scopes(),
             calls: self.calls.clone(),
             diff: self.change.as_ref().map(|change| change.diff.clone()),
+            presence: self.presence,
         }
     }
 
@@ -304,7 +316,7 @@ mod tests {
     }
 
     fn prompt(calls: &[ApprovalRequest]) -> String {
-        let prompt = Prompt::new(calls, CODE, None);
+        let prompt = Prompt::new(calls, CODE, None, Presence::None);
         format!("{}{}", prompt.text(), prompt.scopes_text())
     }
 
@@ -430,7 +442,7 @@ mod tests {
 
     #[test]
     fn the_hash_covers_exactly_these_calls() {
-        let digest = |calls: &[ApprovalRequest]| Prompt::new(calls, CODE, None).digest;
+        let digest = |calls: &[ApprovalRequest]| Prompt::new(calls, CODE, None, Presence::None).digest;
         let call = |number, x: u32| candidate(number, "write", &json!({"x": x}), None);
         let all = [
             digest(&[call(1, 1)]),

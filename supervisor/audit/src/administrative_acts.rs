@@ -8,7 +8,7 @@ use std::time::Instant;
 use lockhouse_protocol::ServerName;
 
 use super::hash_chain::RecordBody;
-use super::{ActiveDigests, Audit, AuditError, LocalUser, Severity};
+use super::{ActiveDigests, Audit, AuditError, LocalUser, ProvenPresence, Severity};
 
 /// What a change is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,10 @@ pub enum ChangeTarget {
     Packages,
     /// A function that code has saved for later programs.
     Skill,
+    /// The keys with which people prove that they are there.
+    Keys,
+    /// A secret of a server.
+    Secret,
 }
 
 impl ChangeTarget {
@@ -33,6 +37,8 @@ impl ChangeTarget {
             Self::Client => "client",
             Self::Packages => "packages",
             Self::Skill => "skill",
+            Self::Keys => "keys",
+            Self::Secret => "secret",
         }
     }
 }
@@ -87,6 +93,8 @@ pub struct Change<'a> {
     /// SHA-256 digests of the file before and after the change, as far as they are known. `None` if there is no file.
     pub before: Option<&'a str>,
     pub after: Option<&'a str>,
+    /// How whoever makes it has proven that a person is there. `None` if no proof was required.
+    pub presence: Option<&'a ProvenPresence>,
     /// Why a recorded change was not made. `None` if it is about to be made, or was made.
     pub failed: Option<&'a str>,
 }
@@ -140,7 +148,7 @@ impl Audit {
 
     /// Records a change of a file: before it is made, or that it could not be made.
     pub fn change(&self, change: Change<'_>, by: LocalUser) -> Result<(), AuditError> {
-        let Change { target, file, action, through, before, after, failed } = change;
+        let Change { target, file, action, through, before, after, presence, failed } = change;
         let outcome = if failed.is_some() { "failed" } else { "changed" };
         let body = RecordBody::new("change").text("target", target.as_str());
         let body =
@@ -149,6 +157,8 @@ impl Audit {
         let reason = failed.map(|reason| self.without_secrets(reason));
         let body = body.text_if("reason", reason.as_deref());
         let body = body.text_if("digest", after).text_if("digest_before", before);
+        let body = presence.iter().fold(body, |body, presence| presence.write_to(body));
+        let by = presence.map_or(by, |presence| presence.person(by));
         self.append_act(body, Severity::of("change", &[outcome, target.as_str()]), by)
     }
 

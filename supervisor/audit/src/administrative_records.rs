@@ -9,7 +9,7 @@ use lockhouse_policies::ClientName;
 use lockhouse_protocol::{ExecutionId, Language, ServerName};
 
 use super::hash_chain::RecordBody;
-use super::{Audit, AuditError, LocalUser, Severity};
+use super::{Audit, AuditError, LocalUser, ProvenPresence, Severity};
 
 /// An attempt to load a new configuration while Lockhouse runs.
 #[derive(Clone, Copy, Debug)]
@@ -168,24 +168,36 @@ impl Audit {
         self.append_act(body, Severity::of("token", &[outcome]), by)
     }
 
-    /// Records a step of a login to an upstream server, or a logout, and the user who did it.
-    pub fn login(&self, server: &ServerName, step: LoginStep, by: LocalUser) -> Result<(), AuditError> {
+    /// Records a step of a login to an upstream server, or a logout, and the user who did it. `presence` is how that user has
+    /// proven to be there, if a proof was required.
+    pub fn login(
+        &self,
+        server: &ServerName,
+        step: LoginStep,
+        presence: Option<&ProvenPresence>,
+        by: LocalUser,
+    ) -> Result<(), AuditError> {
         let body = RecordBody::new("login").text("server", server.as_str()).text("outcome", step.as_str());
+        let body = presence.iter().fold(body, |body, presence| presence.write_to(body));
+        let by = presence.map_or(by, |presence| presence.person(by));
         self.append_act(body, Severity::of("login", &[step.as_str()]), by)
     }
 
-    /// Records that the user `by` accepted the tool definitions of an upstream server. `digest` is the digest of all
-    /// accepted definitions. The record has the names of at most 200 of the tools.
+    /// Records that the user `by` accepted the tool definitions of an upstream server, and with which proof that a person is
+    /// there, if one was required. `digest` is the digest of all accepted definitions. The record has the names of at most 200 of the tools.
     pub fn definitions_accepted(
         &self,
         server: &ServerName,
         tools: &[String],
         digest: &str,
+        presence: Option<&ProvenPresence>,
         by: LocalUser,
     ) -> Result<(), AuditError> {
         let tools = serde_json::to_string(tools.get(..TOOLS_MAX).unwrap_or(tools)).unwrap_or_default();
         let body = RecordBody::new("definition").text("server", server.as_str()).text("outcome", "accepted");
         let body = body.json("tools", &tools).text("digest", digest);
+        let body = presence.iter().fold(body, |body, presence| presence.write_to(body));
+        let by = presence.map_or(by, |presence| presence.person(by));
         self.append_act(body, Severity::of("definition", &["accepted"]), by)
     }
 }

@@ -8,7 +8,7 @@ use lockhouse_protocol::{CallId, CallOutcome, ExecutionId, ServerName};
 
 use super::execution_records::millis;
 use super::hash_chain::RecordBody;
-use super::{Audit, AuditError, LocalUser, call_arguments, canonical_json};
+use super::{Audit, AuditError, LocalUser, ProvenPresence, call_arguments, canonical_json};
 
 /// Identifies a call to an upstream server in the audit records about that call.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,8 @@ pub struct ApprovalAnswer<'a> {
     pub through: Option<&'a str>,
     /// The user of this machine who answered. `None` if unknown.
     pub by: Option<LocalUser>,
+    /// How the answer has proven that a person is there. `None` if no proof was required.
+    pub presence: Option<&'a ProvenPresence>,
 }
 
 impl Audit {
@@ -80,13 +82,12 @@ impl Audit {
         answer: ApprovalAnswer<'_>,
         outcome: &str,
     ) -> Result<(), AuditError> {
-        let ApprovalAnswer { through, by } = answer;
+        let ApprovalAnswer { through, by, presence } = answer;
         let body = self.call_body("approval", subject).text("digest", digest).text_if("through", through);
         let body = body.text("outcome", outcome);
-        self.append(&match by {
-            Some(person) => person.write_to(body),
-            None => body,
-        })
+        let body = presence.iter().fold(body, |body, presence| presence.write_to(body));
+        let by = by.map(|by| presence.map_or(by, |presence| presence.person(by)));
+        self.append(&by.iter().fold(body, |body, by| by.write_to(body)))
     }
 
     /// Records a call that was denied (`decision` is `Deny`), or that required approval and was not approved (`Ask`).

@@ -134,11 +134,16 @@ impl OcsfEvents {
                 }
                 vec![ended(event, &status(&outcome), &outcome, Some((time, wall_ms)))]
             }
-            AuditEvent::Approval { about, digest, through, outcome, uid } => {
+            AuditEvent::Approval { about, digest, through, outcome, uid, presence, credential } => {
                 let mut event = event(time, metadata(&about.execution), &about);
                 event["api"]["operation"] = format!("approve {}", about.item).into();
                 event["unmapped"] =
                     json!({"digest": digest, "through": through, "outcome": outcome, "uid": uid});
+                for (name, value) in [("presence", presence), ("credential", credential)] {
+                    if let Some(value) = value {
+                        event["unmapped"][name] = value.into();
+                    }
+                }
                 allow(&mut event, matches!(outcome.as_str(), "asked" | "once" | "execution" | "always"));
                 vec![ended(event, &status("ok"), &outcome, None)]
             }

@@ -76,6 +76,10 @@ pub enum AuditEvent {
         through: Option<String>,
         outcome: String,
         uid: Option<u32>,
+        /// How the answer has proven that a person is there. `None` if no proof was required.
+        presence: Option<String>,
+        /// The id of the credential of a key.
+        credential: Option<String>,
     },
     /// A call was denied by the policy, or was not approved.
     Denial { about: CallIdentity, decision: String, reason: String, rule: Option<String> },
@@ -138,6 +142,10 @@ pub struct AdministrativeEvent {
     pub uid: Option<u32>,
     pub pid: Option<i32>,
     pub login_uid: Option<u32>,
+    /// How whoever made a change has proven that a person is there. `None` if no proof was required.
+    pub presence: Option<String>,
+    /// The id of the credential of a key.
+    pub credential: Option<String>,
 }
 
 /// The kinds of administrative events.
@@ -235,6 +243,8 @@ pub(super) struct RecordMembers {
     approval: Option<String>,
     digest: Option<String>,
     through: Option<String>,
+    presence: Option<String>,
+    credential: Option<String>,
     pub(super) outcome: Option<String>,
     reason: Option<String>,
     ms: f64,
@@ -308,6 +318,8 @@ impl RecordMembers {
                 through: self.through,
                 outcome: text(self.outcome),
                 uid: self.uid,
+                presence: self.presence,
+                credential: self.credential,
             },
             "denial" => AuditEvent::Denial {
                 about: self.about(),
@@ -381,6 +393,8 @@ impl RecordMembers {
             uid: self.uid,
             pid: self.pid,
             login_uid: self.login_uid,
+            presence: self.presence.take(),
+            credential: self.credential.take(),
         }
     }
 

@@ -15,7 +15,7 @@ use lockhouse_base::files;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-use super::{Audit, AuditError, Change, ChangeTarget, Channel, LocalUser, digest};
+use super::{Audit, AuditError, Change, ChangeTarget, Channel, LocalUser, ProvenPresence, digest};
 
 const FILE: &str = "audit-files.json";
 /// Maximum number of bytes of the file with the digests.
@@ -131,6 +131,7 @@ impl Audit {
                         through: Channel::File,
                         before: before.as_deref(),
                         after: now.as_deref(),
+                        presence: None,
                         failed: None,
                     },
                     LocalUser::current(),
@@ -152,14 +153,15 @@ impl Audit {
         edit: Edit<'_>,
         by: LocalUser,
     ) -> Result<PendingChange, AuditError> {
-        let Edit { target, path, action, through, text } = edit;
+        let Edit { target, path, action, through, text, presence } = edit;
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let file = ConfiguredFile { target, path };
         // An edit of another program has a record of its own.
         self.record_file_edits(std::slice::from_ref(&file))?;
         let (before, after) = (file.digest(), text.map(digest::sha256_hex));
         let (audit, action) = (self.clone(), action.to_owned());
-        let pending = PendingChange { audit, file, before, after, action, through, by };
+        let presence = presence.cloned();
+        let pending = PendingChange { audit, file, before, after, action, through, presence, by };
         pending.record(None)?;
         Ok(pending)
     }
@@ -188,6 +190,8 @@ pub struct Edit<'a> {
     pub through: Channel,
     /// The text of the file after the change. `None` if the file is removed, or the text is not known yet.
     pub text: Option<&'a str>,
+    /// How whoever makes it has proven that a person is there. `None` if no proof was required.
+    pub presence: Option<&'a ProvenPresence>,
 }
 
 /// A change that was recorded, and is being made.
@@ -200,6 +204,7 @@ pub struct PendingChange {
     after: Option<String>,
     action: String,
     through: Channel,
+    presence: Option<ProvenPresence>,
     by: LocalUser,
 }
 
@@ -232,7 +237,7 @@ impl PendingChange {
     }
 
     fn record(&self, failed: Option<&str>) -> Result<(), AuditError> {
-        let Self { audit, file, before, after, action, through, by } = self;
+        let Self { audit, file, before, after, action, through, presence, by } = self;
         let change = Change {
             target: file.target,
             file: &file.path,
@@ -240,6 +245,7 @@ impl PendingChange {
             through: *through,
             before: before.as_deref(),
             after: after.as_deref(),
+            presence: presence.as_ref(),
             failed,
         };
         audit.change(change, *by)

@@ -10,6 +10,7 @@ use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::ChildStderr;
 use tokio::sync::Notify;
 
+use crate::plain_text::plain_text;
 use crate::token_bucket::TokenBucket;
 
 const LINES_KEPT: usize = 5;
@@ -82,7 +83,7 @@ impl LastLines {
     }
 
     fn push(&self, child: &str, line: &str) {
-        let line: String = line.chars().filter(|c| !c.is_control()).take(LINE_CHARS_MAX).collect();
+        let line = plain_text(line, LINE_CHARS_MAX);
         if line.trim().is_empty() {
             return;
         }

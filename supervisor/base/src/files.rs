@@ -28,6 +28,17 @@ pub fn replace_for_service(path: &Path, content: &[u8]) -> io::Result<()> {
     replace_with(path, content, |file| give_to_owner_of_directory(file, path).and_then(|()| file.sync_all()))
 }
 
+/// Removes a file, if there is one.
+///
+/// # Errors
+/// The file cannot be removed.
+pub fn remove_if_present(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Changes the owner of a file that root has created at `path` to the owner of the file's directory, who must be able
 /// to read and change the file. Does nothing if the current user is not root or root owns the directory.
 ///

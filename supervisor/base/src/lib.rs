@@ -17,7 +17,7 @@
 //! - [`listen`], [`http_checks`], [`tcp_connection`], [`unix_accept`], [`confined_mark`]: what every server of the
 //!   product checks about a request and about who is at the other end of a connection. [`localhost_listener`] and
 //!   [`browser_opening`] let a browser of this host in.
-//! - [`percent`], [`line_buffer`], [`representable_time`], [`log_throttle`] and the limiters of rates are small parts.
+//! - [`percent`], [`plain_text`], [`line_buffer`], [`representable_time`], [`log_throttle`] and the limiters of rates are small parts.
 //!
 //! # Invariants
 //!
@@ -59,7 +59,9 @@ mod new_file;
 pub mod own_places;
 pub mod path_trust;
 pub mod percent;
+pub mod plain_text;
 pub mod principal;
+pub mod process_roles;
 pub mod representable_time;
 pub mod secrets;
 pub mod tcp_connection;

@@ -44,6 +44,7 @@ pub(super) fn engine_settings(
         approvals: approval_settings(document),
         skills: skill_settings(&document.skills, path, environment),
         own_policy: None,
+        proposal: None,
         code_bytes_max: document.limits.code_kib as usize * 1024,
         display: display_limits(&document.limits),
         results: result_bounds(&document.results),
@@ -126,7 +127,11 @@ pub(super) fn run_settings(document: &Runs) -> BackgroundRunSettings {
 
 pub(super) fn approval_settings(document: &ConfigToml) -> ApprovalSettings {
     let wait = document.approvals.wait_seconds.unwrap_or(document.limits.question_seconds);
-    ApprovalSettings { through: document.approvals.through, wait: Duration::from_secs_f64(wait) }
+    ApprovalSettings {
+        through: document.approvals.through,
+        wait: Duration::from_secs_f64(wait),
+        presence: document.approvals.presence,
+    }
 }
 
 pub(super) fn result_bounds(document: &Results) -> results::ResultLimits {

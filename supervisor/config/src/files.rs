@@ -26,9 +26,9 @@ pub struct Files {
     /// Who can use the servers whose configuration tables do not set this. Set by `lockhouse serve --expose`.
     #[arg(skip)]
     pub expose: ExposeMode,
-    /// Whether the system's engine for a person uses the files. Set by `lockhouse engine --person`.
+    /// The user id of the person whose engine of the system uses the files. Set by `lockhouse engine --person`.
     #[arg(skip)]
-    pub is_for_person: bool,
+    pub person: Option<u32>,
 }
 
 impl Files {

@@ -45,7 +45,8 @@ pub(super) fn settings<S>(
         read: table.read,
         write: table.write,
         file_bytes: u64::from(table.file_mib) * 1024 * 1024,
-        home: environment.home.clone(),
+        home: environment.for_files().home,
+        is_in_session: environment.person.is_some(),
         own,
     })
 }

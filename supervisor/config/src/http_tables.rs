@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use lockhouse_access::{AuthMethod, AuthMode, ConfiguredUser};
 use lockhouse_base::http_checks::host_check::{HostName, PageOrigin};
-use lockhouse_front::http::{HttpLimits, HttpSettings, ListenAddress, TlsFiles, TrustedProxy};
+use lockhouse_front::http::{
+    HttpLimits, HttpSettings, ListenAddress, TlsFiles, TlsSettings, TlsVersion, TrustedProxy,
+};
 use lockhouse_front::{AnswerForm, AnswerSettings};
 use lockhouse_policies::Rate;
 
@@ -40,6 +42,9 @@ table! {
         /// proxies whose Forwarded or X-Forwarded-For header is trusted for the address of the client
         trusted_proxies: Vec<TrustedProxy> = Vec::new(), else "none",
             like "[\"10.0.0.5\", \"10.1.0.0/16\", \"unix\"]";
+        /// oldest version of TLS that clients may use. With "1.2", the process with the private key signs what the process
+        /// that speaks HTTP sends it; with "1.3" only handshakes
+        tls_minimum: TlsVersion = TlsVersion::default();
         /// form of answers by client, under its name in the policy: "text" for models, "value" for clients that run
         /// answers through code of their own, "labelled" for Gemini CLI, or "structured"; other clients get the form of `lockhouse serve --answer`
         answers: BTreeMap<String, AnswerForm> = BTreeMap::new(), else "none", like "{ ada = \"value\" }";
@@ -139,6 +144,11 @@ table! {
         mcp_sessions_per_client: u32 = 64, within 1..=65_536;
         /// time without a request or a stream after which an MCP session expires
         mcp_session_seconds: f64 = 1_800.0, within 0.01..=604_800.0;
+        /// time after which a new process takes the place of the one that speaks HTTP, since an attacker may hold it. The
+        /// old one finishes its requests
+        front_seconds: u32 = 86_400, within 1..=31_536_000;
+        /// number of requests to the engine after which it does
+        front_requests: u32 = 1_000_000, within 1..;
     }
 }
 
@@ -179,6 +189,8 @@ impl HttpLimitsTable {
             body_bytes: self.body_kib(code_kib) as usize * 1_024,
             body_values: self.body_values as usize,
             bodies_bytes: self.bodies_mib(code_kib) as usize * 1_024 * 1_024,
+            front_lifetime: Duration::from_secs(self.front_seconds.into()),
+            front_requests: self.front_requests.into(),
             sessions: self.mcp_sessions as usize,
             sessions_per_client: self.mcp_sessions_per_client as usize,
             session_idle: Duration::from_secs_f64(self.mcp_session_seconds),
@@ -207,7 +219,10 @@ impl Http {
             origins: self.origins.clone(),
             behind_proxy: self.behind_proxy,
             trusted_proxies: self.trusted_proxies.clone(),
-            tls: tls.map(|tls| TlsFiles { certificate: file(&tls.certificate), key: file(&tls.key) }),
+            tls: tls.map(|tls| TlsSettings {
+                files: TlsFiles { certificate: file(&tls.certificate), key: file(&tls.key) },
+                minimum: self.tls_minimum,
+            }),
             limits: self.limits.settings(code_kib),
             answers: AnswerSettings {
                 forms: self.answers.clone(),

@@ -76,6 +76,7 @@ mod process_rights;
 mod python_environment;
 mod redacted_diagnostic;
 mod requirements;
+mod sandbox_choice;
 mod search_paths;
 mod secret_detection;
 mod server_entry;
@@ -112,13 +113,14 @@ pub use policy_files::{
     editable_policy, find_policy, load_policy, policy_path, restrict_by_requirements, write_policy,
 };
 pub use python_environment::{environment_in_use, managed_directory};
-pub use requirements::SystemEngine;
+pub use requirements::{RequiredParts, SystemEngine};
+pub use sandbox_choice::{InvalidReason, NoSandboxReason, SandboxChoice};
 pub use search_paths::{find_program, installed_file};
 pub use secret_detection::{
     looks_secret, replace_secrets, replace_secrets_in_arguments, secrets_directory, store_secret,
 };
 pub use server_entry::ServerEntry;
-pub use server_table::{sandbox_table, to_server_table};
+pub use server_table::to_server_table;
 pub use settings::{Settings, apply_requirements};
 pub use setup_digest::{Setup, SetupError, SetupParts};
 pub use shell_quoting::shell_quote;

@@ -10,7 +10,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lockhouse_base::directories::expand_home;
 use lockhouse_base::path_trust::{Strictness, TrustedOwners, check_path};
+use nix::unistd::{Uid, User};
 use parking_lot::Mutex;
 
 use super::search_paths::find_program;
@@ -95,6 +97,8 @@ pub struct Environment {
     pub directory: PathBuf,
     /// The accounts that may own files with variables and files with servers.
     pub owners: TrustedOwners,
+    /// The user id of the person whose engine of the system this process is, in another account than that person's.
+    pub person: Option<u32>,
     /// What was looked up so far. Clones share it.
     pub(super) used: Arc<Mutex<UsedEnvironment>>,
 }
@@ -119,7 +123,14 @@ impl Environment {
         let variables: BTreeMap<_, _> = std::env::vars_os().filter_map(text).collect();
         let home = variables.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let directory = std::env::current_dir().unwrap_or_default();
-        Self { variables, home, directory, owners: TrustedOwners::root_and_own(), used: Arc::default() }
+        Self {
+            variables,
+            home,
+            directory,
+            owners: TrustedOwners::root_and_own(),
+            person: None,
+            used: Arc::default(),
+        }
     }
 
     /// Returns the value of a variable, and remembers that it was used.
@@ -145,14 +156,23 @@ impl Environment {
         self.used.lock().clone()
     }
 
-    /// Replaces a path's leading `~/`, or a path `~`, by the home directory.
-    pub fn expand_home(&self, path: &str) -> PathBuf {
-        match (path.strip_prefix("~/"), &self.home) {
-            (Some(rest), Some(home)) => home.join(rest),
-            (None, Some(home)) if path == "~" => home.clone(),
-            _ => PathBuf::from(path),
+    /// Returns the environment of files that programs use: in the engine of the system, they are those of its person.
+    pub(crate) fn for_files(&self) -> Self {
+        match self.person {
+            None => self.clone(),
+            Some(person) => Self { home: account_home(Uid::from_raw(person)), ..self.clone() },
         }
     }
+
+    /// Replaces a path's leading `~/`, or a path `~`, by the home directory.
+    pub fn expand_home(&self, path: &str) -> PathBuf {
+        expand_home(Path::new(path), self.home.as_deref())
+    }
+}
+
+/// Returns the home directory of an account, as the list of accounts has it.
+pub(crate) fn account_home(account: Uid) -> Option<PathBuf> {
+    User::from_uid(account).ok().flatten().map(|user| user.dir)
 }
 
 impl Template {

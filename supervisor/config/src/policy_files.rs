@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use lockhouse_approvals::PolicyFile;
 use lockhouse_base::directories;
 use lockhouse_base::text_files::{Draft, read_source, write_target};
+use lockhouse_engine::supervisor::ProposalFiles;
 use lockhouse_policies::Policy;
 
 use super::placeholders::Environment;
@@ -25,13 +26,22 @@ pub fn load_policy(files: &Files) -> Result<Policy, ConfigError> {
 /// # Errors
 /// [`ConfigError`], with every fault of the policy.
 pub(super) fn load_own_policy(files: &Files) -> Result<Policy, ConfigError> {
-    match find_policy(files) {
-        Some(path) => {
-            file_permissions::refuse_untrusted(&path, &files.owners())?;
-            Ok(Policy::parse(read_source(&path)?)?)
-        }
-        None => Ok(Policy::empty()),
+    let load = |path: &Path| -> Result<Policy, ConfigError> {
+        file_permissions::refuse_untrusted(path, &files.owners())?;
+        Ok(Policy::parse(read_source(path)?)?)
+    };
+    let own = find_policy(files).map_or_else(|| Ok(Policy::empty()), |path| load(&path))?;
+    match proposal_files(files).map(|files| files.proposed).filter(|path| path.exists()) {
+        Some(proposed) => Ok(own.restricted_by(load(&proposed)?)),
+        None => Ok(own),
     }
+}
+
+/// Returns where the policy of an engine of the system is, and the policy that its person proposes. `None` for other processes.
+pub(super) fn proposal_files(files: &Files) -> Option<ProposalFiles> {
+    let state = directories::state().filter(|_| files.person.is_some())?;
+    let approved = policy_path(files).into_iter().chain(find_policy(files)).collect();
+    Some(ProposalFiles { proposed: state.join("proposed-policy.toml"), approved })
 }
 
 /// Writes a policy file. A new one is readable only by its owner. Replaces an existing file only with `force`.

@@ -12,6 +12,7 @@ mod file_trust;
 mod identity;
 mod managed_host;
 mod reader;
+mod required_parts;
 mod required_tables;
 mod requirements_toml;
 mod system_engine;
@@ -26,7 +27,8 @@ use lockhouse_base::path_trust::{TrustedOwners, is_in_user_namespace};
 use lockhouse_base::text_files::read_source;
 use lockhouse_policies::{Diagnostics, Policy, SourceLocation};
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{ServerDefinition, ServerLimits};
+use lockhouse_upstream::{Endpoint, ServerDefinition, ServerLimits};
+use nix::unistd::geteuid;
 
 use super::config_toml::ConfigToml;
 use super::dialects::ListedServer;
@@ -34,9 +36,10 @@ use super::error::ConfigError;
 use super::every_server::EveryServer;
 use super::files::ExposeMode;
 use super::files_table::FilesTable;
-use super::placeholders::Environment;
+use super::placeholders::{Environment, account_home};
 use admission::Admission;
 use identity::{Identity, Mismatch};
+pub use required_parts::RequiredParts;
 use requirements_toml::{ApprovedServer, DeniedServer};
 pub use system_engine::SystemEngine;
 pub(crate) use watched_files::{FileState, WatchedFiles};
@@ -67,6 +70,8 @@ pub(super) struct Requirement {
     stop: Option<String>,
     /// Whether only the system's engines run code for people.
     has_system_engine: bool,
+    /// Whether no server with a sandbox is started if the kernel cannot enforce the sandbox.
+    requires_sandbox: bool,
     /// Who can use each server that the file does not fix.
     expose: Option<ExposeMode>,
     /// The table of the built-in server `files`.
@@ -159,7 +164,7 @@ impl Requirements {
     /// As [`Self::load`].
     pub(super) fn load_again(&self, environment: &Environment) -> Result<Self, ConfigError> {
         // The variable HOME is the user's choice.
-        let home = required_tables::account_home().or_else(|| environment.home.clone());
+        let home = account_home(geteuid()).or_else(|| environment.home.clone());
         let environment = &Environment { home, ..environment.clone() };
         let mut loaded = Vec::new();
         for PossibleFile { path, owners, is_optional } in possible_files()? {
@@ -255,7 +260,8 @@ impl Requirements {
         set(self) == set(other)
     }
 
-    /// Returns a configuration with the keys that the requirements set in place of the user's.
+    /// Returns a configuration with the keys that the requirements set in place of the user's. They can raise what an approval
+    /// must prove, and not lower it.
     ///
     /// # Errors
     /// [`ConfigError::Unusable`] for a value that does not fit the configuration.
@@ -266,11 +272,13 @@ impl Requirements {
     ) -> Result<ConfigToml, ConfigError> {
         let mut document = document.clone();
         for requirement in self.0.iter().rev().filter(|requirement| !requirement.tables.is_empty()) {
+            let presence = document.approvals.presence;
             let merged = document.with_keys(&requirement.tables);
             document = merged.map_err(|error| ConfigError::Unusable {
                 path: PathBuf::from(&requirement.path),
                 reason: error.to_string(),
             })?;
+            document.approvals.presence = document.approvals.presence.max(presence);
             document.expand_home(environment);
         }
         if let Some(files) = self.files() {
@@ -352,12 +360,17 @@ impl Requirements {
                 every.apply_to(definition);
             }
         }
+        if self.0.iter().any(|requirement| requirement.requires_sandbox)
+            && let Endpoint::Stdio(command) = &mut definition.endpoint
+        {
+            command.confinement.iter_mut().for_each(|confinement| confinement.requires_full = true);
+        }
     }
 }
 
 impl<'r> ResolvedRequirement<'r> {
     fn new(requirement: &'r Requirement, limits: ServerLimits, environment: &Environment) -> Self {
-        let home = required_tables::account_home().or_else(|| environment.home.clone());
+        let home = account_home(geteuid()).or_else(|| environment.home.clone());
         let environment = &Environment { home, ..environment.clone() };
         let path = requirement.path.as_str();
         let resolve = |listed| requirements_toml::resolve(listed, path, limits, environment);
@@ -454,5 +467,43 @@ impl Requirement {
             }
         }
         Err(reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lockhouse_approvals::Presence;
+    use lockhouse_policies::Source;
+
+    use super::*;
+
+    #[test]
+    fn requirements_raise_what_an_approval_must_prove_and_never_lower_it() {
+        let table = |presence: &str| match presence {
+            "" => String::new(),
+            presence => format!("[approvals]\npresence = \"{presence}\"\n"),
+        };
+        let source = |presence: &str| Source { path: "a.toml".into(), text: table(presence) };
+        for (own, required, expected) in [
+            ("", vec![], Presence::None),
+            ("", vec![""], Presence::None),
+            ("", vec!["password"], Presence::Password),
+            ("none", vec!["key"], Presence::Key),
+            ("password", vec!["key"], Presence::Key),
+            ("key", vec!["password"], Presence::Key),
+            ("key", vec!["none"], Presence::Key),
+            ("password", vec!["none", "none"], Presence::Password),
+            ("none", vec!["password", "key"], Presence::Key),
+            ("none", vec!["key", "password"], Presence::Key),
+        ] {
+            let environment = Environment::default();
+            let document = ConfigToml::parse(&source(own), &environment).expect("a configuration");
+            let parse = |presence: &&str| {
+                Arc::new(requirements_toml::parse(&source(presence), &environment).expect("requirements"))
+            };
+            let requirements = Requirements(required.iter().map(parse).collect());
+            let document = requirements.lay_over(&document, &environment).expect("they fit");
+            assert_eq!(document.approvals.presence, expected, "{own} {required:?}");
+        }
     }
 }

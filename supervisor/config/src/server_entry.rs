@@ -2,19 +2,20 @@
 //! are not resolved yet.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
-    Authorization, Confinement, ConfinementProfile, Endpoint, Exposure, HttpEndpoint, HttpTransport,
-    OAuthClient, Proxy, ReferencedValues, ServerCommand, ServerDefinition, ServerLimits, StartOptions,
-    TextDecoding, ToolSelection,
+    Authorization, Confinement, Endpoint, Exposure, HttpEndpoint, HttpTransport, OAuthClient, Proxy,
+    ReferencedValues, RunAs, ServerCommand, ServerDefinition, ServerLimits, StartOptions, TextDecoding,
+    ToolSelection,
 };
 
 use super::env_file;
 use super::placeholders::{Environment, Template};
+use super::sandbox_choice::{NoSandboxReason, SandboxChoice};
 use super::secret_detection::have_secrets;
 use super::skip_reason::SkipReason;
 
@@ -52,6 +53,10 @@ pub struct EntryCommand {
     pub(crate) env_file: Option<Template>,
     pub directory: Option<Template>,
     pub confinement: Option<Confinement>,
+    /// In which account of a managed host the process runs.
+    pub(crate) run_as: RunAs,
+    /// Why a person wants the server without a sandbox. `None` if nobody said so.
+    pub(crate) no_sandbox: Option<NoSandboxReason>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -130,10 +135,15 @@ impl ServerEntry {
     }
 
     /// Sets the sandbox of a server that is a process. Does nothing for other servers.
-    pub fn set_sandbox(&mut self, profile: Option<ConfinementProfile>) {
-        if let EntryEndpoint::Command(command) = &mut self.endpoint {
-            command.confinement = profile.map(Confinement::with_profile);
-        }
+    pub fn set_sandbox(&mut self, choice: &SandboxChoice) {
+        let EntryEndpoint::Command(command) = &mut self.endpoint else { return };
+        (command.confinement, command.no_sandbox) = match choice {
+            SandboxChoice::Profile { profile, user_namespaces } => {
+                let confinement = Confinement::with_profile(*profile);
+                (Some(Confinement { user_namespaces: *user_namespaces, ..confinement }), None)
+            }
+            SandboxChoice::Without(reason) => (None, Some(reason.clone())),
+        };
     }
 
     /// Permits a server with a sandbox to create user namespaces.
@@ -281,13 +291,22 @@ impl EntryCommand {
         }
         let directory =
             self.directory.as_ref().map(|path| resolve_value("cwd", path, environment)).transpose()?;
+        // An engine that does not belong to the system has the account of its person.
+        let run_as = if environment.person.is_some() { self.run_as } else { RunAs::Lockhouse };
+        // The launcher knows the home directory of the person.
+        let of_home = match run_as {
+            RunAs::Lockhouse => environment.clone(),
+            RunAs::Person => Environment { home: None, ..environment.clone() },
+        };
+        let confinement = self.confinement.clone();
         Ok(ServerCommand {
-            program: environment.expand_home(&program).to_string_lossy().into_owned(),
+            program: of_home.expand_home(&program).to_string_lossy().into_owned(),
             arguments,
             environment: variables,
-            directory: directory.map(|path| environment.expand_home(&path)),
-            confinement: self.confinement.clone().map(|confinement| expand_home_in(confinement, environment)),
+            directory: directory.map(|path| of_home.expand_home(&path)),
+            confinement: confinement.map(|confinement| confinement.in_home(of_home.home.as_deref())),
             requirement: None,
+            run_as,
         })
     }
 }
@@ -300,13 +319,6 @@ fn env_file_variables(
     let path = environment.expand_home(&resolve_value("envFile", path, environment)?);
     environment.use_file(&path);
     env_file::read(&path, &environment.owners).map_err(SkipReason::EnvFile)
-}
-
-pub(super) fn expand_home_in(confinement: Confinement, environment: &Environment) -> Confinement {
-    let expand = |paths: Vec<PathBuf>| {
-        paths.iter().map(|path| environment.expand_home(&path.to_string_lossy())).collect()
-    };
-    Confinement { read: expand(confinement.read), write: expand(confinement.write), ..confinement }
 }
 
 impl EntryUrl {

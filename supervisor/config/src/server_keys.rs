@@ -204,6 +204,16 @@ pub(super) const OAUTH_KEYS: &[ServerKey] = &[
     CALLBACK_PORT,
 ];
 
+pub(super) const RUN_AS: ServerKey = ServerKey {
+    name: "run_as",
+    range: Some(Range::OneOf(&["engine", "user"])),
+    default: Default::Text("`\"engine\"`"),
+    description: "`\"user\"`: on a [managed host](managed-host.md) in the session of the person, whose files the server needs. \
+            Elsewhere, both are the account of Lockhouse",
+    example: Some("\"user\""),
+    ..TEXT
+};
+
 /// The keys of upstream servers that Lockhouse starts as processes. Only `command` is required.
 pub(super) const COMMAND_KEYS: &[ServerKey] = &[
     ServerKey { name: "command", example: Some("\"github-mcp-server\""), ..TEXT },
@@ -227,6 +237,7 @@ pub(super) const COMMAND_KEYS: &[ServerKey] = &[
         ),
         ..TEXT
     },
+    RUN_AS,
 ];
 
 pub(super) const FILE_MIB: ServerKey = ServerKey {

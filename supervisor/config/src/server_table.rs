@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lockhouse_upstream::{Confinement, ConfinementProfile, HttpTransport, TextDecoding};
+use lockhouse_upstream::{Confinement, HttpTransport, TextDecoding};
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
 use super::placeholders::Template;
+use super::sandbox_choice::SandboxChoice;
 use super::secret_detection::replace_secrets;
 use super::server_entry::{EntryCommand, EntryEndpoint, EntryLimits, EntryOAuth, EntryUrl, ServerEntry};
 
@@ -63,16 +64,6 @@ fn seconds(time: Duration) -> Item {
     Item::Value((time.as_secs_f64().ceil() as i64).into())
 }
 
-/// Returns the value of the key `sandbox` for a sandbox that consists of a profile.
-pub fn sandbox_table(profile: ConfinementProfile, user_namespaces: bool) -> Item {
-    let mut sandbox = InlineTable::new();
-    sandbox.insert("profile", profile.as_str().into());
-    if user_namespaces {
-        sandbox.insert("user_namespaces", true.into());
-    }
-    Item::Value(Value::InlineTable(sandbox))
-}
-
 fn limits(table: &mut Table, limits: &EntryLimits) {
     let mut set = |key, value: Option<Item>| {
         if let Some(value) = value {
@@ -117,8 +108,13 @@ impl<S: FnMut(&str, &str) -> Option<String>> Writer<'_, S> {
         }
         self.map(table, "env", &command.environment);
         // Only a sandbox that consists of a profile is ever written; lists of paths are the user's own.
-        if let Some(Confinement { profile: Some(profile), user_namespaces, .. }) = &command.confinement {
-            table.insert("sandbox", sandbox_table(*profile, *user_namespaces));
+        match (&command.confinement, &command.no_sandbox) {
+            (Some(Confinement { profile: Some(profile), user_namespaces, .. }), _) => {
+                let (profile, user_namespaces) = (*profile, *user_namespaces);
+                SandboxChoice::Profile { profile, user_namespaces }.write_to(table);
+            }
+            (None, Some(reason)) => SandboxChoice::Without(reason.clone()).write_to(table),
+            _ => {}
         }
     }
 

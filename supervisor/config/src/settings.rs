@@ -11,7 +11,7 @@ use lockhouse_audit as audit;
 use lockhouse_audit::{ConfiguredFile, digest};
 use lockhouse_audit_forward::ForwardSettings;
 use lockhouse_engine::supervisor::{self, MissingProgram};
-use lockhouse_front::http::{HttpSettings, ListenAddress};
+use lockhouse_front::http::{HttpSettings, ListenAddress, TlsVersion};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{Endpoint, ServerDefinition, ServerLimits};
 
@@ -23,10 +23,10 @@ use crate::file_permissions::ReadableSecret;
 use crate::files::Files;
 use crate::package_spec::PackageSpec;
 use crate::placeholders::{Environment, UsedEnvironment};
-use crate::requirements::Requirements;
+use crate::requirements::{RequiredParts, Requirements};
 use crate::secret_detection::secrets_directory;
 use crate::skipped_server::SkippedServer;
-use crate::user_part::UserPart;
+use crate::user_part::{UserPart, confine};
 use crate::{
     client_access, code_trust, deprecated_transport, engine_settings, file_permissions, files_table,
     forwarding, own_places, policy_files, search_paths, tool_decoding, worker_pools,
@@ -55,6 +55,12 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Returns the user as whom workers run. `None` if they run as the user of this process, because that is not root.
+    #[must_use]
+    pub fn user_of_workers(&self) -> Option<u32> {
+        worker_pools::user_of_workers(&self.document)
+    }
+
     /// Loads the configuration file, the servers files (AI clients' files that list MCP servers) and the
     /// administrator's requirements.
     ///
@@ -82,13 +88,14 @@ impl Settings {
         let own = own_places::own_places(files, &document, path, environment, &servers, &requirements)?;
         let mut engine = supervisor::EngineSettings {
             own_policy: policy_files::own_policy(files),
+            proposal: policy_files::proposal_files(files),
             refused,
             digest: combined_digest(&user, &requirements),
             requirements_digest: requirements.digest(),
             stop: requirements.stop().map(Arc::from),
             ..engine_settings::engine_settings(&document, path, environment, servers, own)?
         };
-        if files.is_for_person {
+        if files.person.is_some() {
             // What an AI client says that its user said is what the agent of that user says.
             engine.approvals.through = ApproverKind::Local;
         }
@@ -177,6 +184,11 @@ impl Settings {
         self.requirements.set_key(table, key)
     }
 
+    /// Returns which parts of a managed host the administrator requires.
+    pub fn required_parts(&self) -> RequiredParts {
+        self.requirements.required_parts()
+    }
+
     /// Returns why the administrator has stopped Lockhouse. `None` if it is not stopped.
     pub fn stop_reason(&self) -> Option<&str> {
         self.engine.stop.as_deref()
@@ -241,6 +253,14 @@ impl Settings {
     /// Returns warnings about servers over the deprecated transport HTTP+SSE.
     pub fn transport_warnings(&self) -> Vec<String> {
         deprecated_transport::sse_warnings(&self.engine.servers).collect()
+    }
+
+    /// Returns warnings about the HTTP service.
+    pub fn http_warnings(&self) -> Vec<String> {
+        let is_old = self.http.tls.as_ref().is_some_and(|tls| tls.minimum == TlsVersion::Tls12);
+        let warning = "tls_minimum = \"1.2\" of [http]: the process with the private key signs whatever the process that speaks \
+                       HTTP sends it, because a handshake of TLS 1.2 cannot be told from other bytes";
+        is_old.then(|| warning.to_owned()).into_iter().collect()
     }
 
     /// Returns warnings about secrets that other Unix users can read, which are files and arguments of servers, and about
@@ -313,6 +333,9 @@ fn admit(user: &UserPart, document: &ConfigToml, requirements: &Requirements) ->
         start_in(&user.path.parent().unwrap_or(Path::new("")).join(directory), &mut configured);
     }
     let (mut servers, refused) = requirements.apply(configured, limits, &user.environment);
+    if user.environment.person.is_some() {
+        confine(&mut servers);
+    }
     tool_decoding::apply(&mut servers, &document.tools.decode);
     let mut skipped = user.skipped.clone();
     skipped.extend(refused.iter().map(SkippedServer::from));

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use lockhouse_approvals::ApproverKind;
+use lockhouse_approvals::{ApproverKind, Presence};
 use lockhouse_audit::{DEFAULT_REDACTED_NAMES, SinkAddress};
 use lockhouse_audit_forward::{DESTINATIONS_MAX, DestinationEntry, ForwardFormat};
 use lockhouse_base::http_checks::host_check::HostName;
@@ -189,6 +189,9 @@ table! {
         /// time for the approver to answer
         wait_seconds: Option<f64> = None, within 0.01..=3_600.0,
             else "question_seconds of `[limits]`", like "300";
+        /// proof that a person is there, for each approval: "none", "password" (of polkit or sudo) or "key" (a security
+        /// key, on the page). Requirements and rules of the policy can only raise it
+        presence: Presence = Presence::default(), like "\"password\"";
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{Confinement, ConfinementProfile, Endpoint, ServerDefinition};
+use lockhouse_upstream::{Confinement, ConfinementProfile, Endpoint, RunAs, ServerDefinition};
 
 use super::config_toml::{ConfigToml, load_document};
 use super::error::ConfigError;
@@ -41,7 +41,8 @@ impl UserPart {
     /// # Errors
     /// [`ConfigError`] for the first file that cannot be used, with all faults of that file.
     pub(super) fn load(files: &Files) -> Result<Self, ConfigError> {
-        let environment = Environment { owners: files.owners(), ..Environment::from_process() };
+        let environment =
+            Environment { owners: files.owners(), person: files.person, ..Environment::from_process() };
         let (document, path) = load_document(files, &environment)?;
         let mut collector =
             ServerCollector::new(&environment, document.server_limits(), files.expose.exposure());
@@ -53,20 +54,19 @@ impl UserPart {
             collector.add_configured_file(file, &path)?;
         }
         let digests = document.digest.iter().chain(collector.digests()).cloned().collect();
-        let (mut servers, skipped) = collector.into_servers();
-        if files.is_for_person {
-            confine(&mut servers);
-        }
+        let (servers, skipped) = collector.into_servers();
         Ok(Self { document, path, servers, skipped, digests, environment })
     }
 }
 
-/// Gives each server that is a process a sandbox, unless it has one: it has the account of the system's engine, and must not
-/// reach the files, sockets and processes of that engine.
-fn confine(servers: &mut BTreeMap<ServerName, ServerDefinition>) {
+/// Gives each server that is a process a sandbox, unless it has one. A server in the account of the system's engine must not
+/// reach the files, sockets and processes of that engine, so it is not started with a part of the sandbox.
+pub(super) fn confine(servers: &mut BTreeMap<ServerName, ServerDefinition>) {
     for definition in servers.values_mut() {
         if let Endpoint::Stdio(command) = &mut definition.endpoint {
-            command.confinement.get_or_insert_with(|| Confinement::with_profile(ConfinementProfile::Default));
+            let default = || Confinement::with_profile(ConfinementProfile::Default);
+            let confinement = command.confinement.get_or_insert_with(default);
+            confinement.requires_full |= command.run_as == RunAs::Lockhouse;
         }
     }
 }

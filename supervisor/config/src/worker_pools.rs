@@ -108,6 +108,11 @@ pub(super) fn typescript(
     Ok(PoolSettings { zygote: ZygoteCommand { profile, ..pool.zygote }, ..pool })
 }
 
+/// Returns the user as whom workers run. `None` if they run as the user of this process, because that is not root.
+pub(super) fn user_of_workers(document: &ConfigToml) -> Option<u32> {
+    nix::unistd::geteuid().is_root().then_some(document.pool.unprivileged_id)
+}
+
 fn names_of(modules: &[ModuleName]) -> Vec<String> {
     modules.iter().map(|name| name.as_str().to_owned()).collect()
 }
@@ -123,7 +128,7 @@ fn pool(
     let profile = SandboxProfile {
         cpu_seconds: limits.cpu.as_secs(),
         memory_bytes: limits.memory_bytes,
-        unprivileged_id: nix::unistd::geteuid().is_root().then_some(pool.unprivileged_id),
+        unprivileged_id: user_of_workers(document),
         preload: Vec::new(),
         packages: PythonPackages::none(),
         denied_modules: Vec::new(),

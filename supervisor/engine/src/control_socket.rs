@@ -5,7 +5,7 @@
 //! the link is that of an operator's command, and is served as those of fronts (`front_link.rs`), with the roles of
 //! operators. Every other connection has the JSON lines of version 1, which `line_adapter.rs` translates. The kernel
 //! reports the user ID of the peer; only the supervisor's own user and root are accepted, and at the socket of a system's engine
-//! also the person whom it serves, who may neither approve calls nor change the policy. A worker cannot reach the socket: it
+//! also the person whom it serves, who may not change the policy, and approves calls only with a proof of presence. A worker cannot reach the socket: it
 //! has no file system access and cannot create sockets. Any other process of the same user can connect, for example an AI
 //! client with a shell; docs/approvals.md explains the consequences.
 
@@ -28,7 +28,7 @@ use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use lockhouse_audit::LocalUser;
 use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_link::greetings;
-use lockhouse_messages::{Greeting, GreetingReply, VERSIONS};
+use lockhouse_messages::{Greeting, GreetingReply, Presence, VERSIONS};
 use nix::unistd::{Uid, geteuid};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::Semaphore;
@@ -125,7 +125,8 @@ async fn accept(listener: Listener, supervisor: Weak<Supervisor>, person: Option
                 continue;
             }
         };
-        let Some(operator) = operator(&stream, person) else {
+        let Some(supervisor) = supervisor.upgrade() else { return };
+        let Some(operator) = operator(&stream, person, supervisor.strongest_presence()) else {
             tracing::warn!(
                 "rejected a connection of another user, or of a sandboxed server, to the control socket"
             );
@@ -137,7 +138,6 @@ async fn accept(listener: Listener, supervisor: Weak<Supervisor>, person: Option
             );
             continue;
         };
-        let Some(supervisor) = supervisor.upgrade() else { return };
         tokio::spawn(async move {
             serve(&stream, &supervisor, operator).await;
             drop(permit);
@@ -181,12 +181,12 @@ async fn serve_operator(
 
 /// Returns who operates the engine from the other end of the connection, as the kernel reports it. `None` if that process is
 /// not served: it belongs neither to this process's user or root nor to `person`, or is a sandboxed upstream server.
-fn operator(stream: &Stream, person: Option<Uid>) -> Option<OperatorPeer> {
+fn operator(stream: &Stream, person: Option<Uid>, presence: Presence) -> Option<OperatorPeer> {
     let peer = stream.peer_creds().ok()?;
     let user = LocalUser::of_peer(peer.euid()?, peer.pid());
     let operator = match Uid::from_raw(user.uid) {
         uid if uid.is_root() || uid == geteuid() => OperatorPeer::owner(Some(user)),
-        uid if person == Some(uid) => OperatorPeer::person(user),
+        uid if person == Some(uid) => OperatorPeer::person(user, presence),
         _ => return None,
     };
     (!refuses_peer(peer.pid().and_then(|id| u32::try_from(id).ok()))).then_some(operator)
@@ -195,5 +195,5 @@ fn operator(stream: &Stream, person: Option<Uid>) -> Option<OperatorPeer> {
 /// Whether the process at the other end of the connection belongs to this process's user or to root, as the kernel
 /// reports it, and is no sandboxed upstream server, which could approve its own calls.
 pub fn is_trusted(stream: &Stream) -> bool {
-    operator(stream, None).is_some()
+    operator(stream, None, Presence::None).is_some()
 }

@@ -7,22 +7,23 @@ mod code_requests;
 mod exchange;
 mod front_reports;
 mod grants;
+mod key_requests;
 mod operator_requests;
+mod operator_responses;
 mod search_requests;
+mod server_requests;
 
-use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use lockhouse_access::Authenticator;
 use lockhouse_audit::LocalUser;
 use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::Principal;
 use lockhouse_link::{Counted, EngineClient, EngineEndpoint, FrontEndpoint, Waiting};
 use lockhouse_messages::{
-    AccessRefusal, Caller, ConnectionId, Credential, ExchangeId, LifecycleState, Repetition, Request,
-    RequestHead, RequestId, Response, Role, ToEngine, ToFront,
+    AccessRefusal, Caller, Credential, ExchangeId, LifecycleState, Repetition, Request, RequestHead,
+    RequestId, Response, Role, ToEngine, ToFront,
 };
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -34,7 +35,7 @@ use crate::supervisor::Supervisor;
 use exchange::{EngineExchange, OpenExchanges, TooManyInputs};
 use front_reports::FrontReports;
 use grants::{AccessGrant, Grants};
-pub(crate) use grants::{FrontKind, OperatorPeer};
+pub(crate) use grants::{FrontKind, HttpFront, OperatorPeer};
 pub(crate) use operator_requests::NO_RESULT;
 
 /// The engine's end of the connection to one front.
@@ -55,16 +56,6 @@ pub(crate) struct FrontConnection {
 /// front.
 pub fn connect(supervisor: &Arc<Supervisor>, closing: CancellationToken) -> EngineClient {
     connect_local(supervisor, FrontKind::Client(Principal::for_new_connection()), closing)
-}
-
-/// Connects a front like [`connect`], which serves AI clients over HTTP. `authenticator` verifies their credentials.
-pub fn connect_http(
-    supervisor: &Arc<Supervisor>,
-    authenticator: Arc<Authenticator>,
-    closing: CancellationToken,
-) -> EngineClient {
-    supervisor.set_authenticator(authenticator);
-    connect_local(supervisor, FrontKind::Http(Arc::default()), closing)
 }
 
 /// Connects an operator in the same process, for an adapter of another protocol.
@@ -104,7 +95,7 @@ impl FrontConnection {
 
     /// Sends the front the settings that concern it, now and when they change.
     fn send_settings(&self) {
-        self.supervisor.add_front(self.front.clone(), self.grants.only_client().is_none());
+        self.supervisor.add_front(self.front.clone());
         self.report_lifecycle();
         let (supervisor, closed) = (self.supervisor.clone(), self.closed.clone());
         tokio::spawn(async move {
@@ -165,6 +156,7 @@ impl FrontConnection {
         request: Request,
         bytes: usize,
     ) -> Option<Waiting> {
+        self.grants.count_request();
         let RequestHead { id: request_id, is_chosen, caller, deadline, span } = head;
         let request_id = ChosenId { id: request_id, is_chosen };
         let admission = match self.is_remote.then(|| self.admit(id, &request, bytes)) {
@@ -188,10 +180,10 @@ impl FrontConnection {
         };
         let mut exchange = self.open_exchanges.open(id, self.front.clone(), deadline);
         let span = self.reports.span(span);
-        let (supervisor, cancellation) = (self.supervisor.clone(), self.closed.child_token());
+        let (supervisor, life) = (self.supervisor.clone(), self.life());
         let user = self.grants.operator();
         let serving = async move {
-            let serving = serve(&supervisor, client, user, request_id, request, &mut exchange, cancellation);
+            let serving = serve(&supervisor, client, user, request_id, request, &mut exchange, life);
             let response = match deadline {
                 Some(deadline) => tokio::time::timeout(deadline, serving).await,
                 None => Ok(serving.await),
@@ -274,6 +266,15 @@ impl FrontConnection {
         Ok(RemoteAdmission { _in_flight: in_flight, _memory: Some(memory) })
     }
 
+    /// Returns what a request learns of the end of the front.
+    fn life(&self) -> FrontLife {
+        let runs = match self.grants.is_http() {
+            true => self.supervisor.lifecycle().closing(),
+            false => &self.closed,
+        };
+        FrontLife { closed: self.closed.child_token(), runs: runs.child_token() }
+    }
+
     /// Takes a message that has no response.
     fn receive_report(&self, message: ToEngine) {
         match message {
@@ -289,7 +290,10 @@ impl FrontConnection {
             ToEngine::InFlight { requests } => {
                 self.reports.set_in_flight(self.supervisor.lifecycle(), requests > 0);
             }
-            ToEngine::CertificateReloaded => self.supervisor.record_certificate_reload(),
+            ToEngine::McpSessionEnded(id) if self.grants.is_http() => {
+                self.supervisor.mcp_sessions().forget(&id)
+            }
+            ToEngine::McpSessionEnded(_) => {}
             ToEngine::ConnectionClosed(id) => self.grants.close_connection(id),
             ToEngine::Counters(counters) => self.reports.count(*counters),
             ToEngine::BeginSpan(id, call) => self.reports.begin_span(id, *call),
@@ -329,10 +333,6 @@ impl EngineEndpoint for FrontConnection {
         // The memory of a front in the same process is not limited here.
         self.receive_from_process(message, 0)
     }
-
-    fn admit(&self, socket: BorrowedFd<'_>) -> Option<ConnectionId> {
-        self.grants.admit(socket)
-    }
 }
 
 /// A connection that breaks has no [`ToEngine::Goodbye`].
@@ -353,6 +353,23 @@ struct RemoteAdmission {
     /// Makes a drain wait for the request. `None` if it follows changes, which never ends by itself.
     _in_flight: Option<InFlightGuard>,
     _memory: Option<Counted>,
+}
+
+/// What a request learns of the end of its front.
+#[derive(Clone, Debug)]
+pub(super) struct FrontLife {
+    /// Cancelled when the front disconnects.
+    closed: CancellationToken,
+    /// Cancelled when the run of the request must end: with its AI client's own front, or with the engine if the front serves
+    /// AI clients over HTTP, since it may be lost while they are there.
+    runs: CancellationToken,
+}
+
+impl FrontLife {
+    /// Whether the front was lost while the request was open, and the run of the request continues.
+    pub(super) fn is_lost(&self) -> bool {
+        self.closed.is_cancelled() && !self.runs.is_cancelled()
+    }
 }
 
 /// The id of a request.
@@ -378,20 +395,23 @@ async fn serve(
     id: ChosenId,
     request: Request,
     exchange: &mut EngineExchange,
-    cancellation: CancellationToken,
+    life: FrontLife,
 ) -> Option<Response> {
     match request {
         Request::RunCode(program) => {
-            code_requests::run(supervisor, client, id, program, exchange, cancellation).await
+            code_requests::run(supervisor, client, id, program, exchange, life).await
         }
         Request::FollowRun(name) => {
-            code_requests::resume_following(supervisor, &client, &name, exchange).await
+            code_requests::resume_following(supervisor, &client, &name, exchange, &life).await
         }
         Request::Call(call) => {
-            Box::pin(call_requests::serve(supervisor, &client, id, call, exchange, cancellation)).await
+            Box::pin(call_requests::serve(supervisor, &client, id, call, exchange, life.closed)).await
         }
         Request::FollowChanges => {
-            Box::pin(change_notifications::follow(supervisor, &client, exchange, &cancellation)).await
+            Box::pin(change_notifications::follow(supervisor, &client, exchange, &life.closed)).await
+        }
+        Request::McpSession(request) => {
+            Some(Response::Text(supervisor.mcp_sessions().carry_out(client.owner(), request)))
         }
         Request::Search(search) => tokio::select! {
             found = Box::pin(search_requests::serve(supervisor, &client, &search)) => Some(Response::Json(found)),
@@ -416,8 +436,7 @@ async fn serve(
             () = exchange.closed() => None,
         },
         Request::WatchApprovals(role) => {
-            Box::pin(operator_requests::watch_approvals(supervisor, user, role, exchange, &cancellation))
-                .await
+            Box::pin(operator_requests::watch_approvals(supervisor, user, role, exchange, &life.closed)).await
         }
         // `start_exchange` answers this request.
         Request::Authenticate(_) => None,

@@ -80,7 +80,6 @@ impl FrontEndpoint for SocketFront {
             ToFront::Response(..) => (true, true),
             ToFront::Settings(_)
             | ToFront::Lifecycle(_)
-            | ToFront::ReloadCertificate
             | ToFront::AccessEnded { .. }
             | ToFront::Begun(_) => (false, false),
         };

@@ -12,7 +12,6 @@ use std::time::Duration;
 use interprocess::local_socket::tokio::{Listener, Stream};
 use interprocess::local_socket::traits::StreamCommon;
 use interprocess::local_socket::traits::tokio::Listener as _;
-use lockhouse_access::Authenticator;
 use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_base::principal::Principal;
 use lockhouse_link::greetings;
@@ -23,7 +22,8 @@ use tokio::io::BufReader;
 use tokio::time::timeout;
 
 use crate::connected_clients::ClientRegistration;
-use crate::front_connection::FrontKind;
+use crate::front_budget::FrontBudget;
+use crate::front_connection::{FrontKind, HttpFront};
 use crate::front_link;
 use crate::supervisor::Supervisor;
 use crate::unix_acceptor::UnixAcceptor;
@@ -130,30 +130,23 @@ impl FrontSocket {
     }
 }
 
-/// Serves a front whose process the process of this engine started, and that has greeted it. `authenticator` verifies the
-/// credentials of AI clients if the front serves them over HTTP, and `acceptor` accepts the connections of its Unix domain
-/// sockets.
+/// Serves a front for HTTP, whose process the process of this engine started, and that has greeted it. `acceptor` accepts the
+/// connections of its Unix domain sockets, and `budget` counts its requests.
 ///
 /// # Errors
 /// The connection is broken, or the front does not keep to the protocol.
-pub async fn serve_child(
+pub async fn serve_http_front(
     supervisor: &Arc<Supervisor>,
     stream: &Stream,
-    authenticator: Option<Arc<Authenticator>>,
     acceptor: UnixAcceptor,
+    budget: FrontBudget,
 ) -> Result<()> {
     let connections = Arc::<UnixConnections>::default();
-    let kind = match authenticator {
-        Some(authenticator) => {
-            supervisor.set_authenticator(authenticator);
-            FrontKind::Http(connections.clone())
-        }
-        None => FrontKind::Client(Principal::for_new_connection()),
-    };
+    let kind = FrontKind::Http(HttpFront { connections: connections.clone(), budget });
     let (mut reader, mut writer) = (BufReader::new(stream), stream);
     tokio::select! {
         served = front_link::serve(supervisor, VERSIONS.newest, &mut reader, &mut writer, kind, false) => served,
-        never = acceptor.run(&connections) => match never {},
+        violated = acceptor.run(&connections) => violated.map(|never| match never {}),
     }
 }
 

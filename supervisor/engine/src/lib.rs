@@ -14,6 +14,7 @@
 //! - `front_connection.rs` is the engine's end of the edge: each request of a front is a task with an exchange.
 //!   `grants.rs` below it is the table of accesses. [`front_socket`] accepts fronts of other processes;
 //!   `unix_acceptor.rs` accepts their clients.
+//! - [`launcher_socket`] accepts launchers, which start upstream servers in the session of a person.
 //! - [`control_socket`] serves operators' commands. [`systemd_notify`] reports to systemd.
 //! - `direct.rs` has the names and lists of tools that AI clients call without code.
 //!
@@ -51,9 +52,12 @@ pub mod connected_clients;
 pub mod control_socket;
 mod direct;
 pub mod execution;
+mod front_budget;
 mod front_connection;
 mod front_link;
 pub mod front_socket;
+pub mod launcher_socket;
+mod mcp_sessions;
 mod pending_questions;
 mod runs;
 pub mod sessions;
@@ -62,5 +66,6 @@ pub mod systemd_notify;
 mod unix_acceptor;
 mod unix_connections;
 
-pub use front_connection::{connect, connect_http};
+pub use front_budget::FrontBudget;
+pub use front_connection::connect;
 pub use unix_acceptor::UnixAcceptor;

@@ -3,15 +3,19 @@
 
 mod administration;
 mod administrator_stop;
+mod definition_acceptance;
 mod direct_calls;
 mod fronts;
 mod gauges;
 mod health;
 mod import_scan;
+mod policy_proposal;
 mod policy_warnings;
 mod reload;
 mod reload_requests;
 mod run_code;
+mod server_logins;
+mod server_secrets;
 mod settings;
 mod unavailable_engine;
 mod worker_pools;
@@ -23,7 +27,7 @@ use tokio::sync::mpsc;
 use tokio::sync::watch;
 
 use lockhouse_access::Authenticator;
-use lockhouse_approvals::Approvers;
+use lockhouse_approvals::{Approvers, Presence, level_of_rule};
 use lockhouse_audit::{Audit, AuditError};
 use lockhouse_base::lifecycle::Lifecycle;
 use lockhouse_gate::{Gate, GateStores};
@@ -39,17 +43,22 @@ use lockhouse_upstream::Upstreams;
 
 use crate::connected_clients::ConnectedClients;
 use crate::direct::DirectServers;
+use crate::mcp_sessions::McpSessions;
 use crate::runs::Runs;
 use crate::sessions::Sessions;
 use administration::ServingProcess;
 pub use direct_calls::DirectCallOutcome;
 pub(crate) use direct_calls::stopped_failure;
 pub use gauges::set_gauges;
-pub use health::Health;
+pub use health::{Health, HttpProcess};
+pub use policy_proposal::ProposalError;
 use reload::ActiveConfiguration;
 pub use reload_requests::{ReloadRequest, ReloadUnavailable};
 pub use run_code::CodeRequest;
-pub use settings::{BackgroundRunSettings, EngineSettings, PackageSettings};
+pub use server_logins::ServerLoginError;
+use server_logins::ServerLogins;
+pub use server_secrets::SecretError;
+pub use settings::{BackgroundRunSettings, EngineSettings, PackageSettings, ProposalFiles};
 pub use unavailable_engine::{EngineUnavailable, MissingProgram, PrepareError};
 pub use worker_pools::WorkerKind;
 use worker_pools::WorkerPools;
@@ -72,19 +81,20 @@ pub struct Supervisor {
     sessions: Sessions,
     runs: Runs,
     direct: DirectServers,
-    /// The fronts, each with whether it serves AI clients over HTTP.
-    fronts: Mutex<Vec<(Weak<dyn FrontEndpoint>, bool)>>,
-    /// The number of reports of fronts that they have read their TLS certificates again.
-    certificate_reloads: watch::Sender<u64>,
+    /// The fronts.
+    fronts: Mutex<Vec<Weak<dyn FrontEndpoint>>>,
     /// Verifies the credentials of AI clients. Empty if no front serves clients over HTTP.
     authenticator: OnceLock<Arc<Authenticator>>,
     connected_clients: ConnectedClients,
+    mcp_sessions: McpSessions,
+    http_processes: Mutex<Vec<HttpProcess>>,
     /// Why nothing may run, for clients. `None` if code may run.
     stop: watch::Sender<Option<Arc<str>>>,
     lifecycle: Lifecycle,
     incarnation: Incarnation,
     pools: WorkerPools,
     serving_process: ServingProcess,
+    logins: ServerLogins,
 }
 
 impl Supervisor {
@@ -132,7 +142,10 @@ impl Supervisor {
         };
         let gate = Gate::new(policy, upstreams, settings.host_files.clone(), stores, reply_bytes_max);
         let in_force = Mutex::new(ActiveConfiguration::new(gate, &settings));
-        let approvers = Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone()));
+        let approvers = {
+            let directory = settings.state_directory.as_deref();
+            Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone(), directory))
+        };
         let sessions = Sessions::new(settings.sessions);
         let (lifecycle, retired_upstreams) = (Lifecycle::new(settings.drain), Mutex::default());
         let runs = Runs::new(settings.runs, settings.clients, results.clone());
@@ -148,14 +161,16 @@ impl Supervisor {
             runs,
             direct: DirectServers::default(),
             fronts: Mutex::default(),
-            certificate_reloads: watch::Sender::new(0),
             authenticator: OnceLock::new(),
             connected_clients: ConnectedClients::default(),
+            mcp_sessions: McpSessions::default(),
+            http_processes: Mutex::default(),
             stop: watch::Sender::new(None),
             lifecycle,
             incarnation: Incarnation::generate(),
             pools,
             serving_process: ServingProcess::default(),
+            logins: ServerLogins::default(),
         };
         supervisor.set_stop(supervisor.settings.stop.as_deref());
         Ok(supervisor)
@@ -203,6 +218,12 @@ impl Supervisor {
         &self.approvers
     }
 
+    /// Returns the strongest proof that an approval can need here: that of the configuration, or that of a rule of the policy.
+    pub fn strongest_presence(&self) -> Presence {
+        let of_rules = self.gate().policy().strongest_presence().map_or(Presence::None, level_of_rule);
+        of_rules.max(self.approvers.presence().level())
+    }
+
     /// Returns the store of results: values and outputs that were too long for an answer, and the answers of
     /// background runs.
     pub fn results(&self) -> &Results {
@@ -225,6 +246,19 @@ impl Supervisor {
     /// Returns the registry of the AI clients that are connected over the socket for fronts of other processes.
     pub fn connected_clients(&self) -> &ConnectedClients {
         &self.connected_clients
+    }
+
+    /// Records the process that now has a role in the HTTP service, for reports about this process.
+    pub fn set_http_process(&self, process: HttpProcess) {
+        let mut processes = self.http_processes.lock();
+        processes.retain(|other| other.role != process.role);
+        processes.push(process);
+        processes.sort_by_key(|process| process.role.process);
+    }
+
+    /// Returns the MCP sessions that fronts for HTTP keep in the engine.
+    pub(crate) fn mcp_sessions(&self) -> &McpSessions {
+        &self.mcp_sessions
     }
 
     /// Ends the sessions of an AI client that has disconnected for ever, and deletes its stored results.

@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::io::{ErrorKind, Result};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_access::UnixPeer;
@@ -20,40 +21,43 @@ const RETRY_DELAY: Duration = Duration::from_millis(200);
 /// Accepts the connections of the Unix domain sockets of a front in another process.
 #[derive(Debug)]
 pub struct UnixAcceptor {
-    sockets: Vec<(UnixListener, ConnectionPasser)>,
+    sockets: Vec<(Arc<UnixListener>, ConnectionPasser)>,
     connections_max: usize,
 }
 
 impl UnixAcceptor {
     /// Each listening socket has the end of a pair, at whose other end the front takes the connections. While the front has
     /// `connections_max` open connections that were accepted here, no further one is accepted.
-    pub fn new(sockets: Vec<(UnixListener, ConnectionPasser)>, connections_max: usize) -> Self {
+    pub fn new(sockets: Vec<(Arc<UnixListener>, ConnectionPasser)>, connections_max: usize) -> Self {
         Self { sockets, connections_max }
     }
 
     /// Accepts connections until this future is dropped.
-    pub(crate) async fn run(self, connections: &UnixConnections) -> Infallible {
+    ///
+    /// # Errors
+    /// The front violates the protocol.
+    pub(crate) async fn run(self, connections: &UnixConnections) -> Result<Infallible> {
         let Self { sockets, connections_max } = self;
         let accepting = sockets
             .into_iter()
             .map(|(listener, passer)| accept_all(listener, passer, connections, connections_max));
-        futures_util::future::join_all(accepting).await;
+        futures_util::future::try_join_all(accepting).await?;
         std::future::pending().await
     }
 }
 
 /// Accepts the connections of one listening socket, until the front takes no further one.
 async fn accept_all(
-    listener: UnixListener,
+    listener: Arc<UnixListener>,
     passer: ConnectionPasser,
     connections: &UnixConnections,
     connections_max: usize,
-) {
+) -> Result<()> {
     let log = LogThrottle::default();
     loop {
         let accepted = tokio::select! {
             biased;
-            () = passer.closed() => return,
+            closed = passer.closed() => return closed,
             accepted = async {
                 connections.wait_for_room(connections_max).await;
                 accept(&listener).await
@@ -65,7 +69,7 @@ async fn accept_all(
         };
         let Err(error) = passed else { continue };
         match error.kind() {
-            ErrorKind::BrokenPipe => return,
+            ErrorKind::BrokenPipe => return Ok(()),
             // They concern one connection alone.
             ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted => {}
             _ => {
@@ -103,7 +107,6 @@ async fn pass(
 mod tests {
     use std::io::ErrorKind::ConnectionRefused;
     use std::os::fd::{AsRawFd, OwnedFd};
-    use std::sync::Arc;
 
     use lockhouse_link::{PassedConnection, PassedConnections};
     use nix::sys::socket::{Backlog, MsgFlags, listen, send};
@@ -117,7 +120,7 @@ mod tests {
         directory: tempfile::TempDir,
         connections: Arc<UnixConnections>,
         front: OwnedFd,
-        accepting: JoinHandle<()>,
+        accepting: JoinHandle<Result<()>>,
     }
 
     impl Setup {
@@ -125,6 +128,7 @@ mod tests {
             let directory = tempfile::tempdir().expect("a directory");
             let listener = UnixListener::bind(directory.path().join("socket")).expect("a listener");
             listen(&listener, Backlog::new(8).expect("a length")).expect("a short queue");
+            let listener = Arc::new(listener);
             let (passer, front) = ConnectionPasser::pair().expect("a pair");
             let connections = Arc::<UnixConnections>::default();
             let table = connections.clone();

@@ -17,6 +17,8 @@ mod counters;
 mod drain;
 mod endpoint;
 mod exposure_check;
+mod front_setup;
+mod front_updates;
 mod health_endpoints;
 mod host_check;
 mod limit_key;
@@ -27,10 +29,11 @@ mod message_cost;
 mod rate_limiter;
 mod refused_connections;
 mod reply;
+mod sockets;
 mod tls;
 mod trusted_proxies;
-mod unix_sockets;
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,10 +46,11 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use lockhouse_base::http_checks::host_check::{HostCheck, HostName, PageOrigin};
-use lockhouse_link::{EngineClient, PassedConnections};
+use lockhouse_link::{EngineClient, SetupReceiver};
 use lockhouse_mcp::server::RequestContext;
 use lockhouse_messages::{HttpRefusal, RequestClaims, RequestId};
 use lockhouse_policies::Rate;
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::{AnswerSettings, ClientTransport, McpHandler};
@@ -59,25 +63,26 @@ use connection_source::ConnectionSource;
 use connection_timeouts::ConnectionTracker;
 use endpoint::McpEndpoint;
 use exposure_check::ExposureError;
+use front_setup::{InheritedSource, SetupDescriptors};
 use listener::BindError;
 pub use listener::SocketActivationError;
 use mcp_sessions::McpSessions;
-use tls::{Tls, TlsError};
+use tls::Tls;
 use trusted_proxies::TrustedProxies;
 
-pub use health_endpoints::{MetricsServerError, serve_metrics};
+pub use front_setup::{FrontSetup, FrontUpdate};
 pub use limits::HttpLimits;
 pub use lockhouse_base::listen::ListenAddress;
 pub use refused_connections::SpareSockets;
-pub use tls::TlsFiles;
+pub use sockets::{HttpSockets, OpenSocket, SocketKind};
+pub use tls::{ServedCertificate, Signer, TlsError, TlsFiles, TlsSettings, TlsVersion, warm_up};
 pub use trusted_proxies::TrustedProxy;
-pub use unix_sockets::{UnixSocketFiles, UnixSockets};
 
 /// Interval between checks for idle MCP sessions.
 const IDLE_SESSION_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The settings of the HTTP server: the table `[http]` of the configuration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HttpSettings {
     pub listen: Vec<ListenAddress>,
     /// Whether requests need a credential.
@@ -90,7 +95,9 @@ pub struct HttpSettings {
     pub origins: Vec<PageOrigin>,
     pub behind_proxy: bool,
     pub trusted_proxies: Vec<TrustedProxy>,
-    pub tls: Option<TlsFiles>,
+    /// The files with the key, which the front's process does not get.
+    #[serde(skip)]
+    pub tls: Option<TlsSettings>,
     pub limits: HttpLimits,
     /// The form of the answers to each AI client, and how long its requests wait for their runs.
     pub answers: AnswerSettings,
@@ -103,8 +110,8 @@ pub enum HttpStartError {
     Inherited(#[from] SocketActivationError),
     #[error(transparent)]
     Exposure(#[from] ExposureError),
-    #[error(transparent)]
-    Tls(#[from] TlsError),
+    #[error("[metrics]: {0}")]
+    Metrics(#[source] BindError),
     /// The server cannot listen at an address, for example because another process uses it. Every other error is a
     /// fault in the configuration.
     #[error(transparent)]
@@ -119,30 +126,21 @@ pub struct HttpServer {
     /// accept go to the next process of the service.
     is_socket_activated: bool,
     tls: Option<Arc<Tls>>,
+    channel: SetupReceiver,
+    metrics: Vec<(ListenAddress, OwnedFd)>,
 }
 
-/// Returns whether systemd has passed sockets to this process (socket activation), or the process that started it has passed
-/// them on.
+/// The ends of an HTTP server.
+#[derive(Clone, Debug)]
+pub(super) struct ServerEnds {
+    /// Cancelled when the engine closes: ends all connections.
+    closing: CancellationToken,
+    /// Cancelled when another front takes the place of this one: each connection ends with its next response.
+    retiring: CancellationToken,
+}
+
+/// Returns whether systemd has passed sockets to this process (socket activation).
 pub fn has_inherited_sockets() -> bool {
-    listener::passed_on().is_some() || has_systemd_sockets()
-}
-
-/// Returns the environment variable that tells the front's process about the sockets that systemd has passed to this one.
-/// `None` if it has passed none.
-pub fn socket_variable() -> Option<(&'static str, String)> {
-    let count = std::env::var("LISTEN_FDS").ok().filter(|_| has_systemd_sockets())?;
-    Some((listener::PASSED_SOCKETS_VARIABLE, count))
-}
-
-/// Makes the sockets that systemd has passed to this process close when it executes another program.
-///
-/// # Errors
-/// The environment variables of systemd are not valid.
-pub fn close_sockets_on_exec() -> std::io::Result<()> {
-    listener::close_on_exec()
-}
-
-fn has_systemd_sockets() -> bool {
     let is_us = std::env::var("LISTEN_PID").is_ok_and(|pid| pid == std::process::id().to_string());
     is_us && std::env::var("LISTEN_FDS").is_ok_and(|count| count != "0")
 }
@@ -157,52 +155,45 @@ pub fn inherited_unix_listeners() -> Result<Vec<tokio::net::UnixListener>, Socke
 }
 
 impl HttpServer {
-    /// Opens the configured sockets, or takes over those that systemd passed. `passed` has the connections of each Unix domain
-    /// socket, if the engine is another process and accepts them.
+    /// Takes over what the engine's process sends, with the first certificate. Returns the server, and this process's end of the
+    /// connection to the engine.
     ///
     /// # Errors
-    /// [`HttpStartError`], which says what to change.
-    pub async fn open(
-        settings: HttpSettings,
-        passed: Option<Vec<PassedConnections>>,
-    ) -> Result<Self, HttpStartError> {
-        let inherited = listener::inherited_listeners()?;
-        let is_socket_activated = !inherited.is_empty();
-        let addresses: Vec<&ListenAddress> = match is_socket_activated {
-            true => inherited.iter().map(|listeners| &listeners.address).collect(),
-            false => settings.listen.iter().collect(),
+    /// The engine has ended, or what it sent cannot be used.
+    pub async fn inherit(channel: SetupReceiver) -> std::io::Result<(Self, OwnedFd)> {
+        let (setup, descriptors) = channel.receive::<FrontSetup>().await?;
+        let FrontSetup { settings, has_tls, is_socket_activated, clients, metrics } = setup;
+        let mut descriptors = SetupDescriptors::new(descriptors);
+        let link = descriptors.take()?;
+        let mut inherit = |source| ConnectionSource::inherit(source, descriptors.take()?);
+        let sources = clients.into_iter().map(&mut inherit).collect::<std::io::Result<_>>()?;
+        let mut inherit = |source: InheritedSource| Ok((source.address, descriptors.take()?));
+        let metrics = metrics.into_iter().map(&mut inherit).collect::<std::io::Result<_>>()?;
+        channel.confirm(true);
+        let tls = match has_tls {
+            true => Some(Arc::new(front_updates::first_certificate(&channel).await?)),
+            false => None,
         };
-        for address in addresses {
-            exposure_check::check_exposure(&settings, address)?;
-        }
-        let tls = settings.tls.clone().map(Tls::load).transpose()?;
-        let (mut sources, mut passed) = (Vec::new(), passed.map(Vec::into_iter));
-        if is_socket_activated {
-            tracing::info!("using the sockets that systemd passed instead of `listen` of [http]");
-            for listener in inherited {
-                sources.push(ConnectionSource::inherited(listener, &mut passed)?);
-            }
-        } else {
-            for address in &settings.listen {
-                sources.push(ConnectionSource::open(address, &mut passed).await?);
-            }
-        }
-        Ok(Self { settings, sources, is_socket_activated, tls: tls.map(Arc::new) })
+        Ok((Self { settings, sources, is_socket_activated, tls, channel, metrics }, link))
+    }
+
+    pub fn limits(&self) -> HttpLimits {
+        self.settings.limits
     }
 
     /// Serves AI clients until `closing` is cancelled. If systemd opened the sockets, accepts no connection after the
     /// drain has begun.
     pub async fn serve(self, engine: EngineClient, closing: CancellationToken) {
         let limits = self.settings.limits;
-        let sessions = Arc::new(McpSessions::new(limits));
-        let accepting = closing.child_token();
-        let router = router(engine.clone(), &self.settings, sessions.clone(), closing.clone());
+        let sessions = Arc::new(McpSessions::new(engine.clone(), limits));
+        let (accepting, retiring) = (closing.child_token(), closing.child_token());
+        let ends = ServerEnds { closing: closing.clone(), retiring: retiring.clone() };
+        let router = router(engine.clone(), &self.settings, sessions.clone(), ends.clone());
         let proxies = TrustedProxies::new(&self.settings.trusted_proxies);
-        let server = ConnectionServer::new(router, limits, proxies, closing.clone());
+        let server = ConnectionServer::new(router, limits, proxies, ends);
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        if let Some(tls) = self.tls.clone() {
-            engine.on_certificate_reload(move || reload_certificate(&tls));
-        }
+        let metrics = health_endpoints::serve_metrics(&engine, self.metrics);
+        let updates = front_updates::follow(self.channel, self.tls.clone(), retiring.clone());
         let acceptor = Acceptor::new(engine.clone(), server, self.tls);
         for source in &self.sources {
             match &source.address {
@@ -213,30 +204,28 @@ impl HttpServer {
         engine.lifecycle().announce_listening();
         let accept_loops = self.sources.into_iter().map(|at| acceptor.clone().accept(at, accepting.clone()));
         let end_accepting = async {
-            if self.is_socket_activated {
-                engine.lifecycle().draining().await;
-                accepting.cancel();
+            let draining = async {
+                match self.is_socket_activated {
+                    true => engine.lifecycle().draining().await,
+                    false => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = draining => {}
+                () = retiring.cancelled() => {}
             }
+            accepting.cancel();
             std::future::pending().await
         };
         tokio::select! {
             _ = futures_util::future::join_all(accept_loops) => {}
             () = end_idle(&sessions) => {}
             () = end_accepting => {}
+            never = metrics => match never {},
+            never = updates => match never {},
             never = counters::report_regularly(&engine) => match never {},
         }
         counters::report(&engine);
-    }
-}
-
-/// Reads the certificate files again and uses them for new connections. If they are invalid, the current certificate stays
-/// in use and an error is logged.
-fn reload_certificate(tls: &Tls) {
-    match tls.reload() {
-        Ok(()) => tracing::info!("the certificate was reloaded"),
-        Err(reason) => {
-            tracing::error!("the certificate was not reloaded, and the current one stays in use: {reason}");
-        }
     }
 }
 
@@ -307,14 +296,15 @@ fn router(
     engine: EngineClient,
     settings: &HttpSettings,
     sessions: Arc<McpSessions>,
-    closing: CancellationToken,
+    ends: ServerEnds,
 ) -> Router {
+    let ServerEnds { closing, retiring } = ends;
     let handler =
         McpHandler::new(engine.clone(), ClientTransport::Http, settings.answers.clone(), closing.clone());
     let host_check = HostCheck { hosts: settings.hosts.clone(), origins: settings.origins.clone() };
     let authenticator = RequestAuthenticator::new(engine.clone(), settings.requests);
     let bodies = BodyReader::new(settings.limits, authenticator.clone());
-    let endpoint = McpEndpoint { engine: engine.clone(), handler, sessions, bodies, closing };
+    let endpoint = McpEndpoint { engine: engine.clone(), handler, sessions, bodies, closing, retiring };
     let admitted = Router::new()
         .route("/mcp", axum::routing::any(endpoint::serve))
         .with_state(Arc::new(endpoint))

@@ -6,7 +6,9 @@
 //! # Parts
 //!
 //! - [`serve_stdio`] serves one AI client over standard input and output. [`http`] is the HTTP server: each request
-//!   passes the host check, authentication, the body with its cost, the drain, and its MCP session.
+//!   passes the host check, authentication, the body with its cost, the drain, and its MCP session. It runs in a sealed
+//!   process, which gets settings and sockets from the engine's (`http/front_setup.rs`, `http/sockets.rs`).
+//! - `http/tls.rs` is TLS without the private key, which [`http::Signer`] has in a process of its own.
 //! - `tool_definitions.rs` and `tool_arguments.rs`: Lockhouse's own tools and their arguments.
 //! - `runs.rs` follows runs for requests: `run_follower.rs` one request, `suspended_requests.rs` those that were
 //!   answered with a question, `tasks.rs` those that are MCP tasks. `elicitation.rs` and `elicitation_queue.rs` ask the
@@ -21,6 +23,8 @@
 //! - Nothing here names the gate, an upstream server's connection, a worker or the audit log. The crate knows the
 //!   messages, the link and MCP, and not the engine crate.
 //! - Nothing here authenticates. The engine verifies a credential and answers with an access.
+//! - No HTTP server opens a file, starts a thread or has a private key: its process is sealed before it accepts the first
+//!   connection.
 //! - Nothing here records a metric or changes the lifecycle of the process. A front counts, and reports to the engine.
 //! - No run belongs to a front. It finds one by handle or id, for the run's owner.
 //! - No answer is cut in a way that a program could take for the whole.

@@ -14,10 +14,11 @@ use serde_json::{Map, Value};
 use super::call::RecordedCall;
 use super::code_server::CodeServer;
 use super::failures::invalid_arguments;
+use super::file_access::FileAccess;
 use super::skill_requests::save;
 use super::tool_request::ToolRequest;
 use super::{Gate, RunContext};
-use lockhouse_host_files::{FILES_CATALOGUE, FileCall, HostFiles};
+use lockhouse_host_files::{FILES_CATALOGUE, FileCall};
 use lockhouse_stores::skills::{Skill, Skills, is_skills_server};
 
 /// The MCP definition of the tool `skills.save`, as an upstream server would list it.
@@ -37,7 +38,7 @@ static SKILLS_CATALOGUE: LazyLock<Arc<Catalogue>> =
 pub(super) enum Destination {
     Upstream(Arc<Connection>),
     Skills(Arc<Skills>),
-    Files(HostFiles),
+    Files(FileAccess),
 }
 
 /// The destination of a call, with its current tool definitions. If it is an upstream server, the server is
@@ -45,14 +46,14 @@ pub(super) enum Destination {
 pub(super) enum DestinationOffer {
     Upstream(Arc<Connection>, Arc<ConnectedServer>),
     Skills(Arc<Skills>),
-    Files(HostFiles),
+    Files(FileAccess),
 }
 
 /// The destination of a call that has a slot of the server's concurrency limit. Built-in servers have no such limit.
 pub(super) enum ReservedDestination {
     Upstream { connection: Arc<Connection>, offer: Arc<ConnectedServer>, slot: CallSlot },
     Skills(Arc<Skills>),
-    Files(HostFiles),
+    Files(FileAccess),
 }
 
 impl Gate {
@@ -164,7 +165,7 @@ impl DestinationOffer {
     }
 
     /// Returns the built-in server `files`, if the call goes to it.
-    pub(super) fn host_files(&self) -> Option<&HostFiles> {
+    pub(super) fn file_access(&self) -> Option<&FileAccess> {
         match self {
             Self::Files(files) => Some(files),
             Self::Upstream(..) | Self::Skills(_) => None,

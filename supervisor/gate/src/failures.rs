@@ -10,6 +10,10 @@ pub(super) fn invalid_arguments(message: String) -> Failure {
     Failure::new(FailureCode::InvalidArguments, message)
 }
 
+pub(super) fn file_system_too_slow() -> Failure {
+    Failure::new(FailureCode::Timeout, "the file system did not answer in time".into())
+}
+
 /// Adds the names of the called server and item to a failure. If the call was for a list, adds only the name of the
 /// server.
 pub(super) fn with_names(failure: Failure, server: &ServerName, item: &CallTarget) -> Failure {

@@ -1,6 +1,5 @@
 //! Handles the requests of programs to open, read and write files in pieces.
 
-use std::path::Path;
 use std::time::Duration;
 
 use lockhouse_policies::{Call, Decision, Effect};
@@ -11,15 +10,14 @@ use serde_json::{Map, Value, json};
 
 use super::code_server::files_tool;
 use super::denials::denial_failure;
+use super::failures::file_system_too_slow;
+use super::file_access::FileAccess;
 use super::run_files::{GivenFile, RETURNED_MAX, RunFiles};
 use super::schema::run_blocking;
-use super::symlinks;
 use super::tool_request::ToolRequest;
 use super::transfers::{ReadContent, Reading, Target, Transfer, Written, piece_bytes, write_piece};
 use super::{Gate, RunContext};
-use lockhouse_host_files::{
-    Content, FileCall, HostFiles, PathRefusal, file_failure, perform, require_size, write_staged,
-};
+use lockhouse_host_files::{Content, FileCall, PathRefusal, file_failure, require_size};
 use lockhouse_host_files::{StagedContent, StagedFile};
 use lockhouse_stores::result_files::media_type;
 
@@ -30,13 +28,10 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(20);
 /// Runs a step of a transfer on a blocking thread.
 async fn on_disk<T: Send + 'static>(
     files: &RunFiles,
-    patience: Option<Duration>,
     step: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
-    let done = run_blocking(&files.slot, patience.unwrap_or(STEP_TIMEOUT), step).await;
-    done.unwrap_or_else(|| {
-        Err(Failure::new(FailureCode::Timeout, "the file system did not answer in time".into()))
-    })
+    let done = run_blocking(&files.slot, STEP_TIMEOUT, step).await;
+    done.unwrap_or_else(|| Err(file_system_too_slow()))
 }
 
 fn opened(files: &RunFiles, content: ReadContent, bytes: u64) -> Reply {
@@ -87,8 +82,7 @@ impl Gate {
             .with_arguments(arguments);
         self.wait_for_requirements_look().await;
         let policy = self.policy.current();
-        let (paths, slot) = (policy.paths_to_resolve(&asked), &run.usage.slow_check_slot);
-        asked.resolved_paths = symlinks::resolve_in_background(paths, slot).await;
+        asked.resolved_paths = self.resolve_links(run, &policy, &asked).await;
         let permitted = match policy.decide_given(asked) {
             Decision::Allow(permitted) => permitted,
             Decision::Deny(denial) => {
@@ -119,7 +113,7 @@ impl Gate {
     async fn open_stored(&self, run: &RunContext, handle: &ResultHandle) -> Reply {
         let owner = run.principal().owner();
         let (files, wanted) = (self.result_files.clone(), handle.clone());
-        let found = on_disk(&run.files, None, move || Ok(files.open(owner, &wanted))).await?;
+        let found = on_disk(&run.files, move || Ok(files.open(owner, &wanted))).await?;
         if let Some((stored, file)) = found {
             return opened(&run.files, ReadContent::File(file), stored.bytes);
         }
@@ -146,7 +140,7 @@ impl Gate {
                 .begin(owner, &name, kind)
                 .map_err(|error| Failure::new(FailureCode::ToolFailed, error.to_string()))
         };
-        let writer = on_disk(&run.files, None, begin).await?;
+        let writer = on_disk(&run.files, begin).await?;
         self.writing(&run.files, Target::Answer(writer), bytes)
     }
 
@@ -165,12 +159,12 @@ impl Gate {
         let mut request = ToolRequest::new(self.files.settings().name.clone(), item);
         request.line = line;
         self.refuse_never_permitted(run, call, &request)?;
-        require_size(&self.files, bytes).map_err(|error| file_failure(&path, &error))?;
+        require_size(self.files.server(), bytes).map_err(|error| file_failure(&path, &error))?;
         let store = self.result_files.clone();
         let create = move || {
             store.unnamed_file().map_err(|error| Failure::new(FailureCode::ToolFailed, error.to_string()))
         };
-        let file = on_disk(&run.files, None, create).await?;
+        let file = on_disk(&run.files, create).await?;
         self.writing(&run.files, Target::Host(StagedFile::new(path, file)), bytes)
     }
 
@@ -187,7 +181,7 @@ impl Gate {
         };
         let most = piece_bytes(self.reply_bytes_max);
         let read = move || reading.next_piece(most).map(|piece| (piece, reading));
-        let (piece, reading) = on_disk(files, None, read).await?;
+        let (piece, reading) = on_disk(files, read).await?;
         if !piece.is_empty() {
             files.transfers.put_back(number, Transfer::Reading(reading));
         }
@@ -200,7 +194,7 @@ impl Gate {
             return Err(Failure::new(FailureCode::NotFound, "the file is read, not written".into()));
         };
         let name = to.name();
-        let written = on_disk(files, None, move || write_and_finish(to, left, &piece)).await;
+        let written = on_disk(files, move || write_and_finish(to, left, &piece)).await;
         match written {
             Ok(Finished::No(transfer)) => {
                 files.transfers.put_back(number, transfer);
@@ -226,38 +220,30 @@ impl Gate {
     /// Carries out a permitted call of the server `files`. `arguments` have the path without symbolic links.
     pub(super) async fn use_host_file(
         &self,
-        files: HostFiles,
+        files: FileAccess,
         run: &RunContext,
         request: &ToolRequest,
         arguments: &Map<String, Value>,
         timeout: Option<Duration>,
     ) -> Reply {
         // The requirements may have changed while an approver was asked.
-        if files.is_withdrawn() {
+        if files.server().is_withdrawn() {
             return Err(Failure::new(FailureCode::Denied, PathRefusal::Withdrawn.to_string()));
         }
         let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let call = FileCall::parse(&request.item, arguments)?;
-        let run = run.files.clone();
-        match call {
+        let (slot, patience) = (&run.files.slot, timeout.unwrap_or(STEP_TIMEOUT));
+        match FileCall::parse(&request.item, arguments)? {
             FileCall::Read { .. } if request.is_streamed() => {
-                let open =
-                    move || files.open_file(Path::new(&path)).map_err(|error| file_failure(&path, &error));
-                let (file, bytes) = on_disk(&run, timeout, open).await?;
+                let (file, bytes) = files.open(slot, patience, path, &self.result_files).await?;
                 request.set_streamed_bytes(bytes);
-                opened(&run, ReadContent::File(file), bytes)
+                opened(&run.files, ReadContent::File(file), bytes)
             }
             FileCall::Write { content: Content::Staged, replaces }
                 if let Some(content) = request.content() =>
             {
-                let content = content.clone();
-                let write = move || write_staged(&files, &content, &path, replaces.as_deref());
-                on_disk(&run, timeout, write).await
+                files.write(slot, patience, path, content.clone(), replaces).await
             }
-            call => {
-                let bytes_max = self.reply_bytes_max;
-                on_disk(&run, timeout, move || perform(&files, call, &path, bytes_max)).await
-            }
+            call => files.perform(slot, patience, call, path).await,
         }
     }
 }

@@ -25,7 +25,8 @@
 //! - `file_requests.rs` and `transfers.rs` are the files that an execution reads or writes in pieces: a file is opened
 //!   once, after the gate permitted it, and its pieces are neither decided about nor recorded again. `run_files.rs` are
 //!   the files that a person gave to a run and that it returned. `job_files.rs` tells the worker where it may try; it
-//!   grants nothing.
+//!   grants nothing. `file_access.rs` uses the files of the host, in this process or by a helper in the session of a
+//!   person, which `file_helper.rs` asks and does not believe.
 //!
 //! # Invariants
 //!
@@ -63,6 +64,8 @@ mod destination;
 mod direct_calls;
 mod effective_policy;
 mod failures;
+mod file_access;
+mod file_helper;
 mod file_requests;
 mod job_files;
 mod limits;
@@ -102,8 +105,9 @@ pub use tool_request::{CallRecord, ToolRequest};
 pub use tool_search::{Search, SearchResult};
 
 use effective_policy::EffectivePolicy;
+use file_access::FileAccess;
 use limits::Limiter;
-use lockhouse_host_files::{HostFileSettings, HostFiles};
+use lockhouse_host_files::HostFileSettings;
 use lockhouse_stores::result_files::ResultFiles;
 use lockhouse_stores::results::Results;
 use lockhouse_stores::skills::Skills;
@@ -121,7 +125,7 @@ pub struct Gate {
     /// The saved skills of all AI clients; `None` if skills are turned off.
     skills: Option<Arc<Skills>>,
     /// The built-in server `files`.
-    files: HostFiles,
+    files: FileAccess,
     /// The counters of the policy's rate limits.
     limiter: Limiter,
     schemas: Arc<SchemaCache>,
@@ -157,9 +161,9 @@ impl Gate {
         Self {
             policy,
             audit,
+            files: FileAccess::new(files, upstreams.launchers(), reply_bytes_max),
             upstreams,
             skills,
-            files: HostFiles::new(files),
             limiter,
             schemas,
             results,

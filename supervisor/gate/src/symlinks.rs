@@ -1,21 +1,21 @@
-//! Resolves the symbolic links in path arguments of calls, within a time limit.
+//! Resolves the symbolic links in path arguments of calls, in the account that the called server has.
 
-use std::time::Duration;
+use lockhouse_policies::{Call, Policy, ResolvedPaths};
 
-use lockhouse_host_files::resolve_paths;
-use lockhouse_policies::ResolvedPaths;
+use super::{Gate, RunContext};
 
-use super::schema::{BlockingSlot, run_blocking};
-
-/// Maximum time for resolving the symbolic links of a call's paths, since a file system may be remote or may hang.
-/// Bound: calls and arguments.
-const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Resolves the symbolic links of paths on a blocking thread, after waiting for `slot`. The result omits paths
-/// that cannot be resolved, and is empty if resolving takes longer than [`RESOLVE_TIMEOUT`].
-pub(super) async fn resolve_in_background(paths: Vec<String>, slot: &BlockingSlot) -> ResolvedPaths {
-    if paths.is_empty() {
-        return ResolvedPaths::new();
+impl Gate {
+    /// Resolves the symbolic links of the paths in the arguments of a call that the policy asks for. The result omits paths
+    /// that cannot be resolved, and is empty if resolving takes too long.
+    pub(super) async fn resolve_links(
+        &self,
+        run: &RunContext,
+        policy: &Policy,
+        call: &Call,
+    ) -> ResolvedPaths {
+        let is_of_person = self.is_files_server(&call.server) || self.upstreams.runs_as_person(&call.server);
+        self.files
+            .resolve_links(&run.usage.slow_check_slot, policy.paths_to_resolve(call), is_of_person)
+            .await
     }
-    run_blocking(slot, RESOLVE_TIMEOUT, move || resolve_paths(paths)).await.unwrap_or_default()
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use data_encoding::BASE64;
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{Failure, FailureCode};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::file_error::FileError;
@@ -18,7 +19,7 @@ use crate::staged_file::StagedContent;
 const ENTRIES_MAX: usize = 1_000;
 
 /// A call of one of the server's tools, without its path.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileCall {
     Read {
         offset: u64,
@@ -37,9 +38,9 @@ pub enum FileCall {
 }
 
 /// The content of a file that is written.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Content {
-    Whole(Vec<u8>),
+    Whole(#[serde(with = "serde_bytes")] Vec<u8>),
     /// The program has sent it in pieces, and the arguments describe it.
     Staged,
 }
@@ -142,14 +143,36 @@ pub fn write_staged(
     path: &str,
     replaces: Option<&str>,
 ) -> Result<Vec<u8>, Failure> {
-    let write = || -> Result<(), FileError> {
+    let mut offset = 0;
+    let pieces = std::iter::from_fn(|| {
+        let piece = content.piece(offset).map_err(FileError::from);
+        offset += piece.as_ref().map_or(0, Vec::len) as u64;
+        Some(piece).filter(|piece| !matches!(piece, Ok(piece) if piece.is_empty()))
+    });
+    write_pieces(files, pieces, path, replaces)
+}
+
+/// Writes a file from its pieces, and returns the result of the call as JSON. `replaces` is as in [`FileCall::Write`].
+/// Blocks.
+pub(crate) fn write_pieces(
+    files: &HostFiles,
+    pieces: impl Iterator<Item = Result<Vec<u8>, FileError>>,
+    path: &str,
+    replaces: Option<&str>,
+) -> Result<Vec<u8>, Failure> {
+    let write = || -> Result<u64, FileError> {
         let mut file = files.create_file(Path::new(path), replaces)?;
-        content.each_piece(|piece| file.write(piece))?;
-        file.finish()
+        let mut bytes = 0;
+        for piece in pieces {
+            let piece = piece?;
+            bytes += piece.len() as u64;
+            file.write(&piece)?;
+        }
+        file.finish()?;
+        Ok(bytes)
     };
-    write().map_err(|error| file_failure(path, &error))?;
-    let result = json!({"path": path, "bytes": content.bytes()});
-    Ok(json!({"structured": result}).to_string().into_bytes())
+    let bytes = write().map_err(|error| file_failure(path, &error))?;
+    Ok(json!({"structured": {"path": path, "bytes": bytes}}).to_string().into_bytes())
 }
 
 /// Replaces the argument `base64` by the argument `text` if it is the base64 of text, which an approver can read.

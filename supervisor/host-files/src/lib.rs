@@ -8,6 +8,8 @@
 //!   of the server.
 //! - `symlinks.rs` resolves the links in path arguments of calls, of this server and of upstream servers.
 //! - `staged_file.rs` is the content of a file that waits for a decision.
+//! - `helper.rs` is the server `files` in the session of a person: a process that answers the requests of the engine of the
+//!   system, which has another account.
 //!
 //! # Invariants
 //!
@@ -32,6 +34,7 @@
 mod file_calls;
 mod file_error;
 mod file_system;
+mod helper;
 mod new_file;
 mod new_folder;
 mod pattern;
@@ -47,12 +50,14 @@ use lockhouse_base::own_places::OwnPlaces;
 use lockhouse_catalog::Catalogue;
 use lockhouse_protocol::ServerName;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 pub use file_calls::{
     Content, FileCall, file_failure, make_content_readable, perform, require_size, write_staged,
 };
 pub use file_error::FileError;
 use file_system::{FileFacts, FolderEntry};
+pub use helper::{FileAnswer, FileRequest, HelperSettings, Resolution, UnusablePath, answer_requests};
 use new_file::NewFile;
 pub use pattern::{FilePattern, InvalidFilePattern};
 use reserved_places::ReservedPlaces;
@@ -112,6 +117,9 @@ pub struct HostFileSettings {
     pub file_bytes: u64,
     /// The home directory, for paths that begin with `~/`.
     pub home: Option<PathBuf>,
+    /// Whether a helper in the session of a person uses the files, with the rights of that person. Otherwise, this process
+    /// does.
+    pub is_in_session: bool,
     /// The places of Lockhouse's own files, which no pattern opens.
     pub own: OwnPlaces,
 }
@@ -138,7 +146,7 @@ struct RequiredSettings {
 }
 
 /// The way in which a program uses a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Access {
     /// Reads the content of a file.
     Read,
@@ -294,23 +302,24 @@ impl HostFiles {
         self.resolve_with(access, path, &self.reserved_places())
     }
 
+    /// Resolves the path of a call, and describes the file that a write replaces. Blocks.
+    ///
+    /// # Errors
+    /// As for [`Self::resolve`].
+    pub fn resolution(&self, access: Access, path: &str) -> Result<Resolution, UnusablePath> {
+        let target = self.resolve(access, path)?.target;
+        let replaces =
+            if access == Access::Write { self.describe_existing(Path::new(&target)) } else { None };
+        Ok(Resolution { target, replaces })
+    }
+
     fn resolve_with(
         &self,
         access: Access,
         path: &str,
         reserved: &ReservedPlaces,
     ) -> Result<ResolvedPath, PathRefusal> {
-        if self.is_withdrawn() {
-            return Err(PathRefusal::Withdrawn);
-        }
-        let written = self.normal(path)?;
-        let (verb, server) = (access.verb(), self.settings.name.clone());
-        if !self.is_granted(access, &written, false) {
-            let texts: Vec<&str> = self.patterns(access).iter().map(FilePattern::as_str).take(20).collect();
-            let granted = if texts.is_empty() { "no paths".to_owned() } else { texts.join(", ") };
-            return Err(PathRefusal::NotGranted { verb, server, granted });
-        }
-        let written = written.to_string_lossy().into_owned();
+        let written = self.written(access, path)?;
         let real = resolve_paths(vec![written.clone()]).remove(&written).ok_or(PathRefusal::Unresolvable)?;
         let target = Path::new(&real);
         if KERNEL_FOLDERS.iter().any(|folder| target.starts_with(folder))
@@ -320,8 +329,29 @@ impl HostFiles {
         }
         match self.is_granted(access, target, true) {
             true => Ok(ResolvedPath { written, target: real }),
-            false => Err(PathRefusal::LeadsElsewhere { verb, server }),
+            false => {
+                let (verb, server) = (access.verb(), self.settings.name.clone());
+                Err(PathRefusal::LeadsElsewhere { verb, server })
+            }
         }
+    }
+
+    /// Returns the path of a call as written, with the home directory in place of `~`. Does not look at the file system.
+    ///
+    /// # Errors
+    /// If the configuration does not let programs use the path as written.
+    pub fn written(&self, access: Access, path: &str) -> Result<String, PathRefusal> {
+        if self.is_withdrawn() {
+            return Err(PathRefusal::Withdrawn);
+        }
+        let written = self.normal(path)?;
+        if self.is_granted(access, &written, false) {
+            return Ok(written.to_string_lossy().into_owned());
+        }
+        let texts: Vec<&str> = self.patterns(access).iter().map(FilePattern::as_str).take(20).collect();
+        let granted = if texts.is_empty() { "no paths".to_owned() } else { texts.join(", ") };
+        let (verb, server) = (access.verb(), self.settings.name.clone());
+        Err(PathRefusal::NotGranted { verb, server, granted })
     }
 
     fn patterns(&self, access: Access) -> &[FilePattern] {

@@ -11,6 +11,9 @@ use data_encoding::HEXLOWER;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+/// Maximum size of a piece of a file's content, in bytes.
+/// Bound: files of the host.
+pub(crate) const PIECE_BYTES_MAX: usize = 256 * 1024;
 /// Maximum number of bytes of the beginning of a content that its description has. A content that exceeds this number by
 /// at most [`END_BYTES_MAX`] bytes is described as a whole.
 /// Bound: files of the host.
@@ -95,20 +98,12 @@ impl StagedContent {
         self.bytes
     }
 
-    /// Calls `write` with each piece of the content, in order. Blocks.
-    pub fn each_piece<E: From<io::Error>>(
-        &self,
-        mut write: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut piece = vec![0; 256 * 1024];
-        let mut offset = 0;
-        while offset < self.bytes {
-            let length = piece.len().min(usize::try_from(self.bytes - offset).unwrap_or(usize::MAX));
-            self.file.read_exact_at(&mut piece[..length], offset)?;
-            write(&piece[..length])?;
-            offset += length as u64;
-        }
-        Ok(())
+    /// Returns the piece of the content that begins at `offset`; it is empty at the end. Blocks.
+    pub fn piece(&self, offset: u64) -> io::Result<Vec<u8>> {
+        let left = usize::try_from(self.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let mut piece = vec![0; left.min(PIECE_BYTES_MAX)];
+        self.file.read_exact_at(&mut piece, offset)?;
+        Ok(piece)
     }
 }
 
@@ -146,12 +141,14 @@ mod tests {
         let mut staged = StagedFile::new("/a".into(), tempfile::tempfile().expect("a file"));
         content.chunks(7).for_each(|piece| staged.write(piece).expect("a write"));
         let complete = staged.complete().expect("a content");
-        let mut read = Vec::new();
-        let reading: io::Result<()> = complete.each_piece(|piece| {
-            read.extend_from_slice(piece);
-            Ok(())
-        });
-        reading.expect("a content");
+        let mut read: Vec<u8> = Vec::new();
+        loop {
+            let piece = complete.piece(read.len() as u64).expect("a piece");
+            if piece.is_empty() {
+                break;
+            }
+            read.extend(piece);
+        }
         (complete.description().into(), complete.undescribed_bytes, read)
     }
 

@@ -10,6 +10,7 @@ fn files(root: &Path, read: &[&str], write: &[&str]) -> HostFiles {
         write: write.iter().map(pattern).collect(),
         file_bytes: 100,
         home: Some(root.to_owned()),
+        is_in_session: false,
         own: OwnPlaces { folders: [root.join("data/own")].into(), ..OwnPlaces::default() },
     })
 }

@@ -1,10 +1,9 @@
 //! The two ends of the edge between front and engine. In one process, a message is a function call. A debug build converts
 //! each message to bytes and back.
 
-use std::os::fd::BorrowedFd;
 use std::sync::Weak;
 
-use lockhouse_messages::{Bodies, ConnectionId, ExchangeId, ToEngine, ToFront};
+use lockhouse_messages::{Bodies, ExchangeId, ToEngine, ToFront};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -20,13 +19,6 @@ pub trait EngineEndpoint: Send + Sync {
 
     /// Passes a message on, or returns a future that passes it on when there is room for it.
     fn receive(&self, message: ToEngine) -> Option<Waiting>;
-
-    /// Asks the kernel for the user at the other end of a connection that a front in the same process has accepted at a Unix
-    /// domain socket. Returns the number of the connection, which is then a credential. `None` if the engine is in another
-    /// process, which accepts such connections itself.
-    fn admit(&self, _socket: BorrowedFd<'_>) -> Option<ConnectionId> {
-        None
-    }
 }
 
 /// A front's end of the edge. It receives the engine's messages.

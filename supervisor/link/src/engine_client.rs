@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use interprocess::local_socket::tokio::Stream;
 use lockhouse_messages::{
@@ -44,8 +44,6 @@ pub(crate) struct EngineClientInner {
     last: AtomicU64,
     pub(crate) last_span: AtomicU64,
     lifecycle: EngineLifecycle,
-    /// Reads the TLS certificate again; not set in a front without TLS.
-    certificate_reloader: OnceLock<Box<dyn Fn() + Send + Sync>>,
     pub(crate) settings: watch::Sender<FrontSettings>,
     open: Mutex<HashMap<ExchangeId, ExchangeSenders>>,
     grants: Mutex<KnownGrants>,
@@ -92,7 +90,6 @@ impl EngineClient {
                 engine,
                 last: AtomicU64::new(0),
                 last_span: AtomicU64::new(0),
-                certificate_reloader: OnceLock::new(),
                 settings: watch::Sender::default(),
                 open: Mutex::default(),
                 grants: Mutex::default(),
@@ -166,12 +163,6 @@ impl EngineClient {
     /// Returns the lifecycle of the engine, as this front knows it.
     pub fn lifecycle(&self) -> &EngineLifecycle {
         &self.shared.lifecycle
-    }
-
-    /// Calls `reload` each time when the engine asks for the TLS certificate to be read again: within one process before
-    /// the reload of the configuration continues, so that its report is about both. Only the first call has an effect.
-    pub fn on_certificate_reload(&self, reload: impl Fn() + Send + Sync + 'static) {
-        let _ = self.shared.certificate_reloader.set(Box::new(reload));
     }
 
     /// Returns the latest settings that the engine has sent.
@@ -285,12 +276,6 @@ impl FrontEndpoint for EngineClientInner {
             // A connection to an engine in another process handles it itself (`remote_engine.rs`).
             ToFront::Begun(_) => {}
             ToFront::Lifecycle(state) => self.lifecycle.set(state),
-            ToFront::ReloadCertificate => {
-                if let Some(reload) = self.certificate_reloader.get() {
-                    reload();
-                }
-                self.notify(ToEngine::CertificateReloaded);
-            }
             ToFront::Settings(settings) => drop(self.settings.send_replace(settings)),
             ToFront::Event(id, event) => {
                 let mut open = self.open.lock();

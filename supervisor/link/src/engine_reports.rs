@@ -1,4 +1,4 @@
-//! What a front reports to its engine for metrics and traces.
+//! What a front reports to its engine: for metrics and traces, and the ends of MCP sessions.
 
 use std::sync::atomic::Ordering;
 
@@ -17,6 +17,11 @@ impl EngineClient {
     /// Reports what the front has counted since the previous report.
     pub fn report_counters(&self, counters: FrontCounters) {
         self.shared().notify(ToEngine::Counters(Box::new(counters)));
+    }
+
+    /// Reports that an MCP session has ended, so that no other front continues it.
+    pub fn report_session_end(&self, id: String) {
+        self.shared().notify(ToEngine::McpSessionEnded(id));
     }
 
     /// Begins the span of a call of an AI client. Returns `None` if the engine does not export traces.

@@ -16,7 +16,8 @@
 //! - [`GrantedAccess`], [`EngineLifecycle`], [`RequestInFlight`] and [`CallSpan`] are what a front knows of, and
 //!   reports to, its engine.
 //! - [`OpenConnection`] and [`PassedConnections`]: connections of Unix domain sockets, which the engine's process
-//!   accepts and passes to a front in another process.
+//!   accepts and passes to a front in another process. [`SetupSender`] and
+//!   [`SetupReceiver`]: the settings and certificates of a front in another process.
 //!
 //! # Invariants
 //!
@@ -57,7 +58,10 @@ mod operator_client;
 mod outbox;
 mod parent_engine;
 mod passed_connections;
+mod passed_packets;
+mod passed_sockets;
 mod remote_engine;
+mod setup_channel;
 
 pub use assembler::{Assembler, MessageLimits, PART_OVERHEAD_BYTES, Parts};
 pub use connection::{FROM_ENGINE, FROM_FRONT, FROM_OPERATOR, Receiver, serve};
@@ -73,4 +77,6 @@ pub use open_connection::OpenConnection;
 pub use operator_client::{OperatorClient, OperatorError};
 pub use outbox::{OutboxSender, OutboxWriter, Queued, Waiting, outbox};
 pub use passed_connections::{ConnectionPasser, PassedConnection, PassedConnections};
+pub use passed_sockets::{receive_socket, send_socket};
 pub use remote_engine::{Connect, EngineSocket, EngineSource, RemoteEngineError, RemoteEngineSettings};
+pub use setup_channel::{SetupReceiver, SetupSender};

@@ -1,6 +1,5 @@
 //! An open connection of an AI client to a Unix domain socket, whose number is a credential.
 
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use lockhouse_messages::{ConnectionId, ToEngine};
@@ -28,13 +27,6 @@ impl Drop for OpenConnection {
 }
 
 impl EngineClient {
-    /// Registers a connection that the front has accepted itself. `None` if the engine is in another process, or cannot
-    /// tell which user is at the other end.
-    pub fn admit(&self, socket: BorrowedFd<'_>) -> Option<OpenConnection> {
-        let id = self.shared().engine.admit(socket)?;
-        Some(self.adopt(id))
-    }
-
     /// Takes over a connection that the engine has accepted, and passed to the front under this number.
     pub fn adopt(&self, id: ConnectionId) -> OpenConnection {
         OpenConnection { id, engine: self.shared().clone() }

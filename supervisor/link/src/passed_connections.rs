@@ -4,18 +4,16 @@
 //!
 //! A packet has the number of a connection in eight bytes (big endian), and its descriptor. In the other direction nothing
 //! is sent: the front's end is shut down when it takes no further connection.
-#![allow(unsafe_code, reason = "descriptors arrive as bare numbers, and tokio wants a promise about one")]
 
-use std::io::{Error, ErrorKind, IoSlice, IoSliceMut, Result};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::io::{Error, ErrorKind, Result};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use lockhouse_messages::ConnectionId;
-use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, Shutdown, SockFlag, SockType, recv,
-    recvmsg, sendmsg, shutdown, socketpair,
-};
+use nix::sys::socket::{MsgFlags, Shutdown, recv, shutdown};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+
+use crate::passed_packets::{self, ReceivedPacket, watch};
 
 /// Length of a packet in bytes.
 const PACKET_BYTES: usize = 8;
@@ -43,8 +41,7 @@ impl ConnectionPasser {
     /// # Errors
     /// This process has too many descriptors.
     pub fn pair() -> Result<(Self, OwnedFd)> {
-        let flags = SockFlag::SOCK_CLOEXEC;
-        let (own, other) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)?;
+        let (own, other) = passed_packets::pair()?;
         Ok((Self(watch(own, Interest::READABLE | Interest::WRITABLE)?), other))
     }
 
@@ -53,17 +50,26 @@ impl ConnectionPasser {
     /// # Errors
     /// Errors of sendmsg(2). After `BrokenPipe` and `ConnectionReset`, the front takes no connection any more.
     pub async fn pass(&self, id: ConnectionId, socket: BorrowedFd<'_>) -> Result<()> {
-        self.0.async_io(Interest::WRITABLE, |own| send(own.as_fd(), id, socket)).await
+        let packet = id.0.to_be_bytes();
+        self.0.async_io(Interest::WRITABLE, |own| passed_packets::send(own.as_fd(), &packet, &[socket])).await
     }
 
-    /// Waits until the front takes no further connection, or violates the protocol by sending something.
-    pub async fn closed(&self) {
+    /// Waits until the front takes no further connection.
+    ///
+    /// # Errors
+    /// The front violates the protocol by sending something.
+    pub async fn closed(&self) -> Result<()> {
         let peek = |own: &OwnedFd| {
             let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
             recv(own.as_raw_fd(), &mut [0], flags).map_err(Error::from)
         };
-        // An error of the socket is its end, too.
-        let _: Result<usize> = self.0.async_io(Interest::READABLE, peek).await;
+        match self.0.async_io(Interest::READABLE, peek).await {
+            // An error of the socket is its end, too.
+            Ok(0) | Err(_) => Ok(()),
+            Ok(_) => {
+                Err(Error::new(ErrorKind::InvalidData, "the front sent where it only receives connections"))
+            }
+        }
     }
 }
 
@@ -91,39 +97,16 @@ impl PassedConnections {
     }
 }
 
-fn send(own: BorrowedFd<'_>, id: ConnectionId, socket: BorrowedFd<'_>) -> Result<()> {
-    let (packet, descriptors) = (id.0.to_be_bytes(), [socket.as_raw_fd()]);
-    let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
-    let control = [ControlMessage::ScmRights(&descriptors)];
-    sendmsg::<()>(own.as_raw_fd(), &[IoSlice::new(&packet)], &control, flags, None)?;
-    Ok(())
-}
-
 fn receive(own: BorrowedFd<'_>) -> Result<Option<PassedConnection>> {
-    // The kernel drops a descriptor for which there is no room, so there must be some before the packet is taken.
-    drop(own.try_clone_to_owned()?);
-    let (mut packet, mut space) = ([0; PACKET_BYTES], nix::cmsg_space!([RawFd; 1]));
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_DONTWAIT;
-    let mut parts = [IoSliceMut::new(&mut packet)];
-    let message = recvmsg::<()>(own.as_raw_fd(), &mut parts, Some(&mut space), flags)?;
-    let mut socket = None;
-    for control in message.cmsgs().into_iter().flatten() {
-        if let ControlMessageOwned::ScmRights(numbers) = control {
-            // SAFETY: the kernel has just created these descriptors for this process, and nothing else knows their
-            // numbers.
-            socket = numbers.into_iter().map(|number| unsafe { OwnedFd::from_raw_fd(number) }).next();
+    let ReceivedPacket { bytes, descriptors } = passed_packets::receive(own, PACKET_BYTES)?;
+    match <[u8; PACKET_BYTES]>::try_from(bytes.as_slice()) {
+        Ok(packet) => {
+            let id = ConnectionId(u64::from_be_bytes(packet));
+            Ok(Some(PassedConnection { id, socket: descriptors.into_iter().next() }))
         }
+        Err(_) if bytes.is_empty() => Ok(None),
+        Err(_) => Err(ErrorKind::InvalidData.into()),
     }
-    match message.bytes {
-        0 => Ok(None),
-        PACKET_BYTES => Ok(Some(PassedConnection { id: ConnectionId(u64::from_be_bytes(packet)), socket })),
-        _ => Err(ErrorKind::InvalidData.into()),
-    }
-}
-
-fn watch(socket: OwnedFd, interest: Interest) -> Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` stays open, with the same number, until it is dropped.
-    Ok(unsafe { AsyncFd::register_with_interest(socket, interest) }?)
 }
 
 #[cfg(test)]
@@ -164,7 +147,7 @@ mod tests {
         passer.pass(ConnectionId(1), served.as_fd()).await.expect("passed");
         assert!(timeout(Duration::from_millis(50), passer.closed()).await.is_err(), "control: not yet");
         front.stop();
-        timeout(Duration::from_secs(10), passer.closed()).await.expect("the engine learns of it");
+        timeout(Duration::from_secs(10), passer.closed()).await.expect("in time").expect("the end");
         passer.pass(ConnectionId(2), served.as_fd()).await.expect("it was accepted before");
         drop(passer);
         for number in 1..=2 {
@@ -178,7 +161,7 @@ mod tests {
     async fn nothing_can_be_passed_to_a_front_that_has_ended() {
         let (passer, front) = ConnectionPasser::pair().expect("a pair");
         drop(front);
-        timeout(Duration::from_secs(10), passer.closed()).await.expect("the engine learns of it");
+        timeout(Duration::from_secs(10), passer.closed()).await.expect("in time").expect("the end");
         let (_client, served) = UnixStream::pair().expect("a connection");
         assert!(passer.pass(ConnectionId(1), served.as_fd()).await.is_err());
     }

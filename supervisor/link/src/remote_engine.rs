@@ -246,7 +246,6 @@ impl RemoteEngine {
             ToFront::Begun(id) => return self.requests.lock().begun(*id),
             ToFront::Response(id, _) => self.requests.lock().remove(*id),
             ToFront::Lifecycle(LifecycleState::Serving)
-            | ToFront::ReloadCertificate
             | ToFront::AccessEnded { .. }
             | ToFront::Settings(_)
             | ToFront::Event(..) => {}
@@ -340,7 +339,7 @@ impl EngineEndpoint for RemoteEngine {
             | ToEngine::Credit(..)
             | ToEngine::Close(_)
             | ToEngine::InFlight { .. }
-            | ToEngine::CertificateReloaded
+            | ToEngine::McpSessionEnded(_)
             | ToEngine::ConnectionClosed(_)
             | ToEngine::Counters(_)
             | ToEngine::BeginSpan(..)

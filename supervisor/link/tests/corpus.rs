@@ -41,7 +41,7 @@ fn messages_of_fronts() {
         "Listening",
         "InFlight",
         "Counters",
-        "CertificateReloaded",
+        "McpSessionEnded",
         "ConnectionClosed",
         "BeginSpan",
     ];
@@ -49,6 +49,7 @@ fn messages_of_fronts() {
         "Authenticate",
         "RunCode",
         "FollowRun",
+        "McpSession",
         "Search",
         "DescribeCatalogue",
         "ReadResult",
@@ -71,8 +72,7 @@ fn messages_of_fronts() {
 
 #[test]
 fn messages_of_the_engine() {
-    let messages =
-        ["Lifecycle", "ReloadCertificate", "Settings", "Begun", "AccessEnded", "Event", "Response"];
+    let messages = ["Lifecycle", "Settings", "Begun", "AccessEnded", "Event", "Response"];
     let events = [
         "Following",
         "Question",

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{KeyChallenge, Presence, PresenceProof};
+
 /// The scope of an approval: which calls one answer approves. The audit record of each approved call contains it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -49,6 +51,11 @@ pub enum ApprovalEvent {
     Gone(u64),
     /// The engine accepted the watcher's answer to the question with this number.
     Taken(u64),
+    /// Answers [`ApprovalInput::Challenge`] about the question with the number `id`.
+    Challenge {
+        id: u64,
+        challenge: KeyChallenge,
+    },
     /// The answer of the watcher to the question with the number `id` was rejected. Without an `id`, the watcher sent
     /// something else that is not valid.
     Refused {
@@ -65,6 +72,8 @@ pub enum ApprovalInput {
     SetRole(WatcherRole),
     /// Answered with [`ApprovalEvent::Taken`] or [`ApprovalEvent::Refused`].
     Answer(ApproverAnswer),
+    /// Answered with [`ApprovalEvent::Challenge`] or [`ApprovalEvent::Refused`].
+    Challenge(ChallengeRequest),
 }
 
 /// A pending question about the approval of calls, as sent to every watcher.
@@ -90,6 +99,9 @@ pub struct ApprovalQuestion {
     pub calls: Vec<CallSummary>,
     /// The change of the policy that the scope `always` makes, as a unified diff. `None` if that scope is not offered.
     pub diff: Option<String>,
+    /// What an answer must prove that approves the calls.
+    #[serde(default, skip_serializing_if = "Presence::is_none")]
+    pub presence: Presence,
 }
 
 /// A call in the form in which an approver sees it. All texts are escaped, so that a terminal can display them
@@ -162,6 +174,9 @@ pub struct ApproverAnswer {
     pub decision: ApproverDecision,
     #[serde(default)]
     pub scope: Approval,
+    /// The proof that the question requires ([`ApprovalQuestion::presence`]). A refusal needs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<PresenceProof>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,4 +184,17 @@ pub struct ApproverAnswer {
 pub enum ApproverDecision {
     Approve,
     Decline,
+}
+
+/// Asks the engine for what a key must sign for the answer to a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChallengeRequest {
+    /// The number of the question.
+    pub id: u64,
+    /// The digest of the question.
+    pub digest: String,
+    /// The scope of the answer.
+    pub scope: Approval,
+    /// The port of `localhost` at which the page is that asks the key.
+    pub port: u16,
 }

@@ -75,7 +75,7 @@ impl Bodies for ToEngine {
             | Self::Close(_)
             | Self::Listening
             | Self::InFlight { .. }
-            | Self::CertificateReloaded
+            | Self::McpSessionEnded(_)
             | Self::ConnectionClosed(_)
             | Self::Counters(_)
             | Self::BeginSpan(..)
@@ -90,6 +90,7 @@ fn of_request(request: &mut Request) -> Vec<LargeValue<'_>> {
         Request::RunCode(run) => vec![LargeValue::Text(&mut run.code)],
         Request::Call(call) => vec![LargeValue::Text(&mut call.arguments)],
         Request::FollowRun(_)
+        | Request::McpSession(_)
         | Request::Search(_)
         | Request::DescribeCatalogue
         | Request::ReadResult { .. }
@@ -114,7 +115,6 @@ impl Bodies for ToFront {
             | Self::Begun(_)
             | Self::Settings(_)
             | Self::Lifecycle(_)
-            | Self::ReloadCertificate
             | Self::AccessEnded { .. } => Vec::new(),
         }
     }
@@ -127,6 +127,7 @@ fn of_response(response: &mut Response) -> Vec<LargeValue<'_>> {
         Response::Call(_, DirectReply::Result(result)) => vec![LargeValue::Text(result)],
         Response::File(file) => vec![LargeValue::Bytes(&mut file.content)],
         Response::Operator(OperatorResponse::ResultPart { text, .. }) => vec![LargeValue::Text(text)],
+        Response::Operator(OperatorResponse::FilePart { content, .. }) => vec![LargeValue::Bytes(content)],
         Response::Call(_, DirectReply::Error(_) | DirectReply::Failure(_))
         | Response::Json(_)
         | Response::Entries(_)

@@ -45,6 +45,7 @@ mod base64_bytes;
 mod bodies;
 mod caller;
 mod credential;
+mod definition_review;
 mod direct;
 mod failure;
 mod front_counters;
@@ -53,12 +54,14 @@ mod lifecycle_state;
 mod message;
 mod operator;
 mod owner;
+mod presence;
 mod question;
 mod request_claims;
 mod request_head;
 mod role;
 mod run;
 mod run_answer;
+mod secret;
 mod shared;
 mod trace_context;
 mod user_answers;
@@ -66,11 +69,12 @@ mod user_answers;
 pub use access::{Access, AccessRefusal, Authentication, GrantId, ResourceMetadata};
 pub use approval::{
     Approval, ApprovalEvent, ApprovalInput, ApprovalQuestion, ApproverAnswer, ApproverDecision, CallSummary,
-    WatcherRole,
+    ChallengeRequest, WatcherRole,
 };
 pub use bodies::{Bodies, InvalidBody, LargeValue};
 pub use caller::Caller;
 pub use credential::{ConnectionId, Credential};
+pub use definition_review::{ChangedDefinition, DefinitionChange, DefinitionReview};
 pub use direct::{
     BUILT_IN_TOOL_NAMES, DirectAction, DirectCall, DirectReply, DirectTarget, ForwardedNotification,
     JsonRpcError, ListChanges, ListKind,
@@ -80,14 +84,18 @@ pub use front_counters::{FrontCounters, HttpRefusal};
 pub use greeting::{Greeting, GreetingReply, VERSIONS, VersionRange};
 pub use lifecycle_state::LifecycleState;
 pub use message::{
-    BuiltinTool, BuiltinTools, EVENTS_AHEAD_MAX, Event, ExchangeId, FrontSettings, Input, Repetition,
-    Request, Response, RunReference, SearchRequest, StoredFile, ToEngine, ToFront,
+    BuiltinTool, BuiltinTools, EVENTS_AHEAD_MAX, Event, ExchangeId, FrontSettings, Input, McpSessionRequest,
+    Repetition, Request, Response, RunReference, SearchRequest, StoredFile, ToEngine, ToFront,
 };
 pub use operator::{
-    DigestsInForce, EndedRuns, EndedSessions, FileLocation, OperatorRequest, OperatorResponse, ReloadReport,
-    ResultListing, RunListing, SessionListing,
+    DigestsInForce, EndedRuns, EndedSessions, FileLocation, LoginProgress, OperatorRequest, OperatorResponse,
+    PolicyProposal, ProposedChange, ReloadReport, ResultListing, RunListing, SessionListing,
 };
 pub use owner::Owner;
+pub use presence::{
+    EnrolmentCode, KeyAssertion, KeyChallenge, KeyListing, KeyRegistration, PasswordMethod, Presence,
+    PresenceProof,
+};
 pub use question::{Question, QuestionKind};
 pub use request_claims::{Claim, RequestClaims};
 pub use request_head::{Incarnation, RequestHead, RequestId};
@@ -97,5 +105,6 @@ pub use run_answer::{
     AnswerMembers, CallReport, CalledItem, CutPart, CutValue, ErrorCode, FileReport, RunAnswer, RunError,
     RunStats, RunStatus, RunUsage, Sandbox, SessionReport, ShownText, ShownValue, StoredFileReport,
 };
+pub use secret::{InvalidSecret, SecretName, SecretValue};
 pub use trace_context::{SpanId, SpanOutcome, ToolCallSpan, TraceContext};
 pub use user_answers::{Answer, AskError, InputSupport, OpenQuestion, QUESTIONS_MAX, UserWait};

@@ -45,8 +45,8 @@ pub enum ToEngine {
     InFlight { requests: u64 },
     /// What the front has counted for the metrics since its previous report.
     Counters(Box<FrontCounters>),
-    /// The front has read its TLS certificate again ([`ToFront::ReloadCertificate`]).
-    CertificateReloaded,
+    /// An MCP session over HTTP has ended ([`McpSessionRequest`]): by its client, or by a limit.
+    McpSessionEnded(String),
     /// A connection to a Unix domain socket is closed ([`Credential::UnixConnection`]). The engine accepts no further request
     /// that names it as its credential.
     ConnectionClosed(ConnectionId),
@@ -64,8 +64,6 @@ pub enum ToEngine {
 pub enum ToFront {
     /// The state of the engine's lifecycle: sent after the first `Settings`, and again when it changes.
     Lifecycle(LifecycleState),
-    /// The configuration was reloaded: the front reads its TLS certificate again.
-    ReloadCertificate,
     /// The settings for the front: the first message of the engine, and again when they change.
     Settings(FrontSettings),
     /// The engine begins a request that must not be repeated ([`Repetition::Never`]). An engine in another process sends
@@ -184,6 +182,9 @@ pub enum Request {
     /// Follows a background run, or gets the answer of one that has ended. If the run has not ended, the engine
     /// first sends [`Event::Following`], and then the same messages as for [`RunCode`](Self::RunCode).
     FollowRun(RunReference),
+    /// Keeps an MCP session over HTTP in the engine, or finds one that another front has begun. Answered with
+    /// [`Response::Text`].
+    McpSession(McpSessionRequest),
     /// Searches the tools that the AI client may use. Answered with [`Response::Json`].
     Search(SearchRequest),
     /// Requests the list of servers and tools for the description of `run_code`. Answered with [`Response::Text`].
@@ -199,8 +200,8 @@ pub enum Request {
     /// Makes a direct call (a call of an upstream server without code). Answered with [`Response::Call`].
     Call(DirectCall),
     /// Reports changes to the tool definitions and MCP lists that the AI client gets, until the front closes the
-    /// exchange. After each [`Event::Changed`], the engine waits for [`Input::ChangesDelivered`] before it sends
-    /// the next event.
+    /// exchange. The first [`Event::Changed`] has no changes: from then on, the engine misses none. After each event, it waits
+    /// for [`Input::ChangesDelivered`] before it sends the next one.
     FollowChanges,
     /// Requests the health report as JSON. If the AI client's token grants only some upstream servers, the report
     /// contains no upstream servers and no counters that other AI clients influence. Answered with
@@ -228,6 +229,16 @@ pub enum RunReference {
     Handle(ResultHandle),
     /// The execution id of a run that has not ended.
     Execution(ExecutionId),
+}
+
+/// What a front for HTTP asks about an MCP session. Sessions outlive the process of the front that began them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum McpSessionRequest {
+    /// A session has begun. `client` is what the client said of itself, as JSON. The response has no text.
+    Keep { id: String, client: String },
+    /// Asks what the client of this session said of itself. The response has no text if there is no such session, or another
+    /// client began it.
+    Find { id: String },
 }
 
 /// A search in the tools of upstream servers.
@@ -348,7 +359,10 @@ impl Event {
         match self {
             Self::Questions(_) | Self::View(_) | Self::Detached(_) => true,
             Self::Approval(event) => match event {
-                ApprovalEvent::Watching | ApprovalEvent::Taken(_) | ApprovalEvent::Refused { .. } => true,
+                ApprovalEvent::Watching
+                | ApprovalEvent::Taken(_)
+                | ApprovalEvent::Challenge { .. }
+                | ApprovalEvent::Refused { .. } => true,
                 ApprovalEvent::Ask(_) | ApprovalEvent::Gone(_) => false,
             },
             Self::Following(_)
@@ -367,7 +381,7 @@ impl ToEngine {
             Self::Request(id, ..) | Self::Input(id, _) | Self::Credit(id, _) | Self::Close(id) => Some(*id),
             Self::Listening
             | Self::InFlight { .. }
-            | Self::CertificateReloaded
+            | Self::McpSessionEnded(_)
             | Self::ConnectionClosed(_)
             | Self::Counters(_)
             | Self::BeginSpan(..)
@@ -382,9 +396,7 @@ impl ToFront {
     pub fn exchange(&self) -> Option<ExchangeId> {
         match self {
             Self::Begun(id) | Self::Event(id, _) | Self::Response(id, _) => Some(*id),
-            Self::Settings(_) | Self::Lifecycle(_) | Self::ReloadCertificate | Self::AccessEnded { .. } => {
-                None
-            }
+            Self::Settings(_) | Self::Lifecycle(_) | Self::AccessEnded { .. } => None,
         }
     }
 }
@@ -394,7 +406,8 @@ impl Request {
     pub fn repetition(&self) -> Repetition {
         match self {
             Self::RunCode(_) | Self::FollowRun(_) | Self::Call(_) => Repetition::Never,
-            Self::Search(_)
+            Self::McpSession(_)
+            | Self::Search(_)
             | Self::DescribeCatalogue
             | Self::ReadResult { .. }
             | Self::ReadFile { .. }
@@ -417,6 +430,7 @@ impl Request {
             Self::RunCode(_)
             | Self::FollowRun(_)
             | Self::Call(_)
+            | Self::McpSession(_)
             | Self::Search(_)
             | Self::DescribeCatalogue
             | Self::ReadResult { .. }

@@ -3,11 +3,14 @@
 
 use std::path::PathBuf;
 
-use lockhouse_protocol::ResultHandle;
+use lockhouse_protocol::{ResultHandle, ServerName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Role;
+use crate::{
+    DefinitionReview, EnrolmentCode, KeyChallenge, KeyListing, KeyRegistration, Presence, PresenceProof,
+    Role, SecretName, SecretValue,
+};
 
 /// A request of an operator: what the engine must do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,8 +28,14 @@ pub enum OperatorRequest {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         reason: Option<String>,
     },
-    /// Find the file with this handle that a run of any AI client returned.
+    /// Return the path of the file with this handle that a run of any AI client returned. Only for the commands of earlier
+    /// versions, which read the file themselves.
     FindFile(ResultHandle),
+    /// Return a part of the file with this handle that a run of any AI client returned. The part begins at this byte.
+    ReadFile {
+        handle: ResultHandle,
+        offset: u64,
+    },
     /// List the stored results of all AI clients.
     ListResults,
     /// Return a part of a stored result, which begins at this byte of its JSON.
@@ -34,6 +43,73 @@ pub enum OperatorRequest {
         handle: ResultHandle,
         offset: u64,
     },
+    /// Restrict the policy at once by the text of a policy file that the person proposes, whom the engine of the system serves.
+    /// Without a text, take the proposal back.
+    ProposePolicy {
+        text: Option<String>,
+    },
+    /// Show how the proposal differs from the approved policy.
+    ShowProposal,
+    /// Make the proposal with this digest the approved policy. Root needs no proof.
+    AcceptProposal {
+        digest: String,
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        proof: Option<PresenceProof>,
+    },
+    /// Return what a key must sign to accept the proposal with this digest. `port` is that of `localhost` at which the page is
+    /// that asks the key.
+    ChallengeProposal {
+        digest: String,
+        port: u16,
+    },
+    /// Begin the login of the person to an upstream server over HTTP, with these scopes in addition to the configured ones. Root
+    /// needs no proof.
+    BeginLogin {
+        server: ServerName,
+        scopes: Vec<String>,
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        proof: Option<PresenceProof>,
+    },
+    /// Return how far that login is. `redirect` is the address to which the browser was redirected, if the person pasted it.
+    ContinueLogin {
+        server: ServerName,
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        redirect: Option<String>,
+    },
+    /// Delete the stored token of an upstream server.
+    LogOut {
+        server: ServerName,
+    },
+    /// Set a secret of a server, which no request reads back. Only for root.
+    SetSecret {
+        name: SecretName,
+        value: SecretValue,
+    },
+    /// Connect to a server of the system's engine, and show its tools whose definitions nobody has accepted.
+    ReviewDefinitions {
+        server: String,
+    },
+    /// Accept all definitions of a server, which have this digest. Root needs no proof.
+    AcceptDefinitions {
+        server: String,
+        digest: String,
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        proof: Option<PresenceProof>,
+    },
+    /// Return what a key must sign to accept the definitions with this digest, as for [`Self::ChallengeProposal`].
+    ChallengeDefinitions {
+        server: String,
+        digest: String,
+        port: u16,
+    },
+    /// Permit the registration of one key. Only for root.
+    BeginEnrolment,
+    /// Register a key.
+    EnrolKey(Box<KeyRegistration>),
+    /// List the registered keys.
+    ListKeys,
+    /// Remove the registered key with this credential id. Only for root.
+    RemoveKey(String),
 }
 
 /// Which sessions a request ends.
@@ -68,21 +144,56 @@ impl OperatorRequest {
             | Self::ListRuns
             | Self::EndRuns(_)
             | Self::Stop { .. }
-            | Self::Reload => Role::Operate,
-            Self::FindFile(_) | Self::ListResults | Self::ReadResult { .. } => Role::Audit,
+            | Self::Reload
+            | Self::ProposePolicy { .. }
+            | Self::ShowProposal
+            | Self::ContinueLogin { .. }
+            | Self::LogOut { .. }
+            | Self::ReviewDefinitions { .. }
+            | Self::EnrolKey(_)
+            | Self::ListKeys => Role::Operate,
+            Self::AcceptProposal { .. }
+            | Self::ChallengeProposal { .. }
+            | Self::BeginLogin { .. }
+            | Self::SetSecret { .. }
+            | Self::AcceptDefinitions { .. }
+            | Self::ChallengeDefinitions { .. } => Role::Policy,
+            Self::BeginEnrolment | Self::RemoveKey(_) => Role::Approve,
+            Self::FindFile(_) | Self::ReadFile { .. } | Self::ListResults | Self::ReadResult { .. } => {
+                Role::Audit
+            }
         }
     }
 
     /// Whether the request changes something.
     pub fn has_effects(&self) -> bool {
         match self {
-            Self::EndSessions(_) | Self::EndRuns(_) | Self::Reload | Self::Stop { .. } => true,
+            Self::EndSessions(_)
+            | Self::EndRuns(_)
+            | Self::Reload
+            | Self::Stop { .. }
+            | Self::ProposePolicy { .. }
+            | Self::AcceptProposal { .. }
+            | Self::BeginLogin { .. }
+            | Self::ContinueLogin { .. }
+            | Self::LogOut { .. }
+            | Self::SetSecret { .. }
+            | Self::AcceptDefinitions { .. }
+            | Self::BeginEnrolment
+            | Self::EnrolKey(_)
+            | Self::RemoveKey(_) => true,
             Self::Health
+            | Self::ListKeys
             | Self::ListSessions
             | Self::ListRuns
             | Self::FindFile(_)
+            | Self::ReadFile { .. }
             | Self::ListResults
-            | Self::ReadResult { .. } => false,
+            | Self::ReadResult { .. }
+            | Self::ShowProposal
+            | Self::ChallengeProposal { .. }
+            | Self::ReviewDefinitions { .. }
+            | Self::ChallengeDefinitions { .. } => false,
         }
     }
 }
@@ -103,6 +214,14 @@ pub enum OperatorResponse {
     /// The process ends its runs, and then itself.
     Stopping,
     File(FileLocation),
+    /// A part of a file that a run returned.
+    FilePart {
+        /// The name of the file.
+        name: String,
+        content: Vec<u8>,
+        /// Whether the file ends with this part.
+        is_last: bool,
+    },
     Results(Vec<ResultListing>),
     /// A part of the JSON of a stored result.
     ResultPart {
@@ -110,10 +229,74 @@ pub enum OperatorResponse {
         /// Whether the result ends with this part.
         is_last: bool,
     },
+    Proposal(PolicyProposal),
+    Challenge(KeyChallenge),
+    Login(LoginProgress),
+    /// Whether there was a token.
+    LoggedOut(bool),
+    Definitions(Box<DefinitionReview>),
+    /// The definitions of this number of tools were accepted.
+    DefinitionsAccepted(usize),
+    /// One key can be registered with this code, for this number of seconds.
+    Enrolment {
+        code: EnrolmentCode,
+        seconds: u64,
+    },
+    KeyEnrolled(KeyListing),
+    Keys(Vec<KeyListing>),
+    /// The key with this credential id was removed.
+    KeyRemoved(String),
     /// The engine refused the request, and nothing changed.
     Refused {
         reason: String,
     },
+}
+
+/// The policy that a person proposes for the engine of the system. It restricts the approved policy, and permits nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyProposal {
+    /// SHA-256 of it and of the approved policy. `None` if there is no proposal.
+    pub digest: Option<String>,
+    /// The differences to the approved policy, first those that may permit more, which have no effect yet.
+    pub changes: Vec<ProposedChange>,
+    /// Number of differences that `changes` leaves out.
+    pub left_out: usize,
+    /// What the person must prove to accept it. Root accepts it without a proof, and with `none` only root does.
+    pub presence: Presence,
+}
+
+/// How far a login to an upstream server is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoginProgress {
+    /// It has not begun: the person must prove first that they are there.
+    Unproven(Presence),
+    Starting,
+    /// The person must open this address in a browser.
+    Waiting {
+        address: String,
+    },
+    Granted {
+        /// When the token expires, in seconds since 1970, if the authorization server said so.
+        expires: Option<u64>,
+        /// Whether it is renewed without another login.
+        is_renewable: bool,
+    },
+    /// The reason.
+    Failed(String),
+}
+
+/// One entry of a policy that a proposal changes, adds or removes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedChange {
+    pub table: String,
+    pub entry: String,
+    /// The value in the approved policy. `None` if it has no such entry.
+    pub approved: Option<String>,
+    /// The value in the proposal. `None` if it has no such entry.
+    pub proposed: Option<String>,
+    /// Whether it may permit more than the approved policy.
+    pub widens: bool,
 }
 
 /// One session in the list of sessions.
@@ -194,7 +377,7 @@ pub struct DigestsInForce {
     pub requirements: Option<String>,
 }
 
-/// A file that a run returned. The operator is of the same user as the process, or root, and reads the file itself.
+/// Where a file is that a run returned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileLocation {
     pub name: String,

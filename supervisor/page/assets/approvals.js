@@ -4,9 +4,11 @@
 import { post } from "./api.js";
 import { h, untrusted } from "./dom.js";
 import { countdown, plural, time } from "./format.js";
+import { registrationForm, sign } from "./keys.js";
 import { announce } from "./messages.js";
 import { notificationButton, notifyQuestion } from "./notifications.js";
 import { clientName, diff, empty, runLink, stateLabel, timeElement, viewHead } from "./parts.js";
+import { forgetProposals, proposalsPanel } from "./proposals.js";
 import { isAdministrator, redraw, state } from "./state.js";
 
 /** After a question appears, its buttons are inactive for this time: a click was meant for something else. */
@@ -80,17 +82,23 @@ async function answer(entry, decision, button) {
   Object.assign(entry, { busy: true, error: null });
   redraw();
   try {
-    await post("/api/approvals/answer", { supervisor, id, digest, decision, scope });
+    const needsKey = decision === "approve" && entry.question.presence === "key";
+    const proof = needsKey ? await sign("/api/approvals/challenge", { supervisor, id, digest, scope }) : null;
+    await post("/api/approvals/answer", { supervisor, id, digest, decision, scope, proof });
     const text = decision === "approve" ? `Approved (${SCOPES[scope]?.short ?? scope}).` : "Denied.";
     entry.end = { tone: decision === "approve" ? "good" : "bad", text };
   } catch (error) {
-    if (error.code === "stale" || error.code === "refused") entry.end = { tone: "warn", text: `Not answered: ${error.message}` };
+    // Without a valid proof, the question stays pending.
+    const isOver = error.code === "stale" || (error.code === "refused" && entry.question.presence === "none");
+    if (isOver) entry.end = { tone: "warn", text: `Not answered: ${error.message}` };
     else entry.error = error.message;
   }
   entry.busy = false;
   announce(entry.end?.text ?? entry.error);
   redraw();
 }
+
+const BUSY = { none: "Sending…", password: "Waiting for your password…", key: "Waiting for your key…" };
 
 const SCOPES = {
   once: { short: "once", text: "Only what is shown" },
@@ -138,7 +146,7 @@ function answerRow(id, entry) {
     { class: "answer", key: "answer" },
     button("Approve", "approve", "primary"),
     button("Deny", "decline", "danger"),
-    h("span", { class: "muted small-text" }, entry.error ?? (entry.busy ? "Sending…" : "")),
+    h("span", { class: "muted small-text" }, entry.error ?? (entry.busy ? BUSY[entry.question.presence] : "")),
   );
 }
 
@@ -197,6 +205,7 @@ function render() {
     entries.length
       ? h("div", { class: "questions", key: "questions" }, entries.map(card))
       : empty("No question is pending", "A question appears here as soon as a running program makes a call that requires approval."),
+    isAdministrator() ? [proposalsPanel(), registrationForm()] : null,
   ];
 }
 
@@ -212,6 +221,7 @@ export const approvals = {
   },
   leave() {
     isShown = false;
+    forgetProposals();
     for (const [id, entry] of known) if (entry.end) known.delete(id);
   },
 };

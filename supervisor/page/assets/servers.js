@@ -3,6 +3,7 @@
 import { post } from "./api.js";
 import { code, h, untrusted } from "./dom.js";
 import { duration, number, plural, time } from "./format.js";
+import { sign } from "./keys.js";
 import { announce, tell, tellError } from "./messages.js";
 import { diff, empty, facts, stateLabel, timeElement, viewHead } from "./parts.js";
 import { isAdministrator, redraw, state } from "./state.js";
@@ -35,7 +36,9 @@ async function accept(server) {
   entry.isBusy = true;
   redraw();
   try {
-    const { message } = await post("/api/servers/accept", { server, digest: entry.answer.digest });
+    const { digest, presence } = entry.answer;
+    const proof = presence === "key" ? await sign("/api/servers/challenge", { server, digest }) : null;
+    const { message } = await post("/api/servers/accept", { server, digest, proof });
     reviews.delete(server);
     tell("good", message);
   } catch (error) {

@@ -20,6 +20,33 @@ pub enum Action {
         digest: String,
         decision: Decision,
         scope: Scope,
+        /// The signature of a key, if the question requires one.
+        #[serde(default)]
+        proof: Option<KeyProof>,
+    },
+    /// Return what a key must sign for an approval with this scope.
+    RequestChallenge {
+        supervisor: u32,
+        id: u64,
+        digest: String,
+        scope: Scope,
+    },
+    /// Register a key, with the code of an administrator.
+    RegisterKey(NewKey),
+    /// Show the policies that people propose for engines of the system.
+    ShowProposals {},
+    /// Return what a key must sign to accept the proposed policy with this digest.
+    ChallengeProposal {
+        supervisor: u32,
+        digest: String,
+    },
+    /// Accept the proposed policy that was shown.
+    AcceptProposal {
+        supervisor: u32,
+        digest: String,
+        /// The signature of a key, if the engine requires one.
+        #[serde(default)]
+        proof: Option<KeyProof>,
     },
     EndRun {
         supervisor: u32,
@@ -51,6 +78,14 @@ pub enum Action {
     AcceptServer {
         server: String,
         digest: String,
+        /// The signature of a key, if the engine requires one.
+        #[serde(default)]
+        proof: Option<KeyProof>,
+    },
+    /// Return what a key must sign to accept the tool definitions with this digest.
+    ChallengeServer {
+        server: String,
+        digest: String,
     },
     VerifyAudit {},
     CheckHost {},
@@ -60,6 +95,36 @@ pub enum Action {
         /// The process of the page.
         process: i32,
     },
+}
+
+/// The signature of a key, as the browser has it: each member is in base64url.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyProof {
+    pub credential: String,
+    pub client_data: String,
+    pub authenticator_data: String,
+    pub signature: String,
+}
+
+/// A new key, as the browser has it: binary members are in base64url.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewKey {
+    /// The code of the administrator.
+    pub code: String,
+    pub credential: String,
+    pub client_data: String,
+    pub authenticator_data: String,
+    pub public_key: String,
+    pub algorithm: i32,
+}
+
+/// Leaves the code out, because actions are logged.
+impl std::fmt::Debug for NewKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewKey").field("credential", &self.credential).finish_non_exhaustive()
+    }
 }
 
 /// What the audit log records about a page.
@@ -87,8 +152,13 @@ pub struct PageLogin {
 }
 
 /// The paths of the actions below `/api/`, each with the name of its variant of [`Action`].
-pub(super) const PATHS: [(&str, &str); 10] = [
+pub(super) const PATHS: [(&str, &str); 16] = [
     ("approvals/answer", "answer"),
+    ("approvals/challenge", "request_challenge"),
+    ("keys/register", "register_key"),
+    ("policy/proposals", "show_proposals"),
+    ("policy/challenge", "challenge_proposal"),
+    ("policy/accept", "accept_proposal"),
     ("runs/end", "end_run"),
     ("sessions/end", "end_session"),
     ("policy/preview", "preview_policy"),
@@ -96,6 +166,7 @@ pub(super) const PATHS: [(&str, &str); 10] = [
     ("reload", "reload"),
     ("servers/review", "review_server"),
     ("servers/accept", "accept_server"),
+    ("servers/challenge", "challenge_server"),
     ("audit/verify", "verify_audit"),
     ("host/check", "check_host"),
 ];
@@ -113,9 +184,17 @@ impl Action {
             Self::ApplyPolicy { server, tool, effect, .. } => {
                 Some(format!("policy {effect:?} {server}.{tool}"))
             }
+            Self::RegisterKey(key) => Some(format!("register the key {}", key.credential)),
+            Self::AcceptProposal { supervisor, digest, .. } => {
+                Some(format!("accept the policy {digest} of process {supervisor}"))
+            }
             Self::Reload {} => Some("reload".to_owned()),
             Self::AcceptServer { server, .. } => Some(format!("accept definitions of {server}")),
-            Self::PreviewPolicy { .. }
+            Self::RequestChallenge { .. }
+            | Self::ShowProposals {}
+            | Self::ChallengeProposal { .. }
+            | Self::ChallengeServer { .. }
+            | Self::PreviewPolicy { .. }
             | Self::ReviewServer { .. }
             | Self::VerifyAudit {}
             | Self::CheckHost {}

@@ -59,6 +59,12 @@ pub struct ActionError {
 }
 
 impl ActionError {
+    /// Returns the error for a Lockhouse process that does not answer.
+    #[must_use]
+    pub fn no_answer() -> Self {
+        Self::new(ErrorCode::Failed, "the Lockhouse process did not answer: it is busy, or it has ended")
+    }
+
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: super::text::long(&message.into()) }
     }

@@ -54,7 +54,7 @@ pub mod text;
 mod viewer;
 
 pub use access::{Access, LoginLink, NoRandomNumbers, TokenCheck, TokenLogin, ValidityCheck};
-pub use action::{Action, Decision, Operator, PageLogin, PageRecord, Scope, ToolEffect};
+pub use action::{Action, Decision, KeyProof, NewKey, Operator, PageLogin, PageRecord, Scope, ToolEffect};
 pub use activity::{ActiveRun, Activity, ServerStates};
 pub use attachment::Attachment;
 pub use error::{ActionError, ErrorCode};

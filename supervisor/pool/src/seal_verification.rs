@@ -15,12 +15,12 @@ use super::worker_process::WorkerProcess;
 /// Why the sandbox of a worker could not be verified. Such a worker gets no code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// A field of `/proc/PID/status` has a value that a sandboxed worker cannot have.
-    #[error("the worker is not sealed: {field} is {found}, it must be {needed}")]
-    Field { field: &'static str, found: String, needed: String },
-    /// A resource limit of the zygote is not 0, and its workers would inherit it.
-    #[error("the zygote is not confined: {limit} is {found}, it must be 0 0")]
-    ZygoteLimit { limit: &'static str, found: String },
+    /// A field of `/proc/PID/status` has a value that a sandboxed process cannot have.
+    #[error("the {process} is not sealed: {field} is {found}, it must be {needed}")]
+    Field { process: &'static str, field: &'static str, found: String, needed: String },
+    /// A resource limit is not 0. Workers would inherit that of their zygote.
+    #[error("the {process} is not confined: {limit} is {found}, it must be 0 0")]
+    Limit { process: &'static str, limit: &'static str, found: String },
     /// A file in `/proc/PID` cannot be read or belongs to another process.
     #[error("the seal of the worker cannot be verified: /proc/PID/{0}")]
     Unreadable(String),
@@ -31,20 +31,35 @@ const NO_CAPABILITIES: &str = "0000000000000000";
 /// Resource limits of a zygote that must be 0 (soft and hard), as they are named in `/proc/PID/limits`.
 const LIMITS: [&str; 4] = ["Max core file size", "Max file size", "Max locked memory", "Max msgqueue size"];
 
-/// Fields of `/proc/PID/status` with the value that each of them must have in every worker. The field `Seccomp_filters`
-/// is not listed: its value depends on the filters of the supervisor itself.
-const STATUS: [(&str, &str); 7] = [
+/// Fields of `/proc/PID/status` with the value that each of them must have in every sandboxed process. The fields
+/// `Seccomp_filters` and `Threads` are not listed: the first depends on the filters of the supervisor itself.
+const STATUS: [(&str, &str); 6] = [
     ("Seccomp", "2"),
     ("NoNewPrivs", "1"),
     ("CapInh", NO_CAPABILITIES),
     ("CapPrm", NO_CAPABILITIES),
     ("CapEff", NO_CAPABILITIES),
     ("CapAmb", NO_CAPABILITIES),
-    ("Threads", "1"),
 ];
+
+/// What a sandboxed process must be, besides [`STATUS`].
+#[derive(Clone, Copy, Debug)]
+struct Expected {
+    /// The name of the process in errors.
+    process: &'static str,
+    /// Its own seccomp filters, without those of the supervisor.
+    filters: u32,
+    threads: usize,
+    /// Its user. `None` if it may be any but root.
+    user: Option<u32>,
+}
+
+const WORKER: Expected = Expected { process: "worker", filters: SECCOMP_FILTERS, threads: 1, user: None };
 
 /// The field of `/proc/PID/status` with the number of seccomp filters of the process.
 const FILTERS: &str = "Seccomp_filters";
+/// The field of `/proc/PID/status` with the number of threads of the process.
+const THREADS: &str = "Threads";
 /// Stands in errors for the value of a field that the kernel does not report.
 const MISSING: &str = "missing";
 
@@ -64,7 +79,8 @@ pub(super) fn verify(process: &WorkerProcess) -> Result<u64, SealError> {
     }
     let inherited_filters = inherited_filters()?;
     let checked = process.with_status(|status| {
-        check_status(status, inherited_filters).map(|()| peak_memory_bytes(status).unwrap_or_default())
+        check_status(status, WORKER, inherited_filters)
+            .map(|()| peak_memory_bytes(status).unwrap_or_default())
     });
     let peak_memory = checked.map_err(|error| unreadable("status", &error))??;
     match process.is_alive() {
@@ -76,7 +92,32 @@ pub(super) fn verify(process: &WorkerProcess) -> Result<u64, SealError> {
 /// Verifies the resource limits of a zygote, a running child process, which all its workers inherit.
 pub(super) fn verify_zygote_limits(pid: u32) -> Result<(), SealError> {
     let limits = std::fs::read_to_string(format!("/proc/{pid}/limits"));
-    check_limits(&limits.map_err(|error| unreadable("limits", &error))?)
+    check_limits("zygote", &limits.map_err(|error| unreadable("limits", &error))?)
+}
+
+/// Verifies by `/proc/PID` that all threads of a service process, a running child process, are in its sandbox. `process` is its
+/// name in errors, and `user` its user, if that is not the one of this process.
+///
+/// # Errors
+/// What the sandbox lacks.
+pub fn verify_service(
+    process: &'static str,
+    pid: u32,
+    threads: usize,
+    user: Option<u32>,
+) -> Result<(), SealError> {
+    let expected = Expected { process, filters: 1, threads, user };
+    let inherited_filters = inherited_filters()?;
+    let directory = format!("/proc/{pid}");
+    let tasks = std::fs::read_dir(format!("{directory}/task")).map_err(|error| unreadable("task", &error))?;
+    for task in tasks {
+        let task = task.map_err(|error| unreadable("task", &error))?.path();
+        let status = std::fs::read_to_string(task.join("status"));
+        let status = status.map_err(|error| unreadable("status", &error))?;
+        check_status(&status, expected, inherited_filters)?;
+    }
+    let limits = std::fs::read_to_string(format!("{directory}/limits"));
+    check_limits(process, &limits.map_err(|error| unreadable("limits", &error))?)
 }
 
 fn unreadable(file: &str, error: &std::io::Error) -> SealError {
@@ -107,10 +148,11 @@ fn filter_count(status: &str) -> u32 {
     fields.find(|(name, _)| *name == FILTERS).and_then(|(_, count)| count.parse().ok()).unwrap_or(0)
 }
 
-fn check_status(status: &str, inherited_filters: u32) -> Result<(), SealError> {
-    let filters = (SECCOMP_FILTERS + inherited_filters).to_string();
-    let needed = || STATUS.into_iter().chain([(FILTERS, filters.as_str())]);
-    let (mut found, mut users) = ([None; STATUS.len() + 1], None);
+fn check_status(status: &str, expected: Expected, inherited_filters: u32) -> Result<(), SealError> {
+    let Expected { process, filters, threads, user } = expected;
+    let (filters, threads) = ((filters + inherited_filters).to_string(), threads.to_string());
+    let needed = || STATUS.into_iter().chain([(FILTERS, filters.as_str()), (THREADS, threads.as_str())]);
+    let (mut found, mut users) = ([None; STATUS.len() + 2], None);
     for (name, value) in fields(status, b"CNSTU") {
         match needed().position(|(field, _)| field == name) {
             Some(position) => found[position] = Some(value),
@@ -118,28 +160,35 @@ fn check_status(status: &str, inherited_filters: u32) -> Result<(), SealError> {
             None => {}
         }
     }
-    for ((field, needed), found) in needed().zip(found) {
+    let field = |field, found: &str, needed: &str| SealError::Field {
+        process,
+        field,
+        found: found.to_owned(),
+        needed: needed.to_owned(),
+    };
+    for ((name, needed), found) in needed().zip(found) {
         let found = found.unwrap_or(MISSING);
         if found != needed {
-            return Err(SealError::Field { field, found: found.to_owned(), needed: needed.to_owned() });
+            return Err(field(name, found, needed));
         }
     }
     let users = users.unwrap_or(MISSING);
-    match users.split_whitespace().all(|user| user != "0" && user.parse::<u32>().is_ok()) {
+    let is_permitted = |found: u32| user.map_or(found != 0, |user| found == user);
+    match users.split_whitespace().all(|user| user.parse().is_ok_and(is_permitted)) {
         true => Ok(()),
         false => {
-            Err(SealError::Field { field: "Uid", found: users.into(), needed: "an ordinary user".into() })
+            Err(field("Uid", users, user.map_or("an ordinary user".into(), |user| user.to_string()).as_str()))
         }
     }
 }
 
-fn check_limits(limits: &str) -> Result<(), SealError> {
+fn check_limits(process: &'static str, limits: &str) -> Result<(), SealError> {
     for limit in LIMITS {
         let both = limits.lines().find_map(|line| line.strip_prefix(limit));
         let both = both.map(|both| both.split_whitespace().take(2).collect::<Vec<_>>().join(" "));
         let found = both.unwrap_or_else(|| MISSING.to_owned());
         if found != "0 0" {
-            return Err(SealError::ZygoteLimit { limit, found });
+            return Err(SealError::Limit { process, limit, found });
         }
     }
     Ok(())
@@ -160,7 +209,7 @@ mod tests {
 
     #[test]
     fn every_field_that_differs_is_refused() {
-        assert_eq!(check_status(SEALED, 0), Ok(()));
+        assert_eq!(check_status(SEALED, WORKER, 0), Ok(()));
         for (line, other) in [
             ("Seccomp:\t2", "Seccomp:\t0"),
             ("Seccomp_filters:\t2", "Seccomp_filters:\t1"),
@@ -176,17 +225,17 @@ mod tests {
             ("Seccomp:\t2\n", ""),
         ] {
             assert!(SEALED.contains(line), "{line}");
-            assert!(check_status(&SEALED.replacen(line, other, 1), 0).is_err(), "{line} -> {other}");
+            assert!(check_status(&SEALED.replacen(line, other, 1), WORKER, 0).is_err(), "{line} -> {other}");
         }
     }
 
     #[test]
     fn every_limit_that_differs_is_refused() {
-        assert_eq!(check_limits(LIMITED), Ok(()));
+        assert_eq!(check_limits("zygote", LIMITED), Ok(()));
         for limit in LIMITS {
             let line = LIMITED.lines().find(|line| line.starts_with(limit)).expect("the limit");
             for other in [line.replace(" 0 ", " 1 "), String::new()] {
-                assert!(check_limits(&LIMITED.replace(line, &other)).is_err(), "{line} -> {other}");
+                assert!(check_limits("zygote", &LIMITED.replace(line, &other)).is_err(), "{line} -> {other}");
             }
         }
     }
@@ -194,7 +243,7 @@ mod tests {
     #[test]
     fn filters_of_the_supervisor_itself_are_counted() {
         let inherited = filter_count("Name:\ta\nSeccomp_filters:\t2\n");
-        assert_eq!(check_status(&SEALED.replace("filters:\t2", "filters:\t4"), inherited), Ok(()));
-        assert!(check_status(SEALED, inherited).is_err());
+        assert_eq!(check_status(&SEALED.replace("filters:\t2", "filters:\t4"), WORKER, inherited), Ok(()));
+        assert!(check_status(SEALED, WORKER, inherited).is_err());
     }
 }

@@ -26,7 +26,14 @@ pub struct Installation<'i> {
 impl Installation<'_> {
     /// Records a change of a file, which then has this text.
     pub(crate) fn record(&self, path: &Path, target: ChangeTarget, text: &str) -> io::Result<PendingChange> {
-        let edit = Edit { target, path, action: "setup", through: Channel::Command, text: Some(text) };
+        let edit = Edit {
+            target,
+            path,
+            action: "setup",
+            through: Channel::Command,
+            text: Some(text),
+            presence: None,
+        };
         self.audit.begin_change(edit, LocalUser::current()).map_err(io::Error::other)
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lockhouse_client_files::{AiClient, EntryPlace};
-use lockhouse_config::{Environment, ServerEntry, SkipReason};
+use lockhouse_config::{Environment, NoSandboxReason, SandboxChoice, ServerEntry, SkipReason};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, ServerLimits};
 
@@ -61,7 +61,9 @@ impl<'i> Plan<'i> {
         let servers = self.servers.iter_mut().filter(|server| server.name == name);
         servers.for_each(|server| match started {
             Attempt::UserNamespaces => server.entry.permit_user_namespaces(),
-            Attempt::NoSandbox => server.entry.set_sandbox(None),
+            Attempt::NoSandbox => {
+                server.entry.set_sandbox(&SandboxChoice::Without(NoSandboxReason::not_started_in_it()))
+            }
         });
     }
 

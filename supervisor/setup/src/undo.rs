@@ -113,8 +113,8 @@ fn take_back_recorded(audit: &Arc<Audit>, journal: &Journal, step: &Step) -> Res
         Change::Configuration { .. } => ChangeTarget::Configuration,
         Change::Policy => ChangeTarget::Policy,
     };
-    let edit =
-        Edit { target, path: &step.path, action: "setup --undo", through: Channel::Command, text: None };
+    let (path, action, through) = (step.path.as_path(), "setup --undo", Channel::Command);
+    let edit = Edit { target, path, action, through, text: None, presence: None };
     let pending = audit.begin_change(edit, LocalUser::current()).map_err(io::Error::other)?;
     pending.finish(take_back(journal, step))
 }

@@ -2,6 +2,8 @@
 
 mod json;
 pub(super) mod keyboard;
+mod keys;
+pub(super) mod password;
 mod stdin_lines;
 pub(super) mod supervisors;
 pub(super) mod terminal_prompt;
@@ -24,15 +26,28 @@ pub(super) const ANSWERS_MAX: usize = 16;
 
 /// Options of `lockhouse approvals`.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct Arguments {
     /// Exchange JSON lines on standard input and output, for programs that ask the user themselves
     #[arg(long)]
     json: bool,
+    #[command(subcommand)]
+    command: Option<keys::Command>,
+}
+
+impl Arguments {
+    /// Whether the command is about the keys with which people prove that they are there.
+    pub(super) fn is_about_keys(&self) -> bool {
+        self.command.is_some()
+    }
 }
 
 /// Runs `lockhouse approvals`: shows the pending questions of every running supervisor of this user and sends the
 /// answers, until Ctrl-C. Also connects to supervisors that start later.
-pub(super) async fn approvals(arguments: &Arguments) -> ExitCode {
+pub(super) async fn approvals(arguments: Arguments) -> ExitCode {
+    if let Some(command) = arguments.command {
+        return keys::run(command).await;
+    }
     let on_a_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !arguments.json && !on_a_terminal {
         eprintln!(

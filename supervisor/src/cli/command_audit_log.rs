@@ -98,7 +98,7 @@ impl CommandAuditLog {
 
     fn begin(&self, change: FileChange<'_>) -> Result<PendingChange, RecordError> {
         let FileChange { target, path, action, through, text, .. } = change;
-        let edit = Edit { target, path: &path, action, through, text };
+        let edit = Edit { target, path: &path, action, through, text, presence: None };
         Ok(self.0.begin_change(edit, LocalUser::current())?)
     }
 
@@ -119,7 +119,7 @@ impl CommandAuditLog {
     }
 
     pub(super) fn login(&self, server: &ServerName, step: LoginStep) -> Result<(), RecordError> {
-        Ok(self.0.login(server, step, LocalUser::current())?)
+        Ok(self.0.login(server, step, None, LocalUser::current())?)
     }
 
     /// Records that the user accepted the current definitions of an upstream server's `tools`. `digest` is the SHA-256
@@ -130,7 +130,7 @@ impl CommandAuditLog {
         tools: &[String],
         digest: &str,
     ) -> Result<(), RecordError> {
-        Ok(self.0.definitions_accepted(server, tools, digest, LocalUser::current())?)
+        Ok(self.0.definitions_accepted(server, tools, digest, None, LocalUser::current())?)
     }
 
     /// Records that root stops the processes of all accounts.

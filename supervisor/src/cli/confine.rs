@@ -24,13 +24,16 @@ pub(super) struct Arguments {
     internet: bool,
     #[arg(long)]
     user_namespaces: bool,
+    /// Do not start the program on a kernel that cannot enforce the restrictions of files
+    #[arg(long)]
+    require_full: bool,
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
 
 /// Enters the sandbox and replaces this process by the upstream server's program (exec). Returns only on failure.
 pub(super) fn confine(arguments: Arguments) -> ExitCode {
-    let Arguments { read, write, network, internet, user_namespaces, command } = arguments;
+    let Arguments { read, write, network, internet, user_namespaces, require_full, command } = arguments;
     let network = match (network, internet) {
         (true, _) => Network::All,
         (false, true) => Network::Internet,
@@ -38,6 +41,6 @@ pub(super) fn confine(arguments: Arguments) -> ExitCode {
     };
     let (program, arguments) =
         command.split_first().map_or((OsString::new(), &[][..]), |(p, a)| (p.clone(), a));
-    let grants = Grants { read, write, network, user_namespaces };
+    let grants = Grants { read, write, network, user_namespaces, requires_full: require_full };
     print_error(&exec_confined(&grants, &program, arguments), UNAVAILABLE)
 }

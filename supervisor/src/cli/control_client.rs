@@ -1,19 +1,22 @@
 //! Sends requests to the running Lockhouse processes of this user, through their control sockets.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Stream;
+use interprocess::local_socket::traits::StreamCommon as _;
 use interprocess::local_socket::traits::tokio::Stream as _;
 use interprocess::local_socket::{GenericFilePath, ToFsName};
 use lockhouse_config::SystemEngine;
 use lockhouse_engine::control_socket::{self, socket_path};
 use lockhouse_link::{OperatorClient, OperatorError};
 use lockhouse_messages::{OperatorRequest, OperatorResponse};
-use nix::unistd::geteuid;
+use nix::unistd::{Uid, geteuid};
 
 use super::engine_socket::CONTROL_SOCKET;
-use super::system_engine;
+use super::terminal::sanitize_lines;
+use super::{UNAVAILABLE, USAGE, system_engine};
 
 /// How long a Lockhouse process may take to answer a request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -66,11 +69,74 @@ pub(super) async fn connect(path: &Path) -> Option<Result<OperatorClient, Operat
 pub(super) fn sockets() -> Vec<(u32, PathBuf)> {
     let own = socket_path::candidate_directories();
     let own = own.iter().flat_map(|directory| socket_path::sockets(directory));
-    let of_system = SystemEngine::operated_by_this_account().into_iter().map(|engine| {
-        let id = if geteuid().is_root() { PROCESSES_MAX + engine.person().as_raw() } else { 0 };
-        (id, engine.directory().join(CONTROL_SOCKET))
-    });
+    let of_system = SystemEngine::operated_by_this_account()
+        .into_iter()
+        .map(|engine| (engine_id(engine), engine.directory().join(CONTROL_SOCKET)));
     own.chain(of_system.filter(|(_, path)| path.exists())).collect()
+}
+
+/// Returns the id of the engine of the system for a person: see [`sockets`].
+pub(super) fn engine_id(engine: SystemEngine) -> u32 {
+    if geteuid().is_root() { PROCESSES_MAX + engine.person().as_raw() } else { 0 }
+}
+
+/// Prints why an engine of the system has not done what it was asked for. Returns the exit status.
+pub(super) fn print_refusal(reply: Reply) -> ExitCode {
+    match reply {
+        Ok(OperatorResponse::Refused { reason }) => {
+            eprintln!("lockhouse: {}", sanitize_lines(&reason));
+            ExitCode::from(USAGE)
+        }
+        Ok(_) | Err(_) => {
+            eprintln!(
+                "lockhouse: the engine of the system does not answer this request, or is of another version"
+            );
+            ExitCode::from(UNAVAILABLE)
+        }
+    }
+}
+
+/// Connects as root to an engine that runs code for another account, to send it several requests. `process` is its id as that
+/// account's commands number it. Returns `None` if no such engine answers.
+pub(super) async fn connect_to_engine_of(person: Uid, process: u32) -> Option<OperatorClient> {
+    let (_, path) = sockets_of(person).into_iter().find(|(id, _)| *id == process)?;
+    let connecting = OperatorClient::connect(open_of(person, &path).await?);
+    tokio::time::timeout(ANSWER_TIMEOUT, connecting).await.ok()?.ok()
+}
+
+/// Sends a request as root to the first engine that answers of those that run code for another account.
+pub(super) async fn request_engine_of(person: Uid, request: &OperatorRequest) -> Option<OperatorResponse> {
+    for (_, path) in sockets_of(person) {
+        let Some(stream) = open_of(person, &path).await else { continue };
+        if let Ok(response) = ask(stream, request).await {
+            return Some(response);
+        }
+    }
+    None
+}
+
+/// Returns the control sockets of the engines that run code for an account, each with the id of its process as that account's
+/// commands number it: the system's engine for this person, and its own processes in the usual directories.
+fn sockets_of(person: Uid) -> Vec<(u32, PathBuf)> {
+    if person == geteuid() {
+        return sockets();
+    }
+    let of_system = SystemEngine::of_person(person).directory().join(CONTROL_SOCKET);
+    let own = socket_path::usual_directories(person);
+    let own = own.iter().flat_map(|directory| socket_path::sockets(directory));
+    own.chain(of_system.exists().then_some((0, of_system))).collect()
+}
+
+/// Connects to a control socket of an engine that runs code for this account. The account chooses where its own sockets lead,
+/// so the process that listens must be of it.
+async fn open_of(person: Uid, path: &Path) -> Option<Stream> {
+    if path.ends_with(CONTROL_SOCKET) {
+        return open(path).await;
+    }
+    let connecting = Stream::connect(path.to_fs_name::<GenericFilePath>().ok()?);
+    let stream = tokio::time::timeout(ANSWER_TIMEOUT, connecting).await.ok()?.ok()?;
+    let peer = stream.peer_creds().ok()?.euid()?;
+    (peer == person.as_raw()).then_some(stream)
 }
 
 async fn open(path: &Path) -> Option<Stream> {

@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use lockhouse_front::http::inherited_unix_listeners;
 use lockhouse_policies::Policy;
 use lockhouse_pool::PoolError;
 use lockhouse_protocol::Language;
-use nix::unistd::{Uid, setsid};
+use nix::unistd::Uid;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -69,20 +69,6 @@ impl Arguments {
     }
 }
 
-/// Starts this program once more without `--detach`, in a session of its own. When this process has ended, the new one
-/// has no parent that an AI client could end together with its children.
-pub(super) fn detach() -> ExitCode {
-    let start = || {
-        setsid()?;
-        let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--detach");
-        Command::new(std::env::current_exe()?).args(arguments).stdin(Stdio::null()).spawn()
-    };
-    match start() {
-        Ok(_) => ExitCode::SUCCESS,
-        Err(error) => print_error(&error, UNAVAILABLE),
-    }
-}
-
 /// Where clients find an engine.
 enum OpenSockets {
     /// A socket file of this process. `None` after a reload to a setup that another engine serves.
@@ -111,8 +97,7 @@ enum EngineFailure {
 
 /// Runs `lockhouse engine` until it had no clients for some time, or a signal stops the process.
 pub(super) async fn engine(files: &Files, arguments: Arguments) -> ExitCode {
-    let is_for_person = arguments.person.is_some();
-    let files = &Files { expose: arguments.expose, is_for_person, ..files.clone() };
+    let files = &Files { expose: arguments.expose, person: arguments.person, ..files.clone() };
     // systemd has a log of its own.
     let log = LogFile::new().filter(|_| arguments.setup.is_some());
     if let Some(Err(error)) = log.as_ref().map(LogFile::redirect_stderr) {

@@ -16,9 +16,11 @@ pub(super) const READY: &str = "ready";
 /// The same, if another engine with the same setup is starting or running.
 pub(super) const TAKEN: &str = "taken";
 
-/// The sockets of the system's engine for a person: for AI clients, and for operators.
+/// The sockets of the system's engine for a person: for AI clients, for operators, and for the launcher of servers in the
+/// person's session.
 pub(super) const FRONT_SOCKET: &str = "front.sock";
 pub(super) const CONTROL_SOCKET: &str = "control.sock";
+pub(super) const LAUNCHER_SOCKET: &str = "launcher.sock";
 
 const PREFIX: &str = "engine-";
 const LOCK_SUFFIX: &str = ".lock";

@@ -10,11 +10,12 @@ use lockhouse_client_files::AiClient;
 use lockhouse_config::{self as config, ConfigEdit, ConfigError, Environment, Files, ServerEntry, Settings};
 use lockhouse_protocol::ServerName;
 use lockhouse_setup::{Candidate, Importer, ServersFile, secret_names, servers_files, write_tables};
-use lockhouse_upstream::{ConfinementProfile, ServerLimits};
+use lockhouse_upstream::ServerLimits;
 
-use super::confirmation::{Confirmation, NoAnswer, ask_no_yes, ask_yes_no};
+use super::confirmation::{Confirmation, NoAnswer, ask_yes_no};
+use super::sandbox_options::SandboxOptions;
 use super::terminal::sanitize;
-use super::{USAGE, print_config_error, print_error, recorded_config_edit, sandbox, table};
+use super::{USAGE, line_width, print_config_error, print_error, recorded_config_edit, sandbox, table};
 
 /// Options of `lockhouse import`.
 #[derive(Debug, clap::Args)]
@@ -25,9 +26,8 @@ pub(super) struct Arguments {
     /// Do not connect to the imported servers now
     #[arg(long)]
     no_connect: bool,
-    /// Run the imported servers that are processes in a sandbox [default: a question on a terminal, otherwise none]
-    #[arg(long, value_name = "PROFILE", value_parser = ConfinementProfile::NAMES)]
-    sandbox: Option<String>,
+    #[command(flatten)]
+    sandbox: SandboxOptions,
     /// Import servers over HTTP+SSE too, a transport that MCP has deprecated [default: a question on a terminal,
     /// otherwise no]
     #[arg(long)]
@@ -143,8 +143,8 @@ pub(super) fn takes_over_sse<'c>(
     takes_over
 }
 
-/// Returns the entries of the imported servers. Those of processes have a sandbox if the user wants it: `--sandbox` or
-/// the answer to a question says so.
+/// Returns the entries of the imported servers. Those of processes have a sandbox, unless `--no-sandbox` or the answer to a
+/// question says otherwise.
 ///
 /// # Errors
 /// [`NoAnswer`].
@@ -156,30 +156,24 @@ fn sandboxed<'c>(
 ) -> Result<Vec<(&'c ServerName, ServerEntry)>, NoAnswer> {
     let entries = imported.iter().filter_map(|found| found.imported());
     let mut entries: Vec<_> = entries.map(|(name, entry)| (name, entry.clone())).collect();
-    let is_asked = arguments.sandbox.is_some() || arguments.confirmation.asks();
-    if !is_asked || !entries.iter().any(|(_, entry)| entry.is_process()) {
+    if !entries.iter().any(|(_, entry)| entry.is_process()) {
         return Ok(entries);
     }
-    match sandbox::describe_profile() {
-        Ok(description) => println!("{description}:"),
-        Err(reason) if arguments.sandbox.is_none() => {
-            println!("no sandbox is proposed: {reason}");
-            return Ok(entries);
-        }
-        Err(reason) => {
-            eprintln!("lockhouse: warning: the servers cannot be started: {}", sanitize(&reason.to_string()))
-        }
-    }
+    println!("{}", line_width::wrap_lines(&format!("{}:", sandbox::describe_profile())));
     for (name, entry) in &entries {
         let definition = entry.resolve(environment, ServerLimits::default(), String::new());
         let lines =
             definition.ok().and_then(|it| sandbox::describe_paths(name, &it, &settings.engine.places));
-        lines.into_iter().flatten().for_each(|line| println!("  {line}"));
+        lines
+            .into_iter()
+            .flatten()
+            .for_each(|line| println!("{}", line_width::wrap_line(&format!("  {line}"), "    ")));
     }
-    let question = "Run these servers in the sandbox?";
-    if arguments.sandbox.is_some() || ask_no_yes(question)? {
-        entries.iter_mut().for_each(|(_, entry)| entry.set_sandbox(Some(ConfinementProfile::Default)));
-    }
+    let choice = match arguments.confirmation.asks() {
+        true => arguments.sandbox.ask("Run these servers in the sandbox?")?,
+        false => arguments.sandbox.choice(),
+    };
+    entries.iter_mut().for_each(|(_, entry)| entry.set_sandbox(&choice));
     Ok(entries)
 }
 

@@ -8,9 +8,11 @@ mod action_process;
 mod approval_questions;
 mod browser;
 mod command_actions;
+mod engine_tools;
 mod kept_results;
 mod operator;
 mod page_records;
+mod policy_proposals;
 mod processes;
 mod service_login;
 mod stable_times;
@@ -116,7 +118,7 @@ pub(super) async fn page(files: &Files, arguments: &Arguments) -> ExitCode {
     let audit = config::load_audit_settings(files).map(|settings| settings.directory);
     let activity = Activity::new(audit.map_err(|error| error.to_string()));
     let questions = ApprovalQuestions::default();
-    let operator = match PageOperator::new(files, questions.clone()) {
+    let operator = match PageOperator::new(files, questions.clone(), listener.port()) {
         Ok(operator) => Arc::new(operator),
         Err(error) => return print_error(&error, UNAVAILABLE),
     };

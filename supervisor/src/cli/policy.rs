@@ -6,6 +6,7 @@ mod dry_run;
 mod environment;
 mod explain;
 pub(super) mod init;
+mod proposals;
 mod recorded_calls;
 pub(super) mod set_effect;
 mod suggest;
@@ -41,8 +42,21 @@ pub(super) enum Command {
     DryRun(dry_run::Arguments),
     /// Generate a minimal policy from recorded calls
     Suggest(suggest::Arguments),
+    /// Propose a policy for the engine of the system: it restricts at once, and permits when it is accepted
+    Propose(proposals::Proposed),
+    /// Show the proposed policies of this user, or of all users for root
+    Proposals,
+    /// Accept a proposed policy: as root, or with your password if the requirements ask for one
+    Accept(proposals::Accepted),
     /// Print the JSON Schema of policy files, for editors
     Schema,
+}
+
+impl Command {
+    /// Whether the command is about policies that are proposed for engines of the system.
+    pub(super) fn is_about_proposals(&self) -> bool {
+        matches!(self, Self::Propose(_) | Self::Proposals | Self::Accept(_))
+    }
 }
 
 /// Runs a subcommand of `lockhouse policy` and returns its exit status.
@@ -57,6 +71,9 @@ pub(super) async fn policy(files: &Files, command: Command) -> ExitCode {
         Command::Diff(arguments) => diff::diff(files, &arguments),
         Command::DryRun(arguments) => dry_run::dry_run(files, &arguments),
         Command::Suggest(arguments) => suggest::suggest(files, &arguments),
+        Command::Propose(arguments) => proposals::propose(files, &arguments).await,
+        Command::Proposals => proposals::proposals().await,
+        Command::Accept(arguments) => proposals::accept(&arguments).await,
         Command::Schema => {
             print!("{}", include_str!("../../../docs/policy.schema.json"));
             Ok(ExitCode::SUCCESS)

@@ -2,6 +2,7 @@
 //! the policy, and when the administrator's requirements change.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_audit::ReloadCause;
@@ -14,6 +15,8 @@ use lockhouse_policies::Policy;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use super::serve::HttpService;
 
 /// Maximum length of the error in the report of a reload, in characters. The rest of a longer error is only in the log.
 const ERROR_CHARS_MAX: usize = 32 * 1024;
@@ -59,6 +62,8 @@ pub(super) struct Reloader<'a> {
     files: &'a Files,
     /// `None` if only requirements are reloaded.
     requests: Option<mpsc::Receiver<ReloadRequest>>,
+    /// The service whose certificate is read again. `None` if there is no HTTP.
+    http: Option<Arc<HttpService>>,
     /// Called immediately before a new configuration becomes active.
     observer: Option<&'a ReloadObserver<'a>>,
     /// Whether the log says already that requirements have disappeared.
@@ -83,7 +88,21 @@ impl<'a> Reloader<'a> {
     ) -> Self {
         let first = current.settings.clone();
         supervisor.gate().require_requirements_looks();
-        Self { supervisor, first, current, files, requests: None, observer: None, has_warned: false }
+        Self {
+            supervisor,
+            first,
+            current,
+            files,
+            requests: None,
+            http: None,
+            observer: None,
+            has_warned: false,
+        }
+    }
+
+    /// Reads the certificate of this service again with each reload.
+    pub(super) fn with_certificate_of(self, http: Option<Arc<HttpService>>) -> Self {
+        Self { http, ..self }
     }
 
     /// Calls `observer` immediately before a new configuration becomes active.
@@ -148,14 +167,18 @@ impl<'a> Reloader<'a> {
 
     /// Reloads the configuration and the certificate.
     async fn reload_all(&mut self, cause: ReloadCause) -> Result<ReloadReport, UnmetRequirements> {
-        let supervisor = self.supervisor;
-        let certificates = supervisor.reload_certificates();
-        tokio::pin!(certificates);
+        let http = self.http.clone();
+        let certificate = async {
+            if let Some(http) = &http {
+                http.reload_certificate().await;
+            }
+        };
+        tokio::pin!(certificate);
         let mut looks = interval(LOOK_INTERVAL);
         loop {
             tokio::select! {
-                () = &mut certificates => return self.reload(cause),
-                // Requirements do not wait for a front that is slow to read its certificate.
+                () = &mut certificate => return self.reload(cause),
+                // Requirements do not wait for the certificate.
                 _ = looks.tick() => self.look().await?,
             }
         }

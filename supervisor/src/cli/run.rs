@@ -18,7 +18,7 @@ use lockhouse_engine::execution::{
     self, DisplayOptions, ExecutionAnswer, FileStorage, Refusal, RunError, RunStatus,
 };
 use lockhouse_engine::supervisor::{CodeRequest, Supervisor};
-use lockhouse_messages::{ApprovalEvent, CutValue, Owner, WatcherRole};
+use lockhouse_messages::{ApprovalEvent, ApprovalInput, CutValue, Owner, WatcherRole};
 use lockhouse_protocol::Language;
 use lockhouse_protocol::json_text::quote_large_integers;
 use lockhouse_stores::result_files::ResultFiles;
@@ -117,12 +117,15 @@ pub(super) async fn run_program(
     let request = CodeRequest { output, ..request };
     // Questions are shown on this terminal. Without a terminal, `lockhouse approvals` can answer them.
     let queue = supervisor.approvers().queue();
-    let _control = if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+    let has_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if has_terminal {
         tokio::spawn(prompt_on_terminal(queue.watch(WatcherKind::Terminal, WatcherRole::Approver), terminal));
-        None
-    } else {
-        ControlSocket::open(&supervisor).map_err(|error| tracing::info!("{error}")).ok()
-    };
+    }
+    // A proof of presence comes from another process.
+    let is_operated = !has_terminal || !supervisor.approvers().presence().level().is_none();
+    let _control = is_operated
+        .then(|| ControlSocket::open(&supervisor).map_err(|error| tracing::info!("{error}")).ok())
+        .flatten();
     let requirements = Reloader::of_requirements(&supervisor, configuration, files);
     let running = supervisor.run_code(request, &cancelled);
     tokio::pin!(running);
@@ -192,7 +195,7 @@ async fn prompt_on_terminal(mut watcher: Watcher, terminal: SharedTerminal) {
                     Some(message) => (*message).clone(),
                     None => return,
                 },
-                Some(ApproverReply { answer, .. }) = answers.recv() => match watcher.answer(&answer) {
+                Some(ApproverReply { input: ApprovalInput::Answer(answer), .. }) = answers.recv() => match watcher.answer(&answer) {
                     Ok(()) => ApprovalEvent::Taken(answer.id),
                     Err(why) => ApprovalEvent::Refused { id: Some(answer.id), reason: why.to_string() },
                 },
@@ -200,7 +203,10 @@ async fn prompt_on_terminal(mut watcher: Watcher, terminal: SharedTerminal) {
             match &message {
                 ApprovalEvent::Ask(_) => terminal.open_question(),
                 ApprovalEvent::Gone(_) => terminal.close_question(),
-                ApprovalEvent::Watching | ApprovalEvent::Taken(_) | ApprovalEvent::Refused { .. } => {}
+                ApprovalEvent::Watching
+                | ApprovalEvent::Taken(_)
+                | ApprovalEvent::Challenge { .. }
+                | ApprovalEvent::Refused { .. } => {}
             }
             if events.send(SupervisorEvent { supervisor, message: Some(message) }).await.is_err() {
                 return;

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use lockhouse_config::Environment;
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{
-    ConfineError, Endpoint, ServerDefinition, StoragePaths, kernel_gaps, profile_paths,
-};
+use lockhouse_upstream::{Endpoint, KernelGap, ServerDefinition, StoragePaths, kernel_gaps, profile_paths};
 
 use super::terminal::sanitize;
 
@@ -14,20 +12,20 @@ use super::terminal::sanitize;
 const SHOWN_MAX: usize = 12;
 
 /// Describes what the profile has in common for all servers, and what this host's kernel lacks for it.
-///
-/// # Errors
-///
-/// Returns the reason if the kernel cannot enforce a sandbox.
-pub(super) fn describe_profile() -> Result<String, ConfineError> {
-    let gaps = kernel_gaps()?;
-    let mut text = "in the sandbox, a server cannot read your home directory, except language runtimes: no ~/.ssh, no credentials, no \
-                    keyrings, no files of other programs. It writes only to a folder of its own, which has its caches and temporary \
-                    files, and to the paths that its configuration names. It has TCP and UDP, and no Unix sockets"
-        .to_owned();
+pub(super) fn describe_profile() -> String {
+    let gaps = kernel_gaps();
+    let restricts_files = !gaps.iter().any(|gap| matches!(gap, KernelGap::Files(_)));
+    let of_files = "a server cannot read your home directory, except language runtimes: no ~/.ssh, no credentials, no keyrings, no \
+                    files of other programs. It writes only to a folder of its own, which has its caches and temporary files, and \
+                    to the paths that its configuration names. It";
+    let subject = if restricts_files { of_files } else { "a server" };
+    let mut text = format!(
+        "in the sandbox, {subject} has TCP and UDP, and no Unix sockets, no debugger and no new privileges"
+    );
     for gap in gaps {
-        text += &format!(". On this kernel, {gap}");
+        text += &format!(". But {gap}");
     }
-    Ok(text)
+    text
 }
 
 /// Returns the files that the configuration of a server names, and that it cannot change in the sandbox, because they are

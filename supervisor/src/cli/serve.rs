@@ -1,6 +1,6 @@
 //! `lockhouse serve`: runs the MCP server over standard input and output or over HTTP.
 
-mod front_process;
+mod http_service;
 mod shared;
 mod system;
 
@@ -8,15 +8,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_access::Authenticator;
 use lockhouse_base::telemetry;
 use lockhouse_config::{ConfigError, Configuration, ExposeMode, Files, Settings, SystemEngine};
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_engine::systemd_notify;
-use lockhouse_front::http::{HttpServer, HttpSettings, HttpStartError, ListenAddress, SpareSockets};
+use lockhouse_front::http::{HttpSettings, ListenAddress, SpareSockets};
 use lockhouse_front::{self as front, AnswerForm, AnswerSettings};
-use lockhouse_link::{EngineClient, PassedConnections};
 use lockhouse_protocol::Language;
 use lockhouse_upstream::NESTED_VARIABLE;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +26,7 @@ use super::reloader::{Reloader, UnmetRequirements};
 use super::startup_code::release_after_start;
 use super::stop_signals::end_on_signal;
 use super::{REQUIREMENTS, UNAVAILABLE, USAGE, load, print_config_error, print_error, start_with};
-use front_process::FrontProcess;
+pub(super) use http_service::HttpService;
 use shared::{NotShared, ThinProcess};
 
 /// Options of `lockhouse serve`.
@@ -93,25 +91,16 @@ struct Instance {
     configuration: Configuration,
     supervisor: Arc<Supervisor>,
     forwarding: AuditForwarding,
-    front: FrontPlace,
-    /// Verifies the credentials of AI clients. `None` if the AI client is connected over standard input and output.
-    authenticator: Option<Arc<Authenticator>>,
+    front: Front,
 }
 
-/// Where the front runs, which speaks MCP with AI clients.
-enum FrontPlace {
-    /// In this process.
-    Here(Front),
-    /// In a process of its own.
-    Process(Box<FrontProcess>),
-}
-
-/// The front, before it serves the first AI client.
+/// The front, which speaks MCP with AI clients, before it serves the first one.
 enum Front {
-    /// Serves the AI client on standard input and output. The settings are the form of answers, and how long a request
-    /// waits for its run.
+    /// Serves the AI client on standard input and output, in this process. The settings are the form of answers, and how long a
+    /// request waits for its run.
     Stdio(AnswerSettings),
-    Http(Box<HttpServer>),
+    /// Serves AI clients over HTTP, in a process of its own.
+    Http(Arc<HttpService>),
 }
 
 /// Runs `lockhouse serve` until the AI client on standard input disconnects or a signal stops the process. SIGHUP
@@ -138,9 +127,6 @@ async fn serve_clients_of(files: &Files, arguments: Arguments) -> ExitCode {
         Err(error) => return print_config_error(&error),
     }
     let files = &Files { expose: arguments.expose, ..files.clone() };
-    if let Some(inherited) = front_process::inherited() {
-        return front_process::run(inherited, files, arguments).await;
-    }
     let configuration = match load(files) {
         Ok(loaded) => loaded,
         Err(status) => return status,
@@ -198,18 +184,10 @@ async fn start(configuration: Configuration, arguments: Arguments) -> Result<Ins
     for warning in settings.warnings() {
         tracing::warn!("{warning}");
     }
-    let authenticator = match arguments.uses_http() {
-        true => {
-            Some(Authenticator::new(settings.access.clone()).map_err(|error| print_error(&error, USAGE))?)
-        }
-        false => None,
-    };
-    let front = match front_process::is_wanted() {
-        true => {
-            let http = http_settings(settings, &arguments);
-            FrontPlace::Process(Box::new(FrontProcess::start(http.as_ref()).await?))
-        }
-        false => FrontPlace::Here(open_front(settings, &arguments, None).await?),
+    // Before anything else is started, so that an invalid address fails at once.
+    let front = match http_settings(settings, &arguments) {
+        Some(http) => Front::Http(HttpService::start(settings, http).await?),
+        None => Front::Stdio(arguments.answer_settings()),
     };
     if arguments.uses_http() {
         telemetry::install();
@@ -218,26 +196,29 @@ async fn start(configuration: Configuration, arguments: Arguments) -> Result<Ins
     let supervisor = Arc::new(start_with(settings.engine.clone(), policy.clone(), &languages)?);
     supervisor.warn_about_first_policy();
     let forwarding = AuditForwarding::start(&configuration.settings, &supervisor)?;
-    Ok(Instance { configuration, supervisor, forwarding, front, authenticator })
+    Ok(Instance { configuration, supervisor, forwarding, front })
 }
 
 /// Serves AI clients until the AI client on standard input disconnects, a signal stops the process or a part of it
 /// fails. Meanwhile, reloads the configuration whenever something requires it. Finally closes the supervisor.
 async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
-    let Instance { configuration, supervisor, forwarding, front, authenticator } = instance;
+    let Instance { configuration, supervisor, forwarding, front } = instance;
     supervisor.record_start("serve", &configuration.settings.configured_files(files));
-    end_on_signal(supervisor.lifecycle(), authenticator.is_some());
+    let http = match &front {
+        Front::Http(service) => Some(service.clone()),
+        Front::Stdio(_) => None,
+    };
+    end_on_signal(supervisor.lifecycle(), http.is_some());
     tokio::spawn(systemd_notify::run(supervisor.clone()));
     tokio::spawn(release_after_start());
-    let metrics = configuration.settings.metrics.clone();
-    let reloader = Reloader::new(&supervisor, configuration, files);
+    let reloader = Reloader::new(&supervisor, configuration, files).with_certificate_of(http);
     let control = ControlSocket::open(&supervisor);
     let _control = control.map_err(|error| tracing::warn!("{error}"));
     let served = tokio::select! {
         // An AI client may disconnect because of the answer that tells it of the failure.
         biased;
         error = supervisor.wait_for_failed_protection() => Err(error.into()),
-        served = serve_clients(&supervisor, front, authenticator, &metrics) => served,
+        served = serve_clients(&supervisor, front) => served,
         unmet = reloader.run() => unmet.map(|never| match never {}).map_err(Into::into),
     };
     supervisor.set_end_reason(&describe_end(&supervisor, &served));
@@ -257,57 +238,16 @@ fn describe_end(supervisor: &Supervisor, served: &ServeResult<()>) -> String {
 }
 
 /// Serves AI clients through the front, until they have disconnected or the engine ends.
-async fn serve_clients(
-    supervisor: &Arc<Supervisor>,
-    front: FrontPlace,
-    authenticator: Option<Arc<Authenticator>>,
-    metrics: &[ListenAddress],
-) -> ServeResult<()> {
-    let front = match front {
-        FrontPlace::Process(process) => return process.serve(supervisor, authenticator).await,
-        FrontPlace::Here(front) => front,
+async fn serve_clients(supervisor: &Arc<Supervisor>, front: Front) -> ServeResult<()> {
+    let answers = match front {
+        Front::Http(service) => return service.serve(supervisor).await,
+        Front::Stdio(answers) => answers,
     };
     // Cancelled when the front stops: because its AI client has disconnected, or because the engine ends.
     let closing = CancellationToken::new();
-    let engine = match authenticator {
-        Some(authenticator) => lockhouse_engine::connect_http(supervisor, authenticator, closing.clone()),
-        None => lockhouse_engine::connect(supervisor, closing.clone()),
-    };
-    serve_front(&engine, front, metrics, &closing).await
-}
-
-/// Serves the AI clients of the HTTP listeners and the addresses of `[metrics]`, or the one AI client on standard input and
-/// output.
-async fn serve_front(
-    engine: &EngineClient,
-    front: Front,
-    metrics: &[ListenAddress],
-    closing: &CancellationToken,
-) -> ServeResult<()> {
-    match front {
-        Front::Http(server) => tokio::select! {
-            () = server.serve(engine.clone(), closing.clone()) => Ok(()),
-            served = front::http::serve_metrics(engine, metrics) => Ok(served.map(|never| match never {})?),
-        },
-        Front::Stdio(answers) => {
-            engine.lifecycle().announce_listening();
-            Ok(front::serve_stdio(engine.clone(), answers, closing.clone()).await?)
-        }
-    }
-}
-
-/// Opens the HTTP listeners, if HTTP is used. This is done before anything else is started, so that an invalid address
-/// fails at once. `passed` has the connections of the Unix domain sockets, if the engine is another process.
-async fn open_front(
-    settings: &Settings,
-    arguments: &Arguments,
-    passed: Option<Vec<PassedConnections>>,
-) -> Result<Front, ExitCode> {
-    let Some(http) = http_settings(settings, arguments) else {
-        return Ok(Front::Stdio(arguments.answer_settings()));
-    };
-    let opened = HttpServer::open(http, passed).await;
-    opened.map(|server| Front::Http(Box::new(server))).map_err(|error| report_start_error(&error))
+    let engine = lockhouse_engine::connect(supervisor, closing.clone());
+    engine.lifecycle().announce_listening();
+    Ok(front::serve_stdio(engine, answers, closing).await?)
 }
 
 /// Returns the settings of the HTTP server, if HTTP is used. It listens at the addresses that `--listen` names, or else at
@@ -323,12 +263,4 @@ fn http_settings(settings: &Settings, arguments: &Arguments) -> Option<HttpSetti
     let AnswerSettings { form, wait, .. } = arguments.answer_settings();
     (http.answers.form, http.answers.wait) = (form, wait);
     Some(http)
-}
-
-/// Prints why the HTTP server cannot start, and returns the exit status.
-fn report_start_error(error: &HttpStartError) -> ExitCode {
-    match error {
-        HttpStartError::Unavailable(_) => print_error(error, UNAVAILABLE),
-        _ => print_error(error, USAGE),
-    }
 }

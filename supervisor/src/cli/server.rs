@@ -2,6 +2,7 @@
 
 mod add;
 mod connection_progress;
+pub(super) mod engine_tools;
 mod first_connection;
 mod get;
 mod list;
@@ -9,10 +10,12 @@ mod login;
 mod logs;
 mod redacted_definition;
 mod remove;
+mod secret;
 mod secret_files;
 mod status_report;
 mod test;
 pub(super) mod tool_changes;
+mod typed_value;
 
 use std::process::ExitCode;
 
@@ -20,9 +23,9 @@ use lockhouse_protocol::ServerName;
 use lockhouse_upstream::ServerDefinition;
 
 use super::command_error::CommandError;
-use super::print_config_error;
 use super::terminal::sanitize;
-use lockhouse_config::{Files, Settings};
+use super::{USAGE, print_config_error};
+use lockhouse_config::{Files, Settings, SystemEngine};
 use lockhouse_policies::most_similar_name;
 
 pub(super) use add::hint;
@@ -49,6 +52,8 @@ pub(super) enum Command {
         /// The configured name of the server
         name: String,
     },
+    /// Set a secret of the engine of the system for a person, one line of standard input; only for root
+    Secret(secret::Arguments),
     /// Show the tools of a server whose definitions differ from the accepted ones, and the command that accepts them
     Diff(tool_changes::DiffArguments),
     /// Accept the current tool definitions of a server, as `server diff` shows them
@@ -57,8 +62,27 @@ pub(super) enum Command {
     Logs(logs::Arguments),
 }
 
+impl Command {
+    /// Whether the command is about the servers of the engine that AI clients use, also on a host whose engines are of the
+    /// system.
+    pub(super) fn is_about_engine(&self) -> bool {
+        matches!(self, Self::Add(_) | Self::Diff(_) | Self::Accept(_))
+    }
+}
+
 /// Runs a subcommand of `lockhouse server` and returns its exit status.
 pub(super) async fn server(files: &Files, command: Command) -> ExitCode {
+    if let Command::Add(arguments) = &command
+        && let Ok(Some(engine)) = SystemEngine::of_this_account()
+    {
+        eprintln!(
+            "lockhouse: nothing was changed: your AI clients use the engine of this host, and its servers are the administrator's. \
+             Ask the administrator to add {} to the configuration of the engine of user {}",
+            sanitize(&arguments.name),
+            engine.person()
+        );
+        return ExitCode::from(USAGE);
+    }
     let result = match command {
         Command::Add(arguments) => add::add(files, &arguments).await,
         Command::Remove(arguments) => remove::remove(files, &arguments),
@@ -66,9 +90,16 @@ pub(super) async fn server(files: &Files, command: Command) -> ExitCode {
         Command::Get(arguments) => get::get(files, &arguments).await,
         Command::Test(arguments) => test::test(files, arguments).await,
         Command::Login(arguments) => Ok(login::login(files, arguments).await),
-        Command::Logout { name } => Ok(login::logout(files, &name)),
-        Command::Diff(arguments) => tool_changes::diff(files, &arguments).await,
-        Command::Accept(arguments) => tool_changes::accept(files, &arguments).await,
+        Command::Logout { name } => Ok(login::logout(files, &name).await),
+        Command::Secret(arguments) => Ok(secret::secret(arguments).await),
+        Command::Diff(arguments) => match arguments.person.engine() {
+            Some(engine) => engine_tools::diff(engine, &arguments).await,
+            None => tool_changes::diff(files, &arguments).await,
+        },
+        Command::Accept(arguments) => match arguments.person.engine() {
+            Some(engine) => engine_tools::accept(engine, &arguments).await,
+            None => tool_changes::accept(files, &arguments).await,
+        },
         Command::Logs(arguments) => logs::logs(files, &arguments).await,
     };
     result.unwrap_or_else(|status| status)

@@ -45,6 +45,10 @@ pub(super) fn delegate_to_service(command: &Command, files: &Files) -> Option<Ex
 
 /// Whether a command reads or changes what the running service has.
 fn is_about_service(command: &Command) -> bool {
+    // Keys are for root alone.
+    if matches!(command, Command::Approvals(arguments) if arguments.is_about_keys()) {
+        return false;
+    }
     matches!(
         command,
         Command::Approvals(_)

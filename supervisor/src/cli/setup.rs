@@ -20,6 +20,7 @@ use lockhouse_setup::{
 use super::command_audit_log::{ChangeError, CommandAuditLog};
 use super::confirmation::{Confirmation, ask_yes_no};
 use super::policy::init::report as report_policy;
+use super::sandbox_options::SandboxOptions;
 use super::terminal::sanitize;
 use super::{UNAVAILABLE, USAGE, doctor, import, init, print_config_error, print_error};
 use server_start::StartResults;
@@ -28,7 +29,7 @@ use server_start::StartResults;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Take back what earlier runs of `lockhouse setup` changed
-    #[arg(long, conflicts_with_all = ["keep", "sse", "mode", "no_connect"])]
+    #[arg(long, conflicts_with_all = ["keep", "sse", "mode", "no_connect", "sandbox", "no_sandbox"])]
     undo: bool,
     /// Leave the servers in the AI clients' files
     #[arg(long)]
@@ -43,6 +44,8 @@ pub(super) struct Arguments {
     /// Do not start the servers; this also leaves out the first policy
     #[arg(long)]
     no_connect: bool,
+    #[command(flatten)]
+    sandbox: SandboxOptions,
     #[command(flatten)]
     confirmation: Confirmation,
 }

@@ -114,13 +114,22 @@ fn describe_process(health: &Value) -> String {
         .flatten()
         .map(|(name, upstream)| upstream_row(name, upstream));
     let clients = health["clients"].as_array().into_iter().flatten().map(client_row);
+    let processes = health["http_processes"].as_array().into_iter().flatten().map(process_row);
     let destinations = health["audit"]["forward"].as_array().into_iter().flatten().map(destination_row);
-    let rows: Vec<Vec<String>> = engines.chain(upstreams).chain(clients).chain(destinations).collect();
+    let rows: Vec<Vec<String>> =
+        engines.chain(upstreams).chain(processes).chain(clients).chain(destinations).collect();
     let own_engine = health["own_engine"].as_str().map(lockhouse_policies::printable);
     let own_engine =
         own_engine.map_or_else(String::new, |reason| format!("\nan engine of its own: {reason}"));
     let head = line_width::wrap_lines(&format!("{head}{own_engine}"));
     format!("{head}\n{}", table::render(&["kind", "name", "state", "details"], &rows))
+}
+
+/// Describes a sealed process of the HTTP service.
+fn process_row(process: &Value) -> Vec<String> {
+    let text = |name: &str| lockhouse_policies::printable(process[name].as_str().unwrap_or_default());
+    let about = format!("process {}; cannot reach {}", process["pid"], text("cannot_reach"));
+    vec!["process".into(), text("process"), "sealed".into(), about]
 }
 
 fn client_row(client: &Value) -> Vec<String> {
@@ -161,6 +170,11 @@ fn upstream_row(name: &str, upstream: &Value) -> Vec<String> {
         let tools = upstream["tools"].as_u64().map_or_else(String::new, |tools| format!("{tools} tools, "));
         format!("{tools}{} calls answered, {} reconnects", upstream["answered"], upstream["reconnects"])
     };
-    let about = upstream["reason"].as_str().map_or_else(counted, str::to_owned);
+    let mut about = upstream["reason"].as_str().map_or_else(counted, str::to_owned);
+    let lacks: Vec<&str> =
+        upstream["sandbox_lacks"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if !lacks.is_empty() {
+        about += &format!(", sandbox without {}", lacks.join(", "));
+    }
     vec!["server".into(), name.into(), upstream["state"].as_str().unwrap_or_default().into(), about]
 }

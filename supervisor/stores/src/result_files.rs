@@ -158,6 +158,13 @@ impl ResultFiles {
         Some((stored, self.0.directory.open(handle)?))
     }
 
+    /// Opens the content of a file of any AI client, for the operator of the process. Blocks.
+    pub fn open_for_operator(&self, handle: &ResultHandle) -> Option<(StoredFile, File)> {
+        self.remove_expired();
+        let stored = self.0.index.lock().get(None, handle)?;
+        Some((stored, self.0.directory.open(handle)?))
+    }
+
     /// Returns a file of any AI client with the path of its content, for the operator of the process.
     pub fn locate_for_operator(&self, handle: &ResultHandle) -> Option<(StoredFile, PathBuf)> {
         self.remove_expired();

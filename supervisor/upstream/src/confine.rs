@@ -3,13 +3,12 @@
 //!
 //! The supervisor runs no code of its own between fork and exec. The server's process therefore starts as
 //! `lockhouse confine`, which restricts itself permanently and then executes the server's program. Child
-//! processes inherit the restrictions.
-#![allow(
-    unsafe_code,
-    reason = "Privileges, descriptors and Landlock's version are asked for with bare system calls"
-)]
+//! processes inherit the restrictions. On an older kernel a server starts with what that enforces, unless the whole sandbox
+//! is required; [`kernel_gaps`] says what is missing.
+#![allow(unsafe_code, reason = "Privileges and descriptors are asked for with bare system calls")]
 
 mod default_paths;
+mod kernel;
 mod landlock_room;
 mod named_paths;
 mod profile;
@@ -30,13 +29,14 @@ use landlock::{
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use lockhouse_base::own_places::OwnPlaces;
-use lockhouse_sandbox::{SandboxError, landlock_version};
+use lockhouse_sandbox::SandboxError;
 use tokio::process::Command;
 
 use super::definition::{Confinement, ConfinementProfile, Network, ServerCommand};
-use super::start_fault::explain;
+use super::start_fault::{explain, missing};
 use program::Program;
 
+pub use kernel::{KernelGap, kernel_gaps};
 pub use landlock_room::{LANDLOCK_LAYERS_MAX, has_landlock, use_up_landlock_room};
 pub use named_paths::{NamedPaths, Withheld};
 pub use profile::profile_paths;
@@ -44,30 +44,23 @@ pub use program::program_files;
 pub(super) use refusal::RefusalNotice;
 pub use refusal::{refused_path, without_sandbox_advice};
 
-/// The oldest Landlock ABI that is accepted: the ABI, its number, and the kernel version that introduced it. Older ABIs
-/// do not restrict truncation, so a sandboxed server could empty every file of its user.
-const NEEDED: (ABI, i64, &str) = (ABI::V3, 3, "Linux 6.2");
-/// The first Landlock ABI that restricts signals, and the kernel version that introduced it.
-const SIGNALS: (i64, &str) = (6, "Linux 6.12");
-/// The first Landlock ABI that restricts ioctl(2) on device files, and the kernel version that introduced it.
-const DEVICES: (i64, &str) = (5, "Linux 6.10");
 /// The newest Landlock ABI that this code knows. Of its access rights, those that the kernel supports are restricted.
 const NEWEST: ABI = ABI::V9;
+
+/// Which servers need the whole sandbox, for errors.
+const REQUIRED_BY: &str =
+    "requirements with `sandbox = \"required\"` and an engine of the system start no server without that";
 
 /// Why the sandbox of an upstream server cannot be set up as configured. If the sandbox cannot be set up, the server is
 /// not started.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
     #[error(
-        "this kernel has no Landlock, or it is switched off ({0}), and nothing else enforces `sandbox`: add landlock to \
-         lsm= of the kernel's command line, or take `sandbox` out of the server's configuration"
+        "{gap}, and {REQUIRED_BY}: add landlock to lsm= of the kernel's command line, or use a newer kernel"
     )]
-    NoLandlock(io::Error),
-    #[error(
-        "this kernel has version {found} of Landlock, and `sandbox` takes version {} ({}): before it a server could \
-         empty any file of its user. Use a newer kernel, or take `sandbox` out of the server's configuration", NEEDED.1, NEEDED.2
-    )]
-    TooOld { found: i64 },
+    NoLandlock { gap: KernelGap },
+    #[error("{gap}, and {REQUIRED_BY}: use a newer kernel")]
+    TooOld { gap: KernelGap },
     #[error("sandbox.{list} has {path:?}, which is not an absolute path")]
     Relative { list: &'static str, path: PathBuf },
     #[error(
@@ -98,6 +91,14 @@ pub enum ConfineError {
     NotEnforced,
 }
 
+impl ConfineError {
+    /// Whether a server cannot be executed with or without its sandbox, as `error` says.
+    pub(super) fn is_of_program(error: &io::Error) -> bool {
+        let source = error.get_ref().and_then(|source| source.downcast_ref());
+        matches!(source, Some(Self::NotStarted(_)))
+    }
+}
+
 /// What a sandboxed upstream server may access, in addition to the files that every program needs to run. All paths are
 /// absolute.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -109,14 +110,22 @@ pub struct Grants {
     pub network: Network,
     /// Whether the server may create user namespaces.
     pub user_namespaces: bool,
+    /// Whether the program is not started if the kernel cannot enforce the restrictions of files.
+    pub requires_full: bool,
 }
 
 impl Grants {
     /// Returns the configured grants, without those of the profile.
     fn configured(confinement: &Confinement) -> Self {
-        let Confinement { read, write, network, user_namespaces, profile: _ } = confinement;
-        let (network, user_namespaces) = (*network, *user_namespaces);
-        Self { read: read.clone(), write: write.clone(), network, user_namespaces }
+        let Confinement { read, write, network, user_namespaces, requires_full, profile: _ } = confinement;
+        let (read, write) = (read.clone(), write.clone());
+        Self {
+            read,
+            write,
+            network: *network,
+            user_namespaces: *user_namespaces,
+            requires_full: *requires_full,
+        }
     }
 }
 
@@ -142,14 +151,18 @@ pub(super) struct ConfinedCommand {
 ///
 /// # Errors
 ///
-/// Returns an error if the kernel cannot enforce the sandbox, or if a configured path is not absolute or cannot be
-/// opened.
+/// Returns an error if the kernel cannot enforce a sandbox that is required, or if a configured path is not absolute or
+/// cannot be opened.
 pub(super) fn confined(
     command: &ServerCommand,
     confinement: &Confinement,
     places: &SandboxPlaces,
 ) -> Result<ConfinedCommand, ConfineError> {
-    check_kernel()?;
+    kernel::check(confinement.requires_full)?;
+    if let Some(reason) = missing(command) {
+        // The same error as without a sandbox, not that of the process which enters it.
+        return Err(ConfineError::NotStarted(reason));
+    }
     let mut grants = Grants::configured(confinement);
     rules(&grants)?;
     // Not the path of the executable: a newer version may have replaced it, or it may have been removed.
@@ -178,33 +191,11 @@ pub(super) fn confined(
     if grants.user_namespaces {
         process.arg("--user-namespaces");
     }
+    if grants.requires_full {
+        process.arg("--require-full");
+    }
     process.arg("--").arg(&command.program);
     Ok(ConfinedCommand { process, environment })
-}
-
-/// Returns what the kernel of this host lacks for a sandbox with the profile `default`, as texts for users. An empty
-/// list means that nothing is missing.
-///
-/// # Errors
-///
-/// Returns an error if the kernel cannot enforce the sandbox at all.
-pub fn kernel_gaps() -> Result<Vec<String>, ConfineError> {
-    check_kernel()?;
-    let version = landlock_version();
-    let mut gaps = Vec::new();
-    if version < SIGNALS.0 {
-        gaps.push(format!(
-            "it can send signals to other processes of this user, though not to Lockhouse (Landlock {version}; {} has {})",
-            SIGNALS.1, SIGNALS.0
-        ));
-    }
-    if version < DEVICES.0 {
-        gaps.push(format!(
-            "device files in folders that are granted to it are not restricted (Landlock {version}; {} has {})",
-            DEVICES.1, DEVICES.0
-        ));
-    }
-    Ok(gaps)
 }
 
 /// Puts this process into the sandbox and executes the program `name`. Returns only if one of these steps fails, with
@@ -223,7 +214,7 @@ pub fn exec_confined(grants: &Grants, name: &OsStr, arguments: &[OsString]) -> C
 }
 
 fn restrict(grants: &Grants, program: &Program) -> Result<(), ConfineError> {
-    check_kernel()?;
+    kernel::check(grants.requires_full)?;
     let mut rules = rules(grants)?;
     rules.extend(default_paths::rules(program));
     let supervisor = nix::unistd::getppid();
@@ -278,10 +269,13 @@ fn grant(path: &Path, access: BitFlags<AccessFs>) -> io::Result<Rule> {
     Ok(PathBeneath::new(opened, access))
 }
 
+/// Enforces what the kernel supports of the rules. Does nothing on a kernel without Landlock, after [`kernel::check`] has
+/// decided that the server starts there.
 fn enforce(rules: Vec<Rule>) -> Result<(), ConfineError> {
+    let Some(supported) = kernel::least_abi() else { return Ok(()) };
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(AccessFs::from_all(NEEDED.0))?
+        .handle_access(AccessFs::from_all(supported))?
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(NEWEST))?
         .scope(Scope::from_all(NEWEST))?
@@ -290,14 +284,6 @@ fn enforce(rules: Vec<Rule>) -> Result<(), ConfineError> {
     match status.ruleset {
         RulesetStatus::NotEnforced => Err(ConfineError::NotEnforced),
         _ => Ok(()),
-    }
-}
-
-fn check_kernel() -> Result<(), ConfineError> {
-    match landlock_version() {
-        version if version >= NEEDED.1 => Ok(()),
-        version if version > 0 => Err(ConfineError::TooOld { found: version }),
-        _ => Err(ConfineError::NoLandlock(io::Error::last_os_error())),
     }
 }
 

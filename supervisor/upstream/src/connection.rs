@@ -8,22 +8,21 @@ use lockhouse_base::secrets::Secrets;
 use lockhouse_catalog::{Catalogue, ResultShapes};
 use lockhouse_policies::OnChange;
 use lockhouse_protocol::{ExecutionId, Failure, FailureCode, ServerName, ToolName};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::call_concurrency::{CallSlot, SlotError};
 use super::caller_signals::{CallStats, CallerSignals};
-use super::change_notices::{ChangeNotices, ServerChangeNotices};
-use super::confine::RefusalNotice;
+use super::change_notices::ServerChangeNotices;
+use super::confine::{KernelGap, RefusalNotice, kernel_gaps};
+use super::connection_setup::ConnectionSetup;
 use super::connection_state::{ConnectedServer, ConnectionState};
 use super::connection_status::ConnectionStatus;
 use super::connection_task::{ConnectionTask, PublishedTools};
-use super::definition::{DecodeRules, Exposure, ServerDefinition, ServerLimits, TextDecoding};
+use super::definition::{DecodeRules, Exposure, ServerLimits, TextDecoding};
 use super::request::ping;
 use super::resource_subscriptions::Subscriptions;
-use super::server_events::ServerEvents;
 use super::server_start::{Sandbox, ServerStarter};
-use super::storage_paths::StoragePaths;
 use super::tool_cache::ToolCache;
 use super::tool_pins::Pins;
 
@@ -62,16 +61,9 @@ impl Connection {
         self.decode.for_tool(tool.as_str()) == TextDecoding::Text
     }
 
-    /// Starts the connection task of an upstream server and returns a handle to it. `starts` limits how many servers
-    /// start at a time; `notices` gets the change notices of the server, and `events` its starts and ends.
-    pub(super) fn open(
-        name: ServerName,
-        definition: ServerDefinition,
-        paths: &StoragePaths,
-        starts: Arc<Semaphore>,
-        notices: &ChangeNotices,
-        events: ServerEvents,
-    ) -> Self {
+    /// Starts the connection task of an upstream server and returns a handle to it.
+    pub(super) fn open(setup: &ConnectionSetup) -> Self {
+        let ConnectionSetup { name, definition, paths, notices, .. } = setup;
         let initial = if definition.start.lazy { ConnectionState::Idle } else { ConnectionState::Connecting };
         let ((state_sender, state), (status_sender, status)) =
             (watch::channel(initial), watch::channel(ConnectionStatus::default()));
@@ -81,24 +73,18 @@ impl Connection {
         let (secrets, closing) = (Secrets::from_environment(&definition.secrets()), CancellationToken::new());
         let (limits, on_change) = (definition.limits, definition.on_change);
         let decode = Arc::new(definition.decode.clone());
-        let shapes = Arc::new(ResultShapes::new(paths.shapes_file(&name, &definition), paths.records_shapes));
-        let cache = ToolCache::new(&name, paths.tools_file(&name, &definition), paths.tools_ttl);
-        let pins = Pins::new(paths.pins_file(&name, &definition));
+        let shapes = Arc::new(ResultShapes::new(paths.shapes_file(name, definition), paths.records_shapes));
+        let cache = ToolCache::new(name, paths.tools_file(name, definition), paths.tools_ttl);
+        let pins = Pins::new(paths.pins_file(name, definition));
         let (tools, known_catalogue) =
             PublishedTools::new(name.clone(), definition.tools.clone(), cache, pins, notices.clone());
-        let (idle_stop, log) = (definition.start.idle_stop, paths.log_file(&name));
-        let places = paths.sandbox_places(&name, &definition);
-        let refusals = RefusalNotice::new(&name, &definition, &places).map(Arc::new);
+        let (idle_stop, log) = (definition.start.idle_stop, paths.log_file(name));
+        let places = paths.sandbox_places(name, definition);
+        let refusals = RefusalNotice::new(name, definition, &places).map(Arc::new);
         let sandbox = Sandbox { places, notice: refusals.clone() };
-        let starter = ServerStarter::new(
-            &name,
-            definition,
-            secrets.clone(),
-            log,
-            sandbox,
-            status_sender.clone(),
-            notices.clone(),
-        );
+        let (status_of_starts, notices_of_starts) = (status_sender.clone(), notices.clone());
+        let starter =
+            ServerStarter::new(setup, secrets.clone(), log, sandbox, status_of_starts, notices_of_starts);
         let task = ConnectionTask {
             name: name.clone(),
             starter: Arc::new(starter),
@@ -109,14 +95,14 @@ impl Connection {
             signals: signals.clone(),
             answers: signals.answers(),
             legacy_handshake: false,
-            starts,
+            starts: setup.starts.clone(),
             closing: closing.clone(),
-            events,
+            events: setup.events.clone(),
         };
         tokio::spawn(task.run());
         Self {
             subscriptions: Subscriptions::new(name.clone(), notices),
-            name,
+            name: name.clone(),
             limits,
             decode,
             secrets,
@@ -132,6 +118,11 @@ impl Connection {
             refusals,
             shapes,
         }
+    }
+
+    /// Returns what the kernel does not enforce of the server's sandbox; nothing for a server without one.
+    pub fn sandbox_gaps(&self) -> Vec<KernelGap> {
+        if self.refusals.is_some() { kernel_gaps() } else { Vec::new() }
     }
 
     pub fn state(&self) -> ConnectionState {

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 /// The status of one upstream server since Lockhouse started. Callers record the statistics of answered calls; the
 /// connection task records everything else.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +39,7 @@ pub struct ConnectionStatus {
 }
 
 /// Which step was needed to end a server's process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ShutdownMethod {
     /// The process exited by itself once its connection was closed.
     Exited,

@@ -1,10 +1,12 @@
 //! The configuration of an upstream server: how it is reached, and its limits.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lockhouse_base::directories::expand_home;
 use lockhouse_policies::OnChange;
+use serde::{Deserialize, Serialize};
 
 /// One configured upstream server, with all placeholders replaced by their values.
 #[derive(Clone, Debug, PartialEq, Hash)]
@@ -54,7 +56,7 @@ impl Endpoint {
 }
 
 /// How an upstream server over standard input and output is started.
-#[derive(Clone, Default, PartialEq, Hash)]
+#[derive(Clone, Default, PartialEq, Hash, Serialize, Deserialize)]
 pub struct ServerCommand {
     pub program: String,
     pub arguments: Vec<String>,
@@ -66,11 +68,22 @@ pub struct ServerCommand {
     /// What the administrator's requirements determine about the process. `None` if they neither fix nor approve the
     /// server.
     pub requirement: Option<ProgramRequirement>,
+    pub run_as: RunAs,
+}
+
+/// In which account the process of a server runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RunAs {
+    /// That of Lockhouse.
+    #[default]
+    Lockhouse,
+    /// That of the person whom the engine of the system serves: the launcher in this person's session starts the process.
+    Person,
 }
 
 /// What requirements determine about the process of a server that they fix or approve. Such a process does not depend on
 /// the user's environment: it inherits `HOME` and `LANG`, and has [`REQUIRED_PATH`](super::REQUIRED_PATH).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ProgramRequirement {
     /// The SHA-256 that the program has, in lower-case hexadecimal digits, whenever it starts. `None` if it may change.
     pub sha256: Option<String>,
@@ -78,7 +91,7 @@ pub struct ProgramRequirement {
 
 /// What a sandboxed upstream server may access, as configured, in addition to the files that every program needs to
 /// run. The kernel enforces these restrictions. All paths are absolute.
-#[derive(Clone, Debug, Default, PartialEq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Hash, Serialize, Deserialize)]
 pub struct Confinement {
     /// The profile to which `read` and `write` add. `None` means that they are all.
     pub profile: Option<ConfinementProfile>,
@@ -90,6 +103,9 @@ pub struct Confinement {
     /// Whether the server may create user namespaces, as browsers do for sandboxes of their own. In such a namespace, a
     /// process has all capabilities, and so reaches more code of the kernel.
     pub user_namespaces: bool,
+    /// Whether the server is not started if the kernel cannot enforce the restrictions of files. Otherwise it starts with
+    /// what the kernel enforces.
+    pub requires_full: bool,
 }
 
 impl Confinement {
@@ -97,10 +113,17 @@ impl Confinement {
     pub fn with_profile(profile: ConfinementProfile) -> Self {
         Self { profile: Some(profile), network: Network::Internet, ..Self::default() }
     }
+
+    /// Returns the sandbox with a home directory in place of `~` at the beginning of its paths.
+    #[must_use]
+    pub fn in_home(self, home: Option<&Path>) -> Self {
+        let expand = |paths: Vec<PathBuf>| paths.iter().map(|path| expand_home(path, home)).collect();
+        Self { read: expand(self.read), write: expand(self.write), ..self }
+    }
 }
 
 /// A set of permissions for sandboxed upstream servers that Lockhouse derives from how the server is started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ConfinementProfile {
     /// Language runtimes, a folder of the server's own for caches and temporary files, and the paths in its arguments,
     /// working directory and environment variables; TCP and UDP.
@@ -119,7 +142,7 @@ impl ConfinementProfile {
 }
 
 /// Which sockets a sandboxed upstream server may create, beside connected pairs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Network {
     #[default]
     None,

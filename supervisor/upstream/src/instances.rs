@@ -7,47 +7,15 @@ use std::time::Duration;
 use lockhouse_messages::Owner;
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 
-use super::change_notices::ChangeNotices;
 use super::connection::Connection;
+use super::connection_setup::ConnectionSetup;
 use super::connection_state::ConnectionState;
-use super::definition::ServerDefinition;
-use super::server_events::ServerEvents;
-use super::storage_paths::StoragePaths;
 
 /// Maximum number of instances of one server, in addition to the first one.
 const INSTANCES_MAX: usize = 64;
 /// Time without a call after which an instance is stopped, if the server has no `idle_stop_seconds` of its own.
 const IDLE_STOP: Duration = Duration::from_secs(600);
-
-/// Opens further connections to one server.
-#[derive(Clone, Debug)]
-pub(super) struct Opener {
-    pub(super) name: ServerName,
-    pub(super) definition: ServerDefinition,
-    pub(super) paths: StoragePaths,
-    /// Limits how many servers start at a time.
-    pub(super) starts: Arc<Semaphore>,
-    pub(super) notices: ChangeNotices,
-    pub(super) events: ServerEvents,
-}
-
-impl Opener {
-    pub(super) fn open(&self) -> Connection {
-        let definition = self.definition.clone();
-        let (starts, events) = (self.starts.clone(), self.events.clone());
-        Connection::open(self.name.clone(), definition, &self.paths, starts, &self.notices, events)
-    }
-
-    /// Opens a connection that starts its server when it is first called, and stops it when it is idle.
-    fn open_on_demand(&self) -> Connection {
-        let mut opener = self.clone();
-        let start = &mut opener.definition.start;
-        (start.lazy, start.idle_stop) = (true, start.idle_stop.or(Some(IDLE_STOP)));
-        opener.open()
-    }
-}
 
 /// The connections to one server that must not be shared. The first owner that calls the server gets the connection by
 /// which the server's tools are listed, every other owner a connection of its own.
@@ -65,7 +33,11 @@ impl Instances {
     ///
     /// # Errors
     /// Returns an error if too many owners have an instance whose process runs.
-    pub(super) fn of(&self, owner: Owner, opener: &Opener) -> Result<Option<Arc<Connection>>, Failure> {
+    pub(super) fn of(
+        &self,
+        owner: Owner,
+        setup: &ConnectionSetup,
+    ) -> Result<Option<Arc<Connection>>, Failure> {
         let Owners { first, others } = &mut *self.0.lock();
         if *first.get_or_insert(owner) == owner {
             return Ok(None);
@@ -75,12 +47,12 @@ impl Instances {
         }
         if others.len() >= INSTANCES_MAX {
             let idle = others.iter().find(|(_, other)| matches!(other.state(), ConnectionState::Idle));
-            let idle = idle.map(|(owner, _)| *owner).ok_or_else(|| too_many(&opener.name))?;
+            let idle = idle.map(|(owner, _)| *owner).ok_or_else(|| too_many(&setup.name))?;
             if let Some(unused) = others.remove(&idle) {
                 tokio::spawn(async move { unused.close().await });
             }
         }
-        let connection = Arc::new(opener.open_on_demand());
+        let connection = Arc::new(open_on_demand(setup));
         others.insert(owner, connection.clone());
         Ok(Some(connection))
     }
@@ -88,6 +60,14 @@ impl Instances {
     pub(super) fn others(&self) -> Vec<Arc<Connection>> {
         self.0.lock().others.values().cloned().collect()
     }
+}
+
+/// Opens a connection that starts its server when it is first called, and stops it when it is idle.
+fn open_on_demand(setup: &ConnectionSetup) -> Connection {
+    let mut setup = setup.clone();
+    let start = &mut setup.definition.start;
+    (start.lazy, start.idle_stop) = (true, start.idle_stop.or(Some(IDLE_STOP)));
+    Connection::open(&setup)
 }
 
 fn too_many(name: &ServerName) -> Failure {

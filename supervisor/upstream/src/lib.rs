@@ -11,9 +11,11 @@
 //! - `server_start.rs` starts a server, `live_connection.rs` is a started one until its end. `start_fault.rs`,
 //!   `stdout_noise.rs` and `package_runner.rs` explain why a server does not start. [`process_guard`] ends servers if
 //!   this process is killed.
+//! - `process.rs` is the process of a server, and `launcher.rs` starts it in the session of another account's person.
 //! - `confine.rs` is the sandbox of a server with the key `sandbox`: `lockhouse confine` restricts itself and executes
 //!   the server. `confine/profile.rs` and the files beside it compute what the profile grants.
-//! - `http.rs`, `auth.rs` and `login.rs`: headers, proxies and OAuth of servers over HTTP.
+//! - `http.rs`, `auth.rs` and `login.rs`: headers, proxies and OAuth of servers over HTTP. `login/callback.rs` is the
+//!   listener for the browser.
 //! - `tool_cache.rs` and `tool_pins.rs`: the stored tool lists, and the definitions that a person accepted.
 //! - `call_concurrency.rs`, `in_flight_calls.rs`, `instances.rs`: how many calls run at one time, for whom, and on
 //!   which instance.
@@ -27,7 +29,7 @@
 //! - No error, log or record shows a configured secret of a server.
 //! - No call that a server may have carried out is sent again, except with the input that the server asked for.
 //! - No question of a server reaches a user unless a call of that user is in flight.
-//! - No server changes the pins of its tools. Only the command `lockhouse server accept` does.
+//! - No server changes the pins of its tools. Only a person does, with `lockhouse server accept` or on the page.
 //!
 //! # Decisions
 //!
@@ -49,15 +51,18 @@
 #![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 mod auth;
+mod authority;
 mod call_concurrency;
 mod call_result;
 mod call_types;
 mod caller_signals;
 mod calls;
 mod change_notices;
+mod child_process;
 mod confine;
 mod connect_error;
 mod connection;
+mod connection_setup;
 mod connection_state;
 mod connection_status;
 mod connection_task;
@@ -70,6 +75,7 @@ mod http_proxy;
 mod in_flight_calls;
 mod input_required;
 mod instances;
+mod launcher;
 mod list_pages;
 mod live_connection;
 mod login;
@@ -100,34 +106,38 @@ use lockhouse_messages::Owner;
 use lockhouse_protocol::{Failure, ServerName};
 use tokio::sync::Semaphore;
 
+pub use authority::{ServerClass, ServerSandbox};
 pub use call_concurrency::CallSlot;
 pub use call_result::leaves_content_aside;
 pub use change_notices::{ChangeNotice, ChangeNotices};
+pub use child_process::REQUIRED_PATH;
 pub use confine::{
-    ConfineError, Grants, LANDLOCK_LAYERS_MAX, NamedPaths, SandboxPlaces, Withheld, exec_confined,
+    ConfineError, Grants, KernelGap, LANDLOCK_LAYERS_MAX, NamedPaths, SandboxPlaces, Withheld, exec_confined,
     has_landlock, kernel_gaps, profile_paths, program_files, refused_path, use_up_landlock_room,
     without_sandbox_advice,
 };
 pub use connection::Connection;
+use connection_setup::ConnectionSetup;
 pub use connection_state::{ConnectedServer, ConnectionState, ServerInfo};
 pub use connection_status::ShutdownMethod;
 pub use definition::{
     Authorization, Confinement, ConfinementProfile, DecodeRules, DirectExposure, Endpoint, Exposure,
     HttpEndpoint, HttpTransport, Network, OAuthClient, PREFIX_CHARS_MAX, ProgramRequirement, Proxy,
-    ReferencedValues, ServerCommand, ServerDefinition, ServerLimits, StartOptions, TextDecoding,
+    ReferencedValues, RunAs, ServerCommand, ServerDefinition, ServerLimits, StartOptions, TextDecoding,
     ToolSelection,
 };
 pub use direct_request::{DirectFailure, DirectRequest, DirectRequestKind};
-use instances::{Instances, Opener};
-pub use login::{Login, LoginError, log_out};
-pub use process::REQUIRED_PATH;
+use instances::Instances;
+pub use launcher::{FileHelperProcess, LaunchError, Launchers, launch_servers};
+pub use login::{Callback, LOGIN_REQUESTS_TIMEOUT, LOGIN_TIMEOUT, Login, LoginError, log_out};
+
 pub use program_digest::program_digest;
 use server_events::ServerEvents;
 pub use server_events::{ServerEvent, ServerEventKind};
 pub use start_fault::{NotExecutable, find_program};
 pub use storage_paths::StoragePaths;
 pub use tool_cache::cached_tools;
-pub use tool_pins::{ChangedTool, Pins, ToolReview};
+pub use tool_pins::{ChangedTool, Pins, PinsError, ToolReview};
 
 /// Environment variable that is set for every upstream server, to the mark of the process that started it (see
 /// [`process_guard`]). `lockhouse serve` does not start if this variable is set, so that one Lockhouse cannot be an
@@ -147,11 +157,12 @@ pub struct Upstreams {
     servers: Arc<BTreeMap<ServerName, Upstream>>,
     notices: ChangeNotices,
     events: ServerEvents,
+    launchers: Launchers,
 }
 
 #[derive(Clone, Debug)]
 struct Upstream {
-    opener: Opener,
+    setup: ConnectionSetup,
     connection: Arc<Connection>,
     /// The further connections of a server that must not be shared.
     instances: Arc<Instances>,
@@ -198,18 +209,19 @@ impl Upstreams {
         paths: &StoragePaths,
         starts: &Arc<Semaphore>,
     ) -> (Self, Self) {
-        let (notices, events) = (self.notices.clone(), self.events.clone());
+        let (notices, events, launchers) =
+            (self.notices.clone(), self.events.clone(), self.launchers.clone());
         let mut obsolete = (*self.servers).clone();
         let mut connect = |(name, definition): (ServerName, ServerDefinition)| {
             let is_unchanged = obsolete
                 .get(&name)
-                .is_some_and(|upstream| upstream.opener.definition.is_same_server(&definition));
+                .is_some_and(|upstream| upstream.setup.definition.is_same_server(&definition));
             let existing = if is_unchanged { obsolete.remove(&name) } else { None };
             let upstream = existing.unwrap_or_else(|| {
                 let (name, paths, starts) = (name.clone(), paths.clone(), starts.clone());
-                let (notices, events) = (notices.clone(), events.clone());
-                let opener = Opener { name, definition, paths, starts, notices, events };
-                Upstream { connection: Arc::new(opener.open()), opener, instances: Arc::default() }
+                let (notices, events, launchers) = (notices.clone(), events.clone(), launchers.clone());
+                let setup = ConnectionSetup { name, definition, paths, starts, notices, events, launchers };
+                Upstream { connection: Arc::new(Connection::open(&setup)), setup, instances: Arc::default() }
             });
             (name, upstream)
         };
@@ -218,12 +230,19 @@ impl Upstreams {
             servers: Arc::new(servers),
             notices: notices.clone(),
             events: events.clone(),
+            launchers: launchers.clone(),
         };
         (new_set(connected), new_set(obsolete))
     }
 
     pub fn get(&self, name: &ServerName) -> Option<&Arc<Connection>> {
         self.servers.get(name).map(|upstream| &upstream.connection)
+    }
+
+    /// Returns the accepted tool definitions of a server.
+    pub fn pins(&self, name: &ServerName) -> Option<Pins> {
+        let setup = &self.servers.get(name)?.setup;
+        Some(Pins::new(setup.paths.pins_file(name, &setup.definition)))
     }
 
     /// Returns the connection with which an owner (an AI client) calls a server: `connection`, which is that of the server,
@@ -234,10 +253,10 @@ impl Upstreams {
     pub fn for_owner(&self, connection: &Arc<Connection>, owner: Owner) -> Result<Arc<Connection>, Failure> {
         connection.refuse_withdrawn()?;
         let upstream = self.servers.get(&connection.name);
-        let Some(upstream) = upstream.filter(|upstream| !upstream.opener.definition.is_shared) else {
+        let Some(upstream) = upstream.filter(|upstream| !upstream.setup.definition.is_shared) else {
             return Ok(connection.clone());
         };
-        let own = upstream.instances.of(owner, &upstream.opener)?;
+        let own = upstream.instances.of(owner, &upstream.setup)?;
         Ok(own.unwrap_or_else(|| connection.clone()))
     }
 
@@ -249,6 +268,28 @@ impl Upstreams {
     /// clients use directly. The channel stays the same when a changed configuration replaces the servers.
     pub fn notices(&self) -> &ChangeNotices {
         &self.notices
+    }
+
+    /// Returns where launchers of the person connect whom the engine of the system serves. It stays the same when a changed
+    /// configuration replaces the servers.
+    pub fn launchers(&self) -> &Launchers {
+        &self.launchers
+    }
+
+    /// Returns how a server over HTTP is reached. `None` if there is no such server.
+    pub fn http_endpoint(&self, name: &ServerName) -> Option<&HttpEndpoint> {
+        match &self.servers.get(name)?.setup.definition.endpoint {
+            Endpoint::Http(endpoint) => Some(endpoint),
+            Endpoint::Stdio(_) | Endpoint::Socket(_) => None,
+        }
+    }
+
+    /// Whether a server runs in the account of the person whom the engine of the system serves.
+    pub fn runs_as_person(&self, name: &ServerName) -> bool {
+        let definition = self.servers.get(name).map(|upstream| &upstream.setup.definition);
+        definition.is_some_and(|definition| {
+            matches!(&definition.endpoint, Endpoint::Stdio(command) if command.run_as == RunAs::Person)
+        })
     }
 
     /// Passes the starts and ends of all servers to `observer` from now on, also of those of later configurations. Only the

@@ -1,6 +1,8 @@
 //! Logs in to an upstream server over HTTP with OAuth: obtains the user's consent and exchanges it for tokens.
 
-use std::time::SystemTime;
+mod callback;
+
+use std::time::{Duration, SystemTime};
 
 use lockhouse_protocol::ServerName;
 use rmcp::transport::auth::{
@@ -17,7 +19,17 @@ use super::definition::{Authorization, HttpEndpoint, OAuthClient, is_loopback};
 use super::http;
 use lockhouse_mcp::client::HttpError;
 
+pub use callback::Callback;
+
 const CLIENT_NAME: &str = "Lockhouse";
+
+/// How long the user may take to log in to the upstream server in the browser.
+/// Bound: upstream servers.
+pub const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
+/// The time limit for the requests to the upstream server and its authorization server. The limit applies separately
+/// to the requests before the user's login in the browser, and to those after the login.
+/// Bound: upstream servers.
+pub const LOGIN_REQUESTS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Maximum length of an address that an error quotes, in characters.
 const ADDRESS_CHARS_MAX: usize = 200;

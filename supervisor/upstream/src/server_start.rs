@@ -12,14 +12,17 @@ use std::time::Duration;
 use lockhouse_base::secrets::Secrets;
 use lockhouse_catalog::Catalogue;
 use lockhouse_protocol::ServerName;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::attempt::Attempt;
 use super::change_notices::ServerChangeNotices;
 use super::confine::{RefusalNotice, SandboxPlaces};
+use super::connection_setup::ConnectionSetup;
 use super::connection_status::ConnectionStatus;
 use super::definition::{Endpoint, ServerDefinition, ServerLimits};
+use super::launcher::{LaunchError, Launchers};
 use super::live_connection::LiveConnection;
 use lockhouse_mcp::client::http::SessionRenewals;
 use lockhouse_mcp::client::{ConnectionFailure, FailureSignal};
@@ -39,6 +42,10 @@ pub(super) struct StartFailure {
     pub(super) is_violation: bool,
     /// Whether the time limit of the start passed.
     is_late: bool,
+    /// Whether the sandbox of the server can be the cause.
+    may_be_sandbox: bool,
+    /// Whether nothing was tried, because no launcher is connected in the session of the server's user.
+    lacks_launcher: bool,
 }
 
 impl StartFailure {
@@ -54,14 +61,29 @@ impl StartFailure {
     }
 
     fn new(reason: String) -> Self {
-        let (may_need_legacy_handshake, is_violation, is_late) = (false, false, false);
-        Self { reason, server_output: String::new(), may_need_legacy_handshake, is_violation, is_late }
+        Self {
+            reason,
+            server_output: String::new(),
+            may_need_legacy_handshake: false,
+            is_violation: false,
+            is_late: false,
+            may_be_sandbox: true,
+            lacks_launcher: false,
+        }
     }
 
     fn late(limit: Duration) -> Self {
         let reason =
             format!("it did not finish its start within {} s (start_timeout_seconds)", limit.as_secs_f32());
         Self { is_late: true, ..Self::new(reason) }
+    }
+}
+
+impl From<LaunchError> for StartFailure {
+    fn from(error: LaunchError) -> Self {
+        let may_be_sandbox = matches!(error, LaunchError::Failed(_));
+        let lacks_launcher = matches!(error, LaunchError::NoLauncher);
+        Self { may_be_sandbox, lacks_launcher, ..Self::new(error.to_string()) }
     }
 }
 
@@ -84,6 +106,9 @@ pub(super) struct ServerStarter {
     sandbox: Sandbox,
     /// Limits new MCP sessions of a server over HTTP, across its connections.
     session_renewals: SessionRenewals,
+    launchers: Launchers,
+    /// Why the server was not started when it was last tried. `None` if it was started, or never tried.
+    last_reason: Mutex<Option<String>>,
 }
 
 /// What belongs to the sandbox of a server, if it has one.
@@ -107,17 +132,16 @@ impl ServerStarter {
     /// Creates the starter of one upstream server. `log` is the file for the server's standard error; the progress of
     /// each start is recorded in `status`.
     pub(super) fn new(
-        name: &ServerName,
-        definition: ServerDefinition,
+        setup: &ConnectionSetup,
         secrets: Secrets,
         log: Option<PathBuf>,
         sandbox: Sandbox,
         status: watch::Sender<ConnectionStatus>,
         notices: ServerChangeNotices,
     ) -> Self {
-        let ServerDefinition { endpoint, limits, start, origin, .. } = definition;
+        let ServerDefinition { endpoint, limits, start, origin, .. } = setup.definition.clone();
         Self {
-            name: name.clone(),
+            name: setup.name.clone(),
             endpoint,
             only_legacy: start.legacy_handshake,
             limits,
@@ -129,6 +153,8 @@ impl ServerStarter {
             notices,
             sandbox,
             session_renewals: SessionRenewals::default(),
+            launchers: setup.launchers.clone(),
+            last_reason: Mutex::default(),
         }
     }
 
@@ -148,7 +174,22 @@ impl ServerStarter {
             Err(StartFailure { is_late: true, .. }) => _ = self.late_starts.fetch_add(1, Ordering::Relaxed),
             _ => self.late_starts.store(0, Ordering::Relaxed),
         }
+        let started = started.map_err(|failure| self.with_last_reason(failure));
+        if started.is_ok() {
+            *self.last_reason.lock() = None;
+        }
         started.map_err(|failure| self.with_sandbox_advice(self.with_time_advice(failure)))
+    }
+
+    /// Adds why the server failed when it was last tried to the failure of one that was not tried.
+    fn with_last_reason(&self, mut failure: StartFailure) -> StartFailure {
+        let mut last = self.last_reason.lock();
+        if !failure.lacks_launcher {
+            *last = Some(failure.reason.clone());
+        } else if let Some(last) = last.as_ref() {
+            failure.reason = format!("{last}. It was not tried again: {}", failure.reason);
+        }
+        failure
     }
 
     /// Tells users of a server that took too long which limit the next start has, and where to set it.
@@ -163,10 +204,10 @@ impl ServerStarter {
         failure
     }
 
-    /// Names the setting of the sandbox in the failure of a server that has one. Users get it always, since most
+    /// Names the setting of the sandbox in the failure of a server that was in one. Users get it always, since most
     /// servers do not report which access was refused.
     fn with_sandbox_advice(&self, mut failure: StartFailure) -> StartFailure {
-        if let Some(notice) = &self.sandbox.notice {
+        if let Some(notice) = self.sandbox.notice.as_ref().filter(|_| failure.may_be_sandbox) {
             let advice = notice.advice(&failure.server_output);
             failure.server_output += &format!("; {advice}");
         }
@@ -181,22 +222,25 @@ impl ServerStarter {
             (status.protocol_version, status.spawn_time, status.handshake_time) = (None, None, None);
         });
         let attempt = |legacy_handshake| Attempt { server: self, begun, legacy_handshake, limit }.run();
-        if !legacy_handshake && !self.only_legacy {
-            match attempt(false).await {
-                // Some servers crash on the probe, or refuse the older handshake after it, so the next attempt uses a
-                // new process.
-                Err(StartFailure { may_need_legacy_handshake: true, .. }) => {}
-                done => return done,
-            }
+        if legacy_handshake || self.only_legacy {
+            return attempt(true).await;
         }
-        attempt(true).await
+        match attempt(false).await {
+            // Some servers crash on the probe, or refuse the older handshake after it, so the next attempt uses a new
+            // process.
+            Err(first) if first.may_need_legacy_handshake => match attempt(true).await {
+                Err(StartFailure { lacks_launcher: true, .. }) => Err(first),
+                second => second,
+            },
+            done => done,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::ServerCommand;
+    use crate::definition::{Confinement, ConfinementProfile, ServerCommand};
 
     fn shell(script: &str) -> ServerStarter {
         let seconds = Duration::from_secs;
@@ -224,6 +268,8 @@ mod tests {
             notices: ServerChangeNotices::default(),
             sandbox: Sandbox::default(),
             session_renewals: SessionRenewals::default(),
+            launchers: Launchers::default(),
+            last_reason: Mutex::default(),
         }
     }
 
@@ -247,6 +293,30 @@ mod tests {
                 server_output.contains("[redacted TOKEN]") && !server_output.contains("CANARY"),
                 "{server_output}"
             );
+        }
+    }
+
+    #[tokio::test]
+    async fn only_the_failure_of_a_server_in_its_sandbox_names_the_setting() {
+        for (program, words, is_advised) in [
+            ("no-such-program", "there is no program of this name in PATH", false),
+            // The process that enters the sandbox is not Lockhouse here, so it fails.
+            ("sh", "it ended before it was ready", true),
+        ] {
+            let folder = tempfile::tempdir().expect("a directory");
+            let mut starter = shell("exit 3");
+            let Endpoint::Stdio(command) = &mut starter.endpoint else { panic!("a command") };
+            command.program = program.to_owned();
+            command.confinement = Some(Confinement::with_profile(ConfinementProfile::Default));
+            let definition =
+                ServerDefinition::new(starter.endpoint.clone(), starter.limits, starter.origin.clone());
+            let places = SandboxPlaces { folder: Some(folder.path().to_owned()), ..SandboxPlaces::default() };
+            let notice = RefusalNotice::new(&starter.name, &definition, &places).map(Arc::new);
+            starter.sandbox = Sandbox { places, notice };
+            let Err(failure) = starter.start(false).await else { panic!("no failure") };
+            let (reason, output) = (failure.reason, failure.server_output);
+            assert!(reason.contains(words), "{reason}");
+            assert_eq!(output.contains("it is confined by `sandbox` in"), is_advised, "{reason}{output}");
         }
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn explain(command: &ServerCommand, error: &io::Error) -> String {
     format!("cannot start {:?}: {}", command.program, reason.unwrap_or_else(|| error.to_string()))
 }
 
-fn missing(command: &ServerCommand) -> Option<String> {
+pub(super) fn missing(command: &ServerCommand) -> Option<String> {
     if let Some(directory) = command.directory.as_deref().filter(|directory| !directory.is_dir()) {
         return Some(format!("its cwd {} is no directory: create it, or correct `cwd`", directory.display()));
     }

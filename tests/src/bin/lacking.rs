@@ -54,6 +54,8 @@ fn main() -> ExitCode {
     // SAFETY: this process has one thread.
     match unsafe { fork() }.expect("a fork") {
         ForkResult::Child => {
+            // A test ends the program by a signal to this one's parent.
+            nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).expect("a signal");
             let listener = install(&program, version.is_some());
             if let Some(listener) = listener {
                 pass(&theirs, &listener);

@@ -5,9 +5,11 @@
 //! code that it receives is the name of a function, `call NUMBER ARGUMENT...` for a single system call, or `int80
 //! NUMBER` for an i386 system call. `--layers a,b` enables only these sandbox layers. If the configuration has this
 //! program as `[javascript] worker`, it runs under the real supervisor.
-#![allow(unsafe_code, reason = "the attacks are C functions")]
+#![allow(unsafe_code, reason = "a descriptor is copied by number")]
 
-use std::ffi::c_long;
+#[path = "../native/calls.rs"]
+mod calls;
+
 use std::os::fd::AsRawFd;
 
 use lockhouse_protocol::{CodeError, Job, Outcome, SandboxProfile};
@@ -15,8 +17,6 @@ use lockhouse_sandbox::{Layer, Layers, Sandboxed};
 use lockhouse_worker::engine::{Engine, EngineError, PreparedEngine};
 use lockhouse_worker::tool_host::ToolHost;
 use lockhouse_worker::zygote;
-
-include!(concat!(env!("OUT_DIR"), "/attacks.rs"));
 
 /// The number of a descriptor that the zygote has open and that workers must not be able to use. An attack tries to
 /// read it.
@@ -29,7 +29,7 @@ impl Engine for Native {
         let file = std::fs::File::open("/proc/self/status").map_err(EngineError::new)?;
         // SAFETY: the number is unused; the descriptor stays open as long as the process lives.
         unsafe { libc::dup2(file.as_raw_fd(), INHERITED) };
-        Ok(format!("{} native attacks", ATTACKS.len()).into())
+        Ok("native attacks".to_owned().into())
     }
 
     fn after_fork(&mut self) {}
@@ -39,12 +39,7 @@ impl Engine for Native {
     fn warm(&mut self, _sandboxed: &Sandboxed) {}
 
     fn run(&mut self, _sandboxed: &Sandboxed, job: &Job) -> Outcome {
-        let result = match job.code.split_once(' ') {
-            Some(("call", call)) => bare_call(call),
-            Some(("int80", number)) => number.parse().ok().map(int80),
-            _ => attack(&job.code),
-        };
-        match result {
+        match calls::make(&job.code) {
             Some(result) => Outcome::Value(Some(result.to_string().into_bytes())),
             None => Outcome::Error(CodeError {
                 message: format!("no attack {:?}", job.code),
@@ -52,48 +47,6 @@ impl Engine for Native {
             }),
         }
     }
-}
-
-fn attack(name: &str) -> Option<c_long> {
-    let (_, function) = ATTACKS.iter().find(|(known, _)| *known == name)?;
-    // SAFETY: the C function takes no arguments. Its other effects are the attack.
-    Some(unsafe { function() })
-}
-
-/// Makes the system call that `text` states as `NUMBER ARGUMENT...`, with up to six arguments. Returns `-errno` if
-/// the call fails, and `None` if the text is invalid.
-fn bare_call(text: &str) -> Option<c_long> {
-    let mut numbers = text.split(' ').map(str::parse::<c_long>);
-    let number = numbers.next()?.ok()?;
-    let mut arguments = [0; 6];
-    for (argument, given) in arguments.iter_mut().zip(numbers) {
-        *argument = given.ok()?;
-    }
-    let [a, b, c, d, e, f] = arguments;
-    // SAFETY: the system call is hostile on purpose; this process runs nothing else.
-    let result = unsafe { libc::syscall(number, a, b, c, d, e, f) };
-    Some(if result < 0 { -c_long::from(nix::errno::Errno::last_raw()) } else { result })
-}
-
-/// Makes an i386 system call (`int 0x80`) whose arguments are 0, and returns its result.
-#[cfg(target_arch = "x86_64")]
-fn int80(number: c_long) -> c_long {
-    let mut result = number;
-    // SAFETY: the system call is hostile on purpose; all its arguments are 0.
-    unsafe {
-        std::arch::asm!(
-            "push rbx", "xor ebx, ebx", "int 0x80", "pop rbx",
-            inout("rax") result, in("rcx") 0, in("rdx") 0, in("rsi") 0, in("rdi") 0,
-            out("r8") _, out("r9") _, out("r10") _, out("r11") _,
-        );
-    }
-    result
-}
-
-/// Returns `-ENOSYS`, because this architecture has no `int 0x80` instruction.
-#[cfg(not(target_arch = "x86_64"))]
-fn int80(_: c_long) -> c_long {
-    -c_long::from(libc::ENOSYS)
 }
 
 /// Returns the sandbox layers that the argument after `--layers` lists, or all layers without that flag.

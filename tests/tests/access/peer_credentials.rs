@@ -84,36 +84,33 @@ async fn each_user_of_one_socket_is_a_client_of_their_own() {
         return;
     }
     let mut table = Table::new("users of one socket");
-    for place in ["here", "process"] {
-        let config = format!("[http]\nauth = \"peer\"\nusers = [\"root\", {OTHER_ACCOUNT}]\n");
-        let lockhouse = Lockhouse::new().config(&config);
-        let socket = lockhouse.path("run/mcp.sock");
-        let mut command = lockhouse.command(&["serve", "--listen", &format!("unix:{}", socket.display())]);
-        command.env("LOCKHOUSE_FRONT", place);
-        let daemon = Daemon::open(command).await;
-        permit_all_accounts(&socket);
-        let connect = |account| UnixUser::connect(account, Path::new(&socket));
-        let (mut own, mut other) = (connect(None), connect(Some(OTHER_ACCOUNT)));
-        let mut unlisted = connect(Some(UNLISTED_ACCOUNT));
-        table.row(format!("{place}: root"), equal(own.run("1"), json!(1)));
-        table.row(format!("{place}: another user"), equal(other.run("2"), json!(2)));
-        let refused = equal(unlisted.run("3"), json!([403, "access_denied"]));
-        table.row(format!("{place}: a user who is not listed"), refused);
-        drop(other);
-        let closed = UnixUser::connect_confined(&socket).run("6");
-        let is_closed =
-            closed.as_str().is_some_and(|error| error.contains("Disconnected") || error.contains("Error"));
-        table.row(format!("{place}: a sandboxed upstream server"), ensure(is_closed, closed));
-        table.row(format!("{place}: root again"), equal(own.run("4"), json!(4)));
-        let again = connect(Some(OTHER_ACCOUNT)).run("5");
-        table.row(format!("{place}: the other user on a new connection"), equal(again, json!(5)));
-        assert_eq!(daemon.terminate().await.status, Some(0));
-        let records = lockhouse.records();
-        let runs = records.iter().filter(|record| record["event"] == "execution");
-        let clients: Vec<&Value> = runs.map(|record| &record["client"]).collect();
-        let other = format!("user:{OTHER_ACCOUNT}");
-        let expected = ["user:root", &other, "user:root", &other];
-        table.row(format!("{place}: in the audit log"), equal(json!(clients), json!(expected)));
-    }
+    let config = format!("[http]\nauth = \"peer\"\nusers = [\"root\", {OTHER_ACCOUNT}]\n");
+    let lockhouse = Lockhouse::new().config(&config);
+    let socket = lockhouse.path("run/mcp.sock");
+    let command = lockhouse.command(&["serve", "--listen", &format!("unix:{}", socket.display())]);
+    let daemon = Daemon::open(command).await;
+    permit_all_accounts(&socket);
+    let connect = |account| UnixUser::connect(account, Path::new(&socket));
+    let (mut own, mut other) = (connect(None), connect(Some(OTHER_ACCOUNT)));
+    let mut unlisted = connect(Some(UNLISTED_ACCOUNT));
+    table.row("root", equal(own.run("1"), json!(1)));
+    table.row("another user", equal(other.run("2"), json!(2)));
+    let refused = equal(unlisted.run("3"), json!([403, "access_denied"]));
+    table.row("a user who is not listed", refused);
+    drop(other);
+    let closed = UnixUser::connect_confined(&socket).run("6");
+    let is_closed =
+        closed.as_str().is_some_and(|error| error.contains("Disconnected") || error.contains("Error"));
+    table.row("a sandboxed upstream server", ensure(is_closed, closed));
+    table.row("root again", equal(own.run("4"), json!(4)));
+    let again = connect(Some(OTHER_ACCOUNT)).run("5");
+    table.row("the other user on a new connection", equal(again, json!(5)));
+    assert_eq!(daemon.terminate().await.status, Some(0));
+    let records = lockhouse.records();
+    let runs = records.iter().filter(|record| record["event"] == "execution");
+    let clients: Vec<&Value> = runs.map(|record| &record["client"]).collect();
+    let other = format!("user:{OTHER_ACCOUNT}");
+    let expected = ["user:root", &other, "user:root", &other];
+    table.row("in the audit log", equal(json!(clients), json!(expected)));
     table.finish();
 }

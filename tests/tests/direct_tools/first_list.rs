@@ -37,7 +37,15 @@ async fn a_server_that_was_just_added_is_in_the_first_list() {
         let program = write(fixture_server().to_str().expect("UTF-8"));
         let mut arguments = vec!["server", "add"];
         arguments.extend((!connects).then_some("--no-connect"));
-        arguments.extend(["fixture", "--", "sh", program.to_str().expect("UTF-8")]);
+        // The profile of a sandbox does not know which program the script executes.
+        arguments.extend([
+            "--no-sandbox",
+            "a script",
+            "fixture",
+            "--",
+            "sh",
+            program.to_str().expect("UTF-8"),
+        ]);
         let added = lockhouse.run(&arguments);
         table.row(format!("{connects}: added"), ensure(added.status == Some(0), &added));
         // From now on the server hangs, so that its tools can only come from the cache.

@@ -28,7 +28,7 @@ fn install_certificate_as(lockhouse: &Lockhouse, name: &str, target: &str) {
 }
 
 /// Returns an HTTP client for the daemon that trusts only the test certificate `name`.
-fn client_that_trusts(daemon: &Daemon, name: &str) -> HttpClient {
+pub(crate) fn client_that_trusts(daemon: &Daemon, name: &str) -> HttpClient {
     let certificate =
         reqwest::Certificate::from_pem(&std::fs::read(certificate_file(&format!("{name}.pem"))).unwrap());
     let client = reqwest::Client::builder().no_proxy().tls_certs_only([certificate.unwrap()]);

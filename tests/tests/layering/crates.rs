@@ -120,6 +120,7 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 27] = [
         &[
             "protocol",
             "policies",
+            "sandbox",
             "base",
             "messages",
             "link",

@@ -21,7 +21,7 @@ const PERMITTED_FILES: [(&str, &[&str]); 6] = [
             "supervisor/src/cli/init.rs",
             "supervisor/src/cli/import.rs",
             "supervisor/src/cli/setup",
-            "supervisor/src/cli/doctor.rs",
+            "supervisor/src/cli/doctor",
             "supervisor/src/cli/status.rs",
         ],
     ),

@@ -18,22 +18,23 @@ const LOOK: &str = "from mcp_tools import ToolError, call_tool\n\
 
 /// The behaviour of the test's HTTP server, which is both the OAuth authorization server and the upstream MCP server.
 #[derive(Clone, Copy)]
-struct Behaviour {
+pub(crate) struct Behaviour {
     /// The lifetime of the first access token in seconds.
-    lasts: u64,
+    pub(crate) lasts: u64,
     /// Whether the authorization server issues a new access token for a refresh token.
-    renews: bool,
+    pub(crate) renews: bool,
     /// Whether the upstream server refuses `tools/call` requests with the first access token.
-    revokes: bool,
+    pub(crate) revokes: bool,
     /// Whether the user consents to the login in the browser.
-    consents: bool,
+    pub(crate) consents: bool,
 }
 
-const COOPERATIVE: Behaviour = Behaviour { lasts: 3600, renews: true, revokes: false, consents: true };
+pub(crate) const COOPERATIVE: Behaviour =
+    Behaviour { lasts: 3600, renews: true, revokes: false, consents: true };
 
 /// Starts the HTTP server, which issues the access tokens `SEKRET-1`, `SEKRET-2` and so on. Each refresh token can be
 /// used once.
-fn start_authorization_server(behaviour: Behaviour) -> HttpServer {
+pub(crate) fn start_authorization_server(behaviour: Behaviour) -> HttpServer {
     HttpServer::start_knowing(|url| {
         let issued = AtomicUsize::new(0);
         move |request: &HttpRequest| answer(&url, behaviour, &issued, request)

@@ -69,6 +69,11 @@ impl Host {
         println!("{what}: applied after {:?}", since.elapsed());
     }
 
+    /// Whether nothing is required on this host, so that the attempt must succeed.
+    pub(super) fn is_control(&self) -> bool {
+        self.later.is_none()
+    }
+
     /// Returns the path of a file of this host.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.lockhouse.path(name)

@@ -15,7 +15,10 @@ use nix::errno::Errno;
 use nix::sys::signal::Signal;
 
 /// The id of an unprivileged user who owns no files or processes on this machine.
-const UNPRIVILEGED_UID: u32 = 61_501;
+pub(super) const UNPRIVILEGED_UID: u32 = 61_501;
+
+/// How every attack ended, by its name, under each combination of layers, which has a name.
+pub(super) type Ends = BTreeMap<String, Vec<(String, Layers, End)>>;
 
 /// Returns the combinations of sandbox layers to test, each with the name of its table row.
 fn configurations() -> Vec<(String, Layers)> {
@@ -26,11 +29,11 @@ fn configurations() -> Vec<(String, Layers)> {
 }
 
 /// The worker executable, and the user who runs the attacks.
-struct Runner {
+pub(super) struct Runner {
     /// The path of the native worker executable. The user who runs the attacks can read it.
-    worker: PathBuf,
+    pub(super) worker: PathBuf,
     /// The id of the unprivileged user to switch to; `None` if the attacks run as the user of the tests.
-    user: Option<u32>,
+    pub(super) user: Option<u32>,
 }
 
 impl Runner {
@@ -43,24 +46,19 @@ impl Runner {
             Layer::ALL.into_iter().filter(|layer| layers.has(*layer)).map(Layer::name).collect();
         BareZygote::start(&self.worker, &["--layers", &on.join(",")], self.user)
     }
-
-    /// Returns the sets of sandbox layers that stop the attack when the user of this runner makes it. The layers of one
-    /// set stop it together; each set is sufficient.
-    fn layers<'a>(&self, attack: &'a NativeAttack) -> &'a [Vec<Layer>] {
-        if self.is_root() { &attack.layers } else { &attack.user_layers }
-    }
 }
 
 /// Properties of this machine on which the outcome of attacks depends.
-struct Host {
+pub(super) struct Host {
     is_root: bool,
     landlock: u32,
     kernel: (u32, u32),
-    absent: Vec<Layer>,
+    /// The layers that this machine does not have.
+    pub(super) absent: Vec<Layer>,
 }
 
 impl Host {
-    fn inspect(runner: &Runner) -> Self {
+    pub(super) fn inspect(runner: &Runner) -> Self {
         let zygote = runner.start(Layers::ALL);
         let is_absent = |layer: &Layer| {
             let protection = match layer {
@@ -83,6 +81,12 @@ impl Host {
             kernel: (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)),
             absent: Layer::ALL.into_iter().filter(is_absent).collect(),
         }
+    }
+
+    /// Returns the sets of sandbox layers that stop the attack when the user of these attacks makes it. The layers of one set
+    /// stop it together; each set is sufficient.
+    fn layers<'a>(&self, attack: &'a NativeAttack) -> &'a [Vec<Layer>] {
+        if self.is_root { &attack.layers } else { &attack.user_layers }
     }
 
     /// Returns whether this machine supports what the layer needs to stop the attack, such as a Landlock version.
@@ -133,7 +137,7 @@ fn needs_patch(layer: Layer, attack: &NativeAttack) -> bool {
     attack.needs.iter().any(|need| need.strip_prefix("patched ") == Some(layer.name()))
 }
 
-fn is_contained(end: &End) -> bool {
+pub(super) fn is_contained(end: &End) -> bool {
     match end {
         End::Value(result) => result.starts_with('-'),
         End::Exited(_) => true,
@@ -142,7 +146,7 @@ fn is_contained(end: &End) -> bool {
 }
 
 /// Formats how an attack ended, in the words that the headers of the attacks use.
-fn format_end(end: &End) -> String {
+pub(super) fn format_end(end: &End) -> String {
     match end {
         End::Value(result) => match result.strip_prefix('-').and_then(|errno| errno.parse().ok()) {
             Some(errno) => format!("{:?}", Errno::from_raw(errno)),
@@ -168,10 +172,9 @@ fn missing_feature<'a>(attack: &'a NativeAttack, ends: &[(String, Layers, End)])
     absent.contains(&format_end(control).as_str()).then_some(feature)
 }
 
-/// Runs every attack under every combination of sandbox layers. Returns, by the attack's name, how it ended under each
-/// combination.
-fn run_all(runner: &Runner, attacks: &[NativeAttack]) -> BTreeMap<String, Vec<(String, Layers, End)>> {
-    let mut ends: BTreeMap<String, Vec<(String, Layers, End)>> = BTreeMap::new();
+/// Runs every attack under every combination of sandbox layers. Returns how they ended.
+fn run_all(runner: &Runner, attacks: &[NativeAttack]) -> Ends {
+    let mut ends = Ends::new();
     for (name, layers) in configurations() {
         let zygote = runner.start(layers);
         for attack in attacks {
@@ -183,11 +186,16 @@ fn run_all(runner: &Runner, attacks: &[NativeAttack]) -> BTreeMap<String, Vec<(S
 }
 
 fn check(title: &str, runner: &Runner) {
-    let (host, attacks) = (Host::inspect(runner), native_attacks());
-    let ends = run_all(runner, &attacks);
+    let attacks = native_attacks();
+    check_ends(title, &Host::inspect(runner), &attacks, &run_all(runner, &attacks));
+}
+
+/// Checks that each attack was contained under exactly those combinations that have one of its sets of layers. The first
+/// combination is that of all layers.
+pub(super) fn check_ends(title: &str, host: &Host, attacks: &[NativeAttack], ends: &Ends) {
     let mut table = Table::new(title);
-    for attack in &attacks {
-        let (ends, known) = (&ends[&attack.name], runner.layers(attack));
+    for attack in attacks {
+        let (ends, known) = (&ends[&attack.name], host.layers(attack));
         let lacking = host.missing_requirement(attack).or_else(|| missing_feature(attack, ends));
         let mut faults = Vec::new();
         for (name, layers, end) in ends {
@@ -212,7 +220,7 @@ fn check(title: &str, runner: &Runner) {
         let row = format!("{}: {} [{}]{left_out}", attack.name, attack.attempt, layers_in_words(known));
         table.row(row, if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) });
     }
-    let held_twice = attacks.iter().filter(|attack| runner.layers(attack).len() > 1).count();
+    let held_twice = attacks.iter().filter(|attack| host.layers(attack).len() > 1).count();
     println!("{} attacks, {held_twice} of them held by more than one layer", attacks.len());
     table.finish();
 }

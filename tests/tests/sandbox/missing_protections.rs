@@ -37,7 +37,7 @@ enum Expected {
 }
 
 /// Returns the command `lockhouse ARGUMENTS`, run as if the kernel lacked the feature `lack`.
-fn command_without(lockhouse: &Lockhouse, lack: &str, arguments: &[&str]) -> Command {
+pub(crate) fn command_without(lockhouse: &Lockhouse, lack: &str, arguments: &[&str]) -> Command {
     let inner = lockhouse.command(arguments);
     let mut command = Command::new(target_directory().join("lacking"));
     command.arg(lack).arg("--").arg(inner.get_program()).args(inner.get_args());

@@ -10,14 +10,15 @@ use serde_json::{Value, json};
 
 /// The upper bound (exclusive) of the system call numbers that are tried. It is far above the largest number of an
 /// existing system call.
-const NUMBERS_END: u32 = 600;
+pub(super) const NUMBERS_END: u32 = 600;
 const X32: u32 = 0x4000_0000;
 /// The numbers of `uretprobe` and `uprobe`, which the kernel exempts from seccomp. These calls have an effect only
 /// where a tracer has set a probe. On other architectures, the numbers here match no call.
-const SECCOMP_EXEMPT: [u32; 2] = if cfg!(target_arch = "x86_64") { [335, 336] } else { [u32::MAX, u32::MAX] };
+pub(super) const SECCOMP_EXEMPT: [u32; 2] =
+    if cfg!(target_arch = "x86_64") { [335, 336] } else { [u32::MAX, u32::MAX] };
 /// System calls that would block forever if all their arguments were 0, so they get an invalid first argument.
 const BLOCKING: [&str; 2] = ["select", "pselect6"];
-const SIGSYS: i32 = nix::sys::signal::Signal::SIGSYS as i32;
+pub(super) const SIGSYS: i32 = nix::sys::signal::Signal::SIGSYS as i32;
 
 fn merged() -> Value {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../worker/seccomp");
@@ -34,7 +35,7 @@ fn merged() -> Value {
 }
 
 /// Returns the number of the system call with this name on this machine's architecture, as seccompiler knows it.
-fn number_of(name: &str) -> u32 {
+pub(super) fn number_of(name: &str) -> u32 {
     let filter = json!({"one": {"match_action": "allow", "mismatch_action": "kill_process", "filter": [{"syscall": name}]}});
     let target = TargetArch::try_from(std::env::consts::ARCH).unwrap();
     let program = compile_from_json(filter.to_string().as_bytes(), target).unwrap().remove("one").unwrap();

@@ -80,7 +80,10 @@ fn a_named_configuration_that_does_not_exist_is_created() {
     let named = lockhouse.path("project.toml");
     let added = lockhouse.run(&["server", "add", "x", "--config", named.to_str().unwrap(), "--", "y"]);
     assert_eq!(added.status, Some(0), "{added:?}");
-    assert_eq!((text(named.clone()), mode(&named)), ("[servers.x]\ncommand = \"y\"\n".to_owned(), 0o600));
+    assert_eq!(
+        (text(named.clone()), mode(&named)),
+        ("[servers.x]\ncommand = \"y\"\nsandbox = { profile = \"default\" }\n".to_owned(), 0o600)
+    );
     assert!(!config(&lockhouse).exists());
 }
 
@@ -257,7 +260,9 @@ fn a_secret_in_an_argument_or_url_is_stored_in_a_file() {
 fn an_argument_stored_in_a_file_reaches_the_server() {
     let lockhouse = Lockhouse::new();
     let script = "import sys; sys.stderr.write('%d characters' % len(sys.argv[2])); sys.exit(1)";
-    let added = server(&lockhouse, &["add", "x", "--", "python3", "-c", script, "--token", "sk-0123456789"]);
+    // The interpreter may be in the home directory of another environment.
+    let command = ["python3", "-c", script, "--token", "sk-0123456789"];
+    let added = server(&lockhouse, &[&["add", "x", "--no-sandbox", "a test", "--"][..], &command].concat());
     assert_eq!(added.status, Some(0), "{added:?}");
     let tested = server(&lockhouse, &["test", "x"]);
     assert!(tested.transcript().contains("13 characters"), "{tested:?}");
@@ -429,5 +434,50 @@ fn mistakes_are_reported_with_the_correct_usage() {
     let written = std::fs::read_to_string(config(&lockhouse)).unwrap();
     let entry = "[servers.old]\nurl = \"https://x.example/sse\"\ntransport = \"sse\"\n";
     table.row("control: its table", ensure(written.contains(entry), written));
+    table.finish();
+}
+
+/// A person takes the sandbox away with a reason, which the configuration and the audit log keep.
+#[test]
+fn a_new_server_has_a_sandbox_unless_a_person_gives_a_reason() {
+    let lockhouse = Lockhouse::new();
+    let add = |name: &str, options: &[&str]| {
+        server(&lockhouse, &[&["add", name, "--no-connect"][..], options, &["--", "/bin/true"]].concat())
+    };
+    let mut table = Table::new("the sandbox of new servers");
+    let told = add("first", &[]);
+    let is_told = told.stdout.contains("--no-sandbox REASON") && told.stdout.contains("no ~/.ssh");
+    table.row("it is said", ensure(told.status == Some(0) && is_told, &told));
+    let given = add("second", &["--no-sandbox", "it drives Docker"]);
+    table.row("a reason", ensure(given.status == Some(0), &given));
+    let expected = "[servers.first]\ncommand = \"/bin/true\"\nsandbox = { profile = \"default\" }\n\n\
+                    [servers.second]\n# no sandbox: it drives Docker\ncommand = \"/bin/true\"\n";
+    table.row("the configuration", equal(text(config(&lockhouse)), expected.to_owned()));
+    let records = lockhouse.records();
+    let is_recorded = records
+        .iter()
+        .any(|record| record.to_string().contains("server add second without a sandbox: it drives Docker"));
+    table.row("the audit log", ensure(is_recorded, &records));
+    for (name, options) in [
+        ("no reason", &["--no-sandbox", " "][..]),
+        ("two lines", &["--no-sandbox", "a\nb = 1"]),
+        ("both", &["--no-sandbox", "a", "--sandbox", "default"]),
+    ] {
+        let refused = add("third", options);
+        table.row(name, ensure(refused.status == Some(2), &refused));
+    }
+    let over_http = server(&lockhouse, &["add", "x", "--no-sandbox", "a", "https://x.example/mcp"]);
+    table.row(
+        "over HTTP",
+        ensure(over_http.stderr.contains("--no-sandbox only applies to stdio"), &over_http),
+    );
+    // In an inline table there is no place for a comment.
+    let inline = Lockhouse::new().config("servers = { first = { command = \"a\" } }\n");
+    let added = server(&inline, &["add", "x", "--no-connect", "--no-sandbox", "a", "--", "/bin/true"]);
+    table.row("in an inline table", ensure(added.status == Some(0), &added));
+    table.row(
+        "it stays valid",
+        ensure(inline.run(&["config", "check"]).status == Some(0), text(config(&inline))),
+    );
     table.finish();
 }

@@ -21,6 +21,8 @@ fn every_server_is_listed_with_its_state() {
     let fields = [
         "name",
         "transport",
+        "class",
+        "sandbox",
         "origin",
         "state",
         "tools",

@@ -1,7 +1,9 @@
 //! Tests of session workers that violate the worker protocol between two runs: at worst, Lockhouse ends the session of
 //! that worker, but no other session.
 
-use lockhouse_tests::{Lockhouse, Table, ensure, equal, fixture_server};
+use lockhouse_tests::{Lockhouse, Table, descendants, ensure, equal, fixture_server};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::json;
 
 use crate::sessions::{outcome_text, text};
@@ -40,6 +42,8 @@ async fn messages_of_a_worker_between_runs_end_only_its_session() {
         if *behaviour == "exits after the end" {
             let list = || lockhouse.run(&["sessions", "list"]).stdout;
             lockhouse_tests::wait_until("it is gone", async || {
+                // The supervisor may have stopped the worker between its last message and its exit.
+                signal_workers(session.pid(), Signal::SIGCONT);
                 list().split_whitespace().all(|word| word != name).then_some(())
             })
             .await;
@@ -64,4 +68,11 @@ async fn messages_of_a_worker_between_runs_end_only_its_session() {
     let ended = session.close().await;
     table.row("nothing panicked", ensure(!ended.stderr.contains("panicked"), &ended));
     table.finish();
+}
+
+/// Sends a signal to all hostile workers of a server. A worker may be gone by then.
+fn signal_workers(server: u32, signal: Signal) {
+    for worker in descendants(server).iter().filter(|process| process.command.contains("hostile-peer")) {
+        let _ = kill(Pid::from_raw(worker.pid as i32), signal);
+    }
 }

@@ -55,6 +55,12 @@ async fn an_operator_gets_what_its_roles_permit_and_a_client_nothing_of_it() {
         ("a reload", json!({"Operator": "reload"}), "operate", r#"{"Operator":{"reloaded":{"in_force":true"#),
         ("the results", json!({"Operator": "list_results"}), "audit", r#"{"Operator":{"results":[]}}"#),
         ("a file", json!({"Operator": {"find_file": "x"}}), "audit", "there is no such file"),
+        (
+            "a part of a file",
+            json!({"Operator": {"read_file": {"handle": "x", "offset": 0}}}),
+            "audit",
+            "there is no such file",
+        ),
         ("the questions", json!({"WatchApprovals": "approver"}), "approve", r#"{"Approval":"watching"}"#),
         ("the metrics", json!("Metrics"), "operate", r#"{"Text":"#),
     ] {

@@ -1,10 +1,31 @@
 //! What the agent of a person attempts with a shell, in the account of that person. Each attempt is tried on a host that nobody
 //! manages, where it succeeds, and on one whose engine belongs to the system, where it does not; there also by another person.
 
+/// Python that calls the C library. `c(NUMBER, ...)` is a system call, and fails the script if that fails.
+macro_rules! python {
+    ($code:literal) => {
+        concat!(
+            "python3 - \"$ENGINE\" \"$SERVER\" <<'END'\n\
+             import ctypes, os, sys\n\
+             libc = ctypes.CDLL(None, use_errno=True)\n\
+             engine, server = int(sys.argv[1]), int(sys.argv[2] or 0)\n\
+             def c(number, *arguments):\n\
+             \x20   result = libc.syscall(number, *arguments)\n\
+             \x20   if result == -1:\n\
+             \x20       sys.exit(os.strerror(ctypes.get_errno()))\n\
+             \x20   return result\n",
+            $code,
+            "\nEND"
+        )
+    };
+}
+
 mod engine_process;
 mod files;
+mod other_account;
 mod policy;
 mod sockets;
+mod two_people;
 
 use lockhouse_tests::{CommandOutput, Session, Table, ensure};
 

@@ -11,6 +11,7 @@ use lockhouse_tests::{Lockhouse, Session, fixture_server, wait_until};
 pub(super) const PERSON: u32 = 1_001;
 pub(super) const OTHER_PERSON: u32 = 1_002;
 pub(super) const ENGINE: u32 = 990;
+const OTHER_ENGINE: u32 = 991;
 /// Where the programs under test are in the namespace: other accounts may not be able to reach the target directory.
 const PROGRAMS: &str = "/mnt";
 const NAMESPACE: &str = "mount --bind \"$1\" /etc && mount --bind \"$2\" /run && mount --bind \"$3\" /var/lib && \
@@ -20,6 +21,10 @@ const NAMESPACE: &str = "mount --bind \"$1\" /etc && mount --bind \"$2\" /run &&
 pub(super) struct Host {
     lockhouse: Lockhouse,
     engine: Option<Child>,
+    /// The engine of the other person.
+    other_engine: Option<Child>,
+    /// The words before the command of the engine.
+    wrapper: Vec<&'static str>,
 }
 
 impl Host {
@@ -38,7 +43,7 @@ impl Host {
         for below in ["", "etc", "etc/lockhouse", "run", "run/lockhouse-engines", "var"] {
             std::fs::set_permissions(lockhouse.path(below), std::fs::Permissions::from_mode(0o755)).unwrap();
         }
-        let host = Self { lockhouse, engine: None };
+        let host = Self { lockhouse, engine: None, other_engine: None, wrapper: Vec::new() };
         host.write("home/.config/lockhouse/config.toml", &configuration(&host.path("tools/shell_server.py")));
         host.write("home/.config/lockhouse/policy.toml", policy);
         give(&host.path("home"), PERSON);
@@ -54,39 +59,69 @@ impl Host {
 
     /// Creates a host with an engine of the system for the person, which has the same configuration and policy.
     pub(super) async fn managed(policy: &str) -> Self {
+        Self::managed_on(policy, "", Vec::new()).await
+    }
+
+    /// Creates a host as [`Self::managed`], with these further requirements.
+    pub(super) async fn managed_with(policy: &str, requirements: &str) -> Self {
+        Self::managed_on(policy, requirements, Vec::new()).await
+    }
+
+    /// The same on a kernel that lacks a feature, as the program `lacking` names it.
+    pub(super) async fn managed_without(policy: &str, lack: &'static str) -> Self {
+        Self::managed_on(policy, "", vec!["/mnt/lacking", lack, "--"]).await
+    }
+
+    async fn managed_on(policy: &str, requirements: &str, wrapper: Vec<&'static str>) -> Self {
         let mut host = Self::unmanaged(policy);
-        host.write("etc/lockhouse/requirements.toml", "engine = \"system\"\n");
-        host.write(
-            "engine/config/lockhouse/config.toml",
-            &configuration(&host.path("tools/shell_server.py")),
-        );
-        host.write("engine/config/lockhouse/policy.toml", policy);
-        std::fs::create_dir_all(host.sockets()).unwrap();
-        for below in ["engine", &format!("run/lockhouse-engines/{PERSON}")] {
-            give(&host.path(below), ENGINE);
-        }
-        std::fs::set_permissions(host.path("engine"), std::fs::Permissions::from_mode(0o700)).unwrap();
+        host.write("etc/lockhouse/requirements.toml", &format!("engine = \"system\"\n{requirements}"));
+        host.prepare_engine(ENGINE, PERSON, policy);
+        host.wrapper = wrapper;
         host.start_engine().await;
         host
     }
 
+    /// Makes the files of an engine of the system for a person, and the directory of its sockets.
+    fn prepare_engine(&self, account: u32, person: u32, policy: &str) {
+        let home = engine_home(person);
+        let configuration = configuration(&self.path("tools/shell_server.py"));
+        self.write(&format!("{home}/config/lockhouse/config.toml"), &configuration);
+        self.write(&format!("{home}/config/lockhouse/policy.toml"), policy);
+        std::fs::create_dir_all(self.sockets(person)).unwrap();
+        for below in [self.path(home), self.sockets(person)] {
+            give(&below, account);
+        }
+        std::fs::set_permissions(self.path(home), std::fs::Permissions::from_mode(0o700)).unwrap();
+    }
+
     pub(super) async fn start_engine(&mut self) {
-        let sockets = format!("/run/lockhouse-engines/{PERSON}");
-        let person = PERSON.to_string();
+        self.engine = Some(self.spawn_engine(ENGINE, PERSON).await);
+    }
+
+    /// Starts an engine of the system for the other person too, in an account of its own.
+    pub(super) async fn start_engine_of_other(&mut self, policy: &str) {
+        self.prepare_engine(OTHER_ENGINE, OTHER_PERSON, policy);
+        self.other_engine = Some(self.spawn_engine(OTHER_ENGINE, OTHER_PERSON).await);
+    }
+
+    async fn spawn_engine(&self, account: u32, person: u32) -> Child {
+        let sockets = format!("/run/lockhouse-engines/{person}");
+        let home = self.path(engine_home(person));
+        let person_word = person.to_string();
         let program = format!("{PROGRAMS}/lockhouse");
-        let mut command =
-            self.command(ENGINE, &[&program, "engine", "--person", &person, "--sockets", &sockets]);
-        command.env("HOME", self.path("engine")).env("XDG_CONFIG_HOME", self.path("engine/config"));
-        command
-            .env("STATE_DIRECTORY", self.path("engine/state"))
-            .env("LOGS_DIRECTORY", self.path("engine/log"));
+        let words = [program.as_str(), "engine", "--person", &person_word, "--sockets", &sockets];
+        let mut command = self.command(account, &[self.wrapper.as_slice(), &words].concat());
+        command.env("HOME", &home).env("XDG_CONFIG_HOME", home.join("config"));
+        command.env("STATE_DIRECTORY", home.join("state")).env("LOGS_DIRECTORY", home.join("log"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(self.log());
-        self.engine = Some(command.spawn().unwrap());
-        let socket = self.sockets().join("front.sock");
+        let mut engine = command.spawn().unwrap();
+        let socket = self.sockets(person).join("front.sock");
         wait_until("the engine accepts fronts", async || {
+            assert!(engine.try_wait().unwrap().is_none(), "the engine has ended: {}", self.engine_log());
             std::os::unix::net::UnixStream::connect(&socket).ok().map(drop)
         })
         .await;
+        engine
     }
 
     /// Kills the engine as the kernel does when memory is short.
@@ -99,6 +134,16 @@ impl Host {
 
     fn log(&self) -> std::fs::File {
         std::fs::File::options().append(true).create(true).open(self.path("engine.log")).unwrap()
+    }
+
+    /// Returns the records of the engine's audit log.
+    pub(super) fn records(&self) -> Vec<serde_json::Value> {
+        let mut records = Vec::new();
+        for entry in std::fs::read_dir(self.path("engine/log")).into_iter().flatten().flatten() {
+            let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+            records.extend(text.lines().filter_map(|line| serde_json::from_str(line).ok()));
+        }
+        records
     }
 
     /// Returns what the engine has logged so far.
@@ -115,9 +160,14 @@ impl Host {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).unwrap();
     }
 
-    /// Returns the directory with the sockets of the engine, outside of the namespace.
-    fn sockets(&self) -> PathBuf {
-        self.path(&format!("run/lockhouse-engines/{PERSON}"))
+    /// Makes the person the owner of a directory and of all that is in it.
+    pub(super) fn give_to_person(&self, name: &str) {
+        give(&self.path(name), PERSON);
+    }
+
+    /// Returns the directory with the sockets of a person's engine, outside of the namespace.
+    fn sockets(&self, person: u32) -> PathBuf {
+        self.path(&format!("run/lockhouse-engines/{person}"))
     }
 
     /// Returns a command that an account runs on this host.
@@ -193,7 +243,16 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         self.kill_engine();
+        if let Some(engine) = &mut self.other_engine {
+            engine.kill().unwrap();
+            engine.wait().unwrap();
+        }
     }
+}
+
+/// Returns the directory with the files of a person's engine.
+fn engine_home(person: u32) -> &'static str {
+    if person == OTHER_PERSON { "other-engine" } else { "engine" }
 }
 
 /// Returns the configuration of an engine. The server `shell` does what it is told.

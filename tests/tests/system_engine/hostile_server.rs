@@ -99,3 +99,22 @@ async fn a_server_reaches_neither_its_engine_nor_other_servers() {
     }
     table.finish();
 }
+
+/// Below the system's engine, the sandbox alone keeps a server from the files of the engine.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_of_the_system_s_engine_is_not_started_with_a_part_of_its_sandbox() {
+    if !can_manage() {
+        return;
+    }
+    let mut table = Table::new("servers of an engine of the system");
+    for (lack, starts) in [("landlock=2", false), ("landlock=3", true)] {
+        let host = Host::managed_without(POLICY, lack).await;
+        let client = host.client().await;
+        let called = client.run_code("python", "from fixture import add\nadd(a=40, b=2)['sum']").await;
+        table.row(format!("{lack}: the call"), ensure((called["value"] == 42) == starts, &called));
+        let log = host.engine_log();
+        let is_told = log.contains("version 2 of Landlock") && log.contains("an engine of the system");
+        table.row(format!("{lack}: the log"), ensure(is_told != starts, log));
+    }
+    table.finish();
+}

@@ -1,6 +1,8 @@
-"""A hostile MCP server: its tool `run` executes a shell script, and returns the exit status and what was printed."""
+"""A hostile MCP server: its tool `run` executes a shell script, and returns the exit status and what was printed. With the variable
+QUIET, it does not answer requests that it does not know."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -27,6 +29,8 @@ for line in sys.stdin:
         continue
     result = answer(message["method"], message.get("params", {}))
     reply = {"jsonrpc": "2.0", "id": message["id"]}
+    if result is None and "QUIET" in os.environ:
+        continue
     if result is None:
         reply["error"] = {"code": -32601, "message": "no such method"}
     else:

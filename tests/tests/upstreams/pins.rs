@@ -275,6 +275,9 @@ async fn changed_tools_of_servers_from_another_clients_file_require_approval() {
                     "import",
                     "--no-connect",
                     "--yes",
+                    // The profile of a sandbox does not know which program the script executes.
+                    "--no-sandbox",
+                    "a script",
                     "--from",
                     file.to_str().unwrap(),
                 ]);

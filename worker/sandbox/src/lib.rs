@@ -10,13 +10,14 @@
 //!   `rlimits.rs`, `landlock.rs`, `seccomp.rs`.
 //! - [`probe`](probe()) tests in a worker without code that each layer blocks what it must. A protection holds, is
 //!   absent on this host, or is broken.
+//! - [`ServiceSandbox`] applies the same layers to a process without interpreter: the front for HTTP, and the signer.
 //! - `worker/seccomp/*.json` are the filters as data, with a reason on every rule. The build script compiles them for
 //!   each architecture.
 //!
 //! # Invariants
 //!
 //! - Nothing here depends on an asynchronous runtime, on an interpreter or on the supervisor.
-//! - Nothing but [`enter`] creates a [`Sandboxed`].
+//! - Nothing but [`enter`] and [`ServiceSandbox::seal`] creates a [`Sandboxed`].
 //! - No step continues after a failure. The process ends.
 //! - No layer relies on another one: each assumes that the code after it is native and hostile.
 //! - No system call is allowed without a rule with a reason.
@@ -46,6 +47,8 @@ mod probe;
 mod process;
 mod rlimits;
 mod seccomp;
+mod service;
+mod threads;
 
 use std::os::fd::OwnedFd;
 
@@ -56,6 +59,7 @@ pub use layers::{Layer, Layers};
 pub use probe::probe;
 pub use process::die_with_parent;
 pub use seccomp::{decode as decode_filter, install as install_filter};
+pub use service::{MappedMemory, ServiceKind, ServiceLimits, ServiceSandbox};
 
 /// Why this host or this worker cannot be sandboxed.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +75,9 @@ pub enum SandboxError {
     /// The kernel has no Landlock, or Landlock is disabled.
     #[error("Landlock is not available ({0})")]
     Landlock(String),
+    /// A service process has a second thread too early: layers that apply to one thread would leave it out.
+    #[error("the process has a second thread before its sandbox, which would not apply to it")]
+    Threads,
     /// The configured unprivileged user does not exist in this user namespace, as in some containers.
     #[error(
         "cannot switch to user {id}, under which workers run when Lockhouse runs as root: {source}; start Lockhouse as an ordinary \
@@ -94,7 +101,7 @@ impl SandboxError {
     }
 }
 
-/// Proof that this process is sandboxed. Engines require it, and only [`enter`] creates it.
+/// Proof that this process is sandboxed. Engines require it, and only [`enter`] and [`ServiceSandbox::seal`] create it.
 #[derive(Debug)]
 pub struct Sandboxed(());
 

@@ -31,7 +31,8 @@ pub(super) fn mapped_bytes() -> Result<u64, SandboxError> {
 
 /// The resources of which neither a worker nor its zygote may use anything: core dumps, files, locked memory and message
 /// queues.
-const NONE: [Resource; 4] = [Resource::CORE, Resource::FSIZE, Resource::MEMLOCK, Resource::MSGQUEUE];
+pub(super) const NONE: [Resource; 4] =
+    [Resource::CORE, Resource::FSIZE, Resource::MEMLOCK, Resource::MSGQUEUE];
 
 /// Sets the limits of the zygote that are the same for all its workers, to 0. A forked worker inherits them, and no
 /// process without Linux capabilities can raise them.
@@ -63,7 +64,7 @@ pub(super) fn set(
     Ok(())
 }
 
-fn set_limit(resource: Resource, soft: u64, hard: u64) -> Result<(), SandboxError> {
+pub(super) fn set_limit(resource: Resource, soft: u64, hard: u64) -> Result<(), SandboxError> {
     // A limit of 0 needs no comparison with the host's.
     let host = if hard == 0 { 0 } else { resource.get().map_err(SandboxError::step("getrlimit"))?.1 };
     // A lower hard limit of the host is kept.

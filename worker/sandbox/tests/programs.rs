@@ -10,9 +10,9 @@ mod seccomp;
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
+use seccomp::interpreter::{ALLOW, Call, KILL_PROCESS, NUMBERS, number_of, run};
 use seccomp::{allows_in, merged, syscall};
-use seccompiler::{TargetArch, compile_from_json};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 macro_rules! programs {
     ($architecture:literal) => {
@@ -29,38 +29,12 @@ type Programs = [&'static [u8]; 2];
 const PROGRAMS: [(&str, u32, Programs); 2] =
     [("x86_64", 0xc000_003e, programs!("x86_64")), ("aarch64", 0xc000_00b7, programs!("aarch64"))];
 
-const ALLOW: u32 = 0x7fff_0000;
 const EPERM: u32 = 0x0005_0000 | libc::EPERM as u32;
 const ENOSYS: u32 = 0x0005_0000 | libc::ENOSYS as u32;
-const KILL_PROCESS: u32 = 0x8000_0000;
 /// The bits of a result that are its action (`SECCOMP_RET_ACTION_FULL`).
 const ACTION: u32 = 0xffff_0000;
-/// The upper bound (exclusive) of the tested system call numbers. The numbers of existing system calls are far lower.
-const NUMBERS: u32 = 2048;
 /// The maximum number of system calls that a filter may allow. docs/security/sandbox.md lists them.
 const REACHABLE_MAX: usize = 60;
-
-/// The input of a seccomp filter, as in `struct seccomp_data`.
-#[derive(Clone, Copy, Debug)]
-struct Call {
-    number: u32,
-    architecture: u32,
-    arguments: [u64; 6],
-}
-
-impl Call {
-    fn word(&self, offset: u32) -> u32 {
-        match offset {
-            0 => self.number,
-            4 => self.architecture,
-            16..64 => {
-                let argument = self.arguments[(offset as usize - 16) / 8];
-                if offset.is_multiple_of(8) { argument as u32 } else { (argument >> 32) as u32 }
-            }
-            _ => panic!("a load from {offset}"),
-        }
-    }
-}
 
 /// Returns the combined result of a worker's two seccomp programs for a system call. The kernel runs all programs, and
 /// takes the result whose action comes first in the order kill, errno, allow.
@@ -72,44 +46,6 @@ fn verdict(programs: Programs, call: &Call) -> u32 {
         .into_iter()
         .min_by_key(|result| severity(result).expect("an action that the filters use"))
         .unwrap()
-}
-
-/// Runs a classic BPF program on a system call and returns its result. Only the instructions that the filters use are
-/// supported. Jumps only go forward, so every program ends.
-fn run(program: &[u8], call: &Call) -> u32 {
-    let (mut accumulator, mut at) = (0_u32, 0);
-    loop {
-        let step = &program[at * 8..][..8];
-        let code = u16::from_le_bytes([step[0], step[1]]);
-        let k = u32::from_le_bytes([step[4], step[5], step[6], step[7]]);
-        let branch = |taken: bool| usize::from(if taken { step[2] } else { step[3] });
-        at += 1 + match code {
-            0x20 => {
-                accumulator = call.word(k);
-                0
-            }
-            0x54 => {
-                accumulator &= k;
-                0
-            }
-            0x05 => k as usize,
-            0x15 => branch(accumulator == k),
-            0x25 => branch(accumulator > k),
-            0x35 => branch(accumulator >= k),
-            0x06 => return k,
-            other => panic!("an instruction {other:#x} that this test does not know"),
-        };
-    }
-}
-
-/// Returns the number of the system call with this name on an architecture, as seccompiler knows it.
-fn number_of(name: &str, architecture: &str) -> u32 {
-    let filter = json!({"one": {"match_action": "allow", "mismatch_action": "kill_process", "filter": [{"syscall": name}]}});
-    let target = TargetArch::try_from(architecture).unwrap();
-    let program = compile_from_json(filter.to_string().as_bytes(), target).unwrap().remove("one").unwrap();
-    // The comparisons are the architecture and the number.
-    let compared: Vec<u32> = program.iter().filter(|step| step.code == 0x15).map(|step| step.k).collect();
-    compared[1]
 }
 
 /// Returns the numbers and names of all system calls in the rules of the filter `filter`, such as `allowed`, for an

@@ -31,17 +31,20 @@ impl ApprovalBatcher {
         channel: &mut Option<AnswerChannel>,
     ) -> PromptOutcome {
         let approvers = &self.context.approvers;
-        let asks_client = approvers.approver_kind() == ApproverKind::Any;
+        let asks_client = approvers.approver_kind(prompt.presence) == ApproverKind::Any;
         let client =
             Some(&self.context.channel).filter(|client| asks_client && client.supports(QuestionKind::Form));
         let has_approvers = approvers.queue().has_approvers();
-        let asked =
-            [client.map(|_| AnswerChannel::Client), has_approvers.then_some(AnswerChannel::Local(None))];
+        let asked = [
+            client.map(|_| AnswerChannel::Client),
+            has_approvers.then_some(AnswerChannel::Local(None, None)),
+        ];
         for asked in asked.into_iter().flatten() {
-            channel.get_or_insert(asked);
-            if let Err(refusal) = calls.iter().try_for_each(|call| self.record(call, "asked", Some(asked))) {
+            if let Err(refusal) = calls.iter().try_for_each(|call| self.record(call, "asked", Some(&asked))) {
+                channel.get_or_insert(asked);
                 return PromptOutcome::Refused(refusal);
             }
+            channel.get_or_insert(asked);
         }
         let mut of_watchers = pin!(self.ask_watchers(prompt));
         let of_client = async {
@@ -54,7 +57,7 @@ impl ApprovalBatcher {
             answer = of_client => Some(answer),
             outcome = &mut of_watchers, if has_approvers => {
                 let (outcome, used_channel) = outcome;
-                *channel = used_channel.or(*channel);
+                *channel = used_channel.or(channel.take());
                 return outcome;
             }
         };
@@ -77,9 +80,9 @@ impl ApprovalBatcher {
                 PromptOutcome::Refused(refusal)
             }
             _ => {
-                *channel = Some(AnswerChannel::Local(None));
+                *channel = Some(AnswerChannel::Local(None, None));
                 let (outcome, used_channel) = of_watchers.await;
-                *channel = used_channel.or(*channel);
+                *channel = used_channel.or(channel.take());
                 outcome
             }
         }

@@ -172,6 +172,8 @@ fn unmapped(record: &AdministrativeEvent) -> Value {
         ("file", record.file.as_ref().map(|file| json!(file))),
         ("through", record.through.as_ref().map(|through| json!(through))),
         ("digest", record.digest.as_ref().map(|digest| json!(digest))),
+        ("presence", record.presence.as_ref().map(|presence| json!(presence))),
+        ("credential", record.credential.as_ref().map(|credential| json!(credential))),
         ("session", record.session.as_ref().map(|session| json!(session))),
         ("exit_status", record.exit_status.map(|status| json!(status))),
         ("login_uid", record.login_uid.map(|uid| json!(uid))),

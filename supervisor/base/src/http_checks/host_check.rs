@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use http::uri::Authority;
 use http::{HeaderMap, StatusCode, Uri, header};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// The properties of the connection on which a request arrived.
@@ -22,8 +22,8 @@ pub struct ConnectionInfo {
 }
 
 /// A configured host name of this server (`hosts` of `[http]`), for one port, or for every port if `port` is `None`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct HostName {
     name: String,
     port: Option<u16>,
@@ -31,8 +31,8 @@ pub struct HostName {
 
 /// A web origin whose pages may send requests (`origins` of `[http]`): `http://NAME` or `https://NAME`, with `:PORT` if
 /// the port is not the default one, as browsers send it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct PageOrigin(String);
 
 /// Why an entry of the settings `hosts` or `origins` is invalid.
@@ -52,6 +52,13 @@ impl HostName {
     }
 }
 
+impl From<HostName> for String {
+    fn from(HostName { name, port }: HostName) -> Self {
+        let name = if name.contains(':') { format!("[{name}]") } else { name };
+        port.map_or(name.clone(), |port| format!("{name}:{port}"))
+    }
+}
+
 impl TryFrom<String> for HostName {
     type Error = InvalidWebName;
 
@@ -61,6 +68,12 @@ impl TryFrom<String> for HostName {
         let is_plain = !text.contains('@') && !authority.host().is_empty() && !text.contains('*');
         let port = explicit_port(&authority).map_err(|()| error())?;
         is_plain.then(|| Self { name: normalized_name(&authority), port }).ok_or_else(error)
+    }
+}
+
+impl From<PageOrigin> for String {
+    fn from(origin: PageOrigin) -> Self {
+        origin.0
     }
 }
 

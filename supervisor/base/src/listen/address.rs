@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// An address at which the server listens.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum ListenAddress {
     Tcp(SocketAddr),
     /// The path of a Unix domain socket, written `unix:/PATH`.
@@ -58,6 +58,12 @@ impl FromStr for ListenAddress {
             return path.is_absolute().then_some(Self::Unix(path)).ok_or_else(relative);
         }
         text.parse().map(Self::Tcp).map_err(|_| InvalidListenAddress::Form(text.to_owned()))
+    }
+}
+
+impl From<ListenAddress> for String {
+    fn from(address: ListenAddress) -> Self {
+        address.to_string()
     }
 }
 

@@ -7,7 +7,7 @@ use super::placeholder_syntax::PlaceholderSyntax;
 use super::{SourceFile, own_format};
 use crate::every_server::EveryServer;
 use crate::placeholders::Environment;
-use crate::server_entry::{expand_home_in, proxy_address};
+use crate::server_entry::proxy_address;
 use crate::skip_reason::SkipReason;
 
 /// The name of the table.
@@ -66,7 +66,7 @@ fn every_server(fields: Fields<'_>) -> Result<EveryServer, SkipReason> {
     let environment: &Environment = fields.file.environment;
     Ok(EveryServer {
         limits: limits(fields)?,
-        confinement: confinement(fields)?.map(|confinement| expand_home_in(confinement, environment)),
+        confinement: confinement(fields)?.map(|confinement| confinement.in_home(environment.home.as_deref())),
         exposure: exposure(fields)?,
         on_change: on_change(fields)?,
         is_shared: fields.flag("share")?,

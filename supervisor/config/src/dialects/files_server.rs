@@ -67,7 +67,7 @@ fn patterns(fields: Fields<'_>, name: &str) -> Result<Vec<FilePattern>, Fault> {
         list.ok_or_else(|| fault(node, format!("expected a list of at most {FILE_PATTERNS_MAX} strings")))?;
     let pattern = |node: &Node| {
         let text = node.text().ok_or_else(|| fault(node, "expected a string".into()))?;
-        let path = fields.file.environment.expand_home(text);
+        let path = fields.file.environment.for_files().expand_home(text);
         FilePattern::parse(&path.to_string_lossy()).map_err(|invalid| fault(node, invalid.to_string()))
     };
     list.iter().map(pattern).collect()

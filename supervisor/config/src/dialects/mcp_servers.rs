@@ -84,7 +84,7 @@ pub(super) fn command(fields: Fields<'_>) -> Result<Option<EntryCommand>, SkipRe
         environment: fields.map("env")?,
         env_file: if reads_env_file { fields.template("envFile")? } else { None },
         directory: fields.template("cwd")?,
-        confinement: None,
+        ..EntryCommand::default()
     }))
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
     Confinement, ConfinementProfile, DirectExposure, Exposure, HttpTransport, Network, PREFIX_CHARS_MAX,
-    StartOptions, TextDecoding, ToolSelection,
+    RunAs, StartOptions, TextDecoding, ToolSelection,
 };
 
 use super::SourceFile;
@@ -107,7 +107,13 @@ fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
     let http = http(fields)?;
     let command = command(fields)?;
     let command = command
-        .map(|command| Ok::<_, SkipReason>(EntryCommand { confinement: confinement(fields)?, ..command }))
+        .map(|command| {
+            Ok::<_, SkipReason>(EntryCommand {
+                confinement: confinement(fields)?,
+                run_as: run_as(fields)?,
+                ..command
+            })
+        })
         .transpose()?;
     let misplaced = if command.is_some() { server_keys::URL_KEYS } else { server_keys::COMMAND_KEYS };
     let mut misplaced = misplaced.iter().map(|key| key.name);
@@ -224,7 +230,16 @@ pub(super) fn confinement(fields: Fields<'_>) -> Result<Option<Confinement>, Ski
         (Some(false), _) | (None, None) => Network::None,
     };
     let user_namespaces = sandbox.flag("user_namespaces")?.unwrap_or_default();
-    Ok(Some(Confinement { profile, read: paths("read")?, write: paths("write")?, network, user_namespaces }))
+    let (read, write) = (paths("read")?, paths("write")?);
+    // Requirements decide whether the kernel must enforce all of it.
+    Ok(Some(Confinement { profile, read, write, network, user_namespaces, requires_full: false }))
+}
+
+fn run_as(fields: Fields<'_>) -> Result<RunAs, SkipReason> {
+    Ok(match choice(fields, &server_keys::RUN_AS, "run_as")? {
+        Some("user") => RunAs::Person,
+        _ => RunAs::Lockhouse,
+    })
 }
 
 fn http(fields: Fields<'_>) -> Result<Option<EntryUrl>, SkipReason> {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use lockhouse_access::{AuthMode, ConfiguredUser};
-use lockhouse_approvals::ApproverKind;
+use lockhouse_approvals::{ApproverKind, Presence};
 use lockhouse_audit::SinkAddress;
 use lockhouse_audit_forward::{DestinationEntry, ForwardFormat};
 use lockhouse_base::http_checks::host_check::{HostName, PageOrigin};
 use lockhouse_base::telemetry::log::Format;
-use lockhouse_front::http::{ListenAddress, TrustedProxy};
+use lockhouse_front::http::{ListenAddress, TlsVersion, TrustedProxy};
 use lockhouse_front::{AnswerForm, BuiltinTool};
 use lockhouse_upstream::TextDecoding;
 use serde_json::{Value, json};
@@ -174,9 +174,25 @@ impl ValueType for AnswerForm {
     }
 }
 
+impl ValueType for TlsVersion {
+    fn schema() -> Value {
+        json!({"enum": Self::NAMES})
+    }
+
+    fn toml(&self) -> Option<String> {
+        Some(json!(self).to_string())
+    }
+}
+
 impl ValueType for ApproverKind {
     fn schema() -> Value {
         json!({"enum": ["any", "local"]})
+    }
+}
+
+impl ValueType for Presence {
+    fn schema() -> Value {
+        json!({"enum": Presence::NAMES})
     }
 }
 

@@ -1,8 +1,8 @@
 //! The tables of the configuration that a requirements file determines: each key that the file sets replaces the user's.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use nix::unistd::{User, geteuid};
+use nix::unistd::geteuid;
 use serde::Deserialize;
 use toml::de::{DeTable, Deserializer};
 use toml::{Spanned, Value};
@@ -11,6 +11,7 @@ use super::reader::Reader;
 use crate::config_toml::ConfigToml;
 use crate::keys::DeclaredTable;
 use crate::multi_error_parser::span_of;
+use crate::placeholders::account_home;
 
 /// The keys that name files or directories, each with its table.
 const PATHS: [(&[&str], &str); 11] = [
@@ -74,14 +75,9 @@ pub(super) fn parse(tables: DeTable<'_>, reader: &mut Reader<'_>) -> toml::Table
 fn make_absolute(value: &mut Value) -> bool {
     let Value::String(path) = value else { return true };
     if let Some(below) = path.strip_prefix("~/")
-        && let Some(home) = account_home()
+        && let Some(home) = account_home(geteuid())
     {
         *path = home.join(below).to_string_lossy().into_owned();
     }
     Path::new(path).is_absolute()
-}
-
-/// Returns the home directory of the account of this process, as the list of accounts has it.
-pub(super) fn account_home() -> Option<PathBuf> {
-    User::from_uid(geteuid()).ok().flatten().map(|user| user.dir)
 }

@@ -128,8 +128,8 @@ pub(super) fn parse(source: &Source, environment: &Environment) -> Result<Requir
     let stop = document.stop.and_then(|stop| reader.stop(stop));
     let expose = document.expose.and_then(|expose| reader.expose(&expose));
     document.engine.iter().for_each(|engine| reader.engine(engine));
-    if let Some(sandbox) = document.sandbox {
-        reader.require_sandbox(&sandbox, &mut tables);
+    if let Some(sandbox) = &document.sandbox {
+        reader.require_sandbox(sandbox, &mut tables);
     }
     let servers = dialects::read_own(source, root.get_ref(), environment, Author::Administrator);
     let servers = servers.unwrap_or_else(|faults| {
@@ -156,6 +156,7 @@ pub(super) fn parse(source: &Source, environment: &Environment) -> Result<Requir
         policy,
         stop,
         has_system_engine: document.engine.is_some(),
+        requires_sandbox: document.sandbox.is_some(),
         expose,
         files,
         every,

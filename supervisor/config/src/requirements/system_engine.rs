@@ -46,6 +46,11 @@ impl SystemEngine {
         entries.filter_map(person).map(|person| Self { person: Uid::from_raw(person) }).collect()
     }
 
+    /// Returns the engine for a person. It need not exist.
+    pub fn of_person(person: Uid) -> Self {
+        Self { person }
+    }
+
     pub fn person(self) -> Uid {
         self.person
     }
@@ -76,7 +81,7 @@ impl Requirements {
 }
 
 /// Whether an account is that of a person, and not that of a service.
-fn is_person(account: Uid) -> bool {
+pub(super) fn is_person(account: Uid) -> bool {
     account.as_raw() >= FIRST_PERSON && !DYNAMIC_SERVICES.contains(&account.as_raw())
 }
 

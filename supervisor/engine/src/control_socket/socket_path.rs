@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use lockhouse_base::files;
-use nix::unistd::geteuid;
+use nix::unistd::{Uid, User, geteuid};
 
 const PREFIX: &str = "control-";
 const SUFFIX: &str = ".sock";
@@ -30,6 +30,14 @@ pub fn candidate_directories() -> Vec<PathBuf> {
         }
     }
     known
+}
+
+/// Returns the directories in which another account's control sockets are, unless that account names others.
+pub fn usual_directories(account: Uid) -> Vec<PathBuf> {
+    let of_session = PathBuf::from(format!("/run/user/{account}")).join("lockhouse");
+    let home = User::from_uid(account).ok().flatten().map(|user| user.dir);
+    let of_state = home.map(|home| home.join(".local/state/lockhouse/run"));
+    [Some(of_session), of_state].into_iter().flatten().collect()
 }
 
 /// Returns the file name of the control socket of the process `pid`.

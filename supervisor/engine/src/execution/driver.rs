@@ -140,6 +140,7 @@ impl<'a> RunDriver<'a> {
             // Backpressure: while the worker does not read its replies, no more messages are read and no more replies
             // are made.
             let accepts_messages = answers_requests && self.out.len() < PENDING_OUT_BYTES_MAX;
+            let has_code = answers_requests || self.state.is_stopping();
             let end_reason = tokio::select! {
                 // The order matters: an expired clock comes before everything else, and all available replies are sent
                 // before more messages are read.
@@ -156,7 +157,7 @@ impl<'a> RunDriver<'a> {
                 Some((call, reply)) = self.requests.next(), if accepts_messages => {
                     self.on(ExecutionEvent::ReplyReady(call, reply), process)
                 }
-                written = socket.write(self.out.next_bytes()), if answers_requests && self.out.len() > 0 => {
+                written = socket.write(self.out.next_bytes()), if has_code && self.out.len() > 0 => {
                     self.on_written(written, process)
                 }
                 read = socket.read(decoder.space()), if accepts_messages || self.state.is_stopping() => {
@@ -244,8 +245,13 @@ impl<'a> RunDriver<'a> {
             ExecutionEffect::Send(message) => return self.send(message),
             ExecutionEffect::Signal(signal) => process.signal(signal),
             ExecutionEffect::Wait(time) => self.set_timer(time),
-            ExecutionEffect::SignalAndWait(signal, time) => {
-                process.signal(signal);
+            ExecutionEffect::Interrupt(time) => {
+                process.signal(Signal::SIGINT);
+                self.set_timer(time);
+                return self.send(ToWorker::Interrupt);
+            }
+            ExecutionEffect::Kill(time) => {
+                process.signal(Signal::SIGKILL);
                 self.set_timer(time);
             }
             ExecutionEffect::End(end_reason) => return Some(end_reason),

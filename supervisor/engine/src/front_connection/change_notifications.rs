@@ -23,7 +23,8 @@ const BATCH_WINDOW: Duration = Duration::from_millis(50);
 const TOOL_CHANGES_EVERY: Duration = Duration::from_secs(1);
 
 /// Notifies the front of the changes that concern one AI client, until the front closes the exchange or `cancellation`
-/// is cancelled. After each notification, waits until the front has passed it on.
+/// is cancelled. The first notification has no changes: it tells the front that from now on none is missed. After each
+/// notification, waits until the front has passed it on.
 pub(super) async fn follow(
     supervisor: &Arc<Supervisor>,
     client: &Principal,
@@ -33,6 +34,8 @@ pub(super) async fn follow(
     let mut notices = supervisor.gate().upstreams().notices().subscribe();
     let mut seen = supervisor.tools_digest(client).await;
     let mut quiet_until = Instant::now();
+    exchange.send(Event::Changed(ListChanges::default())).await;
+    while !matches!(exchange.input().await?, Input::ChangesDelivered) {}
     loop {
         let changed = tokio::select! {
             changed = next(&mut notices, quiet_until) => changed,

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry;
 use lockhouse_messages::{BuiltinTool, Event, Input, Response, RunAnswer, RunCode, RunReference};
-use tokio_util::sync::CancellationToken;
 
 use super::exchange::{Credit, EngineExchange};
-use super::{ChosenId, digest_of};
+use super::{ChosenId, FrontLife, digest_of};
 use crate::execution::{self, DisplayOptions, ExecutionAnswer, FileStorage, RenderedAnswer};
 use crate::runs::{Admission, RunHandle, RunLookup, RunUpdate};
 use crate::sessions::{SessionKey, SessionName};
@@ -20,7 +19,7 @@ pub(super) async fn run(
     id: ChosenId,
     mut program: RunCode,
     exchange: &mut EngineExchange,
-    cancellation: CancellationToken,
+    life: FrontLife,
 ) -> Option<Response> {
     let owner = client.owner();
     let session = match program.session.as_deref().map(SessionName::new).transpose() {
@@ -35,12 +34,12 @@ pub(super) async fn run(
         Admission::New => {}
         Admission::Refused(reason) => return Some(Response::Invalid(reason.to_owned())),
         Admission::Run(RunLookup::Ended(ended)) => return Some(Response::Run(ended)),
-        Admission::Run(RunLookup::Live(run)) => return follow(supervisor, run, exchange).await,
+        Admission::Run(RunLookup::Live(run)) => return follow(supervisor, run, exchange, &life).await,
     }
     let RunCode { language, code, timeout, servers, for_program, .. } = program;
     let request = CodeRequest { timeout, servers, session, claims, ..CodeRequest::new(language, code) };
     let (channel, follower, progress_requests) = supervisor.open_channel(&client, false);
-    let (engine, stop) = (supervisor.clone(), cancellation.clone());
+    let (engine, stop) = (supervisor.clone(), life.runs.clone());
     // On the heap: a task copies its future several times, and this one has kilobytes.
     let answering = Box::pin(async move {
         let answer = engine.run_code_for(channel, progress_requests, request, &stop).await;
@@ -55,9 +54,9 @@ pub(super) async fn run(
             RenderedAnswer { answer, files: Vec::new() }
         })
     });
-    let run = runs.start(owner, follower, cancellation, answering);
+    let run = runs.start(owner, follower, life.runs.clone(), answering);
     runs.set_run_of(owner, id.id, &run, id.is_chosen);
-    follow(supervisor, run, exchange).await
+    follow(supervisor, run, exchange, &life).await
 }
 
 pub(super) async fn resume_following(
@@ -65,42 +64,51 @@ pub(super) async fn resume_following(
     client: &Principal,
     name: &RunReference,
     exchange: &mut EngineExchange,
+    life: &FrontLife,
 ) -> Option<Response> {
     match supervisor.runs().find(client.owner(), name) {
         None => Some(Response::NotFound),
         Some(RunLookup::Ended(ended)) => Some(Response::Run(ended)),
         Some(RunLookup::Live(run)) => {
             exchange.send(Event::Following(run.execution())).await;
-            follow(supervisor, run, exchange).await
+            follow(supervisor, run, exchange, life).await
         }
     }
 }
 
 /// Reports the events of a run to the front and carries out the front's inputs. Returns the response when the run
-/// ends, or `None` when the front closes the exchange or abandons the run.
+/// ends, or `None` when the front closes the exchange or abandons the run. If the front is lost and the run continues, the
+/// run goes to the background: its owner finds it there.
 async fn follow(
     supervisor: &Arc<Supervisor>,
     run: RunHandle,
     exchange: &mut EngineExchange,
+    life: &FrontLife,
 ) -> Option<Response> {
     let (following, credit) = (run.count_follower(), exchange.credit());
     loop {
         tokio::select! {
             biased;
-            input = exchange.input() => match input? {
-                Input::Answer(key, answer) => run.answer(&key, answer),
-                Input::Questions => exchange.send(Event::Questions(run.questions())).await,
-                Input::View => exchange.send(Event::View(run.view().await)).await,
-                Input::Detach => {
+            input = exchange.input() => match input {
+                None => {
+                    if life.is_lost() {
+                        supervisor.runs().keep(&run);
+                    }
+                    return None;
+                }
+                Some(Input::Answer(key, answer)) => run.answer(&key, answer),
+                Some(Input::Questions) => exchange.send(Event::Questions(run.questions())).await,
+                Some(Input::View) => exchange.send(Event::View(run.view().await)).await,
+                Some(Input::Detach) => {
                     exchange.send(Event::Detached(supervisor.runs().keep(&run))).await;
                 }
-                Input::Cancel => run.cancel(),
-                Input::Abandon => {
+                Some(Input::Cancel) => run.cancel(),
+                Some(Input::Abandon) => {
                     drop(following);
                     run.end_if_abandoned(supervisor.settings().runs.abandoned);
                     return None;
                 }
-                Input::ChangesDelivered | Input::Approval(_) => {}
+                Some(Input::ChangesDelivered | Input::Approval(_)) => {}
             },
             step = next_update(&credit, &run) => match step {
                 RunUpdate::Question(question) => exchange.send(Event::Question(question)).await,

@@ -3,17 +3,19 @@
 
 mod grant_table;
 
-use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
 
-use lockhouse_access::{Authenticator, Evidence, UnixPeer};
+use lockhouse_access::{Authenticator, Evidence};
 use lockhouse_audit::LocalUser;
 use lockhouse_base::principal::Principal;
 use lockhouse_link::FrontEndpoint;
-use lockhouse_messages::{Access, AccessRefusal, ConnectionId, Credential, GrantId, Role, Roles, ToFront};
+use lockhouse_messages::{
+    Access, AccessRefusal, ConnectionId, Credential, GrantId, Presence, Role, Roles, ToFront,
+};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::front_budget::FrontBudget;
 use crate::unix_connections::UnixConnections;
 use grant_table::{CredentialKey, GrantTable, Issued};
 
@@ -22,11 +24,18 @@ use grant_table::{CredentialKey, GrantTable, Issued};
 pub(crate) enum FrontKind {
     /// It serves one AI client over standard input and output. Every request is a request of this client.
     Client(Principal),
-    /// It serves AI clients over HTTP, and passes their credentials on. Contains its connections of Unix domain sockets, of
-    /// which this process has asked the kernel.
-    Http(Arc<UnixConnections>),
+    /// It serves AI clients over HTTP, and passes their credentials on.
+    Http(HttpFront),
     /// It is an operator's command, whose peer the engine has checked itself.
     Operator(OperatorPeer),
+}
+
+/// What the engine knows of a front for HTTP.
+#[derive(Clone, Debug)]
+pub(crate) struct HttpFront {
+    /// Its connections of Unix domain sockets, of which this process has asked the kernel.
+    pub(crate) connections: Arc<UnixConnections>,
+    pub(crate) budget: FrontBudget,
 }
 
 /// The process of an operator's command, and what it may do.
@@ -45,9 +54,12 @@ impl OperatorPeer {
     }
 
     /// Returns a process of the person whom the engine of the system serves. The AI agent of that person can do the same, so
-    /// it may neither approve calls nor change the policy.
-    pub(crate) fn person(user: LocalUser) -> Self {
-        Self { user: Some(user), roles: Roles::only(Role::Operate).with(Role::Audit) }
+    /// it may neither approve calls nor change the policy. If an approval can require a proof of presence, it may see the
+    /// questions and decline them, and pass a proof on, also one for a change of the policy.
+    pub(crate) fn person(user: LocalUser, presence: Presence) -> Self {
+        let roles = Roles::only(Role::Operate).with(Role::Audit);
+        let roles = if presence.is_none() { roles } else { roles.with(Role::Approve).with(Role::Policy) };
+        Self { user: Some(user), roles }
     }
 }
 
@@ -102,18 +114,23 @@ impl Grants {
         }
     }
 
-    /// Asks the kernel for the user at the other end of a connection that the front, in this process, has accepted. `None` if
-    /// the front serves no such connections.
-    pub(super) fn admit(&self, socket: BorrowedFd<'_>) -> Option<ConnectionId> {
-        let FrontKind::Http(connections) = &self.kind else { return None };
-        UnixPeer::of(&socket).ok().map(|peer| connections.add(peer))
-    }
-
     /// Forgets a connection that the front has closed. A front that names another one loses only its own.
     pub(super) fn close_connection(&self, id: ConnectionId) {
-        if let FrontKind::Http(connections) = &self.kind {
-            connections.remove(id);
+        if let FrontKind::Http(http) = &self.kind {
+            http.connections.remove(id);
         }
+    }
+
+    /// Counts a request of the front.
+    pub(super) fn count_request(&self) {
+        if let FrontKind::Http(http) = &self.kind {
+            http.budget.count();
+        }
+    }
+
+    /// Whether the front serves AI clients over HTTP, whose runs continue without it.
+    pub(super) fn is_http(&self) -> bool {
+        matches!(self.kind, FrontKind::Http(_))
     }
 
     /// Verifies a credential that the front passes on. The same token, and all connections of the same user, get the same
@@ -136,7 +153,7 @@ impl Grants {
                 return Err(AccessRefusal::CredentialNotAccepted);
             }
             (Credential::Bearer(token), FrontKind::Http(_)) => Evidence::Token(token),
-            (Credential::UnixConnection(id), FrontKind::Http(connections)) => {
+            (Credential::UnixConnection(id), FrontKind::Http(HttpFront { connections, .. })) => {
                 Evidence::User(connections.peer(*id).ok_or(AccessRefusal::UnknownConnection)?)
             }
             (Credential::None, FrontKind::Http(_)) => Evidence::Nothing,

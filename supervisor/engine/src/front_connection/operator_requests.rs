@@ -1,6 +1,7 @@
 //! Serves operators: lists and ends runs and sessions, reloads the configuration, reads stored results, and shows the
 //! questions about calls that require approval.
 
+use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use lockhouse_approvals::{Watcher, WatcherKind};
@@ -14,6 +15,8 @@ use lockhouse_stores::results::Results;
 use tokio_util::sync::CancellationToken;
 
 use super::exchange::EngineExchange;
+use super::operator_responses::{refused, respond};
+use super::{key_requests, server_requests};
 use crate::execution::Cancellation;
 use crate::sessions::SessionSelector;
 use crate::supervisor::Supervisor;
@@ -24,7 +27,12 @@ const ENDED_BY_OPERATOR: &str = "a person ended it with `lockhouse sessions end`
 const RESULTS_LISTED_MAX: usize = 1_000;
 /// Maximum bytes of a part of a stored result. As a JSON string in a line of the control socket, a byte takes up to six.
 const RESULT_PART_BYTES: usize = 128 * 1024;
+/// Maximum bytes of a part of a returned file in the answer to an operator.
+/// Bound: values and answers.
+const FILE_PART_BYTES: u64 = 1024 * 1024;
 
+/// The refusal of a handle that no returned file has.
+const NO_FILE: &str = "there is no such file";
 /// The refusal of a handle that no stored result has.
 pub(crate) const NO_RESULT: &str = "there is no such result: it has expired, or newer ones needed its space";
 
@@ -44,22 +52,40 @@ pub(super) async fn carry_out(
             supervisor.stop(reason.as_deref(), by);
             OperatorResponse::Stopping
         }
-        OperatorRequest::Reload => match supervisor.request_reload(by).await {
-            Ok(report) => OperatorResponse::Reloaded(report),
-            Err(unavailable) => refused(unavailable.to_string()),
-        },
+        OperatorRequest::Reload => respond(supervisor.request_reload(by).await, OperatorResponse::Reloaded),
         OperatorRequest::FindFile(handle) => find_file(supervisor, handle).await,
+        OperatorRequest::ReadFile { handle, offset } => read_file(supervisor, handle, offset).await,
         OperatorRequest::ListResults => {
             let mut results = supervisor.results().list();
             results.truncate(RESULTS_LISTED_MAX);
             OperatorResponse::Results(results)
         }
         OperatorRequest::ReadResult { handle, offset } => read_result(supervisor.results(), &handle, offset),
+        OperatorRequest::ProposePolicy { text } => {
+            respond(supervisor.propose_policy(text, by).await, OperatorResponse::Proposal)
+        }
+        OperatorRequest::ShowProposal => respond(supervisor.policy_proposal(), OperatorResponse::Proposal),
+        OperatorRequest::ChallengeProposal { digest, port } => {
+            respond(supervisor.challenge_proposal(&digest, port), OperatorResponse::Challenge)
+        }
+        OperatorRequest::AcceptProposal { digest, proof } => {
+            let report = supervisor.accept_proposal(&digest, proof.as_ref(), by).await;
+            respond(report, OperatorResponse::Reloaded)
+        }
+        OperatorRequest::BeginLogin { .. }
+        | OperatorRequest::ContinueLogin { .. }
+        | OperatorRequest::LogOut { .. }
+        | OperatorRequest::SetSecret { .. }
+        | OperatorRequest::ReviewDefinitions { .. }
+        | OperatorRequest::ChallengeDefinitions { .. }
+        | OperatorRequest::AcceptDefinitions { .. } => {
+            server_requests::carry_out(supervisor, request, by).await
+        }
+        OperatorRequest::BeginEnrolment
+        | OperatorRequest::EnrolKey(_)
+        | OperatorRequest::ListKeys
+        | OperatorRequest::RemoveKey(_) => key_requests::carry_out(supervisor, request, by),
     }
-}
-
-fn refused(reason: impl Into<String>) -> OperatorResponse {
-    OperatorResponse::Refused { reason: reason.into() }
 }
 
 fn end_runs(supervisor: &Supervisor, ended: &EndedRuns, by: Option<LocalUser>) -> OperatorResponse {
@@ -98,8 +124,25 @@ async fn find_file(supervisor: &Supervisor, handle: ResultHandle) -> OperatorRes
     let found = tokio::task::spawn_blocking(move || files.locate_for_operator(&handle));
     match found.await {
         Ok(Some((stored, path))) => OperatorResponse::File(FileLocation { name: stored.name, path }),
-        _ => refused("there is no such file"),
+        _ => refused(NO_FILE),
     }
+}
+
+/// Returns a part of a file that a run of any AI client returned.
+async fn read_file(supervisor: &Supervisor, handle: ResultHandle, offset: u64) -> OperatorResponse {
+    let files = supervisor.result_files().clone();
+    let part = tokio::task::spawn_blocking(move || {
+        let (stored, mut file) = files.open_for_operator(&handle)?;
+        let mut content = Vec::new();
+        file.seek(SeekFrom::Start(offset))
+            .and_then(|_| file.take(FILE_PART_BYTES).read_to_end(&mut content))
+            .ok()?;
+        let is_last = offset.saturating_add(content.len() as u64) >= stored.bytes;
+        // Something has shortened the file.
+        let is_whole = is_last || !content.is_empty();
+        is_whole.then_some(OperatorResponse::FilePart { name: stored.name, content, is_last })
+    });
+    part.await.ok().flatten().unwrap_or_else(|| refused(NO_FILE))
 }
 
 /// Returns a part of a stored result.
@@ -153,6 +196,10 @@ fn take_input(watcher: &Watcher, input: ApprovalInput) -> ApprovalEvent {
             watcher.set_role(role);
             ApprovalEvent::Watching
         }
+        ApprovalInput::Challenge(request) => match watcher.challenge(&request) {
+            Ok(challenge) => ApprovalEvent::Challenge { id: request.id, challenge },
+            Err(why) => ApprovalEvent::Refused { id: Some(request.id), reason: why.to_string() },
+        },
         ApprovalInput::Answer(answer) => match watcher.answer(&answer) {
             Ok(()) => ApprovalEvent::Taken(answer.id),
             Err(why) => ApprovalEvent::Refused { id: Some(answer.id), reason: why.to_string() },

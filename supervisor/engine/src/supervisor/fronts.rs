@@ -17,19 +17,16 @@ use lockhouse_stores::results;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
 
 use super::{Supervisor, WorkerKind, set_gauges};
 use crate::execution;
 
-/// Maximum time in which a front reads its TLS certificate again.
-const CERTIFICATE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Limits the files that are read at one time, each of which is in memory as a whole.
 static FILE_READS: Semaphore = Semaphore::const_new(4);
 
 impl Supervisor {
     /// Sets what verifies the credentials of AI clients over HTTP. Later calls have no effect.
-    pub(crate) fn set_authenticator(&self, authenticator: Arc<Authenticator>) {
+    pub fn set_authenticator(&self, authenticator: Arc<Authenticator>) {
         let _ = self.authenticator.set(authenticator);
     }
 
@@ -39,40 +36,22 @@ impl Supervisor {
 
     /// Registers a front. The front gets the settings that concern it now and after every reload of the
     /// configuration.
-    pub(crate) fn add_front(&self, front: Weak<dyn FrontEndpoint>, is_http: bool) {
+    pub(crate) fn add_front(&self, front: Weak<dyn FrontEndpoint>) {
         if let Some(front) = front.upgrade() {
             front.notify(ToFront::Settings(self.front_settings()));
         }
         let mut fronts = self.fronts.lock();
-        fronts.retain(|(front, _)| front.strong_count() > 0);
-        fronts.push((front, is_http));
+        fronts.retain(|front| front.strong_count() > 0);
+        fronts.push(front);
     }
 
     pub(super) fn send_settings_to_fronts(&self) {
         self.send_to_fronts(|| ToFront::Settings(self.front_settings()));
     }
 
-    /// Makes the fronts for HTTP read their TLS certificates again, and waits until they have.
-    pub async fn reload_certificates(&self) {
-        let mut reloads = self.certificate_reloads.subscribe();
-        let before = *reloads.borrow();
-        let fronts = self.fronts.lock().clone();
-        let fronts = fronts.iter().filter(|(_, is_http)| *is_http).filter_map(|(front, _)| front.upgrade());
-        let count = fronts.map(|front| front.notify(ToFront::ReloadCertificate)).count() as u64;
-        let all = reloads.wait_for(|reloads| *reloads >= before + count);
-        if timeout(CERTIFICATE_TIMEOUT, all).await.is_err() {
-            tracing::warn!("the front does not report whether it has read its certificate again");
-        }
-    }
-
-    /// Records that a front has read its TLS certificate again.
-    pub(crate) fn record_certificate_reload(&self) {
-        self.certificate_reloads.send_modify(|reloads| *reloads += 1);
-    }
-
     fn send_to_fronts(&self, message: impl Fn() -> ToFront) {
         let fronts = self.fronts.lock().clone();
-        for front in fronts.iter().filter_map(|(front, _)| front.upgrade()) {
+        for front in fronts.iter().filter_map(Weak::upgrade) {
             front.notify(message());
         }
     }

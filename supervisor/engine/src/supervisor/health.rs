@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use lockhouse_audit::DeliveryStatus;
+use lockhouse_base::process_roles::ProcessRole;
 use lockhouse_catalog::Catalogue;
 use lockhouse_messages::DigestsInForce;
 use lockhouse_pool::{Pool, PoolStats, ZygoteInfo};
-use lockhouse_upstream::{Connection, ConnectionState};
+use lockhouse_upstream::{Connection, ConnectionState, KernelGap};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -33,6 +34,9 @@ pub struct Health {
     /// The language engines: `python`, `typescript`, and `python_packages` if packages are configured.
     pub engines: BTreeMap<&'static str, EngineHealth>,
     pub upstreams: BTreeMap<String, UpstreamHealth>,
+    /// The sealed processes that serve AI clients over HTTP for this one. Empty without HTTP.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub http_processes: Vec<HttpProcess>,
     /// The AI clients that share this process over its socket. Empty if the process serves its clients itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<ConnectedClient>,
@@ -40,6 +44,14 @@ pub struct Health {
     pub results: ResultsHealth,
     pub audit: AuditHealth,
     pub configuration: ConfigurationHealth,
+}
+
+/// A sealed process that serves AI clients over HTTP for this one.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct HttpProcess {
+    pub pid: u32,
+    #[serde(flatten)]
+    pub role: ProcessRole,
 }
 
 /// The health of one language engine, which runs code of one language.
@@ -82,6 +94,9 @@ pub struct UpstreamHealth {
     /// Number of calls that the upstream server has answered since Lockhouse started.
     pub answered: u64,
     pub reconnects: u64,
+    /// Words for what the kernel does not enforce of the server's sandbox.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sandbox_lacks: Vec<&'static str>,
 }
 
 /// The number and the total size of the stored results.
@@ -144,6 +159,7 @@ impl Supervisor {
             running: self.lifecycle.runs_in_flight(),
             queue,
             upstreams: upstreams.collect(),
+            http_processes: self.http_processes.lock().clone(),
             clients: self.connected_clients.list(),
             sessions: self.sessions.list().len(),
             results: ResultsHealth { kept, bytes },
@@ -248,6 +264,7 @@ impl UpstreamHealth {
             definitions_bytes: known.as_ref().map(|known| known.definitions_bytes),
             answered: status.answered_calls,
             reconnects: status.reconnects,
+            sandbox_lacks: connection.sandbox_gaps().iter().map(KernelGap::name).collect(),
         }
     }
 }

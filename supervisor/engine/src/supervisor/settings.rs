@@ -54,6 +54,8 @@ pub struct EngineSettings {
     /// The policy file, if an approval with the scope `always` may add rules to it. `None` if the file does not
     /// belong to the user.
     pub own_policy: Option<PolicyFile>,
+    /// Where the proposed policy of the person is whom this engine of the system serves. `None` for other engines.
+    pub proposal: Option<ProposalFiles>,
     pub clients: ClientLimits,
     /// How long active runs may continue after a shutdown was requested.
     pub drain: Duration,
@@ -77,6 +79,14 @@ pub struct EngineSettings {
     pub typescript: Result<PoolSettings, MissingProgram>,
     /// The settings of the pool of Python workers with packages. `None` if the configuration names no packages.
     pub packages: Option<PackageSettings>,
+}
+
+/// The files of the policy of an engine of the system, and of the policy that its person proposes.
+#[derive(Clone, Debug)]
+pub struct ProposalFiles {
+    pub proposed: PathBuf,
+    /// The places of the approved policy: the first one that exists is in use, and an accepted proposal is written to the first.
+    pub approved: Vec<PathBuf>,
 }
 
 /// The settings of Python workers with packages.

@@ -5,12 +5,12 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use lockhouse_link::GrantedAccess;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// The form of the answers of `run_code`, `get_result` and `search_tools`. The configuration selects the form. The name
 /// that an AI client reports about itself has no influence.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AnswerForm {
     /// For models: the value, the printed output and the calls that may have changed something, each in a text block.
@@ -53,7 +53,7 @@ impl FromStr for AnswerForm {
 }
 
 /// Settings of the answers to each AI client: the form of the answers, and how long a request waits for its run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct AnswerSettings {
     /// The form for AI clients without an entry in `forms`.
     pub form: AnswerForm,

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::request::Parts;
 use lockhouse_link::{Exchange, ExchangeStep};
@@ -17,6 +18,7 @@ use rmcp::model::{
     SubscriptionFilter, SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams,
     SubscriptionsListenResult, ToolListChangedNotification,
 };
+use tokio::time::timeout;
 
 use super::Call;
 use crate::{McpHandler, client_name};
@@ -24,6 +26,11 @@ use crate::{McpHandler, client_name};
 /// Maximum number of resource subscriptions of one connection, or of one `subscriptions/listen` request.
 /// Bound: AI clients.
 const SUBSCRIPTIONS_MAX: usize = 100;
+
+/// How long an acknowledgment of a subscription waits until the engine follows the changes. An engine of an earlier version
+/// does not say that it does.
+/// Bound: AI clients.
+const FOLLOWING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The URIs of the resources to which a connection has subscribed, each with its upstream server. Clones share them.
 #[derive(Clone, Default)]
@@ -129,10 +136,14 @@ impl McpHandler {
         };
         let parameters = SubscriptionsAcknowledgedNotificationParams::new(accepted.clone());
         let acknowledgment = SubscriptionsAcknowledgedNotification::new(parameters);
-        notify(ServerNotification::SubscriptionsAcknowledgedNotification(acknowledgment)).await;
         let name = client_name(&access, context);
         let abilities = InputSupport::default();
         let mut changes = self.engine.open(&access, name, abilities, Request::FollowChanges).await;
+        // A client that asks for a list after the acknowledgment must not miss the next change of it.
+        if let Ok(Some(_nothing)) = timeout(FOLLOWING_TIMEOUT, next_change(&mut changes)).await {
+            changes.send(Input::ChangesDelivered);
+        }
+        notify(ServerNotification::SubscriptionsAcknowledgedNotification(acknowledgment)).await;
         let mut resources = BTreeMap::new();
         for uri in accepted.resource_subscriptions.iter().flatten() {
             if let Ok(server) = self.subscribe_upstream(uri, context).await {

@@ -23,16 +23,13 @@ use super::connection_source::{AcceptedConnection, AcceptedSocket, ConnectionSou
 use super::connection_timeouts::ConnectionTracker;
 use super::counters;
 use super::limit_key::LimitKey;
+use super::limits::REFUSALS_MAX;
 use super::rate_limiter::RateLimiter;
 use super::tls::Tls;
 use crate::access::Peer;
 
 /// Pause before connections are accepted again after a temporary error, such as too many open files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
-/// Maximum number of connections that are being refused with a 503 response at the same time. Further connections are
-/// closed without a response.
-/// Bound: AI clients.
-pub(super) const REFUSALS_MAX: usize = 64;
 /// Timeout for sending the response on a refused connection and reading what the peer has sent.
 /// Bound: AI clients.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);

@@ -23,6 +23,7 @@ use lockhouse_messages::HttpRefusal;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::ServerEnds;
 use super::connection_timeouts::{
     ConnectionTracker, TimedStream, TimeoutKind, TrackedBody, WAITING_REQUESTS_MAX,
 };
@@ -65,6 +66,7 @@ pub(super) struct ConnectionServer {
     /// responses.
     unauthenticated: RateLimiter,
     pub(super) closing: CancellationToken,
+    retiring: CancellationToken,
 }
 
 /// A marker in the extensions of a response: the request was authenticated.
@@ -80,12 +82,7 @@ fn unreadable_proxy_header(why: &str) -> Response<Body> {
 }
 
 impl ConnectionServer {
-    pub(super) fn new(
-        router: Router,
-        limits: HttpLimits,
-        proxies: TrustedProxies,
-        closing: CancellationToken,
-    ) -> Self {
+    pub(super) fn new(router: Router, limits: HttpLimits, proxies: TrustedProxies, ends: ServerEnds) -> Self {
         let mut builder = Builder::new(TokioExecutor::new());
         // `connection_timeouts` limits the time for a head; hyper's timer would include idle time.
         builder.http1().header_read_timeout(None).max_headers(limits.headers).max_buf_size(limits.head_bytes);
@@ -99,7 +96,8 @@ impl ConnectionServer {
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX));
         let unauthenticated = RateLimiter::per_second(limits.unauthenticated_requests_per_peer_per_second);
-        Self { builder: Arc::new(builder), router, limits, proxies, unauthenticated, closing }
+        let ServerEnds { closing, retiring } = ends;
+        Self { builder: Arc::new(builder), router, limits, proxies, unauthenticated, closing, retiring }
     }
 
     /// Delays the response to a request that was not authenticated, if its sender exceeds the rate limit for such
@@ -162,6 +160,8 @@ impl ConnectionServer {
         });
         let mut connection = pin!(self.builder.serve_connection(stream, service));
         let mut closing = pin!(self.closing.cancelled());
+        let mut retiring = pin!(self.retiring.cancelled());
+        let (mut is_retiring, mut is_last) = (false, false);
         let mut timer = pin!(sleep_until(Instant::now() + self.limits.head));
         let (mut shutdown_deadline, mut is_closing): (Option<Instant>, bool) = (None, false);
         poll_fn(|context| {
@@ -172,6 +172,13 @@ impl ConnectionServer {
                 if !is_closing && closing.as_mut().poll(context).is_ready() {
                     is_closing = true;
                     shutdown_deadline = Some(Instant::now() + SHUTDOWN_GRACE);
+                    connection.as_mut().graceful_shutdown();
+                    continue;
+                }
+                is_retiring = is_retiring || retiring.as_mut().poll(context).is_ready();
+                // Not while it is idle: the client may be sending its next request.
+                if is_retiring && !is_last && tracker.is_active() {
+                    is_last = true;
                     connection.as_mut().graceful_shutdown();
                     continue;
                 }

@@ -295,6 +295,8 @@ mod tests {
     fn limits() -> HttpLimits {
         let seconds = Duration::from_secs;
         HttpLimits {
+            front_lifetime: Duration::from_secs(86_400),
+            front_requests: 1_000,
             connections: 1,
             connections_per_peer: 1,
             unauthenticated_connections: 1,

@@ -13,7 +13,7 @@ use lockhouse_link::{EngineClient, GrantedAccess};
 use lockhouse_mcp::server::client_message::{ClientMessage, ClientRequest};
 use lockhouse_mcp::server::http_head::{self, HttpLifecycle, LAST_EVENT_ID, SESSION_ID};
 use lockhouse_mcp::server::{HttpReply, HttpSession, ID_IN_USE, IdInUse, serve_request};
-use lockhouse_messages::{HttpRefusal, Owner};
+use lockhouse_messages::HttpRefusal;
 use rmcp::model::ErrorData;
 use tokio_util::sync::CancellationToken;
 
@@ -37,15 +37,17 @@ pub(super) struct McpEndpoint {
     pub(super) bodies: BodyReader,
     /// Ends all sessions and event streams.
     pub(super) closing: CancellationToken,
+    /// Ends the event streams that belong to no request.
+    pub(super) retiring: CancellationToken,
 }
 
 /// Serves a request for `/mcp`, which was authenticated.
 pub(super) async fn serve(State(endpoint): State<Arc<McpEndpoint>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    let Some(owner) = head.extensions.get::<GrantedAccess>().map(GrantedAccess::owner) else {
+    let Some(access) = head.extensions.get::<GrantedAccess>().cloned() else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    let message = match endpoint.bodies.read(owner, &head, body).await {
+    let message = match endpoint.bodies.read(access.owner(), &head, body).await {
         Ok(message) => message,
         Err(refused) => return refused,
     };
@@ -55,12 +57,12 @@ pub(super) async fn serve(State(endpoint): State<Arc<McpEndpoint>>, request: Req
     };
     let head = Arc::new(head);
     let response = match (&head.method, message) {
-        (&Method::POST, message) => endpoint.post(owner, message, &head).await,
+        (&Method::POST, message) => endpoint.post(&access, message, &head).await,
         (&Method::GET, _) => {
-            to_response(endpoint.get(owner, &head.headers).unwrap_or_else(|refused| refused))
+            to_response(endpoint.get(&access, &head).await.unwrap_or_else(|refused| refused))
         }
         (&Method::DELETE, _) => {
-            to_response(endpoint.delete(owner, &head.headers).unwrap_or_else(|refused| refused))
+            to_response(endpoint.delete(&access, &head).await.unwrap_or_else(|refused| refused))
         }
         _ => to_response(HttpReply::NotAllowed("GET, POST, DELETE")),
     };
@@ -68,7 +70,12 @@ pub(super) async fn serve(State(endpoint): State<Arc<McpEndpoint>>, request: Req
 }
 
 impl McpEndpoint {
-    async fn post(&self, owner: Owner, message: Option<ClientMessage>, head: &Arc<Parts>) -> Response {
+    async fn post(
+        &self,
+        access: &GrantedAccess,
+        message: Option<ClientMessage>,
+        head: &Arc<Parts>,
+    ) -> Response {
         if let Err(refused) = http_head::check_post(&head.headers) {
             return to_response(refused);
         }
@@ -89,20 +96,25 @@ impl McpEndpoint {
                 let error = ErrorData::invalid_request(UNEXPECTED_ANSWER, None);
                 to_response(HttpReply::error(StatusCode::BAD_REQUEST, None, error))
             }
-            (HttpLifecycle::Session, message) => self.post_to_session(owner, message, head).await,
+            (HttpLifecycle::Session, message) => self.post_to_session(access, message, head).await,
         }
     }
 
-    async fn post_to_session(&self, owner: Owner, message: ClientMessage, head: &Arc<Parts>) -> Response {
+    async fn post_to_session(
+        &self,
+        access: &GrantedAccess,
+        message: ClientMessage,
+        head: &Arc<Parts>,
+    ) -> Response {
         let Some(id) = header(&head.headers, SESSION_ID) else {
             return match message {
                 ClientMessage::Request(request) if request.method == "initialize" => {
-                    self.begin_session(owner, *request, head).await
+                    self.begin_session(access, *request, head).await
                 }
                 _ => to_response(HttpReply::Text(StatusCode::BAD_REQUEST, NO_SESSION_ID.into())),
             };
         };
-        let Some(session) = self.sessions.find(owner, id) else {
+        let Some(session) = self.session(access, id, head).await else {
             return to_response(unknown_session());
         };
         match message {
@@ -122,7 +134,12 @@ impl McpEndpoint {
     }
 
     /// Begins a session with its first request, `initialize`.
-    async fn begin_session(&self, owner: Owner, request: ClientRequest, head: &Arc<Parts>) -> Response {
+    async fn begin_session(
+        &self,
+        access: &GrantedAccess,
+        request: ClientRequest,
+        head: &Arc<Parts>,
+    ) -> Response {
         let session = Arc::new(HttpSession::new(self.handler.for_new_connection(), &self.closing));
         let Ok(events) = session.begin(request, head.clone()).await else {
             return StatusCode::BAD_REQUEST.into_response();
@@ -130,7 +147,7 @@ impl McpEndpoint {
         if !session.is_begun() {
             return to_response(HttpReply::Events(events));
         }
-        match self.sessions.add(owner, session) {
+        match self.sessions.add(access, session).await {
             Ok(id) => {
                 let id = [(HeaderName::from_static(SESSION_ID), id)];
                 (id, to_response(HttpReply::Events(events))).into_response()
@@ -144,21 +161,35 @@ impl McpEndpoint {
     }
 
     /// Opens the stream of the events that belong to no request, or continues a stream.
-    fn get(&self, owner: Owner, headers: &HeaderMap) -> Result<HttpReply, HttpReply> {
+    async fn get(&self, access: &GrantedAccess, head: &Arc<Parts>) -> Result<HttpReply, HttpReply> {
+        let headers = &head.headers;
         http_head::check_get(headers)?;
-        let session = self.sessions.find(owner, session_id(headers)?).ok_or_else(unknown_session)?;
-        Ok(HttpReply::Events(match header(headers, LAST_EVENT_ID) {
+        let session = self.session(access, session_id(headers)?, head).await.ok_or_else(unknown_session)?;
+        let events = match header(headers, LAST_EVENT_ID) {
             // An error would make some clients try the same again for ever.
             Some(last) => session.resume(last).unwrap_or_else(|| stream::empty().boxed()),
             None => session.listen(),
-        }))
+        };
+        Ok(HttpReply::Events(events.take_until(self.retiring.clone().cancelled_owned()).boxed()))
     }
 
-    fn delete(&self, owner: Owner, headers: &HeaderMap) -> Result<HttpReply, HttpReply> {
-        match self.sessions.end(owner, session_id(headers)?) {
-            true => Ok(HttpReply::Accepted),
-            false => Err(unknown_session()),
-        }
+    async fn delete(&self, access: &GrantedAccess, head: &Arc<Parts>) -> Result<HttpReply, HttpReply> {
+        let id = session_id(&head.headers)?;
+        self.session(access, id, head).await.ok_or_else(unknown_session)?;
+        self.sessions.end(access.owner(), id);
+        Ok(HttpReply::Accepted)
+    }
+
+    /// Returns a session of the client, also if another front has begun it.
+    async fn session(
+        &self,
+        access: &GrantedAccess,
+        id: &str,
+        head: &Arc<Parts>,
+    ) -> Option<Arc<HttpSession<McpHandler>>> {
+        let resume =
+            |client| HttpSession::of_client(self.handler.for_new_connection(), client, head, &self.closing);
+        self.sessions.find_or_resume(access, id, resume).await
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::os::fd::OwnedFd;
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -10,13 +11,12 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use lockhouse_base::listen::{ListenAddress, Listener, Socket};
+use lockhouse_base::listen::ListenAddress;
 use lockhouse_link::{EngineClient, GrantedAccess};
 use lockhouse_messages::{Credential, Request as Ask, Response as Answer};
-use thiserror::Error;
+use tokio::net::{TcpListener, UnixListener};
 
 use super::counters;
-use super::listener::{self, BindError};
 
 /// Content type of Prometheus' text format.
 const PROMETHEUS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -40,37 +40,32 @@ pub(super) fn authenticated_routes(engine: &EngineClient) -> Router {
     status_routes(engine).layer(middleware::from_fn(require_unrestricted))
 }
 
-/// Why the metrics server failed.
-#[derive(Debug, Error)]
-pub enum MetricsServerError {
-    #[error("[metrics]: {0}")]
-    Bind(#[from] BindError),
-    #[error(transparent)]
-    Serve(#[from] io::Error),
-}
-
-/// Serves `/live`, `/ready`, `/health` and `/metrics` without authentication, at the addresses of `[metrics]`. Returns
-/// only on an error.
-pub async fn serve_metrics(
+/// Serves `/live`, `/ready`, `/health` and `/metrics` without authentication, at the addresses of `[metrics]`.
+pub(super) async fn serve_metrics(
     engine: &EngineClient,
-    addresses: &[ListenAddress],
-) -> Result<Infallible, MetricsServerError> {
+    sockets: Vec<(ListenAddress, OwnedFd)>,
+) -> Infallible {
     let router = public_routes(engine).merge(status_routes(engine));
-    let listeners = listener::bind(addresses).await?;
-    let serving = listeners.into_iter().map(async |at: Listener| {
-        match &at.address {
-            ListenAddress::Tcp(address) => tracing::info!("serving metrics at http://{address}/metrics"),
-            unix @ ListenAddress::Unix(_) => tracing::info!("serving metrics at {unix}"),
-        }
-        // The rest of the listener is dropped when serving ends, which removes a socket's file.
-        match at.socket {
-            Socket::Tcp(socket) => axum::serve(socket, router.clone()).await,
-            Socket::Unix(socket) => axum::serve(socket, router.clone()).await,
+    let serving = sockets.into_iter().map(async |(address, socket)| {
+        if let Err(error) = serve_at(&address, socket, router.clone()).await {
+            tracing::error!("metrics are not served at {address}: {error}");
         }
     });
-    futures_util::future::try_join_all(serving).await?;
-    // There are no addresses, since serving at one never returns without an error.
-    Ok(std::future::pending().await)
+    futures_util::future::join_all(serving).await;
+    std::future::pending().await
+}
+
+async fn serve_at(address: &ListenAddress, socket: OwnedFd, router: Router) -> io::Result<()> {
+    match address {
+        ListenAddress::Tcp(address) => {
+            tracing::info!("serving metrics at http://{address}/metrics");
+            axum::serve(TcpListener::from_std(socket.into())?, router).await
+        }
+        unix @ ListenAddress::Unix(_) => {
+            tracing::info!("serving metrics at {unix}");
+            axum::serve(UnixListener::from_std(socket.into())?, router).await
+        }
+    }
 }
 
 fn status_routes(engine: &EngineClient) -> Router {

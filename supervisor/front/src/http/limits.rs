@@ -2,8 +2,15 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+/// Maximum number of connections that are being refused with a 503 response at the same time. Further connections are
+/// closed without a response.
+/// Bound: AI clients.
+pub(super) const REFUSALS_MAX: usize = 64;
+
 /// The limits of the HTTP server: the table `[http.limits]`, and the timeouts of connections and requests.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct HttpLimits {
     /// Maximum number of open connections of all clients together.
     pub connections: usize,
@@ -45,6 +52,9 @@ pub struct HttpLimits {
     pub sessions: usize,
     /// Maximum number of open MCP sessions of one client.
     pub sessions_per_client: usize,
+    /// Time after which another front takes the place of one, and number of requests to the engine after which it does.
+    pub front_lifetime: Duration,
+    pub front_requests: u64,
     /// Time after which an MCP session without requests and streams is closed.
     pub session_idle: Duration,
 }

@@ -12,8 +12,7 @@ use thiserror::Error;
 
 pub use socket_activation::SocketActivationError;
 pub(super) use socket_activation::{
-    PASSED_SOCKETS_VARIABLE, adopt, close_on_exec, inherited_duplicates, inherited_listeners,
-    inherited_unix_listeners, passed_on,
+    adopt, inherited_duplicates, inherited_listeners, inherited_unix_listeners,
 };
 
 /// Mode of the files of Unix domain sockets: owner and group may connect, if the directory's permissions allow it.
@@ -41,24 +40,12 @@ enum ListenFault {
     Way { directory: PathBuf, source: UntrustedPath },
     #[error(transparent)]
     Socket(#[from] SocketError),
-    #[error("the process of the engine does not pass its connections on")]
-    NotPassed,
 }
 
 impl BindError {
-    /// The error if the engine's process should accept the connections of a Unix domain socket, and does not.
-    pub(super) fn not_passed(address: &ListenAddress) -> Self {
-        Self { address: address.clone(), source: Box::new(ListenFault::NotPassed) }
+    pub(super) fn system(address: &ListenAddress, error: io::Error) -> Self {
+        Self { address: address.clone(), source: Box::new(ListenFault::Socket(error.into())) }
     }
-}
-
-/// Opens a listening socket at each address.
-pub(super) async fn bind(addresses: &[ListenAddress]) -> Result<Vec<Listener>, BindError> {
-    let mut listeners = Vec::new();
-    for address in addresses {
-        listeners.push(bind_at(address).await?);
-    }
-    Ok(listeners)
 }
 
 pub(super) async fn bind_at(address: &ListenAddress) -> Result<Listener, BindError> {

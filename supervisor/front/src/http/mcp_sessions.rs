@@ -1,12 +1,15 @@
 //! The MCP sessions, for the protocol versions that have them, within the limits of `[http.limits]`. Only the client that
-//! began a session can use it: for any other client, it does not exist.
+//! began a session can use it: for any other client, it does not exist. The engine keeps who began which session, so that
+//! another front continues the sessions of one that has ended.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use lockhouse_link::{EngineClient, GrantedAccess};
 use lockhouse_mcp::server::HttpSession;
-use lockhouse_messages::Owner;
+use lockhouse_messages::{McpSessionRequest, Owner, Request, Response};
 use parking_lot::Mutex;
+use rmcp::model::InitializeRequestParams;
 
 use super::limits::HttpLimits;
 use crate::McpHandler;
@@ -14,6 +17,7 @@ use crate::runs::new_handle;
 
 /// The sessions of all clients.
 pub(super) struct McpSessions {
+    engine: EngineClient,
     limits: HttpLimits,
     table: Mutex<HashMap<String, Session>>,
 }
@@ -28,48 +32,92 @@ struct Session {
 pub(super) struct Full;
 
 impl McpSessions {
-    pub(super) fn new(limits: HttpLimits) -> Self {
-        Self { limits, table: Mutex::default() }
+    pub(super) fn new(engine: EngineClient, limits: HttpLimits) -> Self {
+        Self { engine, limits, table: Mutex::default() }
     }
 
     /// Returns a session, if the client owns it, and records that it was used now.
-    pub(super) fn find(&self, owner: Owner, id: &str) -> Option<Arc<HttpSession<McpHandler>>> {
+    fn find(&self, owner: Owner, id: &str) -> Option<Arc<HttpSession<McpHandler>>> {
         let table = self.table.lock();
         let session = table.get(id).filter(|session| session.owner == owner)?.session.clone();
         session.touch();
         Some(session)
     }
 
+    /// Returns a session, if the client owns it: one of this front, or one that another front has begun, which `resume` makes of
+    /// what its client said in the handshake.
+    pub(super) async fn find_or_resume(
+        &self,
+        access: &GrantedAccess,
+        id: &str,
+        resume: impl FnOnce(InitializeRequestParams) -> HttpSession<McpHandler>,
+    ) -> Option<Arc<HttpSession<McpHandler>>> {
+        let owner = access.owner();
+        if let Some(session) = self.find(owner, id) {
+            return Some(session);
+        }
+        if self.table.lock().contains_key(id) {
+            return None;
+        }
+        let find = Request::McpSession(McpSessionRequest::Find { id: id.to_owned() });
+        let Response::Text(Some(client)) = self.engine.ask(access, None, find).await else { return None };
+        let session = Arc::new(resume(serde_json::from_str(&client).ok()?));
+        // Another request of the client may have resumed it meanwhile.
+        self.find(owner, id).or_else(|| {
+            self.insert(owner, id.to_owned(), session.clone()).ok()?;
+            Some(session)
+        })
+    }
+
     /// Adds a session, and returns its id. May end another one to make room.
-    pub(super) fn add(&self, owner: Owner, session: Arc<HttpSession<McpHandler>>) -> Result<String, Full> {
+    pub(super) async fn add(
+        &self,
+        access: &GrantedAccess,
+        session: Arc<HttpSession<McpHandler>>,
+    ) -> Result<String, Full> {
+        let (id, client) = (new_handle().ok_or(Full)?, session.client());
+        self.insert(access.owner(), id.clone(), session)?;
+        if let Some(client) = client.and_then(|client| serde_json::to_string(&*client).ok()) {
+            let keep = Request::McpSession(McpSessionRequest::Keep { id: id.clone(), client });
+            // Without it, the session ends with this front.
+            drop(self.engine.ask(access, None, keep).await);
+        }
+        Ok(id)
+    }
+
+    fn insert(&self, owner: Owner, id: String, session: Arc<HttpSession<McpHandler>>) -> Result<(), Full> {
         let mut table = self.table.lock();
         if let Some(oldest) = self.session_to_evict(&table, owner)?
             && let Some(evicted) = table.remove(&oldest)
         {
-            evicted.session.end();
+            self.end_session(oldest, &evicted);
         }
-        let id = new_handle().ok_or(Full)?;
-        table.insert(id.clone(), Session { owner, session });
-        Ok(id)
+        table.insert(id, Session { owner, session });
+        Ok(())
     }
 
-    /// Ends a session of the client. Returns `false` if the client has no such session.
+    /// Ends a session of the client. Returns `false` if the client has no such session in this front.
     pub(super) fn end(&self, owner: Owner, id: &str) -> bool {
         let mut table = self.table.lock();
         let is_own = table.get(id).is_some_and(|session| session.owner == owner);
-        if is_own && let Some(ended) = table.remove(id) {
-            ended.session.end();
+        if is_own && let Some((id, ended)) = table.remove_entry(id) {
+            self.end_session(id, &ended);
         }
         is_own
     }
 
+    fn end_session(&self, id: String, session: &Session) {
+        session.session.end();
+        self.engine.report_session_end(id);
+    }
+
     /// Ends the sessions that exceeded their idle time.
     pub(super) fn end_idle(&self) {
-        self.table.lock().retain(|_, Session { session, .. }| {
-            session.forget_answers();
-            let is_idle = session.last_used().elapsed() >= self.limits.session_idle;
+        self.table.lock().retain(|id, session| {
+            session.session.forget_answers();
+            let is_idle = session.session.last_used().elapsed() >= self.limits.session_idle;
             if is_idle {
-                session.end();
+                self.end_session(id.clone(), session);
             }
             !is_idle
         });

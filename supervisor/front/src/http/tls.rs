@@ -1,178 +1,132 @@
-//! TLS certificates of the HTTP server, which can be reloaded while Lockhouse runs.
+//! TLS of the HTTP server. The private key is not in the front's process: another process, the signer, reads the certificate
+//! and the key, and signs the handshakes. The front gets the certificate, and a socket to the signer, from the engine's
+//! process, at its start and whenever the files are read again.
+
+mod files;
+mod remote_key;
+mod signer;
+mod signing;
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use parking_lot::RwLock;
-use std::fs::Metadata;
-use std::io;
-use std::net::Ipv4Addr;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
-
+use serde::{Deserialize, Serialize};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::client::danger::ServerCertVerifier;
-use tokio_rustls::rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
-use tokio_rustls::rustls::crypto::aws_lc_rs;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use tokio_rustls::rustls::{self, Error, RootCertStore, ServerConfig};
+use tokio_rustls::rustls::crypto::{CryptoProvider, aws_lc_rs};
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+use tokio_rustls::rustls::{Error, ServerConfig, SupportedProtocolVersion};
 
-/// Maximum size of a certificate or key file, in bytes.
-const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// A warning is logged whenever a certificate is read that is valid for less than this time.
-const EXPIRY_WARNING: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+use remote_key::RemoteKey;
+
+pub use files::TlsError;
+pub use signer::Signer;
 
 /// The files that `[http.tls]` names, in PEM format.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TlsFiles {
     /// The file with the server's certificate, followed by intermediate certificates.
     pub certificate: PathBuf,
     pub key: PathBuf,
 }
 
-/// Why the TLS files cannot be used, and what to change.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    #[error("cannot read {path}, which [http.tls] names: {source}")]
-    Unreadable { path: PathBuf, source: io::Error },
-    #[error("{path}, which [http.tls] names, is not a file of at most 1 MiB")]
-    NoFile { path: PathBuf },
-    #[error("{path} is not a valid PEM file: it was truncated or changed, so write it again")]
-    NotPem { path: PathBuf },
-    #[error(
-        "{path} contains no certificate: certificate in [http.tls] names a PEM file that has -----BEGIN CERTIFICATE-----"
-    )]
-    NoCertificate { path: PathBuf },
-    #[error("every user of this host can use the key in {path}: chmod o= {path}")]
-    ExposedKey { path: PathBuf },
-    #[error(
-        "{path} contains no usable private key: key in [http.tls] names a PEM file that has -----BEGIN PRIVATE KEY-----, without a password"
-    )]
-    NoKey { path: PathBuf },
-    #[error("{certificate}: {source}")]
-    CertificateReloader { certificate: PathBuf, source: CertificateFault },
-    #[error("the key in {key} does not belong to the certificate in {certificate}: name a matching pair")]
-    Mismatch { certificate: PathBuf, key: PathBuf },
-    #[error("{certificate} and {key}: {source}")]
-    Unusable { certificate: PathBuf, key: PathBuf, source: Error },
-    #[error("TLS: {0}")]
-    Protocol(#[source] Error),
+/// The oldest version of TLS that clients may use: `tls_minimum` of `[http]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TlsVersion {
+    /// With it, the signer signs what the front sends, because the signed bytes of a handshake have no form of their own.
+    #[serde(rename = "1.2")]
+    Tls12,
+    #[default]
+    #[serde(rename = "1.3")]
+    Tls13,
 }
 
-/// Why clients would reject the server's certificate.
-#[derive(Debug, thiserror::Error)]
-pub enum CertificateFault {
-    #[error("the certificate has expired: renew it")]
-    Expired,
-    #[error("the certificate is not valid yet: check the clock of this host")]
-    NotValidYet,
-    #[error("the certificate cannot be parsed")]
-    Unknown,
-    #[error(transparent)]
-    Verifier(#[from] VerifierBuilderError),
+impl TlsVersion {
+    /// The names in the configuration.
+    pub const NAMES: [&'static str; 2] = ["1.2", "1.3"];
 }
 
-/// The current TLS configuration, and the files from which it is reloaded.
+/// The settings of TLS.
+#[derive(Clone, Debug)]
+pub struct TlsSettings {
+    pub files: TlsFiles,
+    pub minimum: TlsVersion,
+}
+
+/// The newest first.
+static ALL_VERSIONS: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
+
+impl TlsVersion {
+    fn versions(self) -> &'static [&'static SupportedProtocolVersion] {
+        match self {
+            Self::Tls12 => ALL_VERSIONS,
+            Self::Tls13 => &ALL_VERSIONS[..1],
+        }
+    }
+}
+
+/// The public part of a certificate and its key, which the signer reports to the engine's process, and that to the front.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ServedCertificate {
+    /// The certificates, each in DER: the server's first.
+    chain: Vec<Vec<u8>>,
+    /// The signature schemes of the key, by their numbers in TLS.
+    schemes: Vec<u16>,
+    minimum: TlsVersion,
+}
+
+impl ServedCertificate {
+    fn of(key: &CertifiedKey, minimum: TlsVersion) -> Self {
+        let chain = key.cert.iter().map(|certificate| certificate.as_ref().to_vec()).collect();
+        Self { chain, schemes: signing::schemes(key.key.as_ref()), minimum }
+    }
+}
+
+/// The current TLS configuration of the front.
 #[derive(Debug)]
-pub(super) struct Tls {
-    files: TlsFiles,
-    config: RwLock<Arc<ServerConfig>>,
-}
+pub(super) struct Tls(RwLock<Arc<ServerConfig>>);
 
 impl Tls {
-    /// Reads the certificate and key files, and checks that they can be used.
-    pub(super) fn load(files: TlsFiles) -> Result<Self, TlsError> {
-        let config = RwLock::new(Arc::new(load_config(&files)?));
-        Ok(Self { files, config })
+    pub(super) fn new(certificate: ServedCertificate, signer: OwnedFd) -> Result<Self, Error> {
+        Ok(Self(RwLock::new(Arc::new(configuration(certificate, signer)?))))
     }
 
-    /// Reads the certificate and key files again, for new connections. On an error, the current configuration stays in
-    /// use.
-    pub(super) fn reload(&self) -> Result<(), TlsError> {
-        let config = Arc::new(load_config(&self.files)?);
-        *self.config.write() = config;
+    /// Uses another certificate, and another signer, for new connections.
+    pub(super) fn replace(&self, certificate: ServedCertificate, signer: OwnedFd) -> Result<(), Error> {
+        let replacement = Arc::new(configuration(certificate, signer)?);
+        *self.0.write() = replacement;
         Ok(())
     }
 
     pub(super) fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(self.config.read().clone())
+        TlsAcceptor::from(self.0.read().clone())
     }
 }
 
-fn load_config(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
-    let TlsFiles { certificate, key } = files;
-    let chain = read_chain(certificate)?;
-    let private = read_private_key(key)?;
-    check_validity(&chain)
-        .map_err(|source| TlsError::CertificateReloader { certificate: certificate.clone(), source })?;
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let builder = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(TlsError::Protocol)?;
-    let config = builder.with_no_client_auth().with_single_cert(chain, private);
-    let (certificate, key) = (certificate.clone(), key.clone());
-    let mut config = config.map_err(|error| match error {
-        Error::InconsistentKeys(_) => TlsError::Mismatch { certificate, key },
-        source => TlsError::Unusable { certificate, key, source },
-    })?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(config)
+fn configuration(certificate: ServedCertificate, signer: OwnedFd) -> Result<ServerConfig, Error> {
+    let ServedCertificate { chain, schemes, minimum } = certificate;
+    let chain: Vec<CertificateDer<'static>> = chain.into_iter().map(CertificateDer::from).collect();
+    let key = CertifiedKey::new(chain, Arc::new(RemoteKey::new(schemes, signer)));
+    let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
+    let builder = builder.with_protocol_versions(minimum.versions())?;
+    let resolver = Arc::new(SingleCertAndKey::from(key));
+    let mut configuration = builder.with_no_client_auth().with_cert_resolver(resolver);
+    configuration.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(configuration)
 }
 
-fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let (text, _) = read_file(path)?;
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    let chain = chain.map_err(|_| TlsError::NotPem { path: path.to_owned() })?;
-    match chain.is_empty() {
-        true => Err(TlsError::NoCertificate { path: path.to_owned() }),
-        false => Ok(chain),
-    }
-}
-
-fn read_private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    let (text, found) = read_file(path)?;
-    if found.mode() & 0o007 != 0 {
-        return Err(TlsError::ExposedKey { path: path.to_owned() });
-    }
-    // The parser's message could quote the key, so it is dropped.
-    PrivateKeyDer::from_pem_slice(&text).map_err(|_| TlsError::NoKey { path: path.to_owned() })
-}
-
-fn read_file(path: &Path) -> Result<(Vec<u8>, Metadata), TlsError> {
-    let unreadable = |source| TlsError::Unreadable { path: path.to_owned(), source };
-    let found = std::fs::metadata(path).map_err(unreadable)?;
-    if !found.is_file() || found.len() > FILE_BYTES_MAX {
-        return Err(TlsError::NoFile { path: path.to_owned() });
-    }
-    Ok((std::fs::read(path).map_err(unreadable)?, found))
-}
-
-/// Rejects a certificate that is expired or not yet valid, and logs a warning if it expires soon. Its issuer is not
-/// checked, because each client decides which issuers it trusts.
-fn check_validity(chain: &[CertificateDer<'static>]) -> Result<(), CertificateFault> {
-    let now = UnixTime::now();
-    let soon = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + EXPIRY_WARNING);
-    check_validity_at(chain, now)?;
-    if check_validity_at(chain, soon).is_err() {
-        tracing::warn!("the certificate of [http.tls] expires within 14 days");
+/// Makes the crypto library load what it loads at its first use: it asks for a device, which a sealed process cannot.
+///
+/// # Errors
+/// The crypto library fails.
+pub fn warm_up() -> Result<(), Error> {
+    let provider: CryptoProvider = aws_lc_rs::default_provider();
+    provider.secure_random.fill(&mut [0; 32])?;
+    for group in &provider.kx_groups {
+        group.start()?;
     }
     Ok(())
-}
-
-fn check_validity_at(chain: &[CertificateDer<'static>], at: UnixTime) -> Result<(), CertificateFault> {
-    use rustls::CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
-    let Some((own, between)) = chain.split_first() else { return Ok(()) };
-    let mut roots = RootCertStore::empty();
-    roots.add(chain.last().unwrap_or(own).clone()).map_err(|_| CertificateFault::Unknown)?;
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build()?;
-    // rustls checks the validity period before the name, so any name works.
-    let name = ServerName::from(Ipv4Addr::LOCALHOST);
-    match verifier.verify_server_cert(own, between, &name, &[], at) {
-        Err(Error::InvalidCertificate(Expired | ExpiredContext { .. })) => Err(CertificateFault::Expired),
-        Err(Error::InvalidCertificate(NotValidYet | NotValidYetContext { .. })) => {
-            Err(CertificateFault::NotValidYet)
-        }
-        _ => Ok(()),
-    }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use ipnet::IpNet;
 use lockhouse_base::log_throttle::LogThrottle;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::access::Peer;
@@ -25,8 +25,8 @@ const BYTES_MAX: usize = 4 * 1024;
 const HOPS_MAX: usize = 32;
 
 /// A trusted proxy: an address, a network, or any peer of a Unix domain socket.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum TrustedProxy {
     Network(IpNet),
     Unix,
@@ -39,6 +39,15 @@ pub enum InvalidProxy {
     Form(String),
     #[error("{0:?} covers every address, so that any client could forge its address")]
     AllAddresses(String),
+}
+
+impl From<TrustedProxy> for String {
+    fn from(proxy: TrustedProxy) -> Self {
+        match proxy {
+            TrustedProxy::Network(network) => network.to_string(),
+            TrustedProxy::Unix => "unix".to_owned(),
+        }
+    }
 }
 
 impl TryFrom<String> for TrustedProxy {

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 
 use super::attempt::CallAttempt;
 use crate::skill_requests::save_draft;
-use crate::symlinks;
 use crate::tool_request::Dispatch;
 use lockhouse_messages::Approval;
 use lockhouse_stores::skills::Skills;
@@ -77,8 +76,7 @@ pub(super) async fn decide_permission(
 ) -> Result<Permission, PermissionError> {
     let CallAttempt { gate, run, .. } = attempt;
     let policy = gate.policy.current();
-    call.resolved_paths =
-        symlinks::resolve_in_background(policy.paths_to_resolve(&call), &run.usage.slow_check_slot).await;
+    call.resolved_paths = gate.resolve_links(run, &policy, &call).await;
     let (definition, links) = (call.definition.clone(), call.resolved_paths.clone());
     let (call, approval) = match policy.decide(call) {
         Decision::Allow(permitted) => {

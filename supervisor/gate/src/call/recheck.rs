@@ -9,7 +9,6 @@ use lockhouse_protocol::Failure;
 
 use super::attempt::CallAttempt;
 use super::decide::Permission;
-use crate::symlinks;
 
 /// Returns the permitted call for sending. Resolves the symbolic links in its paths again, and fails if the current
 /// policy denies the call or requires an approval that the call does not have. Also fails if an approver approved
@@ -24,9 +23,7 @@ pub(super) async fn recheck_permission(
     }
     let mut again = attempt.bare_call().with_arguments(permission.call().arguments().clone());
     again.definition = permission.definition.clone();
-    again.resolved_paths =
-        symlinks::resolve_in_background(policy.paths_to_resolve(&again), &attempt.run.usage.slow_check_slot)
-            .await;
+    again.resolved_paths = attempt.gate.resolve_links(attempt.run, &policy, &again).await;
     let is_approved = permission.approval().is_some();
     let leads_elsewhere = !permission.links.is_empty() && again.resolved_paths != permission.links;
     match policy.decide(again) {

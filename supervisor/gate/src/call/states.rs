@@ -57,7 +57,7 @@ impl<'a> CheckedCall<'a> {
             call.arguments.extend(content.description());
         }
         offered.check_supported(attempt.item(), &call.arguments)?;
-        let call = match offered.host_files() {
+        let call = match offered.file_access() {
             Some(files) => file_path::with_target_path(&attempt, files, call).await?,
             None => call,
         };

@@ -131,6 +131,8 @@ fn from_front() -> Vec<Vec<u8>> {
             r#"{"language":"python","code":"1 + 1","timeout":null,"servers":["s"],"session":"w","for_program":true}"#,
         )),
         Request::FollowRun(parsed(r#"{"Handle":"r-1"}"#)),
+        Request::McpSession(parsed(r#"{"Keep":{"id":"s","client":"{}"}}"#)),
+        Request::McpSession(parsed(r#"{"Find":{"id":"s"}}"#)),
         Request::Search(parsed(r#"{"query":"q","limit":3,"detail":"Full","language":"typescript"}"#)),
         Request::DescribeCatalogue,
         Request::ReadResult { handle: parsed("\"r-1\""), offset: 7 },
@@ -160,7 +162,6 @@ fn from_front() -> Vec<Vec<u8>> {
         ToEngine::Credit(ExchangeId(1), 16),
         ToEngine::Close(ExchangeId(1)),
         ToEngine::Listening,
-        ToEngine::CertificateReloaded,
         ToEngine::InFlight { requests: 5 },
         ToEngine::Counters(Box::new(FrontCounters {
             responses: [(200, 3)].into(),
@@ -173,6 +174,7 @@ fn from_front() -> Vec<Vec<u8>> {
     ];
     messages.extend(requests.into_iter().map(request));
     messages.extend(inputs.into_iter().map(|input| ToEngine::Input(ExchangeId(1), input)));
+    messages.push(ToEngine::McpSessionEnded("s".into()));
     messages.push(ToEngine::ConnectionClosed(ConnectionId(3)));
     parts(messages)
 }
@@ -247,7 +249,6 @@ fn from_engine() -> Vec<Vec<u8>> {
     let mut messages = vec![
         ToFront::Lifecycle(LifecycleState::Draining { time_left: Duration::from_secs(1) }),
         ToFront::Lifecycle(LifecycleState::Serving),
-        ToFront::ReloadCertificate,
         ToFront::Settings(FrontSettings::default()),
         ToFront::Begun(ExchangeId(1)),
         ToFront::AccessEnded { grant: GrantId::CONNECTION },

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use http::request::Parts;
 use parking_lot::Mutex;
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{InitializeRequestParams, ProtocolVersion};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::client_message::{ClientMessage, ClientRequest};
@@ -65,6 +65,26 @@ impl<H: RequestHandler> HttpSession<H> {
         let guard = connection.closing().clone().drop_guard();
         let usage = Arc::new(Mutex::new(Usage { last: Instant::now(), streams: 0 }));
         Self { handler, connection, common, streams: Mutex::default(), usage, _closing: guard }
+    }
+
+    /// Continues a session that another process has begun. `client` is what its client said in the handshake.
+    pub fn of_client(
+        handler: H,
+        client: InitializeRequestParams,
+        head: &Arc<Parts>,
+        closing: &CancellationToken,
+    ) -> Self {
+        let session = Self::new(handler, closing);
+        session.connection.set_client(Box::new(client));
+        if session.connection.begin() {
+            session.handler.begin(&session.connection, Some(head));
+        }
+        session
+    }
+
+    /// Returns what the client said in the handshake. `None` if the handshake has not succeeded.
+    pub fn client(&self) -> Option<Arc<InitializeRequestParams>> {
+        self.connection.client()
     }
 
     /// Whether the handshake has succeeded.

@@ -8,10 +8,13 @@ use serde_json::json;
 use super::*;
 use crate::run_answer::tests::answer;
 use crate::{
-    Approval, ApprovalQuestion, ApproverAnswer, ApproverDecision, Bodies, CallSummary, Caller, Claim,
-    DirectAction, DirectTarget, EndedRuns, EndedSessions, FileLocation, ForwardedNotification, HttpRefusal,
-    InputSupport, Owner, Progress, Question, ReloadReport, RequestClaims, RequestId, ResourceMetadata,
-    ResultFile, ResultListing, Roles, RunListing, RunState, SessionListing, TraceContext, UserWait,
+    Approval, ApprovalQuestion, ApproverAnswer, ApproverDecision, Bodies, CallSummary, Caller,
+    ChallengeRequest, ChangedDefinition, Claim, DefinitionChange, DefinitionReview, DirectAction,
+    DirectTarget, EndedRuns, EndedSessions, EnrolmentCode, FileLocation, ForwardedNotification, HttpRefusal,
+    InputSupport, KeyAssertion, KeyChallenge, KeyListing, KeyRegistration, LoginProgress, Owner,
+    PasswordMethod, Presence, PresenceProof, Progress, Question, ReloadReport, RequestClaims, RequestId,
+    ResourceMetadata, ResultFile, ResultListing, Roles, RunListing, RunState, SessionListing, TraceContext,
+    UserWait,
 };
 
 /// Takes the large values out of a message, serializes it to JSON, parses the JSON and puts the large values back. Asserts
@@ -89,6 +92,8 @@ fn each_message_of_a_front_round_trips() {
     };
     for request in [
         Request::RunCode(program),
+        Request::McpSession(McpSessionRequest::Keep { id: "s".into(), client: "{}".into() }),
+        Request::McpSession(McpSessionRequest::Find { id: "s".into() }),
         Request::FollowRun(RunReference::Handle(handle())),
         Request::FollowRun(RunReference::Execution(ExecutionId(u128::MAX - 7))),
         Request::Search(search),
@@ -103,6 +108,7 @@ fn each_message_of_a_front_round_trips() {
         Request::Readiness,
         Request::Metrics,
     ] {
+        assert_round_trip(ToEngine::McpSessionEnded("s".into()));
         assert_round_trip(ToEngine::Request(ExchangeId(1), Box::new(head.clone()), Box::new(request)));
     }
     for input in [
@@ -120,7 +126,6 @@ fn each_message_of_a_front_round_trips() {
     assert_round_trip(ToEngine::Credit(ExchangeId(2), 16));
     assert_round_trip(ToEngine::Close(ExchangeId(3)));
     assert_round_trip(ToEngine::Listening);
-    assert_round_trip(ToEngine::CertificateReloaded);
     assert_round_trip(ToEngine::ConnectionClosed(ConnectionId(u64::MAX)));
     assert_round_trip(ToEngine::InFlight { requests: 5 });
     assert_round_trip(ToEngine::Counters(Box::new(FrontCounters {
@@ -212,7 +217,6 @@ fn each_message_of_the_engine_round_trips() {
     for state in [LifecycleState::Serving, LifecycleState::Draining { time_left }, LifecycleState::Closing] {
         assert_round_trip(ToFront::Lifecycle(state));
     }
-    assert_round_trip(ToFront::ReloadCertificate);
     assert_round_trip(ToFront::Begun(ExchangeId(3)));
     assert_round_trip(ToFront::AccessEnded { grant: GrantId::new_random() });
     assert_round_trip(ToFront::Settings(FrontSettings {
@@ -246,12 +250,20 @@ fn each_message_of_an_operator_round_trips_and_requires_a_role() {
         (OperatorRequest::Stop { reason: None }, Role::Operate),
         (OperatorRequest::Stop { reason: Some("maintenance".into()) }, Role::Operate),
         (OperatorRequest::FindFile(handle()), Role::Audit),
+        (OperatorRequest::ReadFile { handle: handle(), offset: 7 }, Role::Audit),
         (OperatorRequest::ListResults, Role::Audit),
         (OperatorRequest::ReadResult { handle: handle(), offset: 7 }, Role::Audit),
+        (OperatorRequest::ProposePolicy { text: Some("version = 1".into()) }, Role::Operate),
+        (OperatorRequest::ShowProposal, Role::Operate),
+        (OperatorRequest::AcceptProposal { digest: "0".into(), proof: None }, Role::Policy),
+        (OperatorRequest::AcceptProposal { digest: "0".into(), proof: Some(password()) }, Role::Policy),
+        (OperatorRequest::ChallengeProposal { digest: "0".into(), port: 4_711 }, Role::Policy),
+        (OperatorRequest::BeginEnrolment, Role::Approve),
+        (OperatorRequest::EnrolKey(Box::new(registration())), Role::Operate),
+        (OperatorRequest::ListKeys, Role::Operate),
+        (OperatorRequest::RemoveKey("AA".into()), Role::Approve),
     ] {
-        let request = Request::Operator(request);
-        assert_eq!(request.role(), Some(role), "{request:?}");
-        assert_round_trip(ToEngine::Request(ExchangeId(1), Box::new(head()), Box::new(request)));
+        assert_operator_request(request, role);
     }
     let watching = Request::WatchApprovals(WatcherRole::Observer);
     assert_eq!(watching.role(), Some(Role::Approve));
@@ -261,10 +273,70 @@ fn each_message_of_an_operator_round_trips_and_requires_a_role() {
         digest: "sha256:0".into(),
         decision: ApproverDecision::Approve,
         scope: Approval::Always,
+        proof: Some(password()),
     };
-    for input in [ApprovalInput::SetRole(WatcherRole::Approver), ApprovalInput::Answer(answer)] {
+    let challenge = ChallengeRequest { id: 1, digest: "sha256:0".into(), scope: Approval::Once, port: 4_711 };
+    let assertion = KeyAssertion {
+        credential: "AA".into(),
+        client_data: "e30".into(),
+        authenticator_data: "AQ".into(),
+        signature: "Ag".into(),
+    };
+    let with_key = ApproverAnswer { proof: Some(PresenceProof::Key(assertion)), ..answer.clone() };
+    for input in [
+        ApprovalInput::SetRole(WatcherRole::Approver),
+        ApprovalInput::Answer(answer),
+        ApprovalInput::Answer(with_key),
+        ApprovalInput::Challenge(challenge),
+    ] {
         assert_round_trip(ToEngine::Input(ExchangeId(1), Input::Approval(input)));
     }
+}
+
+#[test]
+fn each_message_about_servers_round_trips_and_requires_a_role() {
+    for (request, role) in [
+        (
+            OperatorRequest::BeginLogin {
+                server: server(),
+                scopes: vec!["read".into()],
+                proof: Some(password()),
+            },
+            Role::Policy,
+        ),
+        (
+            OperatorRequest::ContinueLogin { server: server(), redirect: Some("http://a".into()) },
+            Role::Operate,
+        ),
+        (OperatorRequest::LogOut { server: server() }, Role::Operate),
+        (
+            OperatorRequest::SetSecret {
+                name: "a".to_owned().try_into().expect("a name"),
+                value: "b".to_owned().try_into().expect("a value"),
+            },
+            Role::Policy,
+        ),
+    ] {
+        assert_operator_request(request, role);
+    }
+    for progress in [
+        LoginProgress::Unproven(Presence::Password),
+        LoginProgress::Starting,
+        LoginProgress::Waiting { address: "https://login.example.com/".into() },
+        LoginProgress::Granted { expires: Some(1), is_renewable: true },
+        LoginProgress::Failed("denied".into()),
+    ] {
+        let response = Response::Operator(OperatorResponse::Login(progress));
+        assert_round_trip(ToFront::Response(ExchangeId(1), response));
+    }
+    let response = Response::Operator(OperatorResponse::LoggedOut(true));
+    assert_round_trip(ToFront::Response(ExchangeId(1), response));
+}
+
+fn assert_operator_request(request: OperatorRequest, role: Role) {
+    let request = Request::Operator(request);
+    assert_eq!(request.role(), Some(role), "{request:?}");
+    assert_round_trip(ToEngine::Request(ExchangeId(1), Box::new(head()), Box::new(request)));
 }
 
 #[test]
@@ -303,6 +375,7 @@ fn each_message_to_an_operator_round_trips() {
         OperatorResponse::Reloaded(ReloadReport { generation: 2, ..ReloadReport::default() }),
         OperatorResponse::Stopping,
         OperatorResponse::File(FileLocation { name: "a".into(), path: "/a".into() }),
+        OperatorResponse::FilePart { name: "a".into(), content: vec![0, 255], is_last: true },
         OperatorResponse::Results(vec![result]),
         OperatorResponse::ResultPart { text: "\"a\"".into(), is_last: true },
         OperatorResponse::Refused { reason: "no".into() },
@@ -319,6 +392,85 @@ fn each_message_to_an_operator_round_trips() {
         let event = Event::Approval(event);
         assert_eq!(event.answers_input(), answers_input, "{event:?}");
         assert_round_trip(ToFront::Event(ExchangeId(1), event));
+    }
+}
+
+#[test]
+fn each_message_about_keys_round_trips() {
+    let key = KeyListing {
+        credential: "AA".into(),
+        aaguid: "00".into(),
+        counter: 1,
+        enrolled: "2026-01-01T00:00:00Z".into(),
+    };
+    for response in [
+        OperatorResponse::Enrolment { code: EnrolmentCode("A7".into()), seconds: 300 },
+        OperatorResponse::KeyEnrolled(key.clone()),
+        OperatorResponse::Keys(vec![key]),
+        OperatorResponse::KeyRemoved("AA".into()),
+    ] {
+        assert_round_trip(ToFront::Response(ExchangeId(1), Response::Operator(response)));
+    }
+    let challenge = KeyChallenge { challenge: "AA".into(), credentials: vec!["AQ".into()], seconds: 60 };
+    let response = OperatorResponse::Challenge(challenge.clone());
+    assert_round_trip(ToFront::Response(ExchangeId(1), Response::Operator(response)));
+    let event = Event::Approval(ApprovalEvent::Challenge { id: 1, challenge });
+    assert!(event.answers_input());
+    assert_round_trip(ToFront::Event(ExchangeId(1), event));
+}
+
+fn accept_definitions(proof: Option<PresenceProof>) -> OperatorRequest {
+    OperatorRequest::AcceptDefinitions { server: "git".into(), digest: "0".into(), proof }
+}
+
+#[test]
+fn a_review_of_definitions_round_trips() {
+    for (request, role) in [
+        (OperatorRequest::ReviewDefinitions { server: "git".into() }, Role::Operate),
+        (accept_definitions(None), Role::Policy),
+        (accept_definitions(Some(password())), Role::Policy),
+        (
+            OperatorRequest::ChallengeDefinitions { server: "git".into(), digest: "0".into(), port: 4_711 },
+            Role::Policy,
+        ),
+    ] {
+        let request = Request::Operator(request);
+        assert_eq!(request.role(), Some(role), "{request:?}");
+        assert_round_trip(ToEngine::Request(ExchangeId(1), Box::new(head()), Box::new(request)));
+    }
+    let before = Some(("2026-01-01T00:00:00Z".into(), "{}".into()));
+    let change = |kind, before| ChangedDefinition { tool: "push".into(), kind, before, after: "{}".into() };
+    let review = DefinitionReview {
+        server: "git".into(),
+        digest: "sha256:0".into(),
+        changes: vec![change(DefinitionChange::Changed, before), change(DefinitionChange::New, None)],
+        removed: vec!["pull".into()],
+        unreadable: Some("no".into()),
+        presence: Presence::Key,
+    };
+    for response in
+        [OperatorResponse::Definitions(Box::new(review)), OperatorResponse::DefinitionsAccepted(2)]
+    {
+        assert_round_trip(ToFront::Response(ExchangeId(1), Response::Operator(response)));
+    }
+}
+
+fn server() -> ServerName {
+    ServerName::new("git").expect("a name")
+}
+
+fn password() -> PresenceProof {
+    PresenceProof::Password { method: PasswordMethod::Sudo, uid: 1_000 }
+}
+
+fn registration() -> KeyRegistration {
+    KeyRegistration {
+        code: EnrolmentCode("A7".into()),
+        credential: "AA".into(),
+        client_data: "e30".into(),
+        authenticator_data: "AQ".into(),
+        public_key: "MA".into(),
+        algorithm: -7,
     }
 }
 
@@ -351,5 +503,6 @@ fn approval_question() -> ApprovalQuestion {
         scopes: vec![Approval::Once],
         calls: vec![call],
         diff: Some("-a".into()),
+        presence: Presence::Key,
     }
 }

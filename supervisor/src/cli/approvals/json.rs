@@ -42,7 +42,7 @@ pub(super) async fn converse(
                     role.send_replace(WatcherRole::Observer);
                 }
                 Some(Ok(AnswerLine { supervisor, answer })) => {
-                    if replies.send(ApproverReply { supervisor, answer }).await.is_err() {
+                    if replies.send(ApproverReply::answer(supervisor, answer)).await.is_err() {
                         return;
                     }
                 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lockhouse_link::{ExchangeStep, OperatorError};
-use lockhouse_messages::{ApprovalEvent, ApprovalInput, ApproverAnswer, Event, Input, Response, WatcherRole};
+use lockhouse_messages::{ApprovalEvent, ApprovalInput, Event, Input, Response, WatcherRole};
 use tokio::sync::{mpsc, watch};
 
 use super::super::control_client;
@@ -24,7 +24,7 @@ pub(in crate::cli) async fn watch(
     mut replies: mpsc::Receiver<ApproverReply>,
     role: watch::Receiver<WatcherRole>,
 ) {
-    let mut connected: BTreeMap<PathBuf, (u32, mpsc::Sender<ApproverAnswer>)> = BTreeMap::new();
+    let mut connected: BTreeMap<PathBuf, (u32, mpsc::Sender<ApprovalInput>)> = BTreeMap::new();
     let mut poll = tokio::time::interval(POLL_INTERVAL);
     loop {
         tokio::select! {
@@ -41,12 +41,12 @@ pub(in crate::cli) async fn watch(
                 }
             }
             reply = replies.recv() => {
-                let Some(ApproverReply { supervisor, answer }) = reply else { return };
+                let Some(ApproverReply { supervisor, question, input }) = reply else { return };
                 let to = connected.values().find(|(pid, _)| *pid == supervisor);
-                let sent = to.is_some_and(|(_, to)| to.try_send(answer.clone()).is_ok());
+                let sent = to.is_some_and(|(_, to)| to.try_send(input).is_ok());
                 if !sent {
                     let reason = "this Lockhouse process is no longer connected".to_owned();
-                    let refused = ApprovalEvent::Refused { id: Some(answer.id), reason };
+                    let refused = ApprovalEvent::Refused { id: Some(question), reason };
                     let _ = events.send(SupervisorEvent { supervisor, message: Some(refused) }).await;
                 }
             }
@@ -60,7 +60,7 @@ async fn converse(
     path: &Path,
     pid: u32,
     events: mpsc::Sender<SupervisorEvent>,
-    mut answers: mpsc::Receiver<ApproverAnswer>,
+    mut answers: mpsc::Receiver<ApprovalInput>,
     mut role: watch::Receiver<WatcherRole>,
 ) {
     // The next supervisor that starts removes sockets on which no process listens.
@@ -99,7 +99,7 @@ async fn converse(
                 }
                 ExchangeStep::Finished(_) => break,
             },
-            answer = answers.recv() => answer.map(ApprovalInput::Answer),
+            input = answers.recv() => input,
             changed = role.changed() => {
                 changed.ok().map(|()| ApprovalInput::SetRole(*role.borrow_and_update()))
             }

@@ -2,10 +2,14 @@
 
 use std::collections::VecDeque;
 
-use lockhouse_messages::{Approval, ApprovalEvent, ApprovalQuestion, ApproverAnswer, ApproverDecision};
+use lockhouse_messages::{
+    Approval, ApprovalEvent, ApprovalInput, ApprovalQuestion, ApproverAnswer, ApproverDecision, Presence,
+};
+use nix::unistd::geteuid;
 use tokio::sync::mpsc;
 
 use super::keyboard::Keyboard;
+use super::password::{self, PasswordSubject};
 use crate::cli::terminal::{sanitize, sanitize_lines};
 
 /// A message from the supervisor with the process id `supervisor`. `message` is `None` when the supervisor has
@@ -16,11 +20,19 @@ pub(in crate::cli) struct SupervisorEvent {
     pub(in crate::cli) message: Option<ApprovalEvent>,
 }
 
-/// An approver's answer, with the process id of the supervisor that asked the question.
+/// An approver's message about a question, such as the answer, with the process id of the supervisor that asked it.
 #[derive(Debug)]
 pub(in crate::cli) struct ApproverReply {
     pub(in crate::cli) supervisor: u32,
-    pub(in crate::cli) answer: ApproverAnswer,
+    /// The number of the question.
+    pub(in crate::cli) question: u64,
+    pub(in crate::cli) input: ApprovalInput,
+}
+
+impl ApproverReply {
+    pub(in crate::cli) fn answer(supervisor: u32, answer: ApproverAnswer) -> Self {
+        Self { supervisor, question: answer.id, input: ApprovalInput::Answer(answer) }
+    }
 }
 
 /// The prompt on a terminal and its queue of pending questions. Only the first question of the queue is shown.
@@ -52,8 +64,14 @@ impl TerminalPrompt {
                     let Some(line) = line else { return };
                     let Some((supervisor, ask)) = self.pending.pop_front() else { continue };
                     let answer = parse_answer(&ask, &line);
-                    if replies.send(ApproverReply { supervisor, answer }).await.is_err() {
-                        return;
+                    match prove(supervisor, &ask, &answer).await {
+                        Proof::NotNeeded => {
+                            if replies.send(ApproverReply::answer(supervisor, answer)).await.is_err() {
+                                return;
+                            }
+                        }
+                        Proof::Sent => {}
+                        Proof::Missing => self.pending.push_front((supervisor, ask)),
                     }
                     self.show_first();
                 }
@@ -79,7 +97,7 @@ impl TerminalPrompt {
             Some(ApprovalEvent::Refused { reason, .. }) => {
                 eprintln!("lockhouse: the answer was not accepted: {}", sanitize(&reason));
             }
-            Some(ApprovalEvent::Watching | ApprovalEvent::Taken(_)) => {}
+            Some(ApprovalEvent::Watching | ApprovalEvent::Taken(_) | ApprovalEvent::Challenge { .. }) => {}
             None => {
                 while let Some(at) = self.pending.iter().position(|(owner, _)| *owner == supervisor) {
                     self.remove_question(at);
@@ -109,6 +127,40 @@ impl TerminalPrompt {
     }
 }
 
+/// Whether an answer can be sent.
+enum Proof {
+    /// The answer needs no proof that a person is there, or this process is of root.
+    NotNeeded,
+    /// The question was approved with a password.
+    Sent,
+    /// The person gave no proof.
+    Missing,
+}
+
+/// Lets a person prove that they are there, if the answer approves and the question requires it.
+async fn prove(supervisor: u32, ask: &ApprovalQuestion, answer: &ApproverAnswer) -> Proof {
+    let is_password = match ask.presence {
+        _ if answer.decision == ApproverDecision::Decline => return Proof::NotNeeded,
+        Presence::None => return Proof::NotNeeded,
+        Presence::Password if geteuid().is_root() => return Proof::NotNeeded,
+        presence => presence == Presence::Password,
+    };
+    if !is_password {
+        eprintln!(
+            "An approval needs a registered key: approve on the page that `lockhouse page` opens, or decline here."
+        );
+        return Proof::Missing;
+    }
+    let subject = PasswordSubject::Calls { process: supervisor, question: ask, scope: answer.scope };
+    match password::approve_on_terminal(subject).await {
+        Ok(()) => Proof::Sent,
+        Err(error) => {
+            eprintln!("lockhouse: {}", sanitize(&error.to_string()));
+            Proof::Missing
+        }
+    }
+}
+
 /// Renders the answers that the question accepts, such as `y=once/N=no`. The capital letter marks the default.
 fn choices(ask: &ApprovalQuestion) -> String {
     let key = |scope: &Approval| match scope {
@@ -132,5 +184,5 @@ fn parse_answer(ask: &ApprovalQuestion, line: &str) -> ApproverAnswer {
         Some(scope) => (ApproverDecision::Approve, scope),
         None => (ApproverDecision::Decline, Approval::Once),
     };
-    ApproverAnswer { id: ask.id, digest: ask.digest.clone(), decision, scope }
+    ApproverAnswer { id: ask.id, digest: ask.digest.clone(), decision, scope, proof: None }
 }

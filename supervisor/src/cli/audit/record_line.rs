@@ -107,15 +107,13 @@ fn columns(event: &AuditEvent) -> Option<(&str, String, String)> {
             let details = format!("{line}{} {decision}{approval} ({rule})", format_arguments(arguments));
             (&about.execution, format_item(about), details)
         }
-        AuditEvent::Approval { about, digest, through, outcome, uid } => {
+        AuditEvent::Approval { about, digest, through, outcome, uid, presence, credential: _ } => {
             let uid = uid.map(|uid| format!(", user {uid}")).unwrap_or_default();
             let through =
                 through.as_ref().map(|through| format!(" through {through}{uid}")).unwrap_or_default();
-            (
-                &about.execution,
-                format_item(about),
-                format!("{outcome}{through}, {}", digest.get(..16).unwrap_or(digest)),
-            )
+            let presence = optional(" with ", presence.as_deref());
+            let digest = digest.get(..16).unwrap_or(digest);
+            (&about.execution, format_item(about), format!("{outcome}{through}{presence}, {digest}"))
         }
         AuditEvent::Denial { about, reason, .. } => (&about.execution, format_item(about), reason.clone()),
         AuditEvent::Outcome { about, outcome, ms, result_bytes } => {
@@ -153,13 +151,14 @@ fn describe_administration(administration: &AdministrativeEvent) -> String {
     let what: String = what.into_iter().flatten().fold(String::new(), |text, part| text + ", " + part);
     let through = administration.through.as_ref().map(|through| format!(" through {through}"));
     let through = through.filter(|_| administration.event != "authentication").unwrap_or_default();
+    let presence = optional(" with ", administration.presence.as_deref());
     let status = administration.exit_status.map(|status| format!(", exit status {status}"));
     let left_out = match administration.left_out {
         0 => String::new(),
         count => format!(" ({count} more have no record)"),
     };
     let (digest, status) = (digest.unwrap_or_default(), status.unwrap_or_default());
-    format!("{outcome}{through}{by}{login}{what}{digest}{status}{reason}{left_out}")
+    format!("{outcome}{through}{presence}{by}{login}{what}{digest}{status}{reason}{left_out}")
 }
 
 fn format_item(about: &CallIdentity) -> String {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use interprocess::local_socket::{GenericFilePath, ListenerOptions, ToFsName};
+use lockhouse_base::files::remove_if_present;
 use lockhouse_engine::front_socket::FrontSocket;
 use tokio::task::JoinHandle;
 
@@ -21,10 +22,7 @@ impl Endpoint {
     /// Opens the socket of the locked setup, and accepts clients from now on.
     pub(super) fn open(lock: SetupLock, clients: Arc<FrontSocket>) -> io::Result<Self> {
         let path = lock.socket();
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        remove_if_present(&path)?;
         // The lock removes the file.
         let name = path.to_fs_name::<GenericFilePath>()?;
         let listener = ListenerOptions::new().name(name).reclaim_name(false).create_tokio()?;

@@ -1,5 +1,5 @@
-//! The sockets of the system's engine for one person: `front.sock` for that person's AI clients, and `control.sock` for the
-//! commands that operate the engine.
+//! The sockets of the system's engine for one person: `front.sock` for that person's AI clients, `control.sock` for the
+//! commands that operate the engine, and `launcher.sock` for the launcher of servers in the person's session.
 
 use std::convert::Infallible;
 use std::fs::Permissions;
@@ -8,25 +8,27 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use interprocess::local_socket::tokio::Listener;
-use interprocess::local_socket::{GenericFilePath, ListenerOptions, ToFsName};
+use lockhouse_base::files::remove_if_present;
 use lockhouse_engine::control_socket::ControlSocket;
 use lockhouse_engine::front_socket::FrontSocket;
+use lockhouse_engine::launcher_socket;
 use lockhouse_engine::supervisor::Supervisor;
 use lockhouse_front::http::inherited_unix_listeners;
 use nix::unistd::Uid;
+use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 
 use super::local_listener;
-use crate::cli::engine_socket::{CONTROL_SOCKET, FRONT_SOCKET};
+use crate::cli::engine_socket::{CONTROL_SOCKET, FRONT_SOCKET, LAUNCHER_SOCKET};
 
 /// Every account may connect, and the engine asks the kernel which one it is. The sockets of systemd have the person as their
 /// owner, and a mode that keeps others away already.
 const MODE: u32 = 0o666;
 
-/// The open sockets of a person. Operators are served until this value is dropped.
+/// The open sockets of a person. Operators and launchers are served until this value is dropped.
 pub(super) struct PersonSockets {
-    accepting: JoinHandle<Infallible>,
+    fronts: JoinHandle<Infallible>,
+    launchers: Option<JoinHandle<Infallible>>,
     _control: ControlSocket,
 }
 
@@ -41,49 +43,81 @@ impl PersonSockets {
         person: Uid,
         directory: Option<&Path>,
     ) -> io::Result<Self> {
-        let (front, control) = match directory {
-            Some(directory) => {
-                (listen(&directory.join(FRONT_SOCKET))?, listen(&directory.join(CONTROL_SOCKET))?)
-            }
+        let PassedSockets { front, control, launcher } = match directory {
+            Some(directory) => listen_in(directory)?,
             None => inherited()?,
         };
+        let (front, control) = (local_listener(front)?, local_listener(control)?);
         let clients = clients.clone();
-        let accepting = tokio::spawn(async move { clients.accept(&front).await });
-        Ok(Self { accepting, _control: ControlSocket::of_person(supervisor, control, person) })
+        let accept_launchers = |launcher| {
+            let supervisor = supervisor.clone();
+            tokio::spawn(async move { launcher_socket::accept(launcher, &supervisor, person).await })
+        };
+        Ok(Self {
+            fronts: tokio::spawn(async move { clients.accept(&front).await }),
+            launchers: launcher.map(accept_launchers),
+            _control: ControlSocket::of_person(supervisor, control, person),
+        })
     }
 
-    /// Accepts no further front. systemd starts the next engine for it.
+    /// Accepts no further front and no launcher. systemd starts the next engine for them.
     pub(super) fn close_to_fronts(&self) {
-        self.accepting.abort();
+        self.fronts.abort();
+        self.launchers.iter().for_each(JoinHandle::abort);
     }
 }
 
-fn listen(path: &Path) -> io::Result<Listener> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+impl Drop for PersonSockets {
+    fn drop(&mut self) {
+        self.close_to_fronts();
     }
-    let name = path.to_fs_name::<GenericFilePath>()?;
-    let listener = ListenerOptions::new().name(name).create_tokio()?;
+}
+
+/// Listening sockets of a person.
+struct PassedSockets {
+    front: UnixListener,
+    control: UnixListener,
+    /// `None` if the socket unit is one of an earlier version, from before an upgrade.
+    launcher: Option<UnixListener>,
+}
+
+fn listen_in(directory: &Path) -> io::Result<PassedSockets> {
+    let listen = |name| listen(&directory.join(name));
+    let (launcher, control) = (Some(listen(LAUNCHER_SOCKET)?), listen(CONTROL_SOCKET)?);
+    // The last one: who waits for it finds the others too.
+    Ok(PassedSockets { front: listen(FRONT_SOCKET)?, control, launcher })
+}
+
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    remove_if_present(path)?;
+    let listener = UnixListener::bind(path)?;
     std::fs::set_permissions(path, Permissions::from_mode(MODE))?;
     Ok(listener)
 }
 
-/// Returns the sockets for fronts and for operators that systemd passes.
-fn inherited() -> io::Result<(Listener, Listener)> {
-    let (mut front, mut control) = (None, None);
+/// Returns the sockets for fronts, operators and launchers that systemd passes.
+fn inherited() -> io::Result<PassedSockets> {
+    let (mut front, mut control, mut launcher) = (None, None, None);
     for listener in inherited_unix_listeners().map_err(io::Error::other)? {
         let address = listener.local_addr()?;
         let name = address.as_pathname().and_then(Path::file_name).map(ToOwned::to_owned);
-        let listener = Some(local_listener(listener)?);
         match name.as_deref().and_then(|name| name.to_str()) {
-            Some(FRONT_SOCKET) => front = listener,
-            Some(CONTROL_SOCKET) => control = listener,
+            Some(FRONT_SOCKET) => front = Some(listener),
+            Some(CONTROL_SOCKET) => control = Some(listener),
+            Some(LAUNCHER_SOCKET) => launcher = Some(listener),
             _ => {}
         }
     }
-    let missing = |name: &str| {
-        io::Error::other(format!("systemd passes no socket {name}; name a directory with --sockets"))
+    let passed = |listener: Option<UnixListener>, name: &str| {
+        let missing = || format!("systemd passes no socket {name}; name a directory with --sockets");
+        listener.ok_or_else(|| io::Error::other(missing()))
     };
-    Ok((front.ok_or_else(|| missing(FRONT_SOCKET))?, control.ok_or_else(|| missing(CONTROL_SOCKET))?))
+    if launcher.is_none() {
+        tracing::warn!(
+            "systemd passes no socket {LAUNCHER_SOCKET}, so that servers with run_as = \"user\" are not available: restart the \
+             socket unit of this engine"
+        );
+    }
+    let (front, control) = (passed(front, FRONT_SOCKET)?, passed(control, CONTROL_SOCKET)?);
+    Ok(PassedSockets { front, control, launcher })
 }

@@ -6,13 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use lockhouse_messages::{ApprovalEvent, ApprovalQuestion, ApproverAnswer, WatcherRole};
+use lockhouse_messages::{
+    ApprovalEvent, ApprovalInput, ApprovalQuestion, ApproverAnswer, ApproverDecision, ChallengeRequest,
+    KeyChallenge, Presence, WatcherRole,
+};
 use lockhouse_page::{ActionError, ErrorCode, Section, Sections, text};
+use nix::unistd::geteuid;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{AFTER_LAST_PAGE, wait_for_no_page};
+use crate::cli::approvals::password::{self, PasswordSubject};
 use crate::cli::approvals::supervisors;
 use crate::cli::approvals::terminal_prompt::{ApproverReply, SupervisorEvent};
 use crate::cli::approvals::{ANSWERS_MAX, EVENTS_MAX};
@@ -41,6 +46,8 @@ struct State {
     pending: BTreeMap<QuestionKey, PageQuestion>,
     /// Receivers of the outcomes of answers that were sent.
     outcomes: BTreeMap<QuestionKey, oneshot::Sender<Result<(), RefusedAnswer>>>,
+    /// Receivers of what keys must sign.
+    challenges: BTreeMap<QuestionKey, oneshot::Sender<Result<KeyChallenge, RefusedAnswer>>>,
     /// Where answers are sent. `None` while no page is open.
     answers: Option<mpsc::Sender<ApproverReply>>,
 }
@@ -84,6 +91,26 @@ impl ApprovalQuestions {
         sections.set(Section::Approvals, self.0.lock().to_json());
     }
 
+    /// Returns what a key must sign for an approval.
+    ///
+    /// # Errors
+    /// As for [`Self::answer`].
+    pub(super) async fn challenge(
+        &self,
+        supervisor: u32,
+        request: ChallengeRequest,
+    ) -> Result<Value, ActionError> {
+        let key = (supervisor, request.id);
+        let failed = || ActionError::new(ErrorCode::Failed, "the Lockhouse process did not answer");
+        let challenge = self.0.lock().request_challenge(supervisor, request)?;
+        let challenge = tokio::time::timeout(ANSWER_TIMEOUT, challenge).await;
+        self.0.lock().challenges.remove(&key);
+        match challenge.map_err(|_| failed())?.map_err(|_| failed())? {
+            Ok(challenge) => Ok(json!(challenge)),
+            Err(RefusedAnswer(reason)) => Err(ActionError::new(ErrorCode::Refused, reason)),
+        }
+    }
+
     /// Sends an answer, and waits until the supervisor has accepted it.
     ///
     /// # Errors
@@ -91,6 +118,10 @@ impl ApprovalQuestions {
     /// the answer.
     pub(super) async fn answer(&self, supervisor: u32, answer: ApproverAnswer) -> Result<Value, ActionError> {
         let key = (supervisor, answer.id);
+        let for_password = self.0.lock().needs_password(supervisor, &answer);
+        if let Some(question) = for_password {
+            return approve_with_password(supervisor, &question, &answer).await;
+        }
         let outcome = self.0.lock().send(supervisor, answer)?;
         let closed =
             || ActionError::new(ErrorCode::Failed, "the Lockhouse process did not confirm the answer");
@@ -101,6 +132,29 @@ impl ApprovalQuestions {
             Err(RefusedAnswer(reason)) => Err(ActionError::new(ErrorCode::Refused, reason)),
         }
     }
+}
+
+/// Lets polkit ask for the person's password, and approves the question then.
+async fn approve_with_password(
+    supervisor: u32,
+    question: &ApprovalQuestion,
+    answer: &ApproverAnswer,
+) -> Result<Value, ActionError> {
+    let subject = PasswordSubject::Calls { process: supervisor, question, scope: answer.scope };
+    approve_on_desktop(subject, "lockhouse approvals").await
+}
+
+/// Lets polkit ask for the person's password for something. `command` is that which asks in a terminal.
+pub(super) async fn approve_on_desktop(
+    subject: PasswordSubject<'_>,
+    command: &str,
+) -> Result<Value, ActionError> {
+    let failed = |message: String| ActionError::new(ErrorCode::Failed, message);
+    if !password::has_polkit() {
+        return Err(failed(format!("this needs your password: approve it with `{command}` in a terminal")));
+    }
+    let approved = password::approve_on_desktop(subject).await;
+    approved.map(|()| json!({"result": "taken"})).map_err(|error| failed(error.to_string()))
 }
 
 /// Makes this process an approver while a page of an administrator is open, and an observer otherwise. Never returns.
@@ -130,8 +184,16 @@ impl State {
             }
             Some(ApprovalEvent::Gone(id)) => drop(self.pending.remove(&(supervisor, id))),
             Some(ApprovalEvent::Taken(id)) => self.report((supervisor, id), Ok(())),
+            Some(ApprovalEvent::Challenge { id, challenge }) => {
+                if let Some(receiver) = self.challenges.remove(&(supervisor, id)) {
+                    let _ = receiver.send(Ok(challenge));
+                }
+            }
             Some(ApprovalEvent::Refused { id: Some(id), reason }) => {
-                self.report((supervisor, id), Err(RefusedAnswer(reason)));
+                match self.challenges.remove(&(supervisor, id)) {
+                    Some(receiver) => drop(receiver.send(Err(RefusedAnswer(reason)))),
+                    None => self.report((supervisor, id), Err(RefusedAnswer(reason))),
+                }
             }
             Some(ApprovalEvent::Refused { id: None, reason }) => {
                 tracing::warn!("process {supervisor} rejected a message of the page: {reason}");
@@ -140,6 +202,7 @@ impl State {
                 self.watched.remove(&supervisor);
                 self.pending.retain(|(owner, _), _| *owner != supervisor);
                 self.outcomes.retain(|(owner, _), _| *owner != supervisor);
+                self.challenges.retain(|(owner, _), _| *owner != supervisor);
             }
         }
     }
@@ -156,26 +219,57 @@ impl State {
         answer: ApproverAnswer,
     ) -> Result<oneshot::Receiver<Result<(), RefusedAnswer>>, ActionError> {
         let key = (supervisor, answer.id);
-        let stale = |message: &str| ActionError::new(ErrorCode::Stale, message);
-        let pending = self.pending.get(&key).ok_or_else(|| {
-            stale("this question is closed: it was answered elsewhere, it timed out, or its run has ended")
-        })?;
-        if pending.question.digest != answer.digest {
-            return Err(stale("this is another question than the one that was shown; nothing was answered"));
-        }
+        self.check_pending(key, &answer.digest)?;
         if self.outcomes.contains_key(&key) {
             return Err(ActionError::new(
                 ErrorCode::Refused,
                 "another page answers this question at this moment",
             ));
         }
-        let Some(answers) = &self.answers else { return Err(stale("no page is open")) };
         let (sender, outcome) = oneshot::channel();
-        answers
-            .try_send(ApproverReply { supervisor, answer })
-            .map_err(|_| ActionError::new(ErrorCode::TooMany, "too many answers at one time: try again"))?;
+        self.reply(ApproverReply::answer(supervisor, answer))?;
         self.outcomes.insert(key, sender);
         Ok(outcome)
+    }
+
+    /// Asks the supervisor what a key must sign.
+    fn request_challenge(
+        &mut self,
+        supervisor: u32,
+        request: ChallengeRequest,
+    ) -> Result<oneshot::Receiver<Result<KeyChallenge, RefusedAnswer>>, ActionError> {
+        let question = request.id;
+        self.check_pending((supervisor, question), &request.digest)?;
+        let (sender, challenge) = oneshot::channel();
+        self.reply(ApproverReply { supervisor, question, input: ApprovalInput::Challenge(request) })?;
+        self.challenges.insert((supervisor, question), sender);
+        Ok(challenge)
+    }
+
+    fn reply(&self, reply: ApproverReply) -> Result<(), ActionError> {
+        let no_page = || ActionError::new(ErrorCode::Stale, "no page is open");
+        let sent = self.answers.as_ref().ok_or_else(no_page)?.try_send(reply);
+        sent.map_err(|_| ActionError::new(ErrorCode::TooMany, "too many answers at one time: try again"))
+    }
+
+    /// Checks that a question is pending and has this digest.
+    fn check_pending(&self, key: QuestionKey, digest: &str) -> Result<&PageQuestion, ActionError> {
+        let stale = |message: &str| ActionError::new(ErrorCode::Stale, message);
+        let pending = self.pending.get(&key).ok_or_else(|| {
+            stale("this question is closed: it was answered elsewhere, it timed out, or its run has ended")
+        })?;
+        if pending.question.digest != digest {
+            return Err(stale("this is another question than the one that was shown; nothing was answered"));
+        }
+        Ok(pending)
+    }
+
+    /// Returns the question of an answer that needs a password.
+    fn needs_password(&self, supervisor: u32, answer: &ApproverAnswer) -> Option<Box<ApprovalQuestion>> {
+        let approves = answer.decision == ApproverDecision::Approve && answer.proof.is_none();
+        let pending = self.check_pending((supervisor, answer.id), &answer.digest).ok()?;
+        let is_password = pending.question.presence == Presence::Password && !geteuid().is_root();
+        (approves && is_password).then(|| pending.question.clone())
     }
 
     fn to_json(&self) -> Value {
@@ -201,13 +295,14 @@ impl PageQuestion {
             scopes,
             calls,
             diff,
+            presence,
         } = &*self.question;
         let wait = Duration::try_from_secs_f64(*seconds).unwrap_or_default();
         json!({
             "supervisor": supervisor, "id": id, "digest": digest, "execution": execution,
             "client": client.as_deref().map(text::name), "asked": time(self.asked),
             "expires": self.asked.checked_add(wait).map(time), "text": prompt, "scopes_text": scopes_text,
-            "scopes": scopes, "diff": diff, "calls": calls,
+            "scopes": scopes, "diff": diff, "calls": calls, "presence": presence,
         })
     }
 }

@@ -55,7 +55,7 @@ async fn carry_out(files: &Files, action: Action) -> Result<Value, ActionError> 
             Ok(json!({"changed": applied.changed}))
         }
         Action::ReviewServer { server } => Ok(offered_tools(files, &server).await?.to_json()),
-        Action::AcceptServer { server, digest } => {
+        Action::AcceptServer { server, digest, proof: _ } => {
             let digest = checked_digest(&digest)?;
             let offered = offered_tools(files, &server).await?;
             offered.check_digest(digest).map_err(|error| action_error(ErrorCode::Stale, &error))?;
@@ -73,7 +73,16 @@ async fn carry_out(files: &Files, action: Action) -> Result<Value, ActionError> 
                 .map_err(|error| ActionError::new(ErrorCode::Failed, sanitize_lines(&error.to_string())))?;
             Ok(Value::Null)
         }
-        Action::Answer { .. } | Action::EndRun { .. } | Action::EndSession { .. } | Action::Reload {} => {
+        Action::Answer { .. }
+        | Action::RequestChallenge { .. }
+        | Action::RegisterKey(_)
+        | Action::ShowProposals {}
+        | Action::ChallengeProposal { .. }
+        | Action::ChallengeServer { .. }
+        | Action::AcceptProposal { .. }
+        | Action::EndRun { .. }
+        | Action::EndSession { .. }
+        | Action::Reload {} => {
             Err(ActionError::new(ErrorCode::Invalid, "the page itself carries this action out"))
         }
     }

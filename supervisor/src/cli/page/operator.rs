@@ -5,18 +5,22 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lockhouse_messages::{
-    Approval, ApproverAnswer, ApproverDecision, EndedRuns, EndedSessions, OperatorRequest, OperatorResponse,
+    Approval, ApproverAnswer, ApproverDecision, ChallengeRequest, EndedRuns, EndedSessions, EnrolmentCode,
+    KeyAssertion, KeyRegistration, OperatorRequest, OperatorResponse, PresenceProof,
 };
 use lockhouse_page::{
-    Action, ActionError, Attachment, Decision, ErrorCode, Operator, PageRecord, Scope, Viewer,
+    Action, ActionError, Attachment, Decision, ErrorCode, KeyProof, NewKey, Operator, PageRecord, Scope,
+    Viewer,
 };
 use serde_json::{Value, json};
 
 use super::action_process::ActionProcesses;
 use super::approval_questions::ApprovalQuestions;
+use super::engine_tools;
 use super::kept_results::KeptResults;
 use super::page_records::PageRecords;
-use crate::cli::control_client::request_one;
+use super::policy_proposals;
+use crate::cli::control_client::{request_all, request_one};
 use crate::cli::reload;
 use lockhouse_config::Files;
 
@@ -25,6 +29,8 @@ pub(super) struct PageOperator {
     records: PageRecords,
     questions: ApprovalQuestions,
     results: KeptResults,
+    /// The port of `localhost` at which the page is. `None` for a Unix domain socket.
+    port: Option<u16>,
 }
 
 impl Operator for PageOperator {
@@ -39,10 +45,14 @@ impl Operator for PageOperator {
 }
 
 impl PageOperator {
-    pub(super) fn new(files: &Files, questions: ApprovalQuestions) -> std::io::Result<Self> {
+    pub(super) fn new(
+        files: &Files,
+        questions: ApprovalQuestions,
+        port: Option<u16>,
+    ) -> std::io::Result<Self> {
         let processes = Arc::new(ActionProcesses::new(files)?);
         let records = PageRecords::new(processes.clone());
-        Ok(Self { processes, records, questions, results: KeptResults::new(files) })
+        Ok(Self { processes, records, questions, results: KeptResults::new(files), port })
     }
 
     pub(super) fn records(&self) -> &PageRecords {
@@ -77,12 +87,48 @@ impl PageOperator {
         result
     }
 
+    /// Returns the port at which a browser shows the page that asks a key.
+    fn port_for_keys(&self) -> Result<u16, ActionError> {
+        let message = "a key can be asked only by a page at localhost:PORT";
+        self.port.ok_or_else(|| ActionError::new(ErrorCode::Refused, message))
+    }
+
     async fn carry_out(&self, action: Action) -> Result<Value, ActionError> {
+        match (action, engine_tools::engine()) {
+            (Action::ReviewServer { server }, Some(engine)) => engine_tools::review(engine, server).await,
+            (Action::AcceptServer { server, digest, proof }, Some(engine)) => {
+                engine_tools::accept(engine, server, digest, proof.map(key_proof)).await
+            }
+            (action, _) => self.carry_out_here(action).await,
+        }
+    }
+
+    /// Carries out an action that the engine of the system does not take.
+    async fn carry_out_here(&self, action: Action) -> Result<Value, ActionError> {
         match action {
-            Action::Answer { supervisor, id, digest, decision, scope } => {
-                let answer =
-                    ApproverAnswer { id, digest, decision: decision_of(decision), scope: approval(scope) };
+            Action::Answer { supervisor, id, digest, decision, scope, proof } => {
+                let (decision, scope) = (decision_of(decision), approval(scope));
+                let proof = proof.map(key_proof);
+                let answer = ApproverAnswer { id, digest, decision, scope, proof };
                 self.questions.answer(supervisor, answer).await
+            }
+            Action::RequestChallenge { supervisor, id, digest, scope } => {
+                let port = self.port_for_keys()?;
+                let request = ChallengeRequest { id, digest, scope: approval(scope), port };
+                self.questions.challenge(supervisor, request).await
+            }
+            Action::RegisterKey(key) => register(key).await,
+            Action::ShowProposals {} => Ok(policy_proposals::show().await),
+            Action::ChallengeProposal { supervisor, digest } => {
+                policy_proposals::challenge(supervisor, digest, self.port_for_keys()?).await
+            }
+            Action::AcceptProposal { supervisor, digest, proof } => {
+                policy_proposals::accept(supervisor, digest, proof.map(key_proof)).await
+            }
+            Action::ChallengeServer { server, digest } => {
+                let port = self.port_for_keys()?;
+                let engine = engine_tools::engine().ok_or_else(ActionError::no_answer)?;
+                engine_tools::challenge(engine, server, digest, port).await
             }
             Action::EndRun { supervisor, execution } => end_run(supervisor, execution).await,
             Action::EndSession { supervisor, id } => end_session(supervisor, id).await,
@@ -104,6 +150,29 @@ fn decision_of(decision: Decision) -> ApproverDecision {
     }
 }
 
+fn key_proof(proof: KeyProof) -> PresenceProof {
+    let KeyProof { credential, client_data, authenticator_data, signature } = proof;
+    PresenceProof::Key(KeyAssertion { credential, client_data, authenticator_data, signature })
+}
+
+/// Registers a key in the process that has issued the code.
+async fn register(key: NewKey) -> Result<Value, ActionError> {
+    let NewKey { code, credential, client_data, authenticator_data, public_key, algorithm } = key;
+    let code = EnrolmentCode(code);
+    let registration =
+        KeyRegistration { code, credential, client_data, authenticator_data, public_key, algorithm };
+    let mut refusal = ActionError::no_answer();
+    let request = OperatorRequest::EnrolKey(Box::new(registration));
+    for (_, response) in request_all(&request).await {
+        match response {
+            OperatorResponse::KeyEnrolled(key) => return Ok(json!({"registered": key.credential})),
+            OperatorResponse::Refused { reason } => refusal = ActionError::new(ErrorCode::Refused, reason),
+            _ => {}
+        }
+    }
+    Err(refusal)
+}
+
 fn approval(scope: Scope) -> Approval {
     match scope {
         Scope::Once => Approval::Once,
@@ -119,7 +188,7 @@ async fn end_run(supervisor: u32, execution: String) -> Result<Value, ActionErro
         Ok(OperatorResponse::EndedRuns(_)) => {
             Err(ActionError::new(ErrorCode::Refused, "this run is not active any more"))
         }
-        _ => Err(no_answer()),
+        _ => Err(ActionError::no_answer()),
     }
 }
 
@@ -130,12 +199,8 @@ async fn end_session(supervisor: u32, id: u64) -> Result<Value, ActionError> {
         Ok(OperatorResponse::EndedSessions(_)) => {
             Err(ActionError::new(ErrorCode::Refused, "this session has already ended"))
         }
-        _ => Err(no_answer()),
+        _ => Err(ActionError::no_answer()),
     }
-}
-
-fn no_answer() -> ActionError {
-    ActionError::new(ErrorCode::Failed, "the Lockhouse process did not answer: it is busy, or it has ended")
 }
 
 /// Reloads the configuration in all Lockhouse processes, and returns the outcome of each.

@@ -147,12 +147,16 @@ fn did_you_mean(name: Option<&str>) -> String {
 }
 
 pub(super) fn to_json(explanation: &Explanation, notes: &[String]) -> Value {
-    let Explanation { server, item, effect, deciding, others, hint } = explanation;
-    json!({
+    let Explanation { server, item, effect, presence, deciding, others, hint } = explanation;
+    let mut shown = json!({
         "server": server.as_str(), "kind": item.kind(), "name": item.as_str(), "effect": effect.as_str(),
         "deciding": rule_to_json(deciding), "others": others.iter().map(rule_to_json).collect::<Value>(), "hint": hint,
         "notes": notes,
-    })
+    });
+    if let Some(presence) = presence {
+        shown["presence"] = presence.as_str().into();
+    }
+    shown
 }
 
 fn rule_to_json(considered: &ConsideredStatement) -> Value {

@@ -1,26 +1,27 @@
 //! Stored files for `lockhouse result`: those of `lockhouse run` from their directory, and those of running services
 //! through their control sockets.
 
-use std::fs::File;
+mod file_parts;
+
+use std::io::Read;
 use std::process::ExitCode;
 
-use lockhouse_base::files;
 use lockhouse_base::json::group_thousands;
-use lockhouse_messages::{FileLocation, OperatorRequest, OperatorResponse, Owner};
+use lockhouse_messages::Owner;
 use lockhouse_protocol::ResultHandle;
 use lockhouse_stores::result_files::{ResultFiles, StoredFile};
 
-use super::super::control_client;
 use super::super::id_prefix::{Match, find_by_prefix, list_candidates};
 use super::super::output_folder::OutputFolder;
 use super::super::terminal::for_stderr;
 use super::super::{USAGE, print_error};
+use file_parts::FileParts;
 use lockhouse_config::ResultBounds;
 
 /// A stored file, with its content.
 struct Found {
     name: String,
-    content: File,
+    content: Box<dyn Read + Send>,
 }
 
 /// Returns a sentence about the stored file of `lockhouse run` whose handle is, or starts with, `handle`.
@@ -48,15 +49,18 @@ pub(super) async fn write(bounds: ResultBounds, handle: &ResultHandle, mut folde
         Err(status) => return status,
     };
     let Found { name, mut content } = found;
-    match folder.write(&name, &mut content) {
-        Ok(path) => {
+    // The content of a file of a service comes over a connection that this thread serves.
+    let writing = tokio::task::spawn_blocking(move || folder.write(&name, &mut content));
+    match writing.await {
+        Ok(Ok(path)) => {
             println!("{}", path.display());
             ExitCode::SUCCESS
         }
-        Err(error) => {
+        Ok(Err(error)) => {
             eprintln!("lockhouse: {}", for_stderr(&error.to_string()));
             ExitCode::FAILURE
         }
+        Err(error) => print_error(&error, 1),
     }
 }
 
@@ -66,7 +70,7 @@ async fn find(bounds: ResultBounds, handle: &ResultHandle) -> Result<Option<Foun
     match find_by_prefix(&candidates, handle.as_str(), |file| file.handle.to_string()) {
         Match::One(file) => {
             let opened = store.open(Owner::LOCAL, &file.handle);
-            Ok(opened.map(|(file, content)| Found { name: file.name, content }))
+            Ok(opened.map(|(file, content)| Found { name: file.name, content: Box::new(content) }))
         }
         Match::Ambiguous(several) => {
             let several: Vec<String> = several.iter().map(|file| file.handle.to_string()).collect();
@@ -76,18 +80,11 @@ async fn find(bounds: ResultBounds, handle: &ResultHandle) -> Result<Option<Foun
             );
             Err(ExitCode::from(USAGE))
         }
-        Match::None => find_in_services(handle).await,
+        Match::None => {
+            let found = FileParts::find(handle).await;
+            Ok(found.map(|(name, content)| Found { name, content: Box::new(content) }))
+        }
     }
-}
-
-/// Asks every running Lockhouse process of this user for the file. The handle must be complete.
-async fn find_in_services(handle: &ResultHandle) -> Result<Option<Found>, ExitCode> {
-    for (_, answer) in control_client::request_all(&OperatorRequest::FindFile(handle.clone())).await {
-        let OperatorResponse::File(FileLocation { name, path }) = answer else { continue };
-        let content = files::open_to_read(&path).map_err(|error| print_error(&error, USAGE))?;
-        return Ok(Some(Found { name, content }));
-    }
-    Ok(None)
 }
 
 fn open_store(bounds: ResultBounds) -> ResultFiles {

@@ -1,7 +1,6 @@
 //! `lockhouse serve` as a thin process: it holds the MCP session of one AI client, and the engine is in another process,
 //! which clients share. The thin process survives that process and connects to the next one.
 
-mod confinement;
 mod engine_process;
 
 use std::process::ExitCode;
@@ -16,6 +15,7 @@ use nix::errno::Errno;
 use nix::sys::prctl::set_child_subreaper;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::cli::client_sandbox;
 use crate::cli::engine_log::LogFile;
 use crate::cli::startup_code::release_after_start;
 use crate::cli::stop_signals::end_on_signal;
@@ -51,7 +51,7 @@ pub(super) async fn connect(
     settings: &Settings,
     policy: &Policy,
 ) -> Result<ThinProcess, NotShared> {
-    if let Some(reason) = confinement::find().await {
+    if let Some(reason) = client_sandbox::find().await {
         return Err(NotShared::Confined(reason));
     }
     // The engine's process must not become a child of this one, which an AI client may end with all of its children.

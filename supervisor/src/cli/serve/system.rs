@@ -13,7 +13,7 @@ use super::Arguments;
 use super::shared::ThinProcess;
 use crate::cli::engine_socket::FRONT_SOCKET;
 use crate::cli::system_engine::{self, SystemEngineError};
-use crate::cli::{UNAVAILABLE, USAGE, print_error};
+use crate::cli::{UNAVAILABLE, USAGE, launcher, print_error};
 
 /// How long a front tries to reach the engine, which may be starting, and how often.
 /// Bound: engines and fronts.
@@ -51,6 +51,8 @@ fn settings(engine: SystemEngine) -> RemoteEngineSettings {
                 }
                 let stream =
                     connect(engine).await.map_err(|error| RemoteEngineError::Unavailable(error.into()))?;
+                // It ended with the previous engine.
+                launcher::start();
                 Ok(EngineSocket { stream, setup: None })
             })
         }),

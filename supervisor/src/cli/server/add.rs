@@ -1,20 +1,20 @@
 //! `lockhouse server add`: adds an upstream server to the configuration.
 
 mod new_server;
-mod typed_value;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lockhouse_catalog::python_name;
-use lockhouse_config::{self as config, ConfigEdit, ConfigError, Files, Settings};
+use lockhouse_config::{self as config, ConfigEdit, ConfigError, Files, SandboxChoice, Settings};
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{ConfinementProfile, HttpTransport, ServerDefinition};
+use lockhouse_upstream::{HttpTransport, ServerDefinition};
 
 use super::secret_files::{remove_unused, secret_files};
+use crate::cli::sandbox_options::SandboxOptions;
 use crate::cli::terminal::sanitize;
-use crate::cli::{USAGE, print_config_error, print_error, recorded_config_edit, sandbox};
+use crate::cli::{USAGE, line_width, print_config_error, print_error, recorded_config_edit, sandbox};
 use new_server::{NewServer, Target};
 
 #[derive(Debug, clap::Args)]
@@ -22,7 +22,7 @@ use new_server::{NewServer, Target};
        lockhouse server add [OPTIONS] NAME URL")]
 pub(in crate::cli) struct Arguments {
     /// A name of your choice, by which code imports the server
-    name: String,
+    pub(super) name: String,
     /// URL of a server over HTTP
     #[arg(value_name = "URL")]
     target: Vec<String>,
@@ -45,9 +45,8 @@ pub(in crate::cli) struct Arguments {
     /// Start the server in this directory
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Run the server in a sandbox
-    #[arg(long, value_name = "PROFILE", value_parser = ConfinementProfile::NAMES)]
-    sandbox: Option<String>,
+    #[command(flatten)]
+    sandbox: SandboxOptions,
     /// Replace an existing server of this name
     #[arg(long)]
     force: bool,
@@ -60,7 +59,7 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) async fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
-    let server = NewServer::new(arguments, &mut typed_value::read);
+    let server = NewServer::new(arguments, &mut super::typed_value::read);
     let mut server = server.map_err(|invalid| print_error(&invalid, USAGE))?;
     // A configuration file given by --config that does not exist is created.
     let is_new = files.config.as_ref().is_some_and(|named| !named.exists());
@@ -75,7 +74,7 @@ pub(super) async fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode
     let path = edit.path().to_owned();
     edit.set_server(&name, server.to_table());
     let text = edit.text();
-    let action = format!("server add {name}");
+    let action = server.action();
     if let Err(error) = recorded_config_edit::save(edit, files, &action, false) {
         delete_stored(&stored);
         return Err(print_config_error(&error));
@@ -85,9 +84,7 @@ pub(super) async fn add(files: &Files, arguments: &Arguments) -> Result<ExitCode
     remove_unused(&replaced, &text);
     warn(&server);
     warn_if_unused(files, &name);
-    if arguments.sandbox.is_some() {
-        show_sandbox(files, &server.name);
-    }
+    show_sandbox(files, &server);
     if !arguments.no_connect {
         super::cache_tools(files, Some(std::slice::from_ref(&name))).await;
     }
@@ -158,21 +155,22 @@ fn warn_if_unused(files: &Files, name: &str) {
     }
 }
 
-/// Prints what the sandbox permits the server.
-fn show_sandbox(files: &Files, name: &ServerName) {
-    match sandbox::describe_profile() {
-        Ok(description) => println!("{description}:"),
-        Err(reason) => {
-            return eprintln!(
-                "lockhouse: warning: the server cannot be started: {}",
-                sanitize(&reason.to_string())
-            );
-        }
-    }
+/// Prints what the sandbox permits the server, and how to do without it.
+fn show_sandbox(files: &Files, server: &NewServer) {
+    let NewServer { name, target: Target::Stdio { sandbox: SandboxChoice::Profile { .. }, .. }, .. } = server
+    else {
+        return;
+    };
+    let profile = sandbox::describe_profile();
+    let words = format!("{profile}. --no-sandbox REASON gives the server all rights of this account. Here:");
+    println!("{}", line_width::wrap_lines(&words));
     let Ok(settings) = Settings::load(files) else { return };
     let definition = settings.engine.servers.get(name);
     let lines = definition.and_then(|it| sandbox::describe_paths(name, it, &settings.engine.places));
-    lines.into_iter().flatten().for_each(|line| println!("  {line}"));
+    lines
+        .into_iter()
+        .flatten()
+        .for_each(|line| println!("{}", line_width::wrap_line(&format!("  {line}"), "    ")));
 }
 
 fn print_next_steps(files: &Files, name: &str) {

@@ -1,30 +1,26 @@
 //! `lockhouse server login` and `lockhouse server logout`: obtain and delete the OAuth token of an upstream server.
 
-mod callback;
+mod of_system;
 
 use std::io::BufRead;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::SystemTime;
 
 use lockhouse_audit::LoginStep;
-use lockhouse_config::{Files, Settings};
+use lockhouse_config::{ConfigError, Files, Settings, SystemEngine};
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{Authorization, Endpoint, HttpEndpoint, Login, LoginError, log_out};
+use lockhouse_upstream::{
+    Authorization, Callback, Endpoint, HttpEndpoint, LOGIN_REQUESTS_TIMEOUT, LOGIN_TIMEOUT, Login,
+    LoginError, log_out,
+};
+use nix::unistd::Uid;
 use tokio::sync::mpsc;
 
-use self::callback::Callback;
 use crate::cli::command_audit_log::{CommandAuditLog, RecordError};
 use crate::cli::desktop_browser;
 use crate::cli::terminal::sanitize;
 use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error};
 
-/// How long the user may take to log in to the upstream server in the browser.
-/// Bound: upstream servers.
-const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
-/// The time limit for the requests to the upstream server and its authorization server. The limit applies separately
-/// to the requests before the user's login in the browser, and to those after the login.
-/// Bound: upstream servers.
-const SERVERS_TIMEOUT: Duration = Duration::from_secs(60);
 /// The maximum length of a redirect address that the user pastes, in bytes.
 const PASTED_CHARS_MAX: usize = 16 * 1024;
 
@@ -36,6 +32,9 @@ pub(in crate::cli) struct Arguments {
     /// Print the address without opening a browser
     #[arg(long)]
     no_browser: bool,
+    /// Log in for this person, whom an engine of the system serves; only for root
+    #[arg(long, value_name = "UID")]
+    person: Option<u32>,
     /// Request this scope instead of those that the server names; may be given several times
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
@@ -43,6 +42,11 @@ pub(in crate::cli) struct Arguments {
 
 /// Logs in to an upstream server through a browser (OAuth authorization code flow) and stores the OAuth token.
 pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
+    match engine_of(arguments.person) {
+        Ok(Some(engine)) => return of_system::login(engine, &arguments).await,
+        Ok(None) => {}
+        Err(error) => return print_config_error(&error),
+    }
     let (name, endpoint) = match find(files, &arguments.name) {
         Ok(found) => found,
         Err(status) => return status,
@@ -86,18 +90,36 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
     CommandAuditLog::warn(log.login(&name, step));
     match finished {
         Ok(granted) => {
-            let until = granted.expires.map(humantime::format_rfc3339_seconds);
-            let lasts = match (until, granted.is_renewable) {
-                (Some(until), true) => {
-                    format!(" The token expires at {until} and is renewed automatically.")
-                }
-                (Some(until), false) => format!(" The token expires at {until}; log in again after that."),
-                (None, _) => String::new(),
-            };
-            println!("Logged in to {name}.{lasts}");
+            print_granted(&name, granted.expires, granted.is_renewable);
             ExitCode::SUCCESS
         }
         Err(status) => status,
+    }
+}
+
+fn print_granted(name: &ServerName, expires: Option<SystemTime>, is_renewable: bool) {
+    let lasts = match (expires.map(humantime::format_rfc3339_seconds), is_renewable) {
+        (Some(until), true) => format!(" The token expires at {until} and is renewed automatically."),
+        (Some(until), false) => format!(" The token expires at {until}; log in again after that."),
+        (None, _) => String::new(),
+    };
+    println!("Logged in to {name}.{lasts}");
+}
+
+fn print_logged_out(name: &ServerName, had_token: bool) {
+    match had_token {
+        true => println!(
+            "Deleted the token of {name}. The authorization server is not notified; revoke the token there if necessary."
+        ),
+        false => println!("There is no stored token of {name}."),
+    }
+}
+
+/// Returns the engine of the system that logs in: that of a person whom root names, or that of this account.
+fn engine_of(person: Option<u32>) -> Result<Option<SystemEngine>, ConfigError> {
+    match person {
+        Some(person) => Ok(Some(SystemEngine::of_person(Uid::from_raw(person)))),
+        None => SystemEngine::of_this_account(),
     }
 }
 
@@ -108,21 +130,26 @@ fn report_unrecorded(name: &ServerName, error: &RecordError) -> ExitCode {
 }
 
 /// Deletes the stored OAuth token of an upstream server, even if this cannot be recorded in the audit log.
-pub(super) fn logout(files: &Files, name: &str) -> ExitCode {
+pub(super) async fn logout(files: &Files, name: &str) -> ExitCode {
+    match engine_of(None) {
+        Ok(Some(engine)) => return of_system::logout(engine, name).await,
+        Ok(None) => {}
+        Err(error) => return print_config_error(&error),
+    }
     let (name, endpoint) = match find(files, name) {
         Ok(found) => found,
         Err(status) => return status,
     };
     match log_out(&name, &endpoint) {
-        Ok(true) => {
-            println!(
-                "Deleted the token of {name}. The authorization server is not notified; revoke the token there if necessary."
-            );
+        Ok(had_token) => {
+            print_logged_out(&name, had_token);
+            if !had_token {
+                return ExitCode::SUCCESS;
+            }
             let recorded =
                 CommandAuditLog::open(files).and_then(|log| log.login(&name, LoginStep::LoggedOut));
             CommandAuditLog::warn(recorded);
         }
-        Ok(false) => println!("There is no stored token of {name}."),
         Err(error) => return print_error(&error, UNAVAILABLE),
     }
     ExitCode::SUCCESS
@@ -145,14 +172,14 @@ fn find(files: &Files, name: &str) -> Result<(ServerName, HttpEndpoint), ExitCod
 }
 
 async fn with_timeout<T>(step: impl Future<Output = Result<T, LoginError>>) -> Result<T, ExitCode> {
-    match tokio::time::timeout(SERVERS_TIMEOUT, step).await {
+    match tokio::time::timeout(LOGIN_REQUESTS_TIMEOUT, step).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(error)) => {
             eprintln!("lockhouse: {}", sanitize(&error.to_string()));
             Err(ExitCode::from(UNAVAILABLE))
         }
         Err(_) => {
-            eprintln!("lockhouse: no answer within {} s", SERVERS_TIMEOUT.as_secs());
+            eprintln!("lockhouse: no answer within {} s", LOGIN_REQUESTS_TIMEOUT.as_secs());
             Err(ExitCode::from(UNAVAILABLE))
         }
     }

@@ -59,7 +59,9 @@ fn stdio(command: &ServerCommand, written: &UnresolvedServer) -> Map<String, Val
     if let Some(directory) = &command.directory {
         described.insert("cwd".into(), directory.display().to_string().into());
     }
-    if let Some(Confinement { profile, read, write, network, user_namespaces }) = &command.confinement {
+    if let Some(Confinement { profile, read, write, network, user_namespaces, requires_full: _ }) =
+        &command.confinement
+    {
         let mut sandbox = json!({"read": read, "write": write, "network": *network != Network::None});
         if let Some(profile) = profile {
             sandbox["profile"] = profile.as_str().into();

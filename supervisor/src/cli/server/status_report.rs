@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use lockhouse_config::SkippedServer;
-use lockhouse_upstream::{Connection, ConnectionState, Endpoint, HttpTransport, ServerDefinition};
+use lockhouse_upstream::{
+    Connection, ConnectionState, Endpoint, HttpTransport, KernelGap, ServerClass, ServerDefinition,
+    ServerSandbox,
+};
 use serde_json::{Value, json};
 
 use crate::cli::unavailable_servers::unavailable_reason;
@@ -13,6 +16,10 @@ use crate::cli::unavailable_servers::unavailable_reason;
 pub(super) struct StatusReport {
     name: String,
     transport: Option<&'static str>,
+    /// Whose account its process has. `None` for a server over HTTP, and one that is not used.
+    class: Option<ServerClass>,
+    /// `None` for a server that Lockhouse does not start.
+    sandbox: Option<ServerSandbox>,
     origin: String,
     state: &'static str,
     tools: Option<usize>,
@@ -27,7 +34,7 @@ pub(super) struct StatusReport {
 }
 
 /// The names of the columns that [`StatusReport::cells`] returns.
-pub(super) const COLUMNS: [&str; 7] = ["name", "transport", "state", "tools", "era", "start", "error"];
+pub(super) const COLUMNS: [&str; 8] = ["name", "class", "state", "tools", "era", "start", "sandbox", "error"];
 
 /// The maximum number of characters of an error that the table shows. `server get` and `--json` show the whole error.
 const ERROR_CHARS_MAX: usize = 100;
@@ -38,6 +45,8 @@ impl StatusReport {
         Self {
             name: name.to_owned(),
             transport: Some(transport(definition)),
+            class: ServerClass::of(&definition.endpoint),
+            sandbox: ServerSandbox::of(&definition.endpoint),
             origin: definition.origin.clone(),
             state: "idle",
             tools: None,
@@ -76,6 +85,8 @@ impl StatusReport {
         Self {
             name: unused.name.clone(),
             transport: None,
+            class: None,
+            sandbox: None,
             origin: unused.origin.clone(),
             state: if unused.disabled { "disabled" } else { "left_out" },
             tools: None,
@@ -88,8 +99,13 @@ impl StatusReport {
     }
 
     pub(super) fn to_json(&self) -> Value {
+        let sandbox = |sandbox: &ServerSandbox| {
+            let missing: Vec<&str> = sandbox.missing().iter().map(KernelGap::name).collect();
+            json!({"level": sandbox.level(), "profile": sandbox.profile(), "missing": missing})
+        };
         json!({
-            "name": self.name, "transport": self.transport, "origin": self.origin, "state": self.state,
+            "name": self.name, "transport": self.transport, "class": self.class.map(ServerClass::as_str),
+            "sandbox": self.sandbox.as_ref().map(sandbox), "origin": self.origin, "state": self.state,
             "tools": self.tools, "definitions_bytes": self.definitions_bytes, "era": self.era,
             "fell_back": self.fell_back, "start_ms": self.start.map(to_ms), "error": self.error,
         })
@@ -101,24 +117,39 @@ impl StatusReport {
         let short: String = error.chars().take(ERROR_CHARS_MAX).collect();
         vec![
             self.name.clone(),
-            match self.transport.unwrap_or_default() {
-                transport if transport == HttpTransport::Sse.as_str() => format!("{transport} (deprecated)"),
-                transport => transport.to_owned(),
-            },
+            self.class_or_transport(),
             self.state.replace('_', " "),
             self.tools.map(|tools| tools.to_string()).unwrap_or_default(),
             if self.fell_back { format!("{era} (fell back)") } else { era },
             self.start.map(format_duration).unwrap_or_default(),
+            self.sandbox.as_ref().map(ServerSandbox::to_string).unwrap_or_default(),
             if short.len() < error.len() { format!("{short}…") } else { short },
         ]
     }
 
+    /// Returns the class of a server whose process Lockhouse knows, and the transport of any other one.
+    fn class_or_transport(&self) -> String {
+        match (self.class, self.transport.unwrap_or_default()) {
+            (Some(class), _) => class.title().to_owned(),
+            (None, transport) if transport == HttpTransport::Sse.as_str() => {
+                format!("{transport} (deprecated)")
+            }
+            (None, transport) => transport.to_owned(),
+        }
+    }
+
     /// Returns the parts of the state that are known, such as the number of tools, as pairs of label and text.
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
-        let [_, _, state, tools, era, start, _] = <[String; 7]>::try_from(self.cells()).unwrap_or_default();
+        let [_, class, state, tools, era, start, _, _] =
+            <[String; 8]>::try_from(self.cells()).unwrap_or_default();
+        let missing = self.sandbox.iter().flat_map(ServerSandbox::missing).map(KernelGap::to_string);
+        let missing = missing.collect::<Vec<_>>().join("; ");
         let bytes = self.definitions_bytes.map(|bytes| format!("{tools} ({bytes} bytes of definitions)"));
         let error = self.error.clone().unwrap_or_default();
+        let class = if self.class.is_some() { class } else { String::new() };
         let lines = [
+            ("class", class),
+            ("not enforced", missing),
             ("state", state),
             ("error", error),
             ("era", era),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use lockhouse_catalog::{Catalogue, ToolChange};
 use lockhouse_protocol::{ServerName, ToolName};
 use lockhouse_upstream::{ChangedTool, Pins, ToolReview, Upstreams};
+use nix::unistd::Uid;
 use serde_json::json;
 use similar::TextDiff;
 
@@ -21,34 +22,56 @@ use crate::cli::command_audit_log::CommandAuditLog;
 use crate::cli::command_error::CommandError;
 use crate::cli::confirmation::ask_yes_no;
 use crate::cli::terminal::{for_stdout, sanitize, sanitize_lines};
-use lockhouse_config::{Files, Settings, shell_quote};
+use lockhouse_config::{Files, Settings, SystemEngine, shell_quote};
 
 /// The number of unchanged lines that are shown before and after a change of a tool definition.
 const CONTEXT_LINES: usize = 2;
 /// The maximum number of names of removed tools that are printed.
 const REMOVED_NAMED_MAX: usize = 20;
 
+/// Whose engine a command is about.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(in crate::cli) struct Person {
+    /// The user id of the person whose engine of the system has the server (root)
+    #[arg(long, value_name = "UID")]
+    person: Option<u32>,
+}
+
+impl Person {
+    /// Returns the engine of the system that has the servers; `None` if the configuration of this account has them.
+    pub(super) fn engine(self) -> Option<SystemEngine> {
+        let named = self.person.map(|person| SystemEngine::of_person(Uid::from_raw(person)));
+        named.or_else(|| SystemEngine::of_this_account().ok().flatten())
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct DiffArguments {
     /// The name of the server
-    name: String,
+    pub(super) name: String,
     /// Show only these tools
-    tools: Vec<String>,
+    #[arg(conflicts_with = "person")]
+    pub(super) tools: Vec<String>,
     /// Print as JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) person: Person,
 }
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct AcceptArguments {
     /// The name of the server
-    name: String,
+    pub(super) name: String,
     /// Accept only these tools
-    tools: Vec<String>,
+    #[arg(conflicts_with = "person")]
+    pub(super) tools: Vec<String>,
     /// The digest that `lockhouse server diff` printed for the same server and tools: other definitions are not
     /// accepted
     #[arg(long)]
-    digest: Option<String>,
+    pub(super) digest: Option<String>,
+    #[command(flatten)]
+    pub(super) person: Person,
 }
 
 /// The current tools of an upstream server, and how their definitions differ from those that the user
@@ -105,7 +128,7 @@ pub(super) async fn accept(files: &Files, arguments: &AcceptArguments) -> Result
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_changes(review: &ToolReview) {
+pub(super) fn print_changes(review: &ToolReview) {
     if let Some(error) = &review.unreadable {
         eprintln!("lockhouse: {}; all tools are shown", sanitize(&error.to_string()));
     }
@@ -170,38 +193,12 @@ impl OfferedTools {
     }
 
     pub(in crate::cli) fn to_json(&self) -> serde_json::Value {
-        let Self { name, review, .. } = self;
-        let parsed = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap_or_default();
-        let row = |change: &ChangedTool| {
-            let (since, before) =
-                change.before.as_ref().map(|(since, before)| (since, parsed(before))).unzip();
-            let change_kind = match change.kind {
-                ToolChange::Definition => "changed",
-                ToolChange::New => "new",
-                ToolChange::NotComparable => "not_comparable",
-            };
-            json!({
-                "tool": change.tool.as_str(), "change": change_kind, "since": since,
-                "before": before, "after": parsed(&change.after), "diff": unified_diff(change),
-            })
-        };
-        let rows: Vec<_> = review.changes.iter().map(row).collect();
-        json!({
-            "server": name.as_str(), "changes": rows, "gone": review.removed, "digest": review.digest,
-            "error": review.unreadable.as_ref().map(ToString::to_string),
-        })
+        review_to_json(self.name.as_str(), &self.review)
     }
 
     /// Checks that the tools are those that were shown with this digest.
     pub(in crate::cli) fn check_digest(&self, digest: &str) -> Result<(), CommandError> {
-        let name = &self.name;
-        let stale = || {
-            CommandError::Stale(format!(
-                "nothing was accepted: the tools of {name} {DIGEST_IS_STALE}, or it is the digest of other tools; \
-                 `lockhouse server diff {name}` shows the current ones"
-            ))
-        };
-        (digest == self.review.digest).then_some(()).ok_or_else(stale)
+        (digest == self.review.digest).then_some(()).ok_or_else(|| stale(self.name.as_str()))
     }
 
     /// Records in the audit log that the user accepts the definitions, and accepts them. Returns what was done, as a
@@ -220,6 +217,36 @@ impl OfferedTools {
         let accepted = pins.accept(catalogue, only).map_err(CommandError::unavailable)?;
         Ok(format!("Accepted {accepted} tools of {name}."))
     }
+}
+
+/// Returns a review of the tools of a server as JSON, for the page and for programs.
+pub(in crate::cli) fn review_to_json(name: &str, review: &ToolReview) -> serde_json::Value {
+    let parsed = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap_or_default();
+    let row = |change: &ChangedTool| {
+        let (since, before) = change.before.as_ref().map(|(since, before)| (since, parsed(before))).unzip();
+        let change_kind = match change.kind {
+            ToolChange::Definition => "changed",
+            ToolChange::New => "new",
+            ToolChange::NotComparable => "not_comparable",
+        };
+        json!({
+            "tool": change.tool.as_str(), "change": change_kind, "since": since,
+            "before": before, "after": parsed(&change.after), "diff": unified_diff(change),
+        })
+    };
+    let rows: Vec<_> = review.changes.iter().map(row).collect();
+    json!({
+        "server": name, "changes": rows, "gone": review.removed, "digest": review.digest,
+        "error": review.unreadable.as_ref().map(ToString::to_string),
+    })
+}
+
+/// Returns the error for a digest of other tools.
+pub(super) fn stale(name: &str) -> CommandError {
+    CommandError::Stale(format!(
+        "nothing was accepted: the tools of {name} {DIGEST_IS_STALE}, or it is the digest of other tools; \
+         `lockhouse server diff {name}` shows the current ones"
+    ))
 }
 
 fn parse_tools(

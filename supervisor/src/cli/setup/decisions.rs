@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use lockhouse_client_files::AiClient;
-use lockhouse_config::{self as config, Environment, ExposeMode, Files};
+use lockhouse_config::{self as config, Environment, ExposeMode, Files, SandboxChoice};
 use lockhouse_policies::most_similar_name;
 use lockhouse_protocol::ServerName;
 use lockhouse_setup::{ClientFile, Found, Inventory, NewServer, Plan};
-use lockhouse_upstream::{ConfinementProfile, StoragePaths};
+use lockhouse_upstream::StoragePaths;
 
 use super::Arguments;
 use crate::cli::confirmation::{NoAnswer, ask_no_yes, ask_valid, ask_yes_no, words};
 use crate::cli::import::takes_over_sse;
 use crate::cli::init::{choose_mode, targets};
+use crate::cli::line_width;
 use crate::cli::sandbox;
 use crate::cli::terminal::sanitize;
 
@@ -35,7 +36,7 @@ pub(super) fn ask<'i>(
     leave_private(&mut chosen, asks);
     leave_sse(&mut chosen, arguments);
     let mut servers: Vec<NewServer> = chosen.iter().filter_map(|found| NewServer::new(found)).collect();
-    propose_sandbox(&mut servers, arguments, places, environment)?;
+    choose_sandbox(&mut servers, arguments, places, environment)?;
     let moves = !arguments.keep
         && !chosen.is_empty()
         && (!asks
@@ -57,12 +58,13 @@ pub(super) fn ask<'i>(
     Ok((Plan { servers, moves, writes_policy, files }, mode))
 }
 
-/// Asks whether the new servers that are processes run in a sandbox, and sets it. Without questions, they do. Does
-/// nothing if the servers are not started now, since only a start shows whether a server works in the sandbox.
+/// Asks whether the new servers that are processes run in a sandbox, and sets it. Without questions, they do, unless
+/// `--no-sandbox` says otherwise. Asks nothing if the servers are not started now, since only a start shows whether a server
+/// works in the sandbox.
 ///
 /// # Errors
 /// [`NoAnswer`].
-fn propose_sandbox(
+fn choose_sandbox(
     servers: &mut [NewServer<'_>],
     arguments: &Arguments,
     places: &StoragePaths,
@@ -71,30 +73,29 @@ fn propose_sandbox(
     if !servers.iter().any(|server| server.entry.is_process()) {
         return Ok(());
     }
-    if arguments.no_connect {
-        println!(
-            "no sandbox is proposed, since the servers are not started: sandbox = {{ profile = \"default\" }} sets one later\n"
-        );
-        return Ok(());
-    }
-    match sandbox::describe_profile() {
-        Ok(description) => println!("{description}:"),
-        Err(reason) => {
-            println!("the servers run without a sandbox: {reason}\n");
-            return Ok(());
-        }
-    }
+    println!("{}", line_width::wrap_lines(&format!("{}:", sandbox::describe_profile())));
     for server in servers.iter() {
         // A server that cannot be resolved cannot be started, which is reported then.
         let definition = server.resolve(environment, Path::new(""));
         let lines = definition.ok().and_then(|it| sandbox::describe_paths(server.name(), &it, places));
-        lines.into_iter().flatten().for_each(|line| println!("  {line}"));
+        lines
+            .into_iter()
+            .flatten()
+            .for_each(|line| println!("{}", line_width::wrap_line(&format!("  {line}"), "    ")));
     }
     println!();
-    let question = "Run these servers in the sandbox? One that does not list its tools in it runs without.";
-    if !arguments.confirmation.asks() || ask_no_yes(question)? {
-        servers.iter_mut().for_each(|server| server.entry.set_sandbox(Some(ConfinementProfile::Default)));
+    let choice = match arguments.confirmation.asks() && !arguments.no_connect {
+        true => arguments
+            .sandbox
+            .ask("Run these servers in the sandbox? One that does not list its tools in it runs without.")?,
+        false => arguments.sandbox.choice(),
+    };
+    if arguments.no_connect && matches!(choice, SandboxChoice::Profile { .. }) {
+        println!(
+            "the servers get the sandbox untried, since they are not started: `lockhouse server test NAME` tries one\n"
+        );
     }
+    servers.iter_mut().for_each(|server| server.entry.set_sandbox(&choice));
     Ok(())
 }
 

@@ -41,6 +41,7 @@ impl SkillChange<'_> {
             through: Channel::Command,
             before: before.as_deref(),
             after: after.as_deref(),
+            presence: None,
             failed: None,
         };
         let log = CommandAuditLog::open(files).and_then(|log| log.change(change).map(|()| log));

@@ -23,6 +23,7 @@ fn a_file_of_a_client_is_private_and_ends_with_the_process() {
     let located =
         files.locate_for_operator(&stored.handle).map(|(_, path)| std::fs::read(path).expect("a file"));
     assert_eq!(located.as_deref(), Some(&b"1,2"[..]));
+    assert_eq!(text(files.open_for_operator(&stored.handle)).as_deref(), Some("1,2"));
     assert!(files.open(other, &stored.handle).is_none());
     let directory = std::fs::read_dir(state.path().join("files")).expect("a directory").next();
     let directory = directory.expect("a directory").expect("a directory").path();

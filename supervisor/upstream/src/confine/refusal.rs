@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::named_paths::leads_through_own_link;
 use super::protected_paths::{Place, ProtectedPaths};
-use super::{SandboxPlaces, profile_paths};
+use super::{KernelGap, SandboxPlaces, kernel_gaps, profile_paths};
 use crate::definition::{Confinement, Endpoint, Network, ServerCommand, ServerDefinition};
 
 /// How programs report the errors EACCES and EPERM, in lower case.
@@ -67,8 +67,12 @@ impl RefusalNotice {
         }
     }
 
-    /// Begins the observation of a new process of the server.
+    /// Begins the observation of a new process of the server. Writes to the log that it starts although it can destroy the
+    /// files of its user, if the kernel is too old.
     pub(crate) fn reset(&self) {
+        let gaps = kernel_gaps().into_iter().filter(KernelGap::is_refused_if_required);
+        let server = &self.server;
+        gaps.for_each(|gap| tracing::warn!(%server, "its sandbox is not enforced as a whole: {gap}"));
         self.is_logged.store(false, Ordering::Relaxed);
     }
 
@@ -228,6 +232,7 @@ mod tests {
                     network: Network::All,
                     profile: None,
                     user_namespaces: true,
+                    requires_full: false,
                 },
                 refused,
                 format!(

@@ -17,8 +17,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{ServerStarter, StartFailure, StartedServer, service_socket};
 use crate::auth::TokenProvider;
+use crate::child_process::{ChildProcess, ServerStreams, StandardStreams};
+use crate::confine::ConfineError;
 use crate::connect_error::ConnectError;
-use crate::definition::{Endpoint, HttpEndpoint, HttpTransport, ServerCommand};
+use crate::definition::{Endpoint, HttpEndpoint, HttpTransport, RunAs, ServerCommand};
 use crate::http;
 use crate::in_flight_calls::InFlightCalls;
 use crate::live_connection::{LiveConnection, LiveTransport};
@@ -60,16 +62,18 @@ impl Attempt<'_> {
     }
 
     async fn over_stdio(self, command: &ServerCommand) -> Result<StartedServer, StartFailure> {
-        if let Some(requirement) = &command.requirement {
-            let checked = check_program(&command.program, requirement).await;
-            checked.map_err(|error| StartFailure::new(error.to_string()))?;
-        }
-        let mut process = ServerProcess::start(command, &self.server.sandbox.places)
-            .map_err(|error| StartFailure::new(explain(command, &error)))?;
-        self.server.status.send_modify(|status| status.spawn_time = Some(self.begun.elapsed()));
-        let Some((stdin, stdout, stderr)) = process.streams() else {
-            return Err(StartFailure::new("its standard streams are missing".into()));
+        let (process, (stdin, stdout, stderr)) = match command.run_as {
+            RunAs::Lockhouse => self.start_child(command).await?,
+            RunAs::Person => {
+                // Half of the time that is left: another attempt may have used some.
+                let left = (self.begun + self.limit).saturating_duration_since(Instant::now());
+                let deadline = Instant::now() + left / 2;
+                let launched = self.server.launchers.start(&self.server.name, command, deadline).await;
+                let (process, streams) = launched.map_err(StartFailure::from)?;
+                (ServerProcess::Launched(process), streams)
+            }
         };
+        self.server.status.send_modify(|status| status.spawn_time = Some(self.begun.elapsed()));
         let last_lines = self.follow(stderr);
         let (bytes_max, failure_signal) = (self.server.limits.message_bytes_max, FailureSignal::default());
         let mut transport = LineTransport::new(stdout, stdin, bytes_max, failure_signal.clone());
@@ -95,6 +99,27 @@ impl Attempt<'_> {
         let server_output = last_lines.error_clause().await + &noise.clause();
         let server_output = failure.server_output.clone() + &server_output;
         Err(StartFailure { server_output, ..failure }.or_violation(&failure_signal))
+    }
+
+    async fn start_child(
+        &self,
+        command: &ServerCommand,
+    ) -> Result<(ServerProcess, ServerStreams), StartFailure> {
+        if let Some(requirement) = &command.requirement {
+            let checked = check_program(&command.program, requirement).await;
+            checked.map_err(|error| StartFailure {
+                may_be_sandbox: false,
+                ..StartFailure::new(error.to_string())
+            })?;
+        }
+        let mut process = ChildProcess::start(command, &self.server.sandbox.places, StandardStreams::Pipes)
+            .map_err(|error| StartFailure {
+            may_be_sandbox: !ConfineError::is_of_program(&error),
+            ..StartFailure::new(explain(command, &error))
+        })?;
+        let streams = process.streams();
+        let streams = streams.ok_or_else(|| StartFailure::new("its standard streams are missing".into()))?;
+        Ok((ServerProcess::Child(process), streams))
     }
 
     /// Returns the handshake with a server whose protocol version is not known.

@@ -11,6 +11,8 @@ use crate::requirements::attempts::{Host, boxed};
 use crate::requirements::{ADD, ALLOW, server};
 
 const LOCAL: &str = "[approvals]\nthrough = \"local\"\n";
+const PASSWORD: &str = "[approvals]\npresence = \"password\"\n";
+const NO_PRESENCE: &str = "[approvals]\npresence = \"none\"\n";
 const SHORT: &str = "[approvals]\nwait_seconds = 0.3\n";
 const ASKS: &str = "policy = \"ROOT/etc/lockhouse/asks.toml\"\n";
 const DENIES: &str = "policy = \"ROOT/etc/lockhouse/policy.toml\"\n";
@@ -77,6 +79,12 @@ pub(super) fn rows() -> Vec<Row> {
         }),
         ("approvals", "through the AI client, in a further requirements file", LOCAL, |it| {
             boxed(async { approved_by_client(it, &[], Some(ANY)).await })
+        }),
+        ("approvals", "without a proof of presence", PASSWORD, |it| {
+            boxed(async {
+                it.config(&format!("{NO_PRESENCE}{}", server("fixture")));
+                approved_by_client(it, &[], Some(NO_PRESENCE)).await
+            })
         }),
         ("approvals", "a longer time for the answer", SHORT, |it| {
             boxed(async {

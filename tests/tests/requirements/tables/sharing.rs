@@ -14,7 +14,6 @@ const SHARED_SERVERS: &str =
     "[sharing]\nengine = \"shared\"\nidle_seconds = 1\ndirectory = \"/\"\n[servers.\"*\"]\nshare = true\n";
 const DENIED: &str = "[[denied]]\nname = \"fixture\"\n";
 const CODE_ONLY: &str = "expose = \"code\"\n";
-const STOP: &str = "stop = \"incident 7\"\n";
 
 /// Returns whether the engine of a client is the process that the client started.
 async fn has_own_engine(session: &Session) -> (bool, String) {
@@ -30,10 +29,6 @@ async fn calls(it: &Host, options: &[&str], variables: &[(&str, std::path::PathB
     let answer = session.run_code("python", ADD).await;
     let log = session.close().await.stderr;
     (answer["value"] == 42, format!("{answer} {log}"))
-}
-
-fn in_process() -> [(&'static str, std::path::PathBuf); 1] {
-    [("LOCKHOUSE_FRONT", "process".into())]
 }
 
 pub(super) fn rows() -> Vec<Row> {
@@ -82,24 +77,6 @@ pub(super) fn rows() -> Vec<Row> {
                 std::fs::create_dir(it.path("away")).unwrap();
                 let variables = ["XDG_STATE_HOME", "XDG_RUNTIME_DIR"].map(|name| (name, it.path("away")));
                 calls(it, &[], &variables).await
-            })
-        }),
-        ("sharing", "LOCKHOUSE_FRONT: a denied server", DENIED, |it| {
-            boxed(async { calls(it, &[], &in_process()).await })
-        }),
-        ("sharing", "LOCKHOUSE_FRONT: --expose direct", CODE_ONLY, |it| {
-            boxed(async {
-                it.config(&format!("[catalogue]\nfirst_list_seconds = 20\n{}", server("fixture")));
-                it.shows_tool("fixture__add", &["--expose", "direct"], &in_process()).await
-            })
-        }),
-        ("sharing", "LOCKHOUSE_FRONT: a run while Lockhouse is stopped", STOP, |it| {
-            boxed(async { calls(it, &[], &in_process()).await })
-        }),
-        ("sharing", "LOCKHOUSE_FRONT: an own configuration", DENIED, |it| {
-            boxed(async {
-                let path = it.lockhouse.file("own.toml", server("fixture")).display().to_string();
-                calls(it, &["--config", &path], &in_process()).await
             })
         }),
         ("sharing", "an unlisted tool is called", CODE_ONLY, |it| {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lockhouse_tests::{Approver, Session, front_of, structured, wait_until};
+use lockhouse_tests::{Approver, Session, structured, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
@@ -165,21 +165,6 @@ pub(super) fn rows() -> Vec<Row> {
             boxed(async {
                 it.config(&format!("{SHARED}{}", server("fixture")));
                 let session = it.serve(&[], &[]).await;
-                warmed_up(&session).await;
-                run_meanwhile(it, &session, session.pid()).await
-            })
-        }),
-        ("suspended processes", "the front in a process of its own", DENIED, |it| {
-            boxed(async {
-                let session = it.serve(&[], &[("LOCKHOUSE_FRONT", "process".into())]).await;
-                warmed_up(&session).await;
-                let front = front_of(session.pid()).unwrap().pid;
-                run_meanwhile(it, &session, front).await
-            })
-        }),
-        ("suspended processes", "the engine of such a front", DENIED, |it| {
-            boxed(async {
-                let session = it.serve(&[], &[("LOCKHOUSE_FRONT", "process".into())]).await;
                 warmed_up(&session).await;
                 run_meanwhile(it, &session, session.pid()).await
             })

@@ -2,25 +2,6 @@
 
 use super::{Attempt, try_all};
 
-/// Python that calls the C library. `c(NUMBER, ...)` is a system call, and fails the script if that fails.
-macro_rules! python {
-    ($code:literal) => {
-        concat!(
-            "python3 - \"$ENGINE\" \"$SERVER\" <<'END'\n\
-             import ctypes, os, sys\n\
-             libc = ctypes.CDLL(None, use_errno=True)\n\
-             engine, server = int(sys.argv[1]), int(sys.argv[2] or 0)\n\
-             def c(number, *arguments):\n\
-             \x20   result = libc.syscall(number, *arguments)\n\
-             \x20   if result == -1:\n\
-             \x20       sys.exit(os.strerror(ctypes.get_errno()))\n\
-             \x20   return result\n",
-            $code,
-            "\nEND"
-        )
-    };
-}
-
 const ATTEMPTS: &[Attempt] = &[
     ("SIGKILL", "kill -9 \"$ENGINE\""),
     ("SIGSTOP", "kill -STOP \"$ENGINE\""),

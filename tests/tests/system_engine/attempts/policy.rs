@@ -34,10 +34,6 @@ const ATTEMPTS: &[Attempt] = &[
         "echo 'version = 1\n[servers.fixture]\nallow = [\"*\"]' > \"$HOME/mine\" && secret --own --policy \"$HOME/mine\"",
     ),
     (
-        "a front process of its own",
-        "echo 'version = 1\n[servers.fixture]\nallow = [\"*\"]' > \"$HOME/mine\" && LOCKHOUSE_FRONT=process secret --policy \"$HOME/mine\"",
-    ),
-    (
         "lockhouse run",
         "echo 'version = 1\n[servers.fixture]\nallow = [\"*\"]' > \"$HOME/mine\" &&
          lockhouse --config \"$CONFIG/config.toml\" --policy \"$HOME/mine\" run -c 'import fixture; fixture.env()' --language python | grep -q SECRET-CANARY",

@@ -20,7 +20,8 @@ for line in sys.stdin:
         answer = {\"id\": question[\"id\"], \"digest\": question[\"digest\"], \"decision\": \"approve\", \"scope\": \"once\"}
         print(json.dumps({\"supervisor\": message[\"supervisor\"], \"answer\": answer}), file=open(sys.argv[1], \"w\"), flush=True)
 ' \"$HOME/answers\" & approver=$!
-         run 'from fixture import echo; echo(value=7)' | grep -q '\"value\": *{\"value\": *7}'; done=$?; kill $approver; exit $done",
+         run 'from fixture import echo; echo(value=7)' | grep -q '\"value\": *{\"value\": *7}'; done=$?; kill $approver
+         pkill -P $$ -f 'lockhouse approvals'; exit $done",
     ),
     ("remove the control socket", "rm \"$SOCKETS\"/control*.sock"),
     (

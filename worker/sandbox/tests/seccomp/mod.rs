@@ -1,6 +1,8 @@
-//! Reads the data of the worker's seccomp filters, and evaluates their rules for the tests.
+//! Reads the data of the seccomp filters of workers and of service processes, and evaluates their rules for the tests.
 #![allow(dead_code, reason = "each test binary uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+pub(crate) mod interpreter;
 
 use std::collections::BTreeSet;
 
@@ -14,6 +16,62 @@ const ZYGOTE: &str = include_str!("../../../seccomp/zygote.json");
 pub(crate) const ARCHITECTURES: [(&str, &str); 2] = [
     ("x86_64", include_str!("../../../seccomp/x86_64.json")),
     ("aarch64", include_str!("../../../seccomp/aarch64.json")),
+];
+
+/// The kinds of service processes, each with the rules of its seccomp filter as JSON.
+pub(crate) const SERVICES: [(&str, &str); 2] = [
+    ("front", include_str!("../../../seccomp/front.json")),
+    ("signer", include_str!("../../../seccomp/signer.json")),
+];
+
+/// System calls that the seccomp filter of workers must never allow, each group with what its calls do: they open files or
+/// sockets, start or reach processes, or change mounts or the restrictions of the process itself.
+pub(crate) const NEVER_ALLOWED: &[(&str, &str)] = &[
+    (
+        "opens files",
+        "open openat openat2 creat open_by_handle_at name_to_handle_at memfd_create memfd_secret",
+    ),
+    ("asks about files", "stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2"),
+    ("asks about files", "readlink readlinkat getdents getdents64 getcwd chdir fchdir"),
+    (
+        "changes files",
+        "unlink unlinkat rename renameat renameat2 link linkat symlink symlinkat mkdir mkdirat",
+    ),
+    ("changes files", "rmdir mknod mknodat chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat"),
+    ("changes files", "truncate ftruncate fallocate utimensat setxattr fsetxattr lsetxattr"),
+    ("opens sockets", "socket connect bind listen accept accept4 setsockopt"),
+    ("sends descriptors", "sendmsg recvmsg sendmmsg recvmmsg"),
+    ("starts programs", "execve execveat fork vfork"),
+    ("reaches processes", "kill tkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open pidfd_getfd"),
+    ("reaches processes", "pidfd_send_signal ptrace process_vm_readv process_vm_writev process_madvise kcmp"),
+    (
+        "reaches processes",
+        "process_mrelease move_pages migrate_pages wait4 waitid setpgid setsid setpriority",
+    ),
+    ("reaches processes", "sched_setaffinity sched_setscheduler sched_setparam sched_setattr ioprio_set"),
+    ("shares memory", "shmget shmat shmctl shmdt semget semop semctl semtimedop"),
+    ("sends messages", "msgget msgsnd msgrcv msgctl mq_open mq_unlink"),
+    ("watches files", "inotify_init inotify_init1 fanotify_init"),
+    (
+        "changes its user",
+        "setuid setgid setreuid setregid setresuid setresgid setgroups setfsuid setfsgid capset",
+    ),
+    ("changes its bounds", "prctl arch_prctl seccomp personality setrlimit unshare setns modify_ldt"),
+    ("changes its bounds", "landlock_create_ruleset landlock_add_rule landlock_restrict_self"),
+    ("mounts", "mount umount2 pivot_root chroot move_mount open_tree fsopen fsconfig fsmount fspick"),
+    ("mounts", "mount_setattr swapon swapoff quotactl quotactl_fd"),
+    (
+        "changes the host",
+        "init_module finit_module delete_module kexec_load kexec_file_load reboot syslog acct",
+    ),
+    (
+        "changes the host",
+        "settimeofday clock_settime adjtimex clock_adjtime sethostname setdomainname iopl ioperm",
+    ),
+    ("makes code", "pkey_mprotect remap_file_pages map_shadow_stack"),
+    ("is wide surface", "bpf perf_event_open userfaultfd add_key request_key keyctl io_uring_setup"),
+    ("is wide surface", "io_uring_enter io_uring_register io_setup io_submit vmsplice splice tee"),
+    ("is wide surface", "copy_file_range sendfile set_mempolicy mbind"),
 ];
 
 /// Returns the seccomp filters that are common to all architectures, with the additional rules of one architecture.
@@ -32,6 +90,15 @@ pub(crate) fn merged(architecture: &str) -> Value {
 pub(crate) fn zygote(architecture: &str) -> Vec<Value> {
     let rules: Value = serde_json::from_str(ZYGOTE).unwrap();
     ["common", architecture].iter().flat_map(|list| rules[list].as_array().unwrap().clone()).collect()
+}
+
+/// Returns the seccomp filter of a service process on one architecture, in the form of [`merged`].
+pub(crate) fn service(kind: &str, architecture: &str) -> Value {
+    let (_, rules) = SERVICES.iter().find(|(name, _)| *name == kind).unwrap();
+    let rules: Value = serde_json::from_str(rules).unwrap();
+    let lists = ["common", architecture].into_iter();
+    let rules: Vec<Value> = lists.flat_map(|list| rules[list].as_array().unwrap().clone()).collect();
+    serde_json::json!({"allowed": {"filter": rules}})
 }
 
 /// Returns the seccomp filters of x86-64: the common rules and those of this architecture.

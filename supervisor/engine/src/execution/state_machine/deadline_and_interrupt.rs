@@ -5,7 +5,6 @@
 //! time, the run ends and its worker is killed.
 
 use lockhouse_protocol::CodeError;
-use nix::sys::signal::Signal;
 
 use super::{ExecutionEffect, Phase, REAP_TIMEOUT, StateMachine, reason_after_kill};
 use crate::execution::cancellation::Cancellation;
@@ -71,7 +70,7 @@ impl StateMachine {
     /// is the new phase of the run.
     pub(super) fn interrupt(&mut self, next: Phase) -> ExecutionEffect {
         self.phase = next;
-        ExecutionEffect::SignalAndWait(Signal::SIGINT, self.limits.grace)
+        ExecutionEffect::Interrupt(self.limits.grace)
     }
 
     pub(super) fn on_timer_expired(&mut self, has_exited: bool) -> ExecutionEffect {
@@ -90,7 +89,7 @@ impl StateMachine {
             }
             Phase::Exiting(cause) => {
                 self.phase = Phase::Killed(cause);
-                ExecutionEffect::SignalAndWait(Signal::SIGKILL, REAP_TIMEOUT)
+                ExecutionEffect::Kill(REAP_TIMEOUT)
             }
             phase => {
                 self.phase = phase;

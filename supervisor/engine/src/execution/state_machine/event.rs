@@ -51,8 +51,10 @@ pub(in crate::execution) enum ExecutionEffect {
     Signal(Signal),
     /// Set the timer of the run to expire after this duration.
     Wait(Duration),
-    /// Send a signal to the worker, and set the timer of the run to expire after this duration.
-    SignalAndWait(Signal, Duration),
+    /// Interrupt the code with SIGINT and a message, and set the timer of the run to expire after this duration.
+    Interrupt(Duration),
+    /// Kill the worker, and set the timer of the run to expire after this duration.
+    Kill(Duration),
     /// End the run, for this reason.
     End(EndReason),
 }

@@ -103,10 +103,12 @@ fn describe_effect(effect: &ExecutionEffect) -> String {
         ExecutionEffect::Append(_, text) => format!("append {}", text.len()),
         ExecutionEffect::AskGate(call, _) => format!("ask {}", call.0),
         ExecutionEffect::Send(ToWorker::Run(_)) => "run".into(),
+        ExecutionEffect::Send(ToWorker::Interrupt) => "interrupt".into(),
         ExecutionEffect::Send(ToWorker::Reply { call, .. }) => format!("reply {}", call.0),
         ExecutionEffect::Signal(signal) => signal.to_string(),
         ExecutionEffect::Wait(time) => format!("wait {time:?}"),
-        ExecutionEffect::SignalAndWait(signal, time) => format!("{signal}, wait {time:?}"),
+        ExecutionEffect::Interrupt(time) => format!("interrupt, wait {time:?}"),
+        ExecutionEffect::Kill(time) => format!("kill, wait {time:?}"),
         ExecutionEffect::End(ending) => format!("end: {}", describe_reason(ending)),
     }
 }
@@ -159,7 +161,7 @@ fn code_that_ends_by_itself() {
 
 #[test]
 fn code_that_reaches_its_deadline() {
-    let interrupted = (ExecutionEvent::DeadlineReached, "SIGINT, wait 100ms");
+    let interrupted = (ExecutionEvent::DeadlineReached, "interrupt, wait 100ms");
     let with = |name: &str, session, mut rest: Vec<(ExecutionEvent, &str)>, is_reusable| {
         rest.insert(0, (ExecutionEvent::DeadlineReached, interrupted.1));
         check(name, session, rest, is_reusable);
@@ -174,7 +176,7 @@ fn code_that_reaches_its_deadline() {
     with("it goes on as before", LEASED, goes_on, false);
     with("cancelled meanwhile", LEASED, vec![(stop(), "end: cancelled Client")], false);
     let limit = vec![
-        (prints(2000), "SIGINT, wait 100ms"),
+        (prints(2000), "interrupt, wait 100ms"),
         (interrupted_message(), "end: output limit of 1 KiB reached at here"),
     ];
     with("a limit meanwhile", LEASED, limit, false);
@@ -183,7 +185,7 @@ fn code_that_reaches_its_deadline() {
 
 #[test]
 fn code_that_is_cancelled() {
-    let stopped = "SIGINT, wait 100ms";
+    let stopped = "interrupt, wait 100ms";
     let last = vec![(stop(), stopped), (interrupted_message(), "end: cancelled Client at here")];
     check("last words", LEASED, last, false);
     let none = vec![(stop(), stopped), (timer_expired(), "end: cancelled Client")];
@@ -211,7 +213,7 @@ fn code_that_is_cancelled() {
 
 #[test]
 fn a_cancelled_run_in_a_session_gets_its_grace_time() {
-    let stopped = "SIGINT, wait 100ms";
+    let stopped = "interrupt, wait 100ms";
     let last = vec![
         (stop(), stopped),
         (prints(1), "append 1"),
@@ -234,14 +236,14 @@ fn code_that_reaches_a_limit_of_the_conversation() {
         (replied(1), "reply 1"),
         (asks(2), "ask 2"),
         (replied(2), "reply 2"),
-        (asks(3), "SIGINT, wait 100ms"),
+        (asks(3), "interrupt, wait 100ms"),
         (interrupted_message(), "end: tool call limit of 2 reached at here"),
     ];
     check("calls", LEASED, calls, false);
     let output = "end: output limit of 1 KiB reached";
-    let none = vec![(prints(1025), "SIGINT, wait 100ms"), (timer_expired(), output)];
+    let none = vec![(prints(1025), "interrupt, wait 100ms"), (timer_expired(), output)];
     check("output, without last words", LEASED, none, false);
-    let session = vec![(prints(1025), "SIGINT, wait 100ms"), (value(), output)];
+    let session = vec![(prints(1025), "interrupt, wait 100ms"), (value(), output)];
     check("output in a session, which ends with it", SESSION, session, false);
     let mut lookups = Vec::new();
     for call in 1..=1000 {
@@ -252,7 +254,7 @@ fn code_that_reaches_a_limit_of_the_conversation() {
     for (event, effect) in lookups {
         assert!(describe_effect(&state.on(event)).starts_with(effect));
     }
-    assert_eq!(describe_effect(&state.on(lists_servers(1001))), "SIGINT, wait 100ms");
+    assert_eq!(describe_effect(&state.on(lists_servers(1001))), "interrupt, wait 100ms");
     assert_eq!(
         describe_effect(&state.on(timer_expired())),
         "end: limit of 1000 questions about tools reached"
@@ -312,7 +314,7 @@ fn a_worker_whose_channel_closes() {
         Some(WorkerExit { exit, cpu, was_out_of_memory, peak_growth_bytes })
     };
     let signal = |signal: Signal| Exit::Signal(signal as i32);
-    let (leaves, killed) = ("wait 500ms", "SIGKILL, wait 5s");
+    let (leaves, killed) = ("wait 500ms", "kill, wait 5s");
     let cpu = "CPU time limit of 10 s reached";
     let memory = "memory limit of 64 MiB reached";
     let table = [
@@ -399,7 +401,7 @@ fn a_worker_that_exits_after_it_was_interrupted() {
 fn a_worker_that_was_killed_and_is_not_reaped() {
     let steps = vec![
         (ExecutionEvent::ChannelClosed, "wait 500ms"),
-        (timer_expired(), "SIGKILL, wait 5s"),
+        (timer_expired(), "kill, wait 5s"),
         (timer_expired(), "end: broken: it closed its channel and did not exit"),
     ];
     check("never reaped", LEASED, steps, false);
@@ -431,7 +433,7 @@ fn output_and_requests_between_two_runs_count_for_the_next_run() {
     for (event, effect) in [(prints(1000), "append 1000"), (asks(1), "ask 1"), (begin(SESSION), "run")] {
         assert_eq!(describe_effect(&next.on(event)), effect);
     }
-    assert_eq!(describe_effect(&next.on(prints(25))), "SIGINT, wait 100ms", "both count");
+    assert_eq!(describe_effect(&next.on(prints(25))), "interrupt, wait 100ms", "both count");
     // Before the code is sent, no location can be reported.
     for (event, effect) in [
         (prints(2000), "end: output limit of 1 KiB reached"),

@@ -1,11 +1,12 @@
 //! Tests of the grants of fronts: what a front can get with credentials and ids of grants, and what it cannot.
 
-use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockhouse_access::{AllowedUsers, AuthMethod, AuthMode, AuthSettings, ConfiguredUser, TokenFile};
+use lockhouse_access::{
+    AllowedUsers, AuthMethod, AuthMode, AuthSettings, ConfiguredUser, TokenFile, UnixPeer,
+};
 use lockhouse_link::Waiting;
 use lockhouse_messages::Owner;
 use tokio::sync::mpsc;
@@ -69,13 +70,14 @@ impl Setup {
 }
 
 fn http() -> FrontKind {
-    FrontKind::Http(Arc::default())
+    FrontKind::Http(HttpFront { connections: Arc::default(), budget: FrontBudget::new(u64::MAX) })
 }
 
 /// Registers a connection of this process with itself. Returns its credential.
 fn connect(link: &Arc<Grants>) -> (ConnectionId, Credential) {
     let (one, _other) = UnixStream::pair().expect("a pair");
-    let id = link.admit(one.as_fd()).expect("a connection");
+    let FrontKind::Http(http) = &link.kind else { panic!("a front without connections") };
+    let id = http.connections.add(UnixPeer::of(&one).expect("a user"));
     (id, Credential::UnixConnection(id))
 }
 
@@ -144,8 +146,6 @@ async fn a_user_is_authenticated_by_an_open_connection_of_the_front_alone() {
     assert_ne!(next, id, "numbers are not used again");
 
     let stdio = setup.link(FrontKind::Client(Principal::for_new_connection()));
-    let (one, _other) = UnixStream::pair().expect("a pair");
-    assert_eq!(stdio.admit(one.as_fd()), None, "a front over standard input has no connections");
     let refused = Err(AccessRefusal::CredentialNotAccepted);
     for credential in [user, setup.token("desk"), Credential::None] {
         assert_eq!(setup.access(&stdio, &credential).await, refused, "{credential:?}");

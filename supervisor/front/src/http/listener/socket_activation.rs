@@ -13,8 +13,6 @@ use tokio::net::{TcpListener, UnixListener};
 /// The first descriptor that systemd passes (sd_listen_fds(3)), and the maximum number of them that are kept.
 const FIRST_DESCRIPTOR: i32 = 3;
 const SOCKETS_MAX: i32 = 64;
-/// The environment variable with the number of sockets that a process of this program passes on to the front's process.
-pub(in crate::http) const PASSED_SOCKETS_VARIABLE: &str = "LOCKHOUSE_FRONT_SOCKETS";
 
 /// Why the sockets that systemd passed cannot be used.
 #[derive(Debug, Error)]
@@ -48,22 +46,7 @@ pub(in crate::http) fn inherited_listeners() -> Result<Vec<Listener>, SocketActi
         fcntl(&socket, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).map_err(io::Error::from)?;
         adopt(socket).map_err(|source| SocketActivationError::Descriptor { number, source })
     };
-    descriptors()?.into_iter().map(adopt).collect()
-}
-
-/// Returns the descriptors of the sockets that systemd passed to this process, or that the process which started this one
-/// passed on.
-fn descriptors() -> io::Result<Vec<i32>> {
-    match passed_on() {
-        Some(count) => Ok((FIRST_DESCRIPTOR..FIRST_DESCRIPTOR + count).collect()),
-        None => Ok(sd_notify::listen_fds()?.collect()),
-    }
-}
-
-/// Returns the number of sockets that the process which started this one passed on. `None` if it passed on none.
-pub(in crate::http) fn passed_on() -> Option<i32> {
-    let count = std::env::var(PASSED_SOCKETS_VARIABLE).ok()?.parse().ok()?;
-    (1..=SOCKETS_MAX).contains(&count).then_some(count)
+    sd_notify::listen_fds()?.map(adopt).collect()
 }
 
 /// Returns the listening Unix domain sockets that systemd passed to this process. A TCP socket is an error.
@@ -80,11 +63,6 @@ fn take_descriptor(number: i32) -> OwnedFd {
     // SAFETY: systemd, or the process that started this one, passed the descriptor to this process alone, and it is taken
     // once.
     unsafe { OwnedFd::from_raw_fd(number) }
-}
-
-/// Makes the sockets that systemd passed to this process close when this process executes another program.
-pub(in crate::http) fn close_on_exec() -> io::Result<()> {
-    sd_notify::listen_fds().map(drop)
 }
 
 /// Returns duplicates of the sockets that systemd passed to this process, which are taken later.

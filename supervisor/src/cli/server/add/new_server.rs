@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use http::{HeaderName, HeaderValue};
-use lockhouse_config::{looks_secret, replace_secrets, replace_secrets_in_arguments, sandbox_table};
+use lockhouse_config::{SandboxChoice, looks_secret, replace_secrets, replace_secrets_in_arguments};
 use lockhouse_protocol::{InvalidName, ServerName};
-use lockhouse_upstream::{ConfinementProfile, HttpTransport};
+use lockhouse_upstream::HttpTransport;
 use toml_edit::{Array, InlineTable, Table, value};
 use url::Url;
 
@@ -29,7 +29,7 @@ pub(super) enum Target {
         arguments: Vec<String>,
         environment: Vec<(String, String)>,
         directory: Option<PathBuf>,
-        sandbox: Option<ConfinementProfile>,
+        sandbox: SandboxChoice,
     },
     Http {
         url: Url,
@@ -105,6 +105,16 @@ impl NewServer {
         Ok(Self { name, target, typed })
     }
 
+    /// Returns the addition as the audit log names it.
+    pub(super) fn action(&self) -> String {
+        match &self.target {
+            Target::Stdio { sandbox: SandboxChoice::Without(reason), .. } => {
+                format!("server add {} without a sandbox: {reason}", self.name)
+            }
+            _ => format!("server add {}", self.name),
+        }
+    }
+
     /// Returns the server as its table in `config.toml`.
     pub(super) fn to_table(&self) -> Table {
         let mut table = Table::new();
@@ -123,9 +133,7 @@ impl NewServer {
                 if let Some(directory) = directory {
                     table["cwd"] = value(directory.display().to_string());
                 }
-                if let Some(profile) = sandbox {
-                    table["sandbox"] = sandbox_table(*profile, false);
-                }
+                sandbox.write_to(&mut table);
             }
             Target::Http { url_text, transport, headers, .. } => {
                 table["url"] = value(url_text);
@@ -227,8 +235,10 @@ fn http(
         Arguments { env, .. } if !env.is_empty() => return wrong_transport("-e"),
         Arguments { env_from, .. } if !env_from.is_empty() => return wrong_transport("--env-from"),
         Arguments { cwd: Some(_), .. } => return wrong_transport("--cwd"),
-        Arguments { sandbox: Some(_), .. } => return wrong_transport("--sandbox"),
         _ => {}
+    }
+    if let Some(option) = arguments.sandbox.given() {
+        return wrong_transport(option);
     }
     let header = |(index, text): (usize, &String)| {
         let (name, value) = match text.split_once(':') {
@@ -277,7 +287,7 @@ fn stdio(
     let directory =
         arguments.cwd.as_ref().map(std::fs::canonicalize).transpose().map_err(InvalidArguments::Directory)?;
     let (program, rest) = command.split_first().ok_or(InvalidArguments::NotAUrl(String::new()))?;
-    let sandbox = arguments.sandbox.as_ref().map(|_| ConfinementProfile::Default);
+    let sandbox = arguments.sandbox.choice();
     Ok(Target::Stdio { program: program.clone(), arguments: rest.to_vec(), environment, directory, sandbox })
 }
 

@@ -1,5 +1,5 @@
-//! The HTTP server of `lockhouse server login`, at `localhost`. It redirects the browser that the command opens to the
-//! authorization server, and waits for the redirect back: the request with the login's `state` parameter.
+//! The HTTP server of a login, at `localhost`. It redirects the browser that a command opens to the authorization server, and
+//! waits for the redirect back: the request with the login's `state` parameter.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECTIONS_MAX: usize = 16;
 
 /// The server for the browser during a login.
-pub(super) struct Callback {
+pub struct Callback {
     listener: LocalhostListener,
     address: String,
     /// Lets in the browser that the command opens, which gets the address of the authorization server.
@@ -55,28 +55,28 @@ impl BrowserResponse {
 
 impl Callback {
     /// Listens on `port` of the loopback addresses, or on any free port if `port` is 0.
-    pub(super) async fn listen(port: u16) -> std::io::Result<Self> {
+    pub async fn listen(port: u16) -> std::io::Result<Self> {
         let listener = LocalhostListener::bind(port).await?;
         let address = format!("http://127.0.0.1:{}{PATH}", listener.port());
         Ok(Self { listener, address, opening: BrowserOpening::default() })
     }
 
     /// Returns the address to which the authorization server redirects the browser.
-    pub(super) fn address(&self) -> &str {
+    pub fn address(&self) -> &str {
         &self.address
     }
 
-    pub(super) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         self.listener.port()
     }
 
     /// Redirects one browser of this account, within 60 s, to this address.
-    pub(super) fn await_browser(&self, to: &Url) {
+    pub fn await_browser(&self, to: &Url) {
         self.opening.begin(to.clone());
     }
 
     /// Waits for the redirect whose `state` parameter is `state`, and returns its full address.
-    pub(super) async fn wait_for_redirect(&self, state: &str) -> String {
+    pub async fn wait_for_redirect(&self, state: &str) -> String {
         let mut connections = FuturesUnordered::new();
         loop {
             tokio::select! {

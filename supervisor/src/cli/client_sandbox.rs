@@ -1,6 +1,6 @@
-//! Whether this process may run in a sandbox that an engine outside would not be in: it must then not use that engine, whose
-//! servers could do for it what the sandbox forbids. The setup of an engine has what `/proc` shows of a process; this is the
-//! rest.
+//! Whether this process may run in a sandbox, such as that of an AI client, in which another process would not be. It then uses
+//! no shared engine, whose servers could do for it what the sandbox forbids, and starts no servers that others use. The setup
+//! of an engine has what `/proc` shows of a process; this is the rest.
 
 use std::process::Stdio;
 use std::time::Duration;
