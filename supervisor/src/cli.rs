@@ -27,6 +27,7 @@ mod engine_description;
 mod engine_lock;
 mod engine_log;
 mod engine_socket;
+mod front_starter;
 mod generate;
 mod guide;
 mod http_front;
@@ -209,6 +210,9 @@ enum Command {
     /// Speak TLS, HTTP and MCP with AI clients, for the `lockhouse serve` that starts this process
     #[command(hide = true)]
     HttpFront(http_front::Arguments),
+    /// Start the process that speaks HTTP with AI clients in this account, for the `lockhouse serve` that connects over standard input
+    #[command(hide = true)]
+    HttpFrontStarter,
     /// Sign TLS handshakes with the private key, for the `lockhouse serve` that starts this process
     #[command(hide = true)]
     TlsSigner(tls_signer::Arguments),
@@ -344,6 +348,7 @@ async fn run_command(command: Command, files: &Files) -> ExitCode {
         Command::Token(command) => token::token(files, command),
         Command::Audit(command) => audit::audit(files, command).await,
         Command::Doctor(arguments) => doctor::doctor(files, &arguments).await,
+        Command::HttpFrontStarter => front_starter::start_front().await,
         Command::Launcher(_) => launcher::launcher().await,
         // Carried out before the runtime.
         Command::Confine(_)

@@ -78,7 +78,7 @@ pub use loopback_client::{OTHER_ACCOUNT, get_as, get_confined, loopback_addresse
 pub use native_attacks::{NativeAttack, layers_in_words, native_attacks, native_worker};
 pub use page::{Page, PageBrowser, PageEvents, PageReply, request};
 pub use processes::{
-    Process, children, descendants, front_of, is_alive, kill, processes, signer_of, wait_until,
+    Process, children, descendants, front_of, fronts_of, is_alive, kill, processes, signer_of, wait_until,
 };
 pub use search_questions::{Figures, Question, catalogues, questions};
 pub use session::{Ended, Session, structured};

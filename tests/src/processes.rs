@@ -35,7 +35,13 @@ pub fn children(parent: u32) -> Vec<Process> {
 /// Returns the front of a `lockhouse serve --http`, if there is one.
 #[must_use]
 pub fn front_of(server: u32) -> Option<Process> {
-    processes().into_iter().find(|process| process.parent == server && process.runs(FRONT))
+    fronts_of(server).into_iter().next()
+}
+
+/// Returns the fronts of a `lockhouse serve --http`.
+#[must_use]
+pub fn fronts_of(server: u32) -> Vec<Process> {
+    processes().into_iter().filter(|process| process.parent == server && process.runs(FRONT)).collect()
 }
 
 /// Returns the signer of a `lockhouse serve --http`, if there is one.

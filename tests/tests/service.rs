@@ -5,6 +5,7 @@ mod all_users;
 mod crash_recovery;
 mod draining;
 mod front_process;
+mod front_unit;
 mod health;
 mod open_stdin;
 mod reload_command;

@@ -26,6 +26,13 @@ pub const HTTP_FRONT: ProcessRole = ProcessRole {
     cannot_reach: "files, programs, new processes, threads and sockets, other processes and their memory, the TLS key, policy, secrets",
 };
 
+pub const HTTP_FRONT_STARTER: ProcessRole = ProcessRole {
+    process: "starter of a front",
+    holds: "nothing",
+    can_reach: "its front, which has the same account, and one socket to the engine; exists only where systemd starts fronts",
+    cannot_reach: "connections of clients, the front's sockets, networks, the engine's files and memory",
+};
+
 pub const SIGNER: ProcessRole = ProcessRole {
     process: "signer",
     holds: "the private key of TLS",
@@ -69,8 +76,8 @@ pub const OPERATOR: ProcessRole = ProcessRole {
 };
 
 /// All roles, in the order of the tables.
-pub const PROCESS_ROLES: [ProcessRole; 8] =
-    [STDIO_FRONT, HTTP_FRONT, SIGNER, ENGINE, ZYGOTE, WORKER, UPSTREAM_SERVER, OPERATOR];
+pub const PROCESS_ROLES: [ProcessRole; 9] =
+    [STDIO_FRONT, HTTP_FRONT, HTTP_FRONT_STARTER, SIGNER, ENGINE, ZYGOTE, WORKER, UPSTREAM_SERVER, OPERATOR];
 
 #[cfg(test)]
 mod tests {

@@ -24,6 +24,8 @@ table! {
     pub(super) struct Http = "http" {
         /// addresses that `lockhouse serve --http` listens on: IP:PORT, or unix:/PATH
         listen: Option<Vec<ListenAddress>> = None, like "[\"127.0.0.1:7300\"]";
+        /// whether each address has a process of its own that speaks HTTP; `[http.limits]` then holds for each address alone
+        front_per_address: bool = false;
         /// how clients authenticate: see access.md; "token", "oauth", "peer", a list of these, or "none"
         auth: AuthMode = AuthMode::default(), like "\"token\"";
         /// file with client tokens, written by `lockhouse token`
@@ -212,6 +214,7 @@ impl Http {
         let tls = self.tls.as_ref();
         HttpSettings {
             listen: self.listen.clone().unwrap_or_else(|| LISTEN.parse().into_iter().collect()),
+            front_per_address: self.front_per_address,
             requires_authentication: !self.auth.is_none(),
             accepts_users: self.auth.has(AuthMethod::Peer),
             requests,

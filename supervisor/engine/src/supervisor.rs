@@ -248,12 +248,16 @@ impl Supervisor {
         &self.connected_clients
     }
 
-    /// Records the process that now has a role in the HTTP service, for reports about this process.
-    pub fn set_http_process(&self, process: HttpProcess) {
+    /// Adds a process of the HTTP service, for reports about this process.
+    pub fn add_http_process(&self, process: HttpProcess) {
         let mut processes = self.http_processes.lock();
-        processes.retain(|other| other.role != process.role);
         processes.push(process);
-        processes.sort_by_key(|process| process.role.process);
+        processes.sort_by_key(|process| (process.role.process, process.pid));
+    }
+
+    /// Removes a process of the HTTP service, which has ended or is to end.
+    pub fn remove_http_process(&self, pid: u32) {
+        self.http_processes.lock().retain(|process| process.pid != pid);
     }
 
     /// Returns the MCP sessions that fronts for HTTP keep in the engine.

@@ -85,6 +85,8 @@ const IDLE_SESSION_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HttpSettings {
     pub listen: Vec<ListenAddress>,
+    /// Whether each address has a front of its own.
+    pub front_per_address: bool,
     /// Whether requests need a credential.
     pub requires_authentication: bool,
     /// Whether users of this host are authenticated by their user id, over Unix domain sockets.

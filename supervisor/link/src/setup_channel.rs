@@ -1,32 +1,26 @@
-//! The channel over which the engine's process sets up the front's process that it has started: settings and certificates as
-//! JSON, whose form this crate does not know, with the descriptors that belong to them. The front confirms each with one byte:
-//! 1 if it uses it.
+//! The channel over which the engine's process sets up a front's process: settings and certificates, with the descriptors that
+//! belong to them. The front confirms each with one byte: 1 if it uses it.
 
 use std::io::{ErrorKind, Result};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use nix::sys::socket::{MsgFlags, recv, send};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
-use crate::passed_packets::{self, ReceivedPacket};
+use crate::packet_channel::PacketChannel;
+use crate::passed_packets;
 
-/// Maximum length of a message in bytes. A chain of ten certificates has some 20 KB.
-/// Bound: engines and fronts.
-const MESSAGE_BYTES_MAX: usize = 128 * 1024;
 /// Maximum time until the front confirms a message.
 const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The engine's end.
 #[derive(Debug)]
-pub struct SetupSender(AsyncFd<OwnedFd>);
+pub struct SetupSender(PacketChannel);
 
 /// The front's end.
 #[derive(Debug)]
-pub struct SetupReceiver(AsyncFd<OwnedFd>);
+pub struct SetupReceiver(PacketChannel);
 
 impl SetupSender {
     /// Creates a pair of sockets. Returns the engine's end, and the descriptor from which the front's process makes a
@@ -36,7 +30,7 @@ impl SetupSender {
     /// This process has too many descriptors.
     pub fn pair() -> Result<(Self, OwnedFd)> {
         let (own, other) = passed_packets::pair()?;
-        Ok((Self(passed_packets::watch(own, Interest::READABLE | Interest::WRITABLE)?), other))
+        Ok((Self(PacketChannel::new(own)?), other))
     }
 
     /// Sends a message, and waits until the front has confirmed it.
@@ -44,23 +38,11 @@ impl SetupSender {
     /// # Errors
     /// The message is too long, or the front has ended, cannot use it or does not answer.
     pub async fn send(&self, message: &impl Serialize, descriptors: &[BorrowedFd<'_>]) -> Result<()> {
-        let json = serde_json::to_vec(message)?;
-        if json.len() > MESSAGE_BYTES_MAX {
-            return Err(ErrorKind::FileTooLarge.into());
-        }
-        let send = |own: &OwnedFd| passed_packets::send(own.as_fd(), &json, descriptors);
-        self.0.async_io(Interest::WRITABLE, send).await?;
-        let confirmed = self.0.async_io(Interest::READABLE, |own| {
-            let mut answer = [0];
-            recv(own.as_raw_fd(), &mut answer, MsgFlags::MSG_DONTWAIT)?;
-            Ok(answer == [1])
-        });
-        match tokio::time::timeout(CONFIRMATION_TIMEOUT, confirmed)
-            .await
-            .map_err(|_| ErrorKind::TimedOut)??
-        {
-            true => Ok(()),
-            false => Err(ErrorKind::InvalidData.into()),
+        self.0.send(message, descriptors).await?;
+        let confirmed = tokio::time::timeout(CONFIRMATION_TIMEOUT, self.0.receive_byte()).await;
+        match confirmed.map_err(|_| ErrorKind::TimedOut)?? {
+            1 => Ok(()),
+            _ => Err(ErrorKind::InvalidData.into()),
         }
     }
 }
@@ -71,7 +53,7 @@ impl SetupReceiver {
     /// # Errors
     /// The runtime cannot watch the descriptor.
     pub fn new(socket: OwnedFd) -> Result<Self> {
-        Ok(Self(passed_packets::watch(socket, Interest::READABLE)?))
+        Ok(Self(PacketChannel::new(socket)?))
     }
 
     /// Waits for the next message. Returns it with its descriptors, in the order in which they were sent.
@@ -79,18 +61,11 @@ impl SetupReceiver {
     /// # Errors
     /// The engine has ended, this process has too many descriptors, or the message is none of this type.
     pub async fn receive<M: DeserializeOwned>(&self) -> Result<(M, Vec<OwnedFd>)> {
-        let receive = |own: &OwnedFd| passed_packets::receive(own.as_fd(), MESSAGE_BYTES_MAX);
-        let ReceivedPacket { bytes, descriptors } = self.0.async_io(Interest::READABLE, receive).await?;
-        if bytes.is_empty() {
-            return Err(ErrorKind::UnexpectedEof.into());
-        }
-        Ok((serde_json::from_slice(&bytes)?, descriptors))
+        self.0.receive().await
     }
 
     /// Confirms the last message: whether it is used.
     pub fn confirm(&self, is_used: bool) {
-        // It fails only if the engine has ended.
-        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-        let _ = send(self.0.as_raw_fd(), &[u8::from(is_used)], flags);
+        self.0.send_byte(u8::from(is_used));
     }
 }

@@ -65,7 +65,7 @@ pub use fair_queue::QueueLimits;
 pub use launch_config::ZygoteCommand;
 pub use lease::Lease;
 use protections::ProtectionError;
-pub use seal_verification::{SealError, verify_service};
+pub use seal_verification::{SealError, ServiceParent, verify_service};
 pub use socket::Socket;
 pub use stats::PoolStats;
 use stats::SharedStats;

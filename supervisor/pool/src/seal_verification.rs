@@ -4,6 +4,7 @@
 //! Each worker is verified by `/proc/PID/status`. The resource limits that are the same for all workers are verified once,
 //! in their zygote: workers inherit them, and no process without Linux capabilities can raise them.
 
+use std::fmt::{Display, Formatter};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -50,11 +51,28 @@ struct Expected {
     /// Its own seccomp filters, without those of the supervisor.
     filters: u32,
     threads: usize,
-    /// Its user. `None` if it may be any but root.
-    user: Option<u32>,
+    user: ExpectedUser,
 }
 
-const WORKER: Expected = Expected { process: "worker", filters: SECCOMP_FILTERS, threads: 1, user: None };
+#[derive(Clone, Copy, Debug)]
+enum ExpectedUser {
+    Ordinary,
+    Is(u32),
+    /// Neither root nor this user.
+    Other(u32),
+}
+
+/// The process that has started a service process. Its system-call filters are those of the service process too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceParent {
+    /// This process, as this user. `None` if it may be any but root.
+    ThisProcess { user: Option<u32> },
+    /// The process with this id, in an account that is not the one of this process.
+    OtherAccount { pid: u32 },
+}
+
+const WORKER: Expected =
+    Expected { process: "worker", filters: SECCOMP_FILTERS, threads: 1, user: ExpectedUser::Ordinary };
 
 /// The field of `/proc/PID/status` with the number of seccomp filters of the process.
 const FILTERS: &str = "Seccomp_filters";
@@ -95,8 +113,7 @@ pub(super) fn verify_zygote_limits(pid: u32) -> Result<(), SealError> {
     check_limits("zygote", &limits.map_err(|error| unreadable("limits", &error))?)
 }
 
-/// Verifies by `/proc/PID` that all threads of a service process, a running child process, are in its sandbox. `process` is its
-/// name in errors, and `user` its user, if that is not the one of this process.
+/// Verifies by `/proc/PID` that all threads of a running service process are in its sandbox. `process` is its name in errors.
 ///
 /// # Errors
 /// What the sandbox lacks.
@@ -104,10 +121,19 @@ pub fn verify_service(
     process: &'static str,
     pid: u32,
     threads: usize,
-    user: Option<u32>,
+    parent: ServiceParent,
 ) -> Result<(), SealError> {
+    let (inherited_filters, user) = match parent {
+        ServiceParent::ThisProcess { user } => {
+            (inherited_filters()?, user.map_or(ExpectedUser::Ordinary, ExpectedUser::Is))
+        }
+        ServiceParent::OtherAccount { pid } => {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+            let status = status.map_err(|error| unreadable("status", &error))?;
+            (filter_count(&status), ExpectedUser::Other(nix::unistd::geteuid().as_raw()))
+        }
+    };
     let expected = Expected { process, filters: 1, threads, user };
-    let inherited_filters = inherited_filters()?;
     let directory = format!("/proc/{pid}");
     let tasks = std::fs::read_dir(format!("{directory}/task")).map_err(|error| unreadable("task", &error))?;
     for task in tasks {
@@ -173,11 +199,28 @@ fn check_status(status: &str, expected: Expected, inherited_filters: u32) -> Res
         }
     }
     let users = users.unwrap_or(MISSING);
-    let is_permitted = |found: u32| user.map_or(found != 0, |user| found == user);
-    match users.split_whitespace().all(|user| user.parse().is_ok_and(is_permitted)) {
+    match users.split_whitespace().all(|found| found.parse().is_ok_and(|found| user.permits(found))) {
         true => Ok(()),
-        false => {
-            Err(field("Uid", users, user.map_or("an ordinary user".into(), |user| user.to_string()).as_str()))
+        false => Err(field("Uid", users, &user.to_string())),
+    }
+}
+
+impl ExpectedUser {
+    fn permits(self, found: u32) -> bool {
+        match self {
+            Self::Ordinary => found != 0,
+            Self::Is(user) => found == user,
+            Self::Other(user) => found != 0 && found != user,
+        }
+    }
+}
+
+impl Display for ExpectedUser {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ordinary => f.write_str("an ordinary user"),
+            Self::Is(user) => write!(f, "{user}"),
+            Self::Other(user) => write!(f, "an ordinary user other than {user}"),
         }
     }
 }
@@ -227,6 +270,16 @@ mod tests {
             assert!(SEALED.contains(line), "{line}");
             assert!(check_status(&SEALED.replacen(line, other, 1), WORKER, 0).is_err(), "{line} -> {other}");
         }
+    }
+
+    #[test]
+    fn a_service_process_of_another_account_has_neither_this_user_nor_root() {
+        let found = |user: &str, own: u32| {
+            let expected = Expected { user: ExpectedUser::Other(own), ..WORKER };
+            check_status(&SEALED.replace("61500", user), expected, 0)
+        };
+        assert_eq!(found("61500", 1000), Ok(()));
+        assert!(found("61500", 61500).is_err() && found("0", 1000).is_err());
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod http_service;
 mod shared;
 mod system;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +50,10 @@ pub(super) struct Arguments {
     /// Expose all servers in this way, except those whose table says how: to code, directly as tools, or both
     #[arg(long, value_enum, default_value_t)]
     expose: ExposeMode,
+    /// Let the service that listens at this socket start the processes that speak HTTP with AI clients, in accounts of their own:
+    /// that of lockhouse-http-front.socket
+    #[arg(long, value_name = "PATH", requires = "http")]
+    front_socket: Option<PathBuf>,
     /// Run an engine and servers of its own, even if the configuration says that clients share them
     #[arg(long)]
     own: bool,
@@ -186,7 +191,7 @@ async fn start(configuration: Configuration, arguments: Arguments) -> Result<Ins
     }
     // Before anything else is started, so that an invalid address fails at once.
     let front = match http_settings(settings, &arguments) {
-        Some(http) => Front::Http(HttpService::start(settings, http).await?),
+        Some(http) => Front::Http(HttpService::start(settings, http, arguments.front_socket.clone()).await?),
         None => Front::Stdio(arguments.answer_settings()),
     };
     if arguments.uses_http() {

@@ -9,6 +9,9 @@ use lockhouse_sandbox::{Layers, SandboxError, ServiceKind, ServiceSandbox, die_w
 use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::getppid;
 
+/// The environment variable with the filter of the log, which the processes of the HTTP service have too.
+pub(super) const LOG_VARIABLE: &str = "LOCKHOUSE_LOG";
+
 /// Signals for the engine's process, which ends this one. A terminal sends them to all processes in front of it.
 const IGNORED: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGXFSZ];
 

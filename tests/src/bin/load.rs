@@ -21,6 +21,8 @@ mod hostile_client;
 mod http_connection;
 #[path = "../load/results.rs"]
 mod results;
+#[path = "../load/stream.rs"]
+mod stream;
 
 use std::error::Error;
 use std::path::PathBuf;

@@ -6,6 +6,7 @@ use std::process::{Child, Stdio};
 use lockhouse_tests::Lockhouse;
 
 use super::Fallible;
+use super::stream::TLS;
 
 /// A child process that is killed when this is dropped.
 pub(crate) struct KilledChild(pub(crate) Child);
@@ -24,15 +25,17 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Starts a `lockhouse serve --listen` process and waits until it listens.
+    /// Starts a `lockhouse serve --listen` process and waits until it listens. `host` begins with [`TLS`] if it speaks TLS.
     pub(crate) fn start(lockhouse: &Lockhouse) -> Fallible<Self> {
         let mut command = lockhouse.command(&["serve", "--listen", "127.0.0.1:0"]);
         let mut process = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let mut log = BufReader::new(process.stderr.take().ok_or("no log")?).lines();
         let reported = log.by_ref().map_while(Result::ok);
         let host = reported.inspect(|line| eprintln!("{line}")).find_map(|line| {
-            let (_, address) = line.split_once("listening at http://")?;
-            address.split('/').next().map(str::to_owned)
+            let (_, url) = line.split_once("listening at http")?;
+            let (scheme, address) = url.split_once("://")?;
+            let address = address.split('/').next()?;
+            Some(if scheme == "s" { format!("{TLS}{address}") } else { address.to_owned() })
         });
         // Reads and discards the rest of the log, so that the daemon never blocks on a full pipe.
         std::thread::spawn(move || log.map_while(Result::ok).for_each(drop));

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::http_connection::{Connection, Era, HOSTILE, connect};
+use super::http_connection::{Connection, Era, HOSTILE};
+use super::stream::connect;
 
 const FLOODS: usize = 32;
 const HALF_OPEN: usize = 200;

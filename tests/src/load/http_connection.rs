@@ -4,7 +4,8 @@ use std::io::{Error, ErrorKind, Result};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpSocket, TcpStream};
+
+use super::stream::{Stream, connect, without_scheme};
 
 /// The maximum size of an HTTP answer in bytes. A longer answer is an error.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -17,15 +18,6 @@ const WITH_SESSIONS: &str = "2025-11-25";
 pub(crate) const HONEST: [u8; 4] = [127, 0, 0, 1];
 /// The source address of the hostile client.
 pub(crate) const HOSTILE: [u8; 4] = [127, 0, 0, 2];
-
-/// Opens a TCP connection to `host` from the source address `from`.
-pub(crate) async fn connect(host: &str, from: [u8; 4]) -> Result<TcpStream> {
-    let socket = TcpSocket::new_v4()?;
-    socket.bind((from, 0).into())?;
-    let stream = socket.connect(host.parse().map_err(Error::other)?).await?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
-}
 
 /// The form of the MCP protocol that a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +38,8 @@ pub(crate) struct Answer {
 }
 
 /// The HTTP connection of one AI client, with its MCP session if it has one.
-#[derive(Debug)]
 pub(crate) struct Connection {
-    stream: BufReader<TcpStream>,
+    stream: BufReader<Box<dyn Stream>>,
     host: String,
     token: String,
     era: Era,
@@ -57,10 +48,10 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Opens a connection, and initializes an MCP session if `era` is [`Era::Sessions`].
+    /// Opens a connection to `host` (see [`connect`]), and initializes an MCP session if `era` is [`Era::Sessions`].
     pub(crate) async fn open(host: &str, from: [u8; 4], token: &str, era: Era) -> Result<Self> {
         let stream = connect(host, from).await?;
-        let (host, token) = (host.to_owned(), token.to_owned());
+        let (host, token) = (without_scheme(host).to_owned(), token.to_owned());
         let mut opened = Self { stream: BufReader::new(stream), host, token, era, session: None, last: 0 };
         if era == Era::Sessions {
             let parameters = json!({

@@ -80,6 +80,19 @@ impl HttpSockets {
         }
         Ok(opened)
     }
+
+    /// Returns the sockets of each address for AI clients on their own. The first ones have those of `[metrics]`.
+    #[must_use]
+    pub fn of_each_address(self) -> Vec<Self> {
+        let Self { clients, mut metrics, is_socket_activated, connections_max } = self;
+        let of_address = |client| Self {
+            clients: vec![client],
+            metrics: std::mem::take(&mut metrics),
+            is_socket_activated,
+            connections_max,
+        };
+        clients.into_iter().map(of_address).collect()
+    }
 }
 
 impl OpenSocket {

@@ -14,11 +14,11 @@ use lockhouse_link::{ConnectionPasser, SetupSender, greetings};
 use lockhouse_messages::Greeting;
 use lockhouse_pool::verify_service;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
-use tokio::process::Child;
 use tokio::time::timeout;
 
+use super::front_child::{FrontChild, FrontStarter};
 use super::process_name::ServiceProcess;
-use super::service_process::{ProcessError, spawn};
+use super::service_process::ProcessError;
 use crate::cli::http_front;
 
 const FRONT: ServiceProcess = ServiceProcess::Front;
@@ -31,11 +31,9 @@ const THREADS: usize = 2;
 
 /// The process of the front, and the engine's ends of the connections to it.
 pub(super) struct FrontProcess {
-    child: Child,
+    child: FrontChild,
     /// The process of the signer whose certificate it has. `None` without TLS.
     pub(super) signer: Option<u32>,
-    /// The user as whom it runs. `None` if it is the user of this process.
-    account: Option<u32>,
     link: Stream,
     channel: Arc<SetupSender>,
     acceptor: UnixAcceptor,
@@ -46,10 +44,10 @@ impl FrontProcess {
     pub(super) async fn start(
         settings: &HttpSettings,
         sockets: &HttpSockets,
-        account: Option<u32>,
+        starter: &FrontStarter,
     ) -> Result<Self, ProcessError> {
         let (own, passed) = SetupSender::pair()?;
-        let child = spawn(FRONT, account, passed, |_| {})?;
+        let child = starter.start(passed).await?;
         let (link, front_link) = link()?;
         let (mut accepted, mut ends) = (Vec::new(), Vec::new());
         for socket in &sockets.clients {
@@ -60,7 +58,7 @@ impl FrontProcess {
             }
         }
         let acceptor = UnixAcceptor::new(accepted, sockets.connections_max);
-        let mut started = Self { child, signer: None, account, link, channel: Arc::new(own), acceptor };
+        let mut started = Self { child, signer: None, link, channel: Arc::new(own), acceptor };
         let descriptors = FrontSetup::descriptors(sockets, &front_link, &ends);
         match started.channel.send(&FrontSetup::new(settings, sockets), &descriptors).await {
             Ok(()) => Ok(started),
@@ -69,8 +67,8 @@ impl FrontProcess {
     }
 
     /// Returns the process, for reports.
-    pub(super) fn describe(&self) -> HttpProcess {
-        HttpProcess { pid: self.child.id().unwrap_or_default(), role: HTTP_FRONT }
+    fn describe(&self) -> HttpProcess {
+        HttpProcess { pid: self.child.pid(), role: HTTP_FRONT }
     }
 
     /// Returns where the front gets its certificates.
@@ -85,7 +83,7 @@ impl FrontProcess {
             let silent = ProcessError::Silent { process: FRONT };
             return Err(self.fault().await.unwrap_or(silent));
         }
-        verify_service(FRONT.command(), self.child.id().unwrap_or_default(), THREADS, self.account)?;
+        verify_service(FRONT.command(), self.child.pid(), THREADS, self.child.parent())?;
         Ok(self)
     }
 
@@ -104,14 +102,26 @@ impl FrontProcess {
         supervisor: Arc<Supervisor>,
         budget: FrontBudget,
     ) -> Result<(), ProcessError> {
+        let described = self.describe();
+        supervisor.add_http_process(described);
+        let served = self.serve_process(&supervisor, budget).await;
+        supervisor.remove_http_process(described.pid);
+        served
+    }
+
+    async fn serve_process(
+        self,
+        supervisor: &Arc<Supervisor>,
+        budget: FrontBudget,
+    ) -> Result<(), ProcessError> {
         let Self { mut child, link, channel: _channel, acceptor, .. } = self;
-        if let Err(error) = serve_http_front(&supervisor, &link, acceptor, budget).await {
+        if let Err(error) = serve_http_front(supervisor, &link, acceptor, budget).await {
             tracing::warn!("the connection to the front ended: {error}");
         }
         drop(link);
         if !supervisor.lifecycle().closing().is_cancelled() {
             // Without the engine it has nothing to do, and an attacker may hold it. One that has retired has ended.
-            child.start_kill()?;
+            child.kill()?;
         }
         match timeout(END_TIMEOUT, child.wait()).await {
             Ok(status) if status.as_ref().is_ok_and(|status| status.success()) => Ok(()),

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
-use tokio::process::ChildStderr;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::time::Instant;
 
 use super::process_name::ServiceProcess;
@@ -61,7 +60,7 @@ impl ServiceProcess {
 }
 
 /// Reads the lines of the process until it has closed its standard error.
-pub(super) async fn relay(process: ServiceProcess, stderr: ChildStderr) {
+pub(super) async fn relay(process: ServiceProcess, stderr: impl AsyncRead + Unpin) {
     let (mut reader, mut line) = (BufReader::new(stderr), Vec::new());
     let (mut since, mut count) = (Instant::now(), 0);
     loop {

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 
 use lockhouse_pool::SealError;
@@ -11,9 +12,7 @@ use tokio::process::{Child, Command};
 use super::process_log;
 use super::process_name::ServiceProcess;
 use crate::cli::http_front::ACCOUNT_OPTION;
-
-/// The environment variable with the filter of the log, which these processes have too.
-const LOG_VARIABLE: &str = "LOCKHOUSE_LOG";
+use crate::cli::service_start::LOG_VARIABLE;
 
 /// Why a process of the HTTP service cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +23,10 @@ pub(super) enum ProcessError {
     Silent { process: ServiceProcess },
     #[error("the {process} ended: {status}")]
     Lost { process: ServiceProcess, status: ExitStatus },
+    #[error(
+        "no front can be started over {}: {error}; systemctl status lockhouse-http-front.socket shows why", .socket.display()
+    )]
+    Starter { socket: PathBuf, error: io::Error },
     #[error(transparent)]
     Unsealed(#[from] SealError),
     #[error(transparent)]

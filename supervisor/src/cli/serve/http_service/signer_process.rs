@@ -11,7 +11,7 @@ use lockhouse_base::process_roles as role;
 use lockhouse_engine::supervisor::HttpProcess;
 use lockhouse_front::http::{ServedCertificate, TlsSettings};
 use lockhouse_link::send_socket;
-use lockhouse_pool::verify_service;
+use lockhouse_pool::{ServiceParent, verify_service};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socketpair, sockopt};
 use nix::sys::time::{TimeVal, TimeValLike};
 use tokio::io::AsyncReadExt;
@@ -67,7 +67,8 @@ impl SignerProcess {
             None => return Err(fault(child).await.into()),
         };
         let pid = child.id().unwrap_or_default();
-        verify_service(SIGNER.command(), pid, 1, account).map_err(ProcessError::from)?;
+        let parent = ServiceParent::ThisProcess { user: account };
+        verify_service(SIGNER.command(), pid, 1, parent).map_err(ProcessError::from)?;
         let ended = CancellationToken::new();
         let has_ended = ended.clone().drop_guard();
         tokio::spawn(async move {
