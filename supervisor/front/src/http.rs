@@ -54,7 +54,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::{AnswerSettings, ClientTransport, McpHandler};
-use crate::access::{Peer, Rejection, RequestAuthenticator, metadata_routes};
+use crate::access::{ClientTurns, Peer, Rejection, RequestAuthenticator, metadata_routes};
 use crate::request_claims::request_claims;
 use accept::Acceptor;
 use body::BodyReader;
@@ -306,7 +306,9 @@ fn router(
     let host_check = HostCheck { hosts: settings.hosts.clone(), origins: settings.origins.clone() };
     let authenticator = RequestAuthenticator::new(engine.clone(), settings.requests);
     let bodies = BodyReader::new(settings.limits, authenticator.clone());
-    let endpoint = McpEndpoint { engine: engine.clone(), handler, sessions, bodies, closing, retiring };
+    let turns = ClientTurns::default();
+    let endpoint =
+        McpEndpoint { engine: engine.clone(), handler, sessions, bodies, turns, closing, retiring };
     let admitted = Router::new()
         .route("/mcp", axum::routing::any(endpoint::serve))
         .with_state(Arc::new(endpoint))

@@ -151,7 +151,7 @@ impl Way {
             "churn" => &[(Self::Idle(HONEST, PAUSE), IDLE)],
             "all" => &[
                 (Self::Body, BODIES),
-                (Self::Idle(HOSTILE, PAUSE), IDLE),
+                (Self::Idle(HOSTILE, REOPENED_AFTER), IDLE),
                 (Self::SlowBody, BODIES),
                 (Self::SlowReader, BODIES),
                 (Self::Reset, 16),

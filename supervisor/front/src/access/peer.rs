@@ -25,6 +25,17 @@ pub(crate) enum Peer {
     },
 }
 
+impl Peer {
+    /// Returns the address or the user, which all connections of the peer have in common.
+    pub(crate) fn origin(&self) -> (Option<IpAddr>, Option<u32>) {
+        match self {
+            Self::Tcp(address) => (Some(address.ip()), None),
+            Self::Forwarded(address) => (Some(*address), None),
+            Self::Unix { uid, .. } => (None, Some(*uid)),
+        }
+    }
+}
+
 impl Display for Peer {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {

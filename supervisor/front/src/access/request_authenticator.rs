@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use lockhouse_base::keyed_limiter::KeyedLimiter;
 use lockhouse_base::token_bucket::TokenBucket;
@@ -10,6 +11,7 @@ use lockhouse_link::{EngineClient, GrantedAccess};
 use lockhouse_messages::{AccessRefusal, Credential, Owner};
 use lockhouse_policies::Rate;
 
+use super::client_turns::ClientTurns;
 use super::credentials::credential;
 use super::failure_log::FailureLog;
 use super::{Peer, Rejection};
@@ -20,12 +22,15 @@ pub(crate) struct RequestAuthenticator {
     rate: Rate,
     requests: KeyedLimiter<Owner>,
     failures: FailureLog,
+    /// The turns of clients, which are known here by what they send as credentials.
+    turns: ClientTurns,
 }
 
 impl RequestAuthenticator {
     /// `rate` limits the requests of one client. A request with a large body counts more than once.
     pub(crate) fn new(engine: EngineClient, rate: Rate) -> Arc<Self> {
-        Arc::new(Self { engine, rate, requests: KeyedLimiter::default(), failures: FailureLog::default() })
+        let (requests, failures, turns) = Default::default();
+        Arc::new(Self { engine, rate, requests, failures, turns })
     }
 
     /// Authenticates a request by its head and the peer of its connection, and counts the request against the client's
@@ -38,6 +43,10 @@ impl RequestAuthenticator {
         head: &Parts,
         peer: Option<&Peer>,
     ) -> Result<GrantedAccess, Rejection> {
+        let _turn = match head.headers.get(AUTHORIZATION) {
+            Some(authorization) => self.turns.take(authorization).await,
+            None => self.turns.take(peer.map(Peer::origin)).await,
+        };
         let credential = match self.engine.requires_authentication() {
             true => credential(&head.headers, peer),
             false => Ok(Credential::None),

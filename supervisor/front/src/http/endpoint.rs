@@ -22,6 +22,7 @@ use super::mcp_sessions::{Full, McpSessions};
 use super::reply::to_response;
 use super::{counters, drain};
 use crate::McpHandler;
+use crate::access::{ClientTurn, ClientTurns};
 
 const TOO_MANY_SESSIONS: &str = "too many MCP sessions are in use: end some with DELETE, or retry later";
 const SESSIONS_RETRY_AFTER_S: &str = "30";
@@ -35,6 +36,8 @@ pub(super) struct McpEndpoint {
     pub(super) handler: McpHandler,
     pub(super) sessions: Arc<McpSessions>,
     pub(super) bodies: BodyReader,
+    /// The turns of clients for lists.
+    pub(super) turns: ClientTurns,
     /// Ends all sessions and event streams.
     pub(super) closing: CancellationToken,
     /// Ends the event streams that belong to no request.
@@ -87,6 +90,7 @@ impl McpEndpoint {
         match (lifecycle, message) {
             (HttpLifecycle::SelfContained, ClientMessage::Request(request)) => {
                 let handler = self.handler.for_new_connection();
+                let _turn = self.turn(access, &request).await;
                 to_response(serve_request(*request, handler, head.clone(), &self.closing).await)
             }
             (HttpLifecycle::SelfContained, ClientMessage::Notification(_)) => {
@@ -118,19 +122,36 @@ impl McpEndpoint {
             return to_response(unknown_session());
         };
         match message {
-            ClientMessage::Request(request) => match session.begin(*request, head.clone()).await {
-                Ok(events) => to_response(HttpReply::Events(events)),
-                Err(IdInUse(id)) => {
-                    counters::count_refusal(HttpRefusal::Body);
-                    let error = ErrorData::invalid_request(ID_IN_USE, None);
-                    to_response(HttpReply::error(StatusCode::BAD_REQUEST, Some(id), error))
+            ClientMessage::Request(request) => {
+                let turn = self.turn(access, &request).await;
+                match session.begin(*request, head.clone()).await {
+                    // The turn lasts as long as the events.
+                    Ok(events) => to_response(HttpReply::Events(
+                        events
+                            .inspect(move |_| {
+                                let _ = &turn;
+                            })
+                            .boxed(),
+                    )),
+                    Err(IdInUse(id)) => {
+                        counters::count_refusal(HttpRefusal::Body);
+                        let error = ErrorData::invalid_request(ID_IN_USE, None);
+                        to_response(HttpReply::error(StatusCode::BAD_REQUEST, Some(id), error))
+                    }
                 }
-            },
+            }
             message => {
                 session.receive(message, head.clone());
                 to_response(HttpReply::Accepted)
             }
         }
+    }
+
+    /// Waits for a turn of the client, if the request costs the processor much and nobody waits for anything else. Runs and calls
+    /// have limits of the engine.
+    async fn turn(&self, access: &GrantedAccess, request: &ClientRequest) -> Option<ClientTurn> {
+        let costs = request.method.ends_with("/list") || request.method == "server/discover";
+        if costs { Some(self.turns.take(access.owner()).await) } else { None }
     }
 
     /// Begins a session with its first request, `initialize`.
