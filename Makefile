@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-http-front bench-managed-host bench-peers load load-attacks bench-audit bench-shapes bench-parts bench-policy bench-search bench-seal bench-tokens fuzz fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-http-front bench-managed-host bench-peers load load-attacks bench-audit bench-shapes bench-parts bench-policy bench-search bench-seal bench-tokens fuzz fuzz-front fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -223,6 +223,10 @@ eval: build prepare-eval
 # Fuzzes each target for FUZZ_SECONDS (180). FUZZ="frames tool_list" selects targets; see tests/fuzz/run.sh.
 fuzz:
 	tests/fuzz/run.sh $(FUZZ)
+
+# Fuzzes the front of `lockhouse serve --http` in its sealed process for FUZZ_SECONDS (180): see tests/fuzz/sealed_front.py.
+fuzz-front: build-for-tests
+	tests/fuzz/sealed_front.py --seconds $(or $(FUZZ_SECONDS),180) $(FUZZ) target/debug
 
 # Packs the corpora that `make fuzz` has left, for a release: unpacked into build, they are where the next `make fuzz` begins.
 fuzz-corpus:

@@ -53,6 +53,7 @@ enum FrontError {
 /// Runs the front until the engine ends.
 pub(super) fn http_front(arguments: &Arguments) -> ExitCode {
     limit_freed_memory();
+    use_one_heap();
     let prepared = MappedMemory::of_this_process().and_then(|mapped| {
         let account = arguments.account_id;
         service_start::prepare(ServiceKind::Front, "lockhouse-front", account)
@@ -70,6 +71,14 @@ pub(super) fn http_front(arguments: &Arguments) -> ExitCode {
         .map_err(FrontError::from)
         .and_then(|runtime| runtime.block_on(serve(sandbox, mapped)).map(|never| match never {}));
     served.unwrap_or_else(|error| print_error(&error, UNAVAILABLE))
+}
+
+/// Makes all threads allocate from one heap. By default glibc gives the thread that parses large bodies a heap of its own, and opens a
+/// file in `/proc` before it first shrinks such a heap. The seal forbids that: a message with more than 128 KiB would end the process.
+#[allow(unsafe_code, reason = "mallopt is an unsafe call of the allocator")]
+fn use_one_heap() {
+    // SAFETY: sets an integer parameter while this process has a single thread.
+    unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
 }
 
 async fn serve(sandbox: ServiceSandbox, mapped: MappedMemory) -> Result<Infallible, FrontError> {

@@ -187,6 +187,22 @@ async fn the_largest_program_fits_into_a_body_with_any_characters() {
 }
 
 #[tokio::test]
+async fn large_messages_do_not_end_the_front() {
+    let lockhouse = Lockhouse::new().config(OPEN);
+    let daemon = lockhouse.daemon().await;
+    let front = daemon.front_pid();
+    let http_client = daemon.http_client(None);
+    // The thread for large bodies parses these. Their programs are not large enough for memory mappings of their own, so it allocates and
+    // frees them on a heap, which shrinks.
+    for kib in [70, 100, 130, 160, 200, 250] {
+        let program = format!("len('{}')", "x".repeat(kib * 1024));
+        let answer = http_client.run_code("python", &program).await;
+        assert_eq!(answer["value"], json!(kib * 1024), "{kib} KiB");
+    }
+    assert_eq!(daemon.front_pid(), front);
+}
+
+#[tokio::test]
 async fn a_client_that_sends_its_whole_body_first_reads_the_reason_of_the_refusal() {
     let config = "[clients]\nrequests = \"60/h\"\n[http.limits]\nbody_kib = 8192\n";
     let lockhouse = Lockhouse::new().config(config);
