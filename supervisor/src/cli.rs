@@ -193,6 +193,8 @@ enum Command {
     /// Search, verify and export the audit log
     #[command(subcommand)]
     Audit(audit::Command),
+    /// Show how much each AI client has used: runs, calls, CPU time, tokens that stayed out of its context
+    Usage(audit::UsageArguments),
     /// Test the sandbox on this host and report which protections work
     Doctor(doctor::Arguments),
     /// Run the engine that AI clients share; `lockhouse serve` starts it when it is needed
@@ -347,6 +349,7 @@ async fn run_command(command: Command, files: &Files) -> ExitCode {
         Command::Sessions(command) => sessions::sessions(command).await,
         Command::Token(command) => token::token(files, command),
         Command::Audit(command) => audit::audit(files, command).await,
+        Command::Usage(arguments) => audit::usage(files, &arguments),
         Command::Doctor(arguments) => doctor::doctor(files, &arguments).await,
         Command::HttpFrontStarter => front_starter::start_front().await,
         Command::Launcher(_) => launcher::launcher().await,

@@ -9,7 +9,7 @@ DIRECTORY/errors      a line is added for each error response to a request of th
 DIRECTORY/open        with --waits the server answers nothing until this file exists, and the tool `wait` does not return
 
 With --single it handles one message at a time, so that it answers nothing during a call. With --no-pong it answers no
-ping, and adds a line to DIRECTORY/pings for each.
+ping, and adds a line to DIRECTORY/pings for each. With --protocol=VERSION it answers this protocol version.
 
 With --cursor=KIND it lists 120 tools, prompts, resources and templates in pages of 40, with a fault in its cursors:
 `empty` (the last page has an empty one), `same` (the last page has its own), `circle` (the last page has that of the
@@ -26,7 +26,8 @@ from pathlib import Path
 
 PLACE = Path(sys.argv[1])
 FLAGS = set(sys.argv[2:])
-ERA, NEWEST = "2025-11-25", "2026-07-28"
+ERA = next((flag.partition("=")[2] for flag in FLAGS if flag.startswith("--protocol=")), "2025-11-25")
+NEWEST = "2026-07-28"
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 writing = threading.Lock()
 

@@ -9,7 +9,7 @@ use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::{KeyPair as RsaKeys, KeySize};
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
-use jsonwebtoken::jwk::Jwk;
+use jsonwebtoken::jwk::{Jwk, ThumbprintHash};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 
@@ -80,6 +80,29 @@ impl Signer {
         let header =
             Header { kid: Some(self.id.clone()), typ: Some(typ.to_owned()), ..Header::new(self.algorithm) };
         encode(&header, claims, &self.key).expect("a token")
+    }
+
+    /// Signs a JSON Web Token with these claims and the public key in its header, as a client signs the proof that it has the key
+    /// (DPoP).
+    ///
+    /// # Panics
+    /// If signing fails.
+    #[must_use]
+    pub fn sign_proof(&self, claims: &Value) -> String {
+        let key = Jwk::from_encoding_key(&self.key, self.algorithm).expect("a public key");
+        let header =
+            Header { typ: Some("dpop+jwt".to_owned()), jwk: Some(key), ..Header::new(self.algorithm) };
+        encode(&header, claims, &self.key).expect("a proof")
+    }
+
+    /// Returns the thumbprint of the public key (RFC 7638).
+    ///
+    /// # Panics
+    /// If the key pair is invalid.
+    #[must_use]
+    pub fn thumbprint(&self) -> String {
+        let key = Jwk::from_encoding_key(&self.key, self.algorithm).expect("a public key");
+        key.thumbprint(ThumbprintHash::SHA256).expect("a thumbprint")
     }
 
     /// Creates a forged token of the algorithm HS256. The HMAC secret is the x-coordinate of the ES256 public key,

@@ -2,6 +2,7 @@
 //! rate limits and quotas of each client.
 
 mod bearer_tokens;
+mod bound_tokens;
 mod client_quotas;
 mod configuration;
 mod ended_grants;
@@ -15,7 +16,7 @@ use lockhouse_tests::{HttpClient, Lockhouse, Reply};
 use serde_json::{Value, json};
 
 /// Runs `lockhouse token create` with these additional arguments and returns the new bearer token.
-fn token(lockhouse: &Lockhouse, arguments: &[&str]) -> String {
+pub(crate) fn token(lockhouse: &Lockhouse, arguments: &[&str]) -> String {
     let finished = lockhouse.run(&[&["token", "create"], arguments].concat());
     assert_eq!(finished.status, Some(0), "{finished:?}");
     finished.stdout.trim_end().to_owned()

@@ -17,6 +17,7 @@ mod sink;
 mod stored_programs;
 mod supervisor_kills;
 mod tampering;
+mod usage;
 
 use lockhouse_tests::{CommandOutput, Lockhouse};
 

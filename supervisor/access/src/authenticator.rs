@@ -10,7 +10,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::allowed_users::AllowedUsers;
 use super::auth_method::{AuthMethod, AuthMode};
-use super::oauth::{OauthSettings, ResourceServer};
+use super::oauth::{DpopProof, OauthSettings, ResourceServer};
 use super::token_format;
 use super::token_store::{TokenFile, TokenStore};
 use super::unix_peer::UnixPeer;
@@ -44,7 +44,10 @@ pub enum AuthSetupError {
 /// reported to the engine itself.
 #[derive(Clone, Copy)]
 pub enum Evidence<'a> {
+    /// A bearer token.
     Token(&'a str),
+    /// An OAuth token with the proof that its sender has the key to which it is bound.
+    BoundToken(&'a str, DpopProof<'a>),
     User(UnixPeer),
     Nothing,
 }
@@ -87,7 +90,8 @@ impl Authenticator {
     pub async fn authenticate(&self, evidence: Evidence<'_>) -> Result<Principal, AccessRefusal> {
         let Some(verifiers) = &self.verifiers else { return Ok(Principal::anonymous()) };
         match evidence {
-            Evidence::Token(token) => verifiers.verify_token(token).await,
+            Evidence::Token(token) => verifiers.verify_token(token, None).await,
+            Evidence::BoundToken(token, proof) => verifiers.verify_token(token, Some(proof)).await,
             Evidence::User(peer) => verifiers.principal_for_user(peer),
             Evidence::Nothing => Err(AccessRefusal::NoCredentials),
         }
@@ -102,6 +106,7 @@ impl Authenticator {
             is_required: true,
             accepts_bearer: tokens.is_some() || oauth.is_some(),
             scope: oauth.as_ref().map(ResourceServer::scopes),
+            proof_algorithms: oauth.as_ref().map(ResourceServer::proof_algorithms),
             hint: access_hint(tokens.is_some(), oauth.as_ref(), users.is_some()),
             metadata: oauth.as_ref().map(ResourceServer::metadata),
         }
@@ -130,10 +135,15 @@ impl Verifiers {
         Ok(Self { tokens, oauth, users })
     }
 
-    async fn verify_token(&self, token: &str) -> Result<Principal, AccessRefusal> {
+    async fn verify_token(
+        &self,
+        token: &str,
+        proof: Option<DpopProof<'_>>,
+    ) -> Result<Principal, AccessRefusal> {
         match (&self.tokens, &self.oauth) {
+            // No proof is needed for them, and none is looked at.
             (Some(tokens), _) if token.starts_with(token_format::PREFIX) => tokens.principal(token),
-            (_, Some(oauth)) => oauth.principal(token).await,
+            (_, Some(oauth)) => oauth.principal(token, proof).await,
             _ => Err(AccessRefusal::MalformedToken),
         }
     }

@@ -40,6 +40,6 @@ mod unix_peer;
 pub use allowed_users::{AllowedUsers, ConfiguredUser, UserLookupError};
 pub use auth_method::{AuthMethod, AuthMode};
 pub use authenticator::{AuthSettings, AuthSetupError, Authenticator, Evidence};
-pub use oauth::{KeySource, OauthSettings, UntrustedUrl, algorithm, trusted_url};
+pub use oauth::{DpopProof, DpopUse, KeySource, OauthSettings, UntrustedUrl, algorithm, trusted_url};
 pub use token_store::{TokenFile, TokenFileError, TokenName, TokenRecord};
 pub use unix_peer::UnixPeer;

@@ -1,6 +1,7 @@
 //! Verifies OAuth access tokens: JSON Web Tokens (RFC 9068) that an authorization server signed for this server.
 
 mod claims;
+mod dpop;
 mod jwks_cache;
 mod jwks_fetch;
 mod jwt_validation;
@@ -16,7 +17,9 @@ use thiserror::Error;
 use tokio::time::Instant;
 use url::Url;
 
-use claims::Claims;
+use claims::{Binding, Claims};
+use dpop::AcceptedProofs;
+pub use dpop::{DpopProof, DpopUse};
 use jwks_cache::JwksCache;
 pub use jwt_validation::algorithm;
 use lockhouse_messages::{AccessRefusal, ResourceMetadata};
@@ -43,6 +46,8 @@ pub struct OauthSettings {
     /// For each scope, the upstream servers and tools that it grants, as far as the policy permits them.
     pub scopes: BTreeMap<String, Vec<String>>,
     pub algorithms: Vec<Algorithm>,
+    /// Whether tokens must be bound to a key of their sender.
+    pub dpop: DpopUse,
     /// Accepted difference between the clocks of this host and of the authorization server.
     pub leeway: Duration,
     /// Minimum time between two attempts to fetch the public keys of the authorization server.
@@ -89,12 +94,13 @@ pub fn trusted_url(text: &str) -> Result<Url, UntrustedUrl> {
 pub(super) struct ResourceServer {
     settings: OauthSettings,
     keys: JwksCache,
+    proofs: AcceptedProofs,
 }
 
 impl ResourceServer {
     pub(super) fn new(settings: OauthSettings) -> Result<Self, reqwest::Error> {
         let keys = JwksCache::new(settings.keys.clone(), settings.issuer_text.clone(), settings.refetch)?;
-        Ok(Self { settings, keys })
+        Ok(Self { settings, keys, proofs: AcceptedProofs::default() })
     }
 
     pub(super) fn issuer(&self) -> &Url {
@@ -104,6 +110,15 @@ impl ResourceServer {
     /// Returns the configured scopes, separated by spaces.
     pub(super) fn scopes(&self) -> String {
         self.settings.scopes.keys().cloned().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the algorithms of proofs (DPoP) that are accepted, separated by spaces.
+    pub(super) fn proof_algorithms(&self) -> String {
+        self.algorithm_names().join(" ")
+    }
+
+    fn algorithm_names(&self) -> Vec<String> {
+        self.settings.algorithms.iter().map(|algorithm| format!("{algorithm:?}")).collect()
     }
 
     /// Returns the protected resource metadata (RFC 9728). Its URL is this server's URL with the well-known path inserted
@@ -119,15 +134,22 @@ impl ResourceServer {
             "authorization_servers": [self.settings.issuer_text],
             "scopes_supported": self.settings.scopes.keys().collect::<Vec<_>>(),
             "bearer_methods_supported": ["header"],
+            "dpop_signing_alg_values_supported": self.algorithm_names(),
+            "dpop_bound_access_tokens_required": self.settings.dpop == DpopUse::Required,
             "resource_name": "Lockhouse",
         });
         ResourceMetadata { url: url.into(), document }
     }
 
-    /// Verifies an access token. Returns the principal (client identity) for the token's subject, limited to the
-    /// servers and tools that its scopes grant.
-    pub(super) async fn principal(&self, token: &str) -> Result<Principal, AccessRefusal> {
+    /// Verifies an access token, and the proof that its sender has the key to which it is bound. Returns the principal (client
+    /// identity) for the token's subject, limited to the servers and tools that its scopes grant.
+    pub(super) async fn principal(
+        &self,
+        token: &str,
+        proof: Option<DpopProof<'_>>,
+    ) -> Result<Principal, AccessRefusal> {
         let claims = self.claims(token).await?;
+        self.check_binding(token, &claims, proof)?;
         let subject = claims.sub.as_str();
         // A subject is ASCII (OpenID Connect). In other scripts, two subjects could look the same in a policy or a log.
         let is_printable = subject.bytes().all(|byte| byte.is_ascii_graphic());
@@ -148,6 +170,34 @@ impl ResourceServer {
             only,
             Validity::Until(Instant::now() + left),
         ))
+    }
+
+    fn check_binding(
+        &self,
+        token: &str,
+        claims: &Claims,
+        proof: Option<DpopProof<'_>>,
+    ) -> Result<(), AccessRefusal> {
+        let refused = |reason: &'static str| Err(AccessRefusal::InvalidProof(reason.into()));
+        match (claims.binding(), proof) {
+            (Binding::Key(key), Some(proof)) => {
+                let now = jsonwebtoken::get_current_timestamp();
+                self.proofs.verify(&self.settings, token, key, proof, now)
+            }
+            (Binding::Key(_), None) => {
+                refused("the token is bound to a key: send it as Authorization: DPoP, with a proof")
+            }
+            (Binding::Unknown, _) => refused(
+                "the token is bound to something that this server cannot verify, such as a certificate",
+            ),
+            (Binding::None, Some(_)) => {
+                refused("the token is bound to no key: send it as Authorization: Bearer")
+            }
+            (Binding::None, None) if self.settings.dpop == DpopUse::Required => {
+                refused("this server accepts only tokens that are bound to a key (DPoP)")
+            }
+            (Binding::None, None) => Ok(()),
+        }
     }
 
     /// Returns all servers and tools that the token's scopes grant, or `None` for everything that the policy permits.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lockhouse_access::{AuthMethod, AuthMode, ConfiguredUser};
+use lockhouse_access::{AuthMethod, AuthMode, ConfiguredUser, DpopUse};
 use lockhouse_base::http_checks::host_check::{HostName, PageOrigin};
 use lockhouse_front::http::{
     HttpLimits, HttpSettings, ListenAddress, TlsFiles, TlsSettings, TlsVersion, TrustedProxy,
@@ -83,6 +83,8 @@ table! {
         /// accepted signature algorithms
         algorithms: Option<Vec<String>> = None, else "RS256, RS512, PS256, ES256, ES384, EdDSA",
             like "[\"RS256\", \"ES256\"]";
+        /// whether tokens must be bound to a key of their client (DPoP): "accepted", or "required"
+        dpop: DpopUse = DpopUse::default();
         /// tolerance for differences between clocks
         leeway_seconds: u32 = 60, within 0..=600;
         /// minimum time between two downloads of the signing keys

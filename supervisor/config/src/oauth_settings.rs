@@ -79,6 +79,7 @@ pub(super) fn oauth_settings(
         keys,
         scopes: table.scopes.clone(),
         algorithms,
+        dpop: table.dpop,
         leeway: Duration::from_secs(table.leeway_seconds.into()),
         refetch: Duration::from_secs(table.refetch_seconds.into()),
     })

@@ -1,7 +1,7 @@
 //! Declares the keys of `[servers.NAME]` in `config.toml`, each once. `dialects::own_format` reads these keys without
 //! serde, since errors of serde would show lines that may hold secrets.
 
-use lockhouse_upstream::{ConfinementProfile, HttpTransport, ServerLimits, TextDecoding};
+use lockhouse_upstream::{ConfinementProfile, HttpTransport, ProtocolMinimum, ServerLimits, TextDecoding};
 use serde_json::{Map, Value, json};
 
 use super::keys::{KeySpec, Range, TableSpec};
@@ -63,6 +63,13 @@ pub(super) const PROTOCOL: ServerKey = ServerKey {
     default: Default::Text("the newest that both sides know"),
     description: "`\"2025-11-25\"`: speak this or an earlier version with the server, for a server that knows 2026-07-28 \
             but still sends requests to its client",
+    ..TEXT
+};
+pub(super) const PROTOCOL_MINIMUM: ServerKey = ServerKey {
+    name: "protocol_minimum",
+    range: Some(Range::OneOf(&ProtocolMinimum::NAMES)),
+    default: Default::Text("`\"2024-11-05\"`"),
+    description: "oldest protocol version that the server may answer; with an older one, or one that Lockhouse does not know, the server is not used. `\"any\"` permits all",
     ..TEXT
 };
 pub(super) const IDLE_STOP: ServerKey = ServerKey {
@@ -306,6 +313,7 @@ pub(super) const COMMON_KEYS: &[ServerKey] = &[
     START,
     IDLE_STOP,
     PROTOCOL,
+    PROTOCOL_MINIMUM,
     START_TIMEOUT,
     CALL_TIMEOUT,
     CALL_TIMEOUT_MAX,

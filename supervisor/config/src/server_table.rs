@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lockhouse_upstream::{Confinement, HttpTransport, TextDecoding};
+use lockhouse_upstream::{Confinement, HttpTransport, ProtocolMinimum, TextDecoding};
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
 use super::placeholders::Template;
@@ -27,6 +27,9 @@ pub fn to_server_table(entry: &ServerEntry, secret: &mut impl FnMut(&str, &str) 
     }
     if entry.start.legacy_handshake {
         table.insert("protocol", Item::Value("2025-11-25".into()));
+    }
+    if entry.start.protocol_minimum != ProtocolMinimum::default() {
+        table.insert("protocol_minimum", Item::Value(entry.start.protocol_minimum.as_str().into()));
     }
     if let Some(idle) = entry.start.idle_stop {
         table.insert("idle_stop_seconds", seconds(idle));

@@ -212,7 +212,7 @@ impl FrontConnection {
         let mut verifying = Box::pin(async move {
             let verified = grants.authenticate(supervisor.authenticator(), &credential).await;
             // A request without a credential is the first step of a client that looks for the way to log in.
-            if let Credential::Bearer(_) | Credential::UnixConnection(_) = &credential {
+            if !matches!(credential, Credential::None | Credential::Connection) {
                 match &verified {
                     Ok(AccessGrant { access, is_new: true }) => supervisor.record_accepted_credential(access),
                     Ok(_) => {}

@@ -66,6 +66,8 @@ pub enum AccessRefusal {
     TokensUnreadable,
     /// The OAuth access token is invalid, for this reason.
     InvalidJwt(Cow<'static, str>),
+    /// The request does not prove that its sender has the key to which the OAuth access token is bound (DPoP), for this reason.
+    InvalidProof(Cow<'static, str>),
     /// None of the OAuth token's scopes is in the setting `scopes` of `[http.oauth]`.
     Scope,
     /// The JSON Web Key Set of the authorization server cannot be fetched, and no recent one is cached.
@@ -100,6 +102,7 @@ impl AccessRefusal {
             Self::ExpiredToken => "the token has expired".into(),
             Self::TokensUnreadable => "no token can be checked now; the log of the server says why".into(),
             Self::InvalidJwt(reason) => reason.clone(),
+            Self::InvalidProof(reason) => format!("the DPoP proof is not accepted: {reason}").into(),
             Self::Scope => "none of the token's scopes grants anything here".into(),
             Self::JwksUnavailable => {
                 "the token cannot be checked now, since the keys of the authorization server are unavailable"
@@ -124,6 +127,9 @@ pub struct Authentication {
     pub is_required: bool,
     /// Whether bearer tokens are accepted.
     pub accepts_bearer: bool,
+    /// The algorithms of proofs for tokens that are bound to a key (DPoP), separated by spaces. `None` without OAuth.
+    #[serde(default)]
+    pub proof_algorithms: Option<String>,
     /// OAuth scopes that grant access, separated by spaces. `None` without OAuth.
     pub scope: Option<String>,
     /// Instructions for the user on how to get access, such as the command that creates a token.

@@ -18,6 +18,8 @@ pub enum Credential {
     Connection,
     /// The token of the HTTP header `Authorization: Bearer TOKEN`.
     Bearer(String),
+    /// The token of the HTTP header `Authorization: DPoP TOKEN`, with the header `DPoP` and the method of its request.
+    BoundToken { token: String, proof: String, method: String },
     /// The connection to a Unix domain socket on which the request came. The engine has asked the kernel for the user at
     /// its other end.
     UnixConnection(ConnectionId),
@@ -30,6 +32,7 @@ impl Debug for Credential {
         match self {
             Self::Connection => f.write_str("Connection"),
             Self::Bearer(_) => f.write_str("Bearer(…)"),
+            Self::BoundToken { .. } => f.write_str("BoundToken(…)"),
             Self::UnixConnection(id) => write!(f, "UnixConnection({})", id.0),
             Self::None => f.write_str("None"),
         }
@@ -42,9 +45,13 @@ mod tests {
 
     #[test]
     fn debug_output_has_no_token() {
-        let credential = Credential::Bearer("lh_secret".into());
-        assert_eq!(format!("{credential:?}"), "Bearer(…)");
-        let text = serde_json::to_string(&credential).expect("it can be written");
-        assert_eq!(serde_json::from_str::<Credential>(&text).expect("it can be read"), credential);
+        let bound = Credential::BoundToken { token: "a".into(), proof: "b".into(), method: "POST".into() };
+        for (credential, shown) in
+            [(Credential::Bearer("lh_secret".into()), "Bearer(…)"), (bound, "BoundToken(…)")]
+        {
+            assert_eq!(format!("{credential:?}"), shown);
+            let text = serde_json::to_string(&credential).expect("it can be written");
+            assert_eq!(serde_json::from_str::<Credential>(&text).expect("it can be read"), credential);
+        }
     }
 }

@@ -11,6 +11,7 @@ mod rekey;
 mod show;
 mod sink;
 mod tail;
+mod usage;
 pub(super) mod verify;
 
 use std::process::ExitCode;
@@ -19,6 +20,7 @@ use lockhouse_audit::{AuditSettings, SinkAddress, present_key};
 use lockhouse_config::{self as config, Files};
 
 use super::{UNAVAILABLE, print_config_error, print_error};
+pub(super) use usage::Arguments as UsageArguments;
 
 /// Subcommands of `lockhouse audit`.
 #[derive(Debug, clap::Subcommand)]
@@ -51,13 +53,10 @@ pub(super) async fn audit(files: &Files, command: Command) -> ExitCode {
             .await
             .unwrap_or_else(|error| print_error(error.as_ref(), UNAVAILABLE));
     }
-    let settings = match config::load_audit_settings(files) {
+    let settings = match readable_log(files) {
         Ok(settings) => settings,
-        Err(error) => return print_config_error(&error),
+        Err(status) => return status,
     };
-    if let Err(error) = check_destination(&settings) {
-        return print_error(&error, UNAVAILABLE);
-    }
     let result = match command {
         Command::Tail(arguments) => tail::tail(&settings.directory, &arguments).await,
         Command::Show(arguments) => show::show(&settings, &arguments),
@@ -72,6 +71,22 @@ pub(super) async fn audit(files: &Files, command: Command) -> ExitCode {
         Command::Forward(arguments) => forward::forward(files, &settings, &arguments),
     };
     result.unwrap_or_else(|error| print_error(error.as_ref(), UNAVAILABLE))
+}
+
+/// Runs `lockhouse usage`.
+pub(super) fn usage(files: &Files, arguments: &UsageArguments) -> ExitCode {
+    match readable_log(files) {
+        Ok(settings) => usage::usage(&settings.directory, arguments)
+            .unwrap_or_else(|error| print_error(error.as_ref(), UNAVAILABLE)),
+        Err(status) => status,
+    }
+}
+
+/// Returns the settings of the log, if this user can read it.
+fn readable_log(files: &Files) -> Result<AuditSettings, ExitCode> {
+    let settings = config::load_audit_settings(files).map_err(|error| print_config_error(&error))?;
+    check_destination(&settings).map_err(|error| print_error(&error, UNAVAILABLE))?;
+    Ok(settings)
 }
 
 /// The exit status of a `lockhouse audit` subcommand, or the error that stopped it.

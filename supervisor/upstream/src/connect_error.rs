@@ -9,6 +9,8 @@ use lockhouse_mcp::client::inbound_message::{NOT_JSON, TOO_LARGE};
 use lockhouse_mcp::client::{HandshakeError, HttpError, HttpErrorKind};
 use rmcp::model::ErrorData;
 
+use crate::definition::ProtocolMinimum;
+
 /// Maximum number of characters of a server's error text that are logged.
 const SAID_CHARS_MAX: usize = 400;
 
@@ -23,6 +25,8 @@ pub(super) enum ConnectError {
     Strange(String),
     /// The HTTP request to the server failed.
     Http(HttpError),
+    /// The server answered another protocol version than those from `minimum` on.
+    Version { answered: String, minimum: ProtocolMinimum },
 }
 
 impl From<ResponseError> for ConnectError {
@@ -45,7 +49,11 @@ impl From<HandshakeError> for ConnectError {
 impl ConnectError {
     /// Whether another attempt to connect may succeed if it uses the older MCP handshake (`initialize`).
     pub(super) fn may_need_legacy_handshake(&self) -> bool {
-        !matches!(self, Self::Http(fault) if fault.kind != HttpErrorKind::Answered)
+        match self {
+            Self::Http(fault) => fault.kind == HttpErrorKind::Answered,
+            Self::Version { .. } => false,
+            Self::Closed | Self::Refused(_) | Self::Strange(_) => true,
+        }
     }
 
     /// Describes the error without any text of the server. `status` is the exit status of the server's process if the
@@ -64,6 +72,10 @@ impl ConnectError {
                 format!("it answered with an error while it started (JSON-RPC code {})", error.code.0)
             }
             (Self::Http(fault), _) => fault.reason.clone(),
+            (Self::Version { minimum, .. }, _) => format!(
+                "its protocol version is not {} or a later one that Lockhouse knows (protocol_minimum)",
+                minimum.as_str()
+            ),
             (Self::Strange(_), _) => "it does not speak MCP as Lockhouse knows it".into(),
         }
     }
@@ -74,7 +86,7 @@ impl ConnectError {
         let server_message = match self {
             Self::Closed => return String::new(),
             Self::Refused(error) => &*error.message,
-            Self::Strange(what) => what.as_str(),
+            Self::Strange(what) | Self::Version { answered: what, .. } => what.as_str(),
             Self::Http(fault) if fault.server_text.is_empty() => return String::new(),
             Self::Http(fault) => &fault.server_text,
         };

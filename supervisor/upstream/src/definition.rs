@@ -264,12 +264,45 @@ impl Default for ServerLimits {
     }
 }
 
+/// The oldest protocol version that a server may answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ProtocolMinimum(&'static str);
+
+impl ProtocolMinimum {
+    /// The name of the minimum with which a server may answer any version, also an unknown one.
+    const ANY: &str = "any";
+    /// That, and the known versions, which are dates, from the oldest to the newest.
+    pub const NAMES: [&str; 6] =
+        [Self::ANY, "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+
+    /// Returns the minimum with this name. `None` if there is none.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::NAMES.into_iter().find(|known| *known == name).map(Self)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+
+    /// Whether a server may answer this version: it is known, and not older.
+    pub(crate) fn permits(self, version: &str) -> bool {
+        self.0 == Self::ANY || (version != Self::ANY && Self::NAMES.contains(&version) && version >= self.0)
+    }
+}
+
+impl Default for ProtocolMinimum {
+    fn default() -> Self {
+        Self(Self::NAMES[1])
+    }
+}
+
 /// When an upstream server is started, and when it is stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StartOptions {
     /// Whether only the older MCP handshake (`initialize`, protocol 2025-11-25 and earlier) is used with the server, even
     /// if it understands a newer protocol.
     pub legacy_handshake: bool,
+    pub protocol_minimum: ProtocolMinimum,
     /// Whether the server is started only when it is first needed.
     pub lazy: bool,
     /// The server is stopped after this time without a call, and started again when a caller needs it. `None` means

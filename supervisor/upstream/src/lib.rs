@@ -122,9 +122,9 @@ pub use connection_state::{ConnectedServer, ConnectionState, ServerInfo};
 pub use connection_status::ShutdownMethod;
 pub use definition::{
     Authorization, Confinement, ConfinementProfile, DecodeRules, DirectExposure, Endpoint, Exposure,
-    HttpEndpoint, HttpTransport, Network, OAuthClient, PREFIX_CHARS_MAX, ProgramRequirement, Proxy,
-    ReferencedValues, RunAs, ServerCommand, ServerDefinition, ServerLimits, StartOptions, TextDecoding,
-    ToolSelection,
+    HttpEndpoint, HttpTransport, Network, OAuthClient, PREFIX_CHARS_MAX, ProgramRequirement, ProtocolMinimum,
+    Proxy, ReferencedValues, RunAs, ServerCommand, ServerDefinition, ServerLimits, StartOptions,
+    TextDecoding, ToolSelection,
 };
 pub use direct_request::{DirectFailure, DirectRequest, DirectRequestKind};
 use instances::Instances;

@@ -21,7 +21,7 @@ use super::change_notices::ServerChangeNotices;
 use super::confine::{RefusalNotice, SandboxPlaces};
 use super::connection_setup::ConnectionSetup;
 use super::connection_status::ConnectionStatus;
-use super::definition::{Endpoint, ServerDefinition, ServerLimits};
+use super::definition::{Endpoint, ProtocolMinimum, ServerDefinition, ServerLimits};
 use super::launcher::{LaunchError, Launchers};
 use super::live_connection::LiveConnection;
 use lockhouse_mcp::client::http::SessionRenewals;
@@ -93,6 +93,7 @@ pub(super) struct ServerStarter {
     endpoint: Endpoint,
     /// Whether the configuration requires the older MCP handshake (`initialize`) for this server.
     only_legacy: bool,
+    protocol_minimum: ProtocolMinimum,
     pub(super) limits: ServerLimits,
     /// `FILE` or `FILE:LINE` where the server is configured.
     origin: String,
@@ -144,6 +145,7 @@ impl ServerStarter {
             name: setup.name.clone(),
             endpoint,
             only_legacy: start.legacy_handshake,
+            protocol_minimum: start.protocol_minimum,
             limits,
             origin,
             late_starts: AtomicU32::new(0),
@@ -259,6 +261,7 @@ mod tests {
             name,
             endpoint: Endpoint::Stdio(command),
             only_legacy: false,
+            protocol_minimum: ProtocolMinimum::default(),
             limits,
             origin: "config.toml:7".into(),
             late_starts: AtomicU32::new(0),

@@ -174,3 +174,33 @@ async fn a_search_names_the_servers_that_it_did_not_wait_for() {
     }
     table.finish();
 }
+
+#[tokio::test]
+async fn a_server_with_an_older_or_unknown_protocol_version_than_the_minimum_is_not_used() {
+    let mut table = Table::new("protocol versions of a server and protocol_minimum");
+    let refused = "protocol_minimum";
+    for (minimum, answered, expected) in [
+        ("", "2024-11-05", "well"),
+        ("", "1999-01-01", refused),
+        ("", "2999-01-01", refused),
+        ("any", "1999-01-01", "well"),
+        ("2025-06-18", "2025-06-18", "well"),
+        ("2025-06-18", "2025-11-25", "well"),
+        ("2025-06-18", "2025-03-26", refused),
+        ("2026-07-28", "2025-11-25", refused),
+    ] {
+        let keys = match minimum {
+            "" => String::new(),
+            minimum => format!("protocol_minimum = \"{minimum}\""),
+        };
+        let scripted = Scripted::new(&keys, &[&format!("--protocol={answered}")], &["echo"]);
+        let session = scripted.lockhouse.serve().await;
+        let outcome = Scripted::outcome(&session, "'echo', {'text': 'well'}").await;
+        let text = outcome.as_str().or_else(|| outcome[1].as_str()).unwrap_or_default().to_owned();
+        table.row(
+            format!("at least {minimum:?}, answered {answered}"),
+            ensure(text.contains(expected), &outcome),
+        );
+    }
+    table.finish();
+}

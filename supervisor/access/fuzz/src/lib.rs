@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_access::{
-    AllowedUsers, AuthMethod, AuthMode, AuthSettings, Authenticator, Evidence, KeySource, OauthSettings,
-    TokenFile, algorithm,
+    AllowedUsers, AuthMethod, AuthMode, AuthSettings, Authenticator, DpopUse, Evidence, KeySource,
+    OauthSettings, TokenFile, algorithm,
 };
 use lockhouse_messages::AccessRefusal;
 use tempfile::TempDir;
@@ -50,6 +50,7 @@ impl Access {
             keys: KeySource::File(keys),
             scopes: [("run".to_owned(), vec!["*".to_owned()])].into(),
             algorithms: vec![algorithm("EdDSA").expect("an algorithm")],
+            dpop: DpopUse::Accepted,
             leeway: Duration::from_secs(60),
             refetch: Duration::from_secs(3_600),
         };

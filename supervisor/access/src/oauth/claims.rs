@@ -11,11 +11,31 @@ pub(super) struct Claims {
     pub(super) exp: u64,
     #[serde(default, deserialize_with = "optional_timestamp")]
     pub(super) iat: Option<u64>,
+    /// What the token is bound to.
+    #[serde(default)]
+    cnf: Option<Confirmation>,
     #[serde(default)]
     scope: Scopes,
     /// The token's scopes, in a claim that some authorization servers use instead of `scope`.
     #[serde(default)]
     scp: Scopes,
+}
+
+/// The claim `cnf` (RFC 7800).
+#[derive(Debug, Deserialize)]
+struct Confirmation {
+    /// The thumbprint of a key (RFC 9449).
+    jkt: Option<String>,
+}
+
+/// What a token is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Binding<'a> {
+    None,
+    /// The key with this thumbprint, of which the sender proves the possession.
+    Key(&'a str),
+    /// Something that this server cannot verify, such as a certificate of TLS.
+    Unknown,
 }
 
 /// The value of a scope claim: one string with the scopes separated by spaces, or a list of scopes.
@@ -39,6 +59,14 @@ impl Scopes {
 }
 
 impl Claims {
+    pub(super) fn binding(&self) -> Binding<'_> {
+        match &self.cnf {
+            None => Binding::None,
+            Some(Confirmation { jkt: Some(thumbprint) }) => Binding::Key(thumbprint),
+            Some(Confirmation { jkt: None }) => Binding::Unknown,
+        }
+    }
+
     pub(super) fn scopes(&self) -> impl Iterator<Item = &str> {
         self.scope.all().into_iter().chain(self.scp.all())
     }
@@ -57,6 +85,22 @@ fn optional_timestamp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_token_is_bound_to_is_parsed() {
+        for (more, binding) in [
+            ("", Binding::None),
+            (r#", "cnf": {"jkt": "k"}"#, Binding::Key("k")),
+            (r#", "cnf": {"jkt": "k", "x5t#S256": "c"}"#, Binding::Key("k")),
+            (r#", "cnf": {"x5t#S256": "c"}"#, Binding::Unknown),
+            (r#", "cnf": {}"#, Binding::Unknown),
+        ] {
+            let text = format!(r#"{{"iss": "i", "sub": "s", "exp": 1{more}}}"#);
+            let claims: Claims = serde_json::from_str(&text).expect("claims");
+            assert_eq!(claims.binding(), binding, "{more}");
+        }
+        assert!(serde_json::from_str::<Claims>(r#"{"iss": "i", "sub": "s", "exp": 1, "cnf": "k"}"#).is_err());
+    }
 
     #[test]
     fn scopes_are_parsed_as_string_and_list() {

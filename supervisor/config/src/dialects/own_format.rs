@@ -7,7 +7,7 @@ use std::time::Duration;
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
     Confinement, ConfinementProfile, DirectExposure, Exposure, HttpTransport, Network, PREFIX_CHARS_MAX,
-    RunAs, StartOptions, TextDecoding, ToolSelection,
+    ProtocolMinimum, RunAs, StartOptions, TextDecoding, ToolSelection,
 };
 
 use super::SourceFile;
@@ -174,7 +174,13 @@ pub(super) fn limits(fields: Fields<'_>) -> Result<EntryLimits, SkipReason> {
 fn start(fields: Fields<'_>) -> Result<StartOptions, SkipReason> {
     let lazy = choice(fields, &server_keys::START, "start")? == Some("lazy");
     let legacy_handshake = choice(fields, &server_keys::PROTOCOL, "protocol")?.is_some();
-    Ok(StartOptions { lazy, legacy_handshake, idle_stop: seconds(fields, &server_keys::IDLE_STOP)? })
+    let minimum = choice(fields, &server_keys::PROTOCOL_MINIMUM, "protocol_minimum")?;
+    Ok(StartOptions {
+        lazy,
+        legacy_handshake,
+        protocol_minimum: minimum.and_then(ProtocolMinimum::parse).unwrap_or_default(),
+        idle_stop: seconds(fields, &server_keys::IDLE_STOP)?,
+    })
 }
 
 fn decode(fields: Fields<'_>) -> Result<TextDecoding, SkipReason> {

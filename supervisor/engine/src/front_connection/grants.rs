@@ -5,7 +5,7 @@ mod grant_table;
 
 use std::sync::{Arc, Weak};
 
-use lockhouse_access::{Authenticator, Evidence};
+use lockhouse_access::{Authenticator, DpopProof, Evidence};
 use lockhouse_audit::LocalUser;
 use lockhouse_base::principal::Principal;
 use lockhouse_link::FrontEndpoint;
@@ -153,6 +153,9 @@ impl Grants {
                 return Err(AccessRefusal::CredentialNotAccepted);
             }
             (Credential::Bearer(token), FrontKind::Http(_)) => Evidence::Token(token),
+            (Credential::BoundToken { token, proof, method }, FrontKind::Http(_)) => {
+                Evidence::BoundToken(token, DpopProof { proof, method })
+            }
             (Credential::UnixConnection(id), FrontKind::Http(HttpFront { connections, .. })) => {
                 Evidence::User(connections.peer(*id).ok_or(AccessRefusal::UnknownConnection)?)
             }

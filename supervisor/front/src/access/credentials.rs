@@ -1,18 +1,21 @@
 //! Takes the credential of an HTTP request from its head and its connection.
 
-use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
 use lockhouse_messages::{AccessRefusal, Credential};
 
 use super::Peer;
 
-/// Returns the credential of a request: the bearer token of its header `Authorization`, or without this header its
-/// connection, if that is one to a Unix domain socket.
+/// The header with the proof of a token that is bound to a key (RFC 9449).
+const PROOF: &str = "dpop";
+
+/// Returns the credential of a request: the token of its header `Authorization`, or without this header its connection, if that
+/// is one to a Unix domain socket.
 ///
 /// # Errors
-/// [`AccessRefusal::DuplicateHeader`] or [`AccessRefusal::NotBearer`].
-pub(super) fn credential(headers: &HeaderMap, peer: Option<&Peer>) -> Result<Credential, AccessRefusal> {
-    let mut sent = headers.get_all(AUTHORIZATION).iter();
+/// [`AccessRefusal::DuplicateHeader`], [`AccessRefusal::NotBearer`] or [`AccessRefusal::InvalidProof`].
+pub(super) fn credential(head: &Parts, peer: Option<&Peer>) -> Result<Credential, AccessRefusal> {
+    let mut sent = head.headers.get_all(AUTHORIZATION).iter();
     let Some(authorization) = sent.next() else {
         return Ok(match peer {
             Some(Peer::Unix { connection: Some(id), .. }) => Credential::UnixConnection(*id),
@@ -28,15 +31,31 @@ pub(super) fn credential(headers: &HeaderMap, peer: Option<&Peer>) -> Result<Cre
     let (scheme, token) = sent.split_once(' ').ok_or(AccessRefusal::NotBearer)?;
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
     let token = token.trim_matches(' ');
-    if !scheme.eq_ignore_ascii_case("bearer") || token.is_empty() || !token.bytes().all(is_token) {
+    if token.is_empty() || !token.bytes().all(is_token) {
         return Err(AccessRefusal::NotBearer);
     }
-    Ok(Credential::Bearer(token.to_owned()))
+    let token = token.to_owned();
+    match scheme.to_ascii_lowercase().as_str() {
+        "bearer" => Ok(Credential::Bearer(token)),
+        "dpop" => {
+            Ok(Credential::BoundToken { token, proof: proof(head)?, method: head.method.as_str().to_owned() })
+        }
+        _ => Err(AccessRefusal::NotBearer),
+    }
+}
+
+/// Returns the one proof of a request.
+fn proof(head: &Parts) -> Result<String, AccessRefusal> {
+    let mut sent = head.headers.get_all(PROOF).iter();
+    match (sent.next().map(|proof| proof.to_str()), sent.next()) {
+        (Some(Ok(proof)), None) => Ok(proof.to_owned()),
+        _ => Err(AccessRefusal::InvalidProof("the request must have one header DPoP".into())),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
+    use axum::http::{HeaderValue, Request};
     use lockhouse_messages::ConnectionId;
 
     use super::*;
@@ -47,11 +66,11 @@ mod tests {
         let user = unix(Some(ConnectionId(3)));
         let address = Peer::Tcp(([127, 0, 0, 1], 1).into());
         let of = |sent: &[&'static [u8]], peer: &Peer| {
-            let mut headers = HeaderMap::new();
+            let (mut head, ()) = Request::new(()).into_parts();
             for value in sent {
-                headers.append(AUTHORIZATION, HeaderValue::from_bytes(value).expect("a header"));
+                head.headers.append(AUTHORIZATION, HeaderValue::from_bytes(value).expect("a header"));
             }
-            credential(&headers, Some(peer))
+            credential(&head, Some(peer))
         };
         assert_eq!(of(&[], &user), Ok(Credential::UnixConnection(ConnectionId(3))));
         assert_eq!(of(&[], &unix(None)), Ok(Credential::None));
@@ -65,5 +84,21 @@ mod tests {
             assert_eq!(of(&[sent], &user), Err(AccessRefusal::NotBearer), "{sent:?}");
         }
         assert_eq!(of(&[b"Bearer a", b"Bearer a"], &user), Err(AccessRefusal::DuplicateHeader));
+    }
+    #[test]
+    fn a_bound_token_has_one_proof() {
+        let of = |proofs: &[&'static str]| {
+            let (mut head, ()) = Request::post("/mcp").body(()).expect("a request").into_parts();
+            head.headers.append(AUTHORIZATION, HeaderValue::from_static("DPoP t"));
+            for proof in proofs {
+                head.headers.append(PROOF, HeaderValue::from_static(proof));
+            }
+            credential(&head, None)
+        };
+        let bound = Credential::BoundToken { token: "t".into(), proof: "p".into(), method: "POST".into() };
+        assert_eq!(of(&["p"]), Ok(bound));
+        for proofs in [&[][..], &["p", "p"]] {
+            assert!(matches!(of(proofs), Err(AccessRefusal::InvalidProof(_))), "{proofs:?}");
+        }
     }
 }

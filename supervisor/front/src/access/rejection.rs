@@ -52,6 +52,7 @@ impl Rejection {
             | AccessRefusal::InvalidJwt(_)
             | AccessRefusal::CredentialNotAccepted
             | AccessRefusal::EndedGrant => (StatusCode::UNAUTHORIZED, "invalid_token"),
+            AccessRefusal::InvalidProof(_) => (StatusCode::UNAUTHORIZED, "invalid_dpop_proof"),
             AccessRefusal::Scope | AccessRefusal::MissingRole(_) => {
                 (StatusCode::FORBIDDEN, "insufficient_scope")
             }
@@ -74,15 +75,21 @@ impl Rejection {
         }
     }
 
-    /// Returns the value of the `WWW-Authenticate` header. Returns `None` if the server accepts no bearer tokens, or if
-    /// the request was rejected for a reason other than a missing or wrong bearer token.
-    fn www_authenticate(&self) -> Option<HeaderValue> {
-        let Self::Access(refusal, authentication) = self else { return None };
-        let (_, error) = self.status_and_error();
-        let is_about_token =
-            matches!(error, "unauthorized" | "invalid_request" | "invalid_token" | "insufficient_scope");
+    /// Returns the values of the `WWW-Authenticate` headers: for bearer tokens, and for tokens that are bound to a key. Empty if the
+    /// server accepts no tokens, or if the request was rejected for a reason other than a missing or wrong token.
+    fn www_authenticate(&self) -> Vec<HeaderValue> {
+        let Self::Access(refusal, authentication) = self else { return Vec::new() };
+        let (status, error) = self.status_and_error();
+        let is_about_token = matches!(
+            error,
+            "unauthorized"
+                | "invalid_request"
+                | "invalid_token"
+                | "invalid_dpop_proof"
+                | "insufficient_scope"
+        );
         if !authentication.accepts_bearer || !is_about_token {
-            return None;
+            return Vec::new();
         }
         let mut parts = vec!["realm=\"lockhouse\"".to_owned()];
         if *refusal != AccessRefusal::NoCredentials {
@@ -92,7 +99,13 @@ impl Rejection {
         parts.extend(authentication.scope.iter().map(|scope| format!("scope=\"{scope}\"")));
         let metadata = authentication.metadata.iter();
         parts.extend(metadata.map(|metadata| format!("resource_metadata=\"{}\"", metadata.url)));
-        HeaderValue::try_from(format!("Bearer {}", parts.join(", "))).ok()
+        let bearer = format!("Bearer {}", parts.join(", "));
+        let bound = authentication.proof_algorithms.iter().filter(|_| status == StatusCode::UNAUTHORIZED);
+        let bound = bound.map(|algorithms| match refusal {
+            AccessRefusal::InvalidProof(_) => format!("DPoP error=\"{error}\", algs=\"{algorithms}\""),
+            _ => format!("DPoP algs=\"{algorithms}\""),
+        });
+        std::iter::once(bearer).chain(bound).filter_map(|value| HeaderValue::try_from(value).ok()).collect()
     }
 }
 
@@ -106,8 +119,8 @@ impl IntoResponse for Rejection {
         let mut response = (status, axum::Json(body)).into_response();
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(value) = self.www_authenticate() {
-            headers.insert(WWW_AUTHENTICATE, value);
+        for value in self.www_authenticate() {
+            headers.append(WWW_AUTHENTICATE, value);
         }
         let wait = match self {
             Self::RateLimited(wait) => Some(whole_seconds(wait)),

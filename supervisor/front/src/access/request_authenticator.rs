@@ -48,7 +48,7 @@ impl RequestAuthenticator {
             None => self.turns.take(peer.map(Peer::origin)).await,
         };
         let credential = match self.engine.requires_authentication() {
-            true => credential(&head.headers, peer),
+            true => credential(head, peer),
             false => Ok(Credential::None),
         };
         let access = match credential {

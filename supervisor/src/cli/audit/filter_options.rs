@@ -250,7 +250,7 @@ fn parse_execution(text: &str) -> Result<String, InvalidOption> {
     }
 }
 
-fn parse_time(text: &str) -> Result<SystemTime, InvalidOption> {
+pub(super) fn parse_time(text: &str) -> Result<SystemTime, InvalidOption> {
     let midnight = format!("{text}T00:00:00Z");
     if let Ok(time) = humantime::parse_rfc3339_weak(text).or_else(|_| humantime::parse_rfc3339(&midnight)) {
         return Ok(time);

@@ -88,8 +88,9 @@ impl Attempt<'_> {
             }
             Err(Some(fault)) => {
                 let server_output = fault.server_message(&self.server.secrets);
+                let may_need_legacy_handshake = fault.may_need_legacy_handshake();
                 let failure = StartFailure::new(fault.reason(process.end().await.1));
-                StartFailure { server_output, may_need_legacy_handshake: true, ..failure }
+                StartFailure { server_output, may_need_legacy_handshake, ..failure }
             }
             Err(None) => {
                 drop(process);
@@ -201,7 +202,7 @@ impl Attempt<'_> {
             }
             Err(Some(fault)) => StartFailure {
                 server_output: fault.server_message(&self.server.secrets),
-                may_need_legacy_handshake: true,
+                may_need_legacy_handshake: fault.may_need_legacy_handshake(),
                 ..StartFailure::new(fault.reason(None))
             },
             Err(None) => StartFailure::late(self.limit),
@@ -263,6 +264,11 @@ impl Attempt<'_> {
             shake_hands(&client, handler.config(), handshake).await?;
             let era = client.info().map(|info| info.protocol_version.to_string());
             let took = self.begun.elapsed();
+            let answered = era.clone().unwrap_or_default();
+            let minimum = self.server.protocol_minimum;
+            if !minimum.permits(&answered) {
+                return Err(ConnectError::Version { answered, minimum });
+            }
             self.server
                 .status
                 .send_modify(|status| (status.protocol_version, status.handshake_time) = (era, Some(took)));

@@ -24,7 +24,9 @@ pub(super) enum CredentialKey {
 impl CredentialKey {
     pub(super) fn of(evidence: Evidence<'_>) -> Self {
         match evidence {
-            Evidence::Token(token) => Self::Token(Sha256::digest(token.as_bytes()).into()),
+            Evidence::Token(token) | Evidence::BoundToken(token, _) => {
+                Self::Token(Sha256::digest(token.as_bytes()).into())
+            }
             Evidence::User(peer) => Self::User(peer.uid()),
             Evidence::Nothing => Self::None,
         }
