@@ -7,10 +7,10 @@ import shutil
 import subprocess
 import time
 
-from guest import BINARIES, GROUPS, boot_parameter, group, judge, lockhouse, native, read, report_finding, run, start, summarize
+from guest import BINARIES, GROUPS, USER, boot_parameter, group, judge, lockhouse, native, read, report_finding, run, start, summarize
 from guest import user_name, wait_until, workers, write
+from http_service import check_services, check_without_namespaces
 
-USER = 1000
 CONTROL_GROUP = "control group per worker"
 OLD_TCP, OLD_SIGNALS = "Landlock: TCP", "Landlock: signals, abstract sockets"
 NO_NAMESPACES = {"namespaces, empty root", "network namespace"}
@@ -164,6 +164,7 @@ def no_namespaces(absent):
     doctor("no user namespaces: root needs none", absent | {CONTROL_GROUP})
     answer = run("1 + 2", user=USER)
     judge("no user namespaces: said with the answer", answer.get("value") == 3 and "no namespaces" in str(answer.get("sandbox")), answer.get("sandbox"))
+    check_without_namespaces("no user namespaces, https")
     write("/proc/sys/user/max_user_namespaces", "10000")
 
 
@@ -180,6 +181,7 @@ def apparmor(absent):
     doctor("AppArmor's restriction, no profile at all", absent | {CONTROL_GROUP} | NO_NAMESPACES, **installed)
     load_profile("/ubuntu/etc/apparmor.d/unprivileged_userns")
     doctor("AppArmor's restriction, Ubuntu's profile", absent | {CONTROL_GROUP} | NO_NAMESPACES, **installed)
+    check_without_namespaces("AppArmor's restriction, https", program=installed["program"])
     profile = "/profiles/lockhouse"
     if not os.path.exists(profile):
         report_finding("AppArmor profile", "info", "packaging has none; one of two lines instead")
@@ -212,6 +214,8 @@ def main():
         "leftovers": lambda: [leftovers(user) for user in (0, USER)],
         "namespaces": lambda: no_namespaces(absent),
         "apparmor": lambda: apparmor(absent),
+        "http": check_services,
+        "fronts": lambda: suite("native attacks in a front and a signer", ["sandbox::service_attacks::", "sandbox::service_sweep::"]),
         "sweep": lambda: suite("sweep of system calls", ["sandbox::syscall_sweep::"]),
         "protections": lambda: suite("protections", ["sandbox::missing_protections::" + test for test in PROTECTIONS[: 4 if absent else 5]]),
         "ablation": lambda: suite("ablation", ["sandbox::ablation::"]),

@@ -7,6 +7,8 @@ import time
 
 BINARIES = open("/etc/lockhouse-binaries").read().strip()
 GROUPS = "/sys/fs/cgroup"
+# The ordinary user.
+USER = 1000
 
 
 def boot_parameter(name):
@@ -62,13 +64,27 @@ def start(arguments, user=0, within=None, **more):
     return subprocess.Popen(arguments, preexec_fn=enter, env=environment, cwd=home, stdin=subprocess.DEVNULL, text=True, **more)
 
 
-def lockhouse(*arguments, program=f"{BINARIES}/lockhouse", **how):
-    process = start([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
-    out, err = process.communicate(timeout=300)
+def lockhouse(*arguments, **how):
+    out, fault = output_of(*arguments, **how)
     try:
         return json.loads(out)
     except ValueError:
-        return {"fault": f"status {process.returncode}: {out} {err}"}
+        return {"fault": fault}
+
+
+def lockhouse_text(*arguments, **how):
+    """Returns the standard output of a command that must succeed."""
+    out, fault = output_of(*arguments, **how)
+    if not out:
+        raise RuntimeError(fault)
+    return out
+
+
+def output_of(*arguments, program=f"{BINARIES}/lockhouse", **how):
+    """Returns the standard output of a command, and how it ended with all that it printed."""
+    process = start([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
+    out, err = process.communicate(timeout=300)
+    return out, f"status {process.returncode}: {out} {err}"
 
 
 def run(code, *more, language="python", **how):

@@ -81,6 +81,7 @@ fi
 guest=$build/root
 rm -rf "$guest"
 mkdir -p "$guest/bin" "$guest/etc" "$guest/dev" "$guest/proc" "$guest/sys" "$guest/tmp" "$guest/root" "$guest/run"
+chmod 1777 "$guest/tmp"
 cp "$(command -v busybox)" "$guest/bin/"
 for name in $(busybox --list); do
     [ "$name" = busybox ] || ln -s busybox "$guest/bin/$name"
@@ -111,7 +112,7 @@ newest=$(find "$binaries/deps" -maxdepth 1 -name 'product-*' -perm -100 -printf 
 test_program=${SANDBOX_TESTS:-$newest}
 [ -n "$test_program" ] || stop "the suites are not built: cargo test -p lockhouse-tests --test product --no-run"
 mkdir -p "$guest$root/target/debug/deps"
-for file in lockhouse lockhouse-worker liblockhouse_python.so native-worker lacking; do
+for file in lockhouse lockhouse-worker liblockhouse_python.so native-worker native-service lacking; do
     [ -f "$binaries/$file" ] || stop "$binaries/$file is missing: cargo build --workspace"
     strip -o "$guest$root/target/debug/$file" "$binaries/$file"
     with_libraries "$binaries/$file"
@@ -120,11 +121,13 @@ strip -o "$guest$root/target/debug/deps/product" "$test_program"
 mkdir -p "$guest$tests" "$guest$tests/../worker" "$guest/profiles"
 cp -r "$root/tests/hostile" "$guest$tests/"
 cp -r "$root/worker/seccomp" "$guest$tests/../worker/"
+# The certificate for 127.0.0.1 and its key, with which the tests of the product serve.
+cp -r "$root/tests/tests/http/tls" "$guest/tls"
 [ ! -d "$root/packaging/apparmor" ] || cp "$root"/packaging/apparmor/* "$guest/profiles/"
 cp -r "$apparmor" "$guest/ubuntu"
 rm -rf "$guest/ubuntu/usr/share"
 
 echo "$root/target/debug" >"$guest/etc/lockhouse-binaries"
-cp "$here/init" "$here/checks.py" "$here/guest.py" "$guest/"
+cp "$here/init" "$here"/*.py "$guest/"
 (cd "$guest" && find . | cpio -o -H newc --owner 0:0 --quiet | gzip -1) >"$build/initramfs.cpio.gz"
 echo "initramfs: $(du -h "$build/initramfs.cpio.gz" | cut -f1), $(du -sh "$guest" | cut -f1) unpacked"
