@@ -5,11 +5,12 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 import time
 
 from guest import BINARIES, GROUPS, USER, boot_parameter, group, judge, lockhouse, native, read, report_finding, run, start, summarize
 from guest import user_name, wait_until, workers, write
-from http_service import check_services, check_without_namespaces
+from service_checks import check_services, check_without_namespaces
 
 CONTROL_GROUP = "control group per worker"
 OLD_TCP, OLD_SIGNALS = "Landlock: TCP", "Landlock: signals, abstract sockets"
@@ -145,16 +146,20 @@ def leftovers(user):
     sleeper.kill()
 
 
-def suite(check, names, timeout=1500):
-    """Runs tests of the suite `sandbox`, and prints the failed rows of their tables."""
+def suite(check, names, timeout=3000):
+    """Runs tests of the suite `sandbox`, and prints the failed rows of their tables and how many attacks pass, as they come."""
     arguments = ["/bin/sh", "-c", f"exec {BINARIES}/deps/product --test-threads 1 --nocapture {' '.join(names)}"]
-    began = time.monotonic()
-    process = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout, stdin=subprocess.DEVNULL)
-    lines = process.stdout.splitlines()
-    for line in lines:
-        if re.search(r"FAIL|panicked|reached: \[", line):
-            print(f"{check}: {line}", flush=True)
-    summary = next((line for line in lines if line.startswith("test result")), "no result")
+    began, summary = time.monotonic(), "no result"
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    limit = threading.Timer(timeout, process.kill)
+    limit.start()
+    for line in process.stdout:
+        if re.search(r"FAIL|panicked|^native-service:|reached: \[|attacks pass", line):
+            print(f"{check}, {time.monotonic() - began:.0f} s: {line[:1000].rstrip()}", flush=True)
+        if line.startswith("test result"):
+            summary = line
+    process.wait()
+    limit.cancel()
     judge(check, process.returncode == 0, f"{summary} {time.monotonic() - began:.0f} s")
 
 
