@@ -53,7 +53,7 @@ async fn each_client_has_what_it_used_and_nothing_else() {
     let runs: u64 = days.as_array().expect("days").iter().filter_map(|day| day["runs"].as_u64()).sum();
     table.row("by day: all runs", equal(runs, 5));
     let csv = lockhouse.run(&["usage", "--csv", "--client", "bob"]).stdout;
-    let expected = "client,runs,failed,refused,calls,failed calls,denied,CPU s,wall s,tokens kept out\r\nbob,2,1,0,0,0,1,";
+    let expected = "client,runs,failed,refused,calls,failed_calls,denied,cpu_s,wall_s,tokens_kept_out\r\nbob,2,1,0,0,0,1,";
     table.row("CSV", ensure(csv.starts_with(expected) && csv.ends_with(",0\r\n"), &csv));
     table.finish();
 }

@@ -57,9 +57,18 @@ impl Subject {
     }
 }
 
-/// The columns after the subject, in the order of [`cells`].
-const COLUMNS: [&str; 9] =
-    ["runs", "failed", "refused", "calls", "failed calls", "denied", "CPU s", "wall s", "tokens kept out"];
+/// The columns after the subject, in the order of [`cells`]: their names in a table, which fits into 80 columns, and in CSV.
+const COLUMNS: [(&str, &str); 9] = [
+    ("runs", "runs"),
+    ("failed", "failed"),
+    ("refused", "refused"),
+    ("calls", "calls"),
+    ("errors", "failed_calls"),
+    ("denied", "denied"),
+    ("CPU s", "cpu_s"),
+    ("wall s", "wall_s"),
+    ("kept out", "tokens_kept_out"),
+];
 
 pub(super) fn usage(directory: &Path, arguments: &Arguments) -> CommandResult {
     let filter = Filter {
@@ -81,11 +90,19 @@ pub(super) fn usage(directory: &Path, arguments: &Arguments) -> CommandResult {
                 .collect::<serde_json::Value>()
         );
     } else if arguments.csv {
-        print!("{}", csv::lines(arguments.by.name(), &COLUMNS, &rows.iter().map(cells).collect::<Vec<_>>()));
+        print!(
+            "{}",
+            csv::lines(
+                arguments.by.name(),
+                &COLUMNS.map(|(_, name)| name),
+                &rows.iter().map(cells).collect::<Vec<_>>()
+            )
+        );
     } else if rows.is_empty() {
         report_no_records();
     } else {
-        let head: Vec<&str> = std::iter::once(arguments.by.name()).chain(COLUMNS).collect();
+        let head: Vec<&str> =
+            std::iter::once(arguments.by.name()).chain(COLUMNS.map(|(name, _)| name)).collect();
         println!("{}", table::render(&head, &rows.iter().map(cells).collect::<Vec<_>>()));
     }
     Ok(ExitCode::SUCCESS)
