@@ -27,6 +27,7 @@ const ID_BYTES_MAX: usize = 256;
 /// be accepted. Further ones are refused.
 /// Bound: AI clients.
 const PROOFS_MAX: usize = 65_536;
+const SECOND: Duration = Duration::from_secs(1);
 /// The value of `typ` in the header of a proof.
 const TYPE: &str = "dpop+jwt";
 /// Members of a JSON Web Key that only a private or shared key has.
@@ -112,7 +113,8 @@ impl AcceptedProofs {
         if claims.jti.is_empty() || claims.jti.len() > ID_BYTES_MAX {
             return Err(refused("its jti has no or too many characters"));
         }
-        self.remember(&key.thumbprint, &claims.jti, 2 * settings.leeway).map_err(refused)
+        // Times of issue count in whole seconds, so a proof is accepted for up to a second longer.
+        self.remember(&key.thumbprint, &claims.jti, 2 * settings.leeway + SECOND).map_err(refused)
     }
 
     /// Remembers a proof as long as its time of issue might be accepted. Fails if it is known.

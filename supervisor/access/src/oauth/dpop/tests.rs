@@ -42,6 +42,11 @@ fn the_example_of_the_rfc_is_accepted_once_in_its_minute() {
     let proofs = AcceptedProofs::default();
     assert_eq!(proofs.verify(&settings, TOKEN, THUMBPRINT, proof, ISSUED), Ok(()));
     assert_eq!(reason(proofs.verify(&settings, TOKEN, THUMBPRINT, proof, ISSUED)), "it was used before");
+    let exact = OauthSettings { leeway: Duration::ZERO, ..settings.clone() };
+    let proofs = AcceptedProofs::default();
+    assert_eq!(proofs.verify(&exact, TOKEN, THUMBPRINT, proof, ISSUED), Ok(()));
+    let again = reason(proofs.verify(&exact, TOKEN, THUMBPRINT, proof, ISSUED));
+    assert_eq!(again, "it was used before", "also without any leeway");
     let at = |now: u64, token: &str, key: &str, method: &'static str| {
         reason(AcceptedProofs::default().verify(
             &settings,
