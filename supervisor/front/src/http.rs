@@ -26,6 +26,7 @@ mod limits;
 mod listener;
 mod mcp_sessions;
 mod message_cost;
+mod peer_turns;
 mod rate_limiter;
 mod refused_connections;
 mod reply;

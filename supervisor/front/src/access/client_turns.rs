@@ -15,8 +15,10 @@ const TURNS: usize = 2;
 const CLIENTS_MAX: usize = 4_096;
 
 /// The turns of all clients.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ClientTurns {
+    /// Number of turns that a client may have at one time.
+    at_once: usize,
     clients: Mutex<HashMap<u64, Arc<Semaphore>>>,
     hasher: RandomState,
 }
@@ -27,21 +29,34 @@ pub(crate) struct ClientTurn {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
+impl Default for ClientTurns {
+    fn default() -> Self {
+        Self::new(TURNS)
+    }
+}
+
 impl ClientTurns {
+    /// Gives each client this number of turns at one time.
+    pub(crate) fn new(at_once: usize) -> Self {
+        Self { at_once, clients: Mutex::default(), hasher: RandomState::new() }
+    }
+
     /// Waits for a turn of the client with this key, such as its token.
     pub(crate) async fn take(&self, client: impl Hash) -> ClientTurn {
-        let turns = self.turns(self.hasher.hash_one(client));
+        let turns = self.of(client);
         // No semaphore is ever closed.
         ClientTurn { _permit: turns.acquire_owned().await.ok() }
     }
 
-    fn turns(&self, key: u64) -> Arc<Semaphore> {
+    /// Returns the turns of the client with this key, which are remembered at least as long as the caller has them.
+    pub(crate) fn of(&self, client: impl Hash) -> Arc<Semaphore> {
+        let key = self.hasher.hash_one(client);
         let mut clients = self.clients.lock();
         if clients.len() >= CLIENTS_MAX && !clients.contains_key(&key) {
             // A turn that is taken or waited for refers to it.
             clients.retain(|_, turns| Arc::strong_count(turns) > 1);
         }
-        clients.entry(key).or_insert_with(|| Arc::new(Semaphore::new(TURNS))).clone()
+        clients.entry(key).or_insert_with(|| Arc::new(Semaphore::new(self.at_once))).clone()
     }
 }
 

@@ -24,6 +24,7 @@ use super::connection_timeouts::ConnectionTracker;
 use super::counters;
 use super::limit_key::LimitKey;
 use super::limits::REFUSALS_MAX;
+use super::peer_turns::{PeerTurns, Turns};
 use super::rate_limiter::RateLimiter;
 use super::tls::Tls;
 use crate::access::Peer;
@@ -54,6 +55,7 @@ pub(super) struct Acceptor {
     engine: EngineClient,
     server: ConnectionServer,
     limiter: ConnectionLimiter,
+    turns: Arc<PeerTurns>,
     handshakes: RateLimiter,
     tls: Option<Arc<Tls>>,
     refusals: Arc<Semaphore>,
@@ -72,6 +74,7 @@ impl Acceptor {
             engine,
             server,
             limiter,
+            turns: Arc::default(),
             handshakes,
             tls,
             refusals,
@@ -119,10 +122,12 @@ impl Acceptor {
         if is_proxy {
             tracker.set_authenticated();
         }
-        let Some(open) = self.limiter.open((!is_proxy).then(|| LimitKey::for_peer(&peer)), &tracker) else {
+        let key = (!is_proxy).then(|| LimitKey::for_peer(&peer));
+        let Some(open) = self.limiter.open(key, &tracker) else {
             return self.refuse(accepted).await;
         };
         let _connected = counters::open_connection();
+        let turns = self.turns.of(key);
         tokio::select! {
             biased;
             () = open.evicted() => {
@@ -134,7 +139,7 @@ impl Acceptor {
                 });
                 counters::count_refusal(HttpRefusal::Evicted);
             }
-            () = self.serve(accepted, peer, is_proxy, tracker) => {}
+            () = turns.clone().run(self.serve(accepted, peer, &turns, tracker)) => {}
         }
     }
 
@@ -156,11 +161,18 @@ impl Acceptor {
         self.pause(until).await;
     }
 
-    async fn serve(&self, accepted: AcceptedSocket, peer: Peer, is_proxy: bool, tracker: ConnectionTracker) {
+    async fn serve(&self, accepted: AcceptedSocket, peer: Peer, turns: &Turns, tracker: ConnectionTracker) {
+        let is_proxy = self.server.proxies.is_trusted(&peer);
         match accepted {
             AcceptedSocket::Unix(stream) => {
                 self.server
-                    .serve(Box::new(stream), peer, ConnectionInfo { local: None, is_tls: false }, tracker)
+                    .serve(
+                        Box::new(stream),
+                        peer,
+                        ConnectionInfo { local: None, is_tls: false },
+                        tracker,
+                        turns,
+                    )
                     .await;
             }
             AcceptedSocket::Tcp(stream) => {
@@ -168,7 +180,7 @@ impl Acceptor {
                 let Ok(local) = stream.local_addr() else { return };
                 let connection_info = ConnectionInfo { local: Some(local), is_tls: self.tls.is_some() };
                 let Some(tls) = &self.tls else {
-                    return self.server.serve(Box::new(stream), peer, connection_info, tracker).await;
+                    return self.server.serve(Box::new(stream), peer, connection_info, tracker, turns).await;
                 };
                 let handshake = async {
                     let first = first_byte(&stream).await?;
@@ -184,7 +196,7 @@ impl Acceptor {
                 };
                 let handshake = tokio::time::timeout(self.server.limits.tls, handshake);
                 if let Ok(Some(stream)) = handshake.await {
-                    self.server.serve(stream, peer, connection_info, tracker).await;
+                    self.server.serve(stream, peer, connection_info, tracker, turns).await;
                 }
             }
         }

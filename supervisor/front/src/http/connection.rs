@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use axum::http::{Request, Response, StatusCode};
 use axum::response::IntoResponse;
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use lockhouse_base::http_checks::checked_stream::HeadCheckedStream;
@@ -30,6 +29,7 @@ use super::connection_timeouts::{
 use super::counters;
 use super::limit_key::LimitKey;
 use super::limits::HttpLimits;
+use super::peer_turns::Turns;
 use super::rate_limiter::RateLimiter;
 use super::trusted_proxies::TrustedProxies;
 use crate::access::Peer;
@@ -58,7 +58,6 @@ const _: () =
 /// Settings and services that all connections share.
 #[derive(Clone)]
 pub(super) struct ConnectionServer {
-    builder: Arc<Builder<TokioExecutor>>,
     router: Router,
     pub(super) limits: HttpLimits,
     pub(super) proxies: TrustedProxies,
@@ -83,7 +82,15 @@ fn unreadable_proxy_header(why: &str) -> Response<Body> {
 
 impl ConnectionServer {
     pub(super) fn new(router: Router, limits: HttpLimits, proxies: TrustedProxies, ends: ServerEnds) -> Self {
-        let mut builder = Builder::new(TokioExecutor::new());
+        let unauthenticated = RateLimiter::per_second(limits.unauthenticated_requests_per_peer_per_second);
+        let ServerEnds { closing, retiring } = ends;
+        Self { router, limits, proxies, unauthenticated, closing, retiring }
+    }
+
+    /// Returns the settings of HTTP for a connection whose requests run in these turns.
+    fn builder(&self, turns: &Turns) -> Builder<Turns> {
+        let limits = &self.limits;
+        let mut builder = Builder::new(turns.clone());
         // `connection_timeouts` limits the time for a head; hyper's timer would include idle time.
         builder.http1().header_read_timeout(None).max_headers(limits.headers).max_buf_size(limits.head_bytes);
         builder
@@ -95,9 +102,7 @@ impl ConnectionServer {
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX));
-        let unauthenticated = RateLimiter::per_second(limits.unauthenticated_requests_per_peer_per_second);
-        let ServerEnds { closing, retiring } = ends;
-        Self { builder: Arc::new(builder), router, limits, proxies, unauthenticated, closing, retiring }
+        builder
     }
 
     /// Delays the response to a request that was not authenticated, if its sender exceeds the rate limit for such
@@ -126,6 +131,7 @@ impl ConnectionServer {
         peer: Peer,
         connection_info: ConnectionInfo,
         tracker: ConnectionTracker,
+        turns: &Turns,
     ) {
         let stream = TimedStream { stream, tracker: tracker.clone() };
         let stream = HeadCheckedStream::new(stream, self.limits.head_bytes);
@@ -158,7 +164,8 @@ impl ConnectionServer {
                 Ok::<_, Infallible>(response.map(|body| TrackedBody { body, _active: active }))
             }
         });
-        let mut connection = pin!(self.builder.serve_connection(stream, service));
+        let builder = self.builder(turns);
+        let mut connection = pin!(builder.serve_connection(stream, service));
         let mut closing = pin!(self.closing.cancelled());
         let mut retiring = pin!(self.retiring.cancelled());
         let (mut is_retiring, mut is_last) = (false, false);
