@@ -37,6 +37,7 @@ pub(crate) async fn serve(
         FrontKind::Operator(_) => FROM_OPERATOR,
         FrontKind::Client(_) | FrontKind::Http(_) => FROM_FRONT,
     };
+    let needs_begun = !matches!(kind, FrontKind::Http(_));
     let (sender, outbox) = outbox();
     let front: Arc<dyn FrontEndpoint> = Arc::new(SocketFront(sender.clone()));
     let connection = FrontConnection::remote(supervisor, Arc::downgrade(&front), kind);
@@ -53,7 +54,7 @@ pub(crate) async fn serve(
     };
     let draining = has_successor.then(|| lifecycle.draining());
     let mut receiver =
-        FromFrontReceiver { connection: &connection, front: &front, sender: &sender, draining };
+        FromFrontReceiver { connection: &connection, front: &front, sender: &sender, draining, needs_begun };
     let serving = link::serve(reader, writer, limits, &sender, outbox, &mut receiver);
     let closing = async {
         lifecycle.closing().cancelled().await;
@@ -130,6 +131,8 @@ struct FromFrontReceiver<'f> {
     sender: &'f OutboxSender,
     /// Cancelled when requests with effects are left to the next engine. `None` if there is no next engine.
     draining: Option<&'f CancellationToken>,
+    /// Whether the front needs [`ToFront::Begun`]: one for HTTP ends with its engine, and repeats nothing.
+    needs_begun: bool,
 }
 
 impl Receiver for FromFrontReceiver<'_> {
@@ -144,7 +147,9 @@ impl Receiver for FromFrontReceiver<'_> {
                     if self.draining.is_some_and(CancellationToken::is_cancelled) {
                         return Ok(());
                     }
-                    self.sender.send_urgent_and_wait(*id, to_parts(ToFront::Begun(*id))?).await?;
+                    if self.needs_begun {
+                        self.sender.send_urgent_and_wait(*id, to_parts(ToFront::Begun(*id))?).await?;
+                    }
                 }
                 self.connection.receive_from_process(message, bytes)
             }

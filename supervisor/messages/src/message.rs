@@ -67,7 +67,8 @@ pub enum ToFront {
     /// The settings for the front: the first message of the engine, and again when they change.
     Settings(FrontSettings),
     /// The engine begins a request that must not be repeated ([`Repetition::Never`]). An engine in another process sends
-    /// this before it does anything for the request, so a request without this message had no effects.
+    /// this before it does anything for the request, so a request without this message had no effects. A front for HTTP does not
+    /// get it, since that ends with its engine.
     Begun(ExchangeId),
     Event(ExchangeId, Event),
     /// The response to a request of the front. The response ends the exchange.

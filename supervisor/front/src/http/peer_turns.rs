@@ -37,15 +37,15 @@ impl PeerTurns {
 }
 
 impl Turns {
-    /// Runs a future, and polls it only in a turn. A turn lasts until the event loop has polled everything else that is ready.
-    pub(super) async fn run<F: Future + Send>(self, future: F) -> F::Output {
-        match self.0 {
-            None => future.await,
-            Some(turns) => {
-                let wake = Arc::new(Wake { is_woken: AtomicBool::new(true), task: AtomicWaker::new() });
-                let waker = waker(wake.clone());
-                InTurns { future: Box::pin(future), turns, wake, waker, phase: Phase::Idle }.await
-            }
+    /// Returns a future that is polled only in a turn. A turn lasts until the event loop has polled everything else that is ready.
+    pub(super) fn run<F: Future>(self, future: F) -> InTurns<F> {
+        let wake = Arc::new(Wake { is_woken: AtomicBool::new(true), task: AtomicWaker::new() });
+        InTurns {
+            future: Box::pin(future),
+            turns: self.0,
+            waker: waker(wake.clone()),
+            wake,
+            phase: Phase::Idle,
         }
     }
 }
@@ -72,9 +72,11 @@ impl ArcWake for Wake {
     }
 }
 
-struct InTurns<F> {
+/// A future that waits for a turn whenever it was woken.
+pub(super) struct InTurns<F> {
+    /// On the heap, because the task that polls it copies this value.
     future: Pin<Box<F>>,
-    turns: Arc<Semaphore>,
+    turns: Option<Arc<Semaphore>>,
     wake: Arc<Wake>,
     /// Wakes `wake`.
     waker: Waker,
@@ -94,12 +96,13 @@ impl<F: Future> Future for InTurns<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        self.wake.task.register(context.waker());
+        let this = &mut *self;
+        let Some(turns) = &this.turns else { return this.future.as_mut().poll(context) };
+        this.wake.task.register(context.waker());
         loop {
-            let this = &mut *self;
             match &mut this.phase {
                 Phase::Idle if this.wake.is_woken.swap(false, Ordering::Acquire) => {
-                    let turns = this.turns.clone();
+                    let turns = turns.clone();
                     this.phase = Phase::Waiting(Box::pin(async { turns.acquire_owned().await.ok() }));
                 }
                 Phase::Idle => return Poll::Pending,
