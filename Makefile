@@ -170,6 +170,10 @@ bench-http-front: build
 bench-managed-host: build
 	tests/measure_managed_host.py target/release
 
+# Compares calls with credentials of each user with others, and measures what a thousand users cost.
+bench-users: build
+	tests/measure_users.py target/release
+
 # Load test with many AI clients over HTTP and a hostile one; LOAD="--clients 100 --seconds 60" runs fewer.
 load: build
 	$(CARGO) build --release --locked -p lockhouse-tests --bins

@@ -96,6 +96,8 @@ failure_codes! {
     RateLimited = "rate_limited", delivery: NotSent, denial: true, of_request: false;
     /// The stored result or saved skill does not exist, or no longer exists.
     NotFound = "not_found", delivery: Unknown, denial: false, of_request: true;
+    /// The upstream server is called with credentials of each user, and this user has none.
+    LoginRequired = "login_required", delivery: NotSent, denial: false, of_request: false;
 }
 
 /// How a call ended, in the answer of its run and in the audit log.

@@ -11,6 +11,7 @@ mod oauth;
 mod peer_credentials;
 mod token_command;
 mod token_forwarding;
+mod user_credentials;
 
 use lockhouse_tests::{HttpClient, Lockhouse, Reply};
 use serde_json::{Value, json};

@@ -183,6 +183,18 @@ impl Audit {
         self.append_act(body, Severity::of("login", &[step.as_str()]), by)
     }
 
+    /// Records a step of a login of a user of the service to an upstream server, or a logout. `client` is that user's name.
+    pub fn user_login(
+        &self,
+        server: &ServerName,
+        step: LoginStep,
+        client: Option<&ClientName>,
+    ) -> Result<(), AuditError> {
+        let body = RecordBody::new("login").text("server", server.as_str()).text("outcome", step.as_str());
+        let body = body.text_if("client", client.map(ClientName::as_str));
+        self.append_act(body, Severity::of("login", &[step.as_str()]), LocalUser::current())
+    }
+
     /// Records that the user `by` accepted the tool definitions of an upstream server, and with which proof that a person is
     /// there, if one was required. `digest` is the digest of all accepted definitions. The record has the names of at most 200 of the tools.
     pub fn definitions_accepted(

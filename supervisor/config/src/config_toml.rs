@@ -23,7 +23,7 @@ use super::multi_error_parser::{self, ReadOutcome};
 use super::placeholders::{Environment, placeholder_files};
 use super::tables::{
     Approvals, Audit, Catalogue, Clients, JavaScript, LimitsTable, Log, Metrics, Page, Pool, Python, Results,
-    Runs, Service, Sessions, Sharing, Skills, Tools,
+    Runs, Service, Sessions, Sharing, Skills, Tools, Users,
 };
 
 table! {
@@ -47,6 +47,7 @@ table! {
         table clients: Clients;
         table service: Service;
         table sharing: Sharing;
+        table users: Users;
         table metrics: Metrics;
         table page: Page;
         table log: Log;

@@ -193,6 +193,8 @@ pub(super) fn storage_paths(document: &Catalogue, own: Arc<OwnPlaces>) -> Storag
         state_dir: directories::state(),
         tools_ttl: Duration::from_secs(u64::from(document.lifetime_hours) * 3_600),
         records_shapes: document.learn,
+        // Set after the servers are known.
+        users: None,
         own,
     }
 }

@@ -229,6 +229,8 @@ impl Http {
                 minimum: self.tls_minimum,
             }),
             limits: self.limits.settings(code_kib),
+            // From `[users]`.
+            login_redirect: None,
             answers: AnswerSettings {
                 forms: self.answers.clone(),
                 waits: self

@@ -96,6 +96,7 @@ mod tool_decoding;
 mod unique_servers;
 mod unresolved_server;
 mod user_part;
+mod users_table;
 mod worker_pools;
 
 pub use config_edit::{ConfigEdit, PreparedEdit};

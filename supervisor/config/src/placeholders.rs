@@ -231,6 +231,14 @@ impl Template {
         self.0.iter().any(is_secret)
     }
 
+    /// Whether the text is one placeholder for a value that lies encrypted: a credential or an entry of a keyring.
+    pub(crate) fn is_sealed_secret(&self) -> bool {
+        matches!(
+            self.0.as_slice(),
+            [TemplatePart::Placeholder(Placeholder::Credential(_) | Placeholder::Keyring { .. })]
+        )
+    }
+
     /// Formats the text with its placeholders in Lockhouse's own syntax.
     pub(crate) fn to_own_syntax(&self) -> String {
         let mut written = String::new();

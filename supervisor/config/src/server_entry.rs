@@ -10,7 +10,7 @@ use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
     Authorization, Confinement, Endpoint, Exposure, HttpEndpoint, HttpTransport, OAuthClient, Proxy,
     ReferencedValues, RunAs, ServerCommand, ServerDefinition, ServerLimits, StartOptions, TextDecoding,
-    ToolSelection,
+    ToolSelection, UserCredential,
 };
 
 use super::env_file;
@@ -33,6 +33,7 @@ pub struct ServerEntry {
     /// its format determines it.
     pub on_change: Option<OnChange>,
     pub(crate) is_shared: bool,
+    pub(crate) user_credential: Option<UserCredential>,
     /// Descriptions of the server's settings in the file that Lockhouse cannot import. Each description also says what
     /// happens instead.
     pub not_imported: Vec<String>,
@@ -116,6 +117,7 @@ impl ServerEntry {
             exposure: None,
             on_change: None,
             is_shared: true,
+            user_credential: None,
             not_imported: Vec::new(),
         }
     }
@@ -228,6 +230,7 @@ impl ServerEntry {
         definition.exposure = self.exposure.clone().unwrap_or_default();
         definition.on_change = self.on_change.unwrap_or_default();
         definition.is_shared = self.is_shared;
+        definition.user_credential = self.user_credential.clone();
         Ok(definition)
     }
 }

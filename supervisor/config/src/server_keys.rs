@@ -303,6 +303,15 @@ pub(super) const URL_KEYS: &[ServerKey] = &[
     },
 ];
 
+pub(super) const AUTH: ServerKey = ServerKey {
+    name: "auth",
+    range: Some(Range::OneOf(&["service", "per_user"])),
+    default: Default::Text("`\"service\"`"),
+    description: "whose credentials calls use: `\"service\"`: those of this entry, or of `lockhouse server login`, for all; `\"per_user\"`: \
+            [each user's own](users.md), with a connection or process for each",
+    ..TEXT
+};
+
 pub(super) const COMMON_KEYS: &[ServerKey] = &[
     ServerKey {
         name: "enabled",
@@ -347,6 +356,14 @@ pub(super) const COMMON_KEYS: &[ServerKey] = &[
         default: Default::Text("`true`"),
         description: "whether AI clients may share one process of the server; if not, each client of a service has a process of its own, at most 65, which is stopped after `idle_stop_seconds` (600) without a call: see `[sharing]`",
         ..FLAG
+    },
+    AUTH,
+    ServerKey {
+        name: "user_secret",
+        default: Default::Text("none: users log in with OAuth"),
+        description: "with `auth = \"per_user\"`: name of the header, or of the environment variable of a program, that carries the \
+                user's own secret",
+        ..TEXT
     },
     ServerKey { name: "description", description: "a note for people", ..TEXT },
 ];

@@ -13,7 +13,7 @@ use lockhouse_audit_forward::ForwardSettings;
 use lockhouse_engine::supervisor::{self, MissingProgram};
 use lockhouse_front::http::{HttpSettings, ListenAddress, TlsVersion};
 use lockhouse_protocol::ServerName;
-use lockhouse_upstream::{Endpoint, ServerDefinition, ServerLimits};
+use lockhouse_upstream::{Endpoint, ServerDefinition, ServerLimits, StoragePaths, UserCredentials};
 
 use crate::config_toml::ConfigToml;
 use crate::configured_files::configured_files;
@@ -29,7 +29,7 @@ use crate::skipped_server::SkippedServer;
 use crate::user_part::{UserPart, confine};
 use crate::{
     client_access, code_trust, deprecated_transport, engine_settings, file_permissions, files_table,
-    forwarding, own_places, policy_files, search_paths, tool_decoding, worker_pools,
+    forwarding, own_places, policy_files, search_paths, tool_decoding, users_table, worker_pools,
 };
 
 /// The complete, validated configuration.
@@ -84,7 +84,7 @@ impl Settings {
         let UserPart { path, environment, .. } = &user;
         let document = requirements.lay_over(&user.document, environment)?;
         code_trust::refuse_untrusted_code(&document, &files.owners())?;
-        let AdmittedServers { servers, skipped, refused } = admit(&user, &document, &requirements);
+        let AdmittedServers { servers, skipped, refused, users } = admit(&user, &document, &requirements);
         let own = own_places::own_places(files, &document, path, environment, &servers, &requirements)?;
         let mut engine = supervisor::EngineSettings {
             own_policy: policy_files::own_policy(files),
@@ -95,17 +95,19 @@ impl Settings {
             stop: requirements.stop().map(Arc::from),
             ..engine_settings::engine_settings(&document, path, environment, servers, own)?
         };
+        engine.places.users = users;
         if files.person.is_some() {
             // What an AI client says that its user said is what the agent of that user says.
             engine.approvals.through = ApproverKind::Local;
         }
         let access = client_access::access_settings(&document, path, environment)?;
-        let http = document.http.settings(
+        let mut http = document.http.settings(
             client_access::client_limits(&document.clients).requests,
             document.limits.code_kib,
             path,
             environment,
         );
+        http.login_redirect = engine.places.users.as_ref().and_then(UserCredentials::login_redirect);
         let metrics = document.metrics.listen.clone();
         let mut audit_forward = forwarding::forward_settings(&document.audit, path)?;
         // Those of a sink may be readable for its account alone.
@@ -136,7 +138,7 @@ impl Settings {
     pub(super) fn with_requirements(&self, requirements: Requirements) -> Result<Self, ConfigError> {
         let user = self.user.clone();
         let document = requirements.lay_over(&user.document, &user.environment)?;
-        let AdmittedServers { servers, skipped, refused } = admit(&user, &document, &requirements);
+        let AdmittedServers { servers, skipped, refused, users } = admit(&user, &document, &requirements);
         let own = self.engine.host_files.own.clone();
         let host_files = files_table::settings(&document.files, &servers, &user.environment, own);
         let packages = match document.python == self.document.python {
@@ -151,6 +153,7 @@ impl Settings {
             digest: combined_digest(&user, &requirements),
             requirements_digest: requirements.digest(),
             stop: requirements.stop().map(Arc::from),
+            places: StoragePaths { users, ..self.engine.places.clone() },
             ..self.engine.clone()
         };
         let used_environment = user.environment.used();
@@ -321,6 +324,8 @@ struct AdmittedServers {
     skipped: Vec<SkippedServer>,
     /// One message for each server that the requirements do not permit.
     refused: Vec<String>,
+    /// `None` if no server uses credentials of users.
+    users: Option<UserCredentials>,
 }
 
 /// Applies the requirements to the servers of the user's part. `document` is its configuration with the required keys.
@@ -339,7 +344,8 @@ fn admit(user: &UserPart, document: &ConfigToml, requirements: &Requirements) ->
     tool_decoding::apply(&mut servers, &document.tools.decode);
     let mut skipped = user.skipped.clone();
     skipped.extend(refused.iter().map(SkippedServer::from));
-    AdmittedServers { servers, skipped, refused: refused.iter().map(ToString::to_string).collect() }
+    let users = users_table::user_credentials(&document.users, &user.environment, &mut servers, &mut skipped);
+    AdmittedServers { servers, skipped, refused: refused.iter().map(ToString::to_string).collect(), users }
 }
 
 /// Returns the SHA-256 of the configuration file, the servers files and the requirements files. `None` if there is no file.

@@ -21,6 +21,16 @@ use super::module_name::ModuleName;
 use super::package_spec::PackageSpec;
 
 table! {
+    /// credentials of each user for upstream servers with `auth = "per_user"`: see docs/users.md
+    pub(super) struct Users = "users" {
+        /// secret of at least 32 bytes that encrypts them: `${cred:NAME}` or `${keyring:SERVICE/USER}`
+        key: Option<String> = None, else "none: such servers are not used", like "\"${cred:lockhouse-users}\"";
+        /// URL under which browsers reach this service; users log in at its page `login/SERVER`
+        url: Option<String> = None, else "none: only `lockhouse server login`", like "\"https://lockhouse.example.com\"";
+    }
+}
+
+table! {
     /// limits of one run
     pub(super) struct LimitsTable = "limits" {
         /// time limit of one run; the argument timeout_s of run_code can only shorten it

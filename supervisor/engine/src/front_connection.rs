@@ -438,6 +438,10 @@ async fn serve(
         Request::WatchApprovals(role) => {
             Box::pin(operator_requests::watch_approvals(supervisor, user, role, exchange, &life.closed)).await
         }
+        Request::UserLogin(request) => tokio::select! {
+            response = Box::pin(supervisor.user_login(&client, request)) => Some(response),
+            () = exchange.closed() => None,
+        },
         // `start_exchange` answers this request.
         Request::Authenticate(_) => None,
     }

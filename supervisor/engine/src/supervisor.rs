@@ -18,6 +18,7 @@ mod server_logins;
 mod server_secrets;
 mod settings;
 mod unavailable_engine;
+mod user_logins;
 mod worker_pools;
 
 use std::sync::{Arc, OnceLock, Weak};
@@ -60,6 +61,7 @@ use server_logins::ServerLogins;
 pub use server_secrets::SecretError;
 pub use settings::{BackgroundRunSettings, EngineSettings, PackageSettings, ProposalFiles};
 pub use unavailable_engine::{EngineUnavailable, MissingProgram, PrepareError};
+use user_logins::UserLogins;
 pub use worker_pools::WorkerKind;
 use worker_pools::WorkerPools;
 
@@ -95,6 +97,7 @@ pub struct Supervisor {
     pools: WorkerPools,
     serving_process: ServingProcess,
     logins: ServerLogins,
+    user_logins: UserLogins,
 }
 
 impl Supervisor {
@@ -171,6 +174,7 @@ impl Supervisor {
             pools,
             serving_process: ServingProcess::default(),
             logins: ServerLogins::default(),
+            user_logins: UserLogins::default(),
         };
         supervisor.set_stop(supervisor.settings.stop.as_deref());
         Ok(supervisor)

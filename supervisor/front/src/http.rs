@@ -24,6 +24,7 @@ mod host_check;
 mod limit_key;
 mod limits;
 mod listener;
+mod login_page;
 mod mcp_sessions;
 mod message_cost;
 mod peer_turns;
@@ -102,6 +103,8 @@ pub struct HttpSettings {
     #[serde(skip)]
     pub tls: Option<TlsSettings>,
     pub limits: HttpLimits,
+    /// The address to which browsers return from a login to an upstream server. `None` if users do not log in on a page.
+    pub login_redirect: Option<String>,
     /// The form of the answers to each AI client, and how long its requests wait for their runs.
     pub answers: AnswerSettings,
 }
@@ -310,6 +313,7 @@ fn router(
     let turns = ClientTurns::default();
     let endpoint =
         McpEndpoint { engine: engine.clone(), handler, sessions, bodies, turns, closing, retiring };
+    let login = login_page::routes(&engine, &authenticator, settings.login_redirect.as_deref());
     let admitted = Router::new()
         .route("/mcp", axum::routing::any(endpoint::serve))
         .with_state(Arc::new(endpoint))
@@ -317,7 +321,7 @@ fn router(
         .layer(middleware::from_fn_with_state(authenticator, authenticate));
     // Public routes are merged after the authentication layer, which does not apply to them.
     let metadata = metadata_routes(engine.settings().authentication.metadata);
-    let open = metadata.merge(health_endpoints::public_routes(&engine));
+    let open = metadata.merge(health_endpoints::public_routes(&engine)).merge(login);
     let checked = admitted
         .merge(open)
         .layer(middleware::from_fn_with_state(Arc::new(host_check), host_check::check_host));

@@ -57,17 +57,14 @@ pub(super) enum ReservedDestination {
 }
 
 impl Gate {
-    /// Returns the destination of calls of this server. Fails if the server does not exist, if its existence must
-    /// not be revealed to the execution, or if `skills` is called and skills are turned off.
+    /// Returns the destination of calls of this server, for all its callers. Fails if the server does not exist, if its existence
+    /// must not be revealed to the execution, or if `skills` is called and skills are turned off.
     pub(super) fn destination(&self, run: &RunContext, server: &ServerName) -> Result<Destination, Failure> {
         if is_skills_server(server) {
             return self.skills(run).map(Destination::Skills);
         }
         match self.visible_server(run, server)? {
-            CodeServer::Upstream(connection) => {
-                let owner = run.principal().owner();
-                self.upstreams.for_owner(connection, owner).map(Destination::Upstream)
-            }
+            CodeServer::Upstream(connection) => Ok(Destination::Upstream(connection.clone())),
             CodeServer::Files => Ok(Destination::Files(self.files.clone())),
         }
     }

@@ -21,7 +21,8 @@
 //!   the list in the description of `run_code`.
 //! - `planned_calls.rs` judges the calls of a program before it runs, `mentioned_tools.rs` finds the tools that it
 //!   mentions.
-//! - `destination.rs` routes a call to an upstream server or to one of Lockhouse's own servers `files` and `skills`.
+//! - `destination.rs` routes a call to an upstream server or to one of Lockhouse's own servers `files` and `skills`, and
+//!   `user_login.rs` to the connection of the call's user, who logs in first if necessary.
 //! - `file_requests.rs` and `transfers.rs` are the files that an execution reads or writes in pieces: a file is opened
 //!   once, after the gate permitted it, and its pieces are neither decided about nor recorded again. `run_files.rs` are
 //!   the files that a person gave to a run and that it returned. `job_files.rs` tells the worker where it may try; it
@@ -85,6 +86,7 @@ mod tool_list_cache;
 mod tool_request;
 mod tool_search;
 mod transfers;
+mod user_login;
 mod worker_requests;
 
 use std::sync::Arc;
@@ -93,7 +95,8 @@ use std::time::Instant;
 use lockhouse_audit::Audit;
 use lockhouse_base::principal::Principal;
 use lockhouse_policies::Policy;
-use lockhouse_upstream::Upstreams;
+use lockhouse_protocol::ServerName;
+use lockhouse_upstream::{Upstreams, UserAccount};
 
 pub use direct_calls::Entries;
 pub use limits::Usage;
@@ -234,6 +237,13 @@ impl Gate {
 
     pub fn upstreams(&self) -> &Upstreams {
         &self.upstreams
+    }
+
+    /// Returns the account of an AI client's user at a server. `None` if the client may not use the server, or its calls use no
+    /// credentials of users.
+    pub fn user_account(&self, principal: &Principal, server: &ServerName) -> Option<UserAccount> {
+        let may_use = self.scope_for(principal).knows(server);
+        may_use.then(|| self.upstreams.user_account(server, principal.owner())).flatten()
     }
 
     /// Returns the upstream servers and tools that programs of an AI client may know of: all servers that

@@ -103,6 +103,7 @@ fn of_request(request: &mut Request) -> Vec<LargeValue<'_>> {
         | Request::Readiness
         | Request::Operator(_)
         | Request::WatchApprovals(_)
+        | Request::UserLogin(_)
         | Request::Metrics => Vec::new(),
     }
 }

@@ -65,6 +65,7 @@ mod secret;
 mod shared;
 mod trace_context;
 mod user_answers;
+mod user_login;
 
 pub use access::{Access, AccessRefusal, Authentication, GrantId, ResourceMetadata};
 pub use approval::{
@@ -88,8 +89,9 @@ pub use message::{
     Repetition, Request, Response, RunReference, SearchRequest, StoredFile, ToEngine, ToFront,
 };
 pub use operator::{
-    DigestsInForce, EndedRuns, EndedSessions, FileLocation, LoginProgress, OperatorRequest, OperatorResponse,
-    PolicyProposal, ProposedChange, ReloadReport, ResultListing, RunListing, SessionListing,
+    DigestsInForce, EndedRuns, EndedSessions, FileLocation, LoginProgress, Logout, OperatorRequest,
+    OperatorResponse, PolicyProposal, ProposedChange, ReloadReport, ResultListing, RunListing,
+    SessionListing,
 };
 pub use owner::Owner;
 pub use presence::{
@@ -108,3 +110,4 @@ pub use run_answer::{
 pub use secret::{InvalidSecret, SecretName, SecretValue};
 pub use trace_context::{SpanId, SpanOutcome, ToolCallSpan, TraceContext};
 pub use user_answers::{Answer, AskError, InputSupport, OpenQuestion, QUESTIONS_MAX, UserWait};
+pub use user_login::UserLoginRequest;

@@ -12,7 +12,7 @@ use crate::{
     BUILT_IN_TOOL_NAMES, ConnectionId, Credential, DirectCall, DirectReply, FinishedRun,
     ForwardedNotification, FrontCounters, GrantId, JsonRpcError, LifecycleState, ListChanges, ListKind,
     OpenQuestion, OperatorRequest, OperatorResponse, RequestHead, Role, RunCode, RunView, SpanId,
-    SpanOutcome, ToolCallSpan, WatcherRole,
+    SpanOutcome, ToolCallSpan, UserLoginRequest, WatcherRole,
 };
 
 /// Maximum time for the response to a request that only reads. Servers that must start first have up to their start
@@ -216,6 +216,9 @@ pub enum Request {
     /// Requests the metrics in the Prometheus text format. Answered with [`Response::Text`], which contains `None`
     /// if metrics are disabled.
     Metrics,
+    /// A request of a user about their own credentials for an upstream server. Answered with [`Response::Text`],
+    /// [`Response::NotFound`] or [`Response::Invalid`].
+    UserLogin(UserLoginRequest),
     /// A request of an operator. Answered with [`Response::Operator`].
     Operator(OperatorRequest),
     /// Watches the questions about calls that require approval, in the runs of all AI clients, until the front closes the
@@ -406,7 +409,7 @@ impl Request {
     /// Returns what a front does with this request if the engine's process ends before it has answered.
     pub fn repetition(&self) -> Repetition {
         match self {
-            Self::RunCode(_) | Self::FollowRun(_) | Self::Call(_) => Repetition::Never,
+            Self::RunCode(_) | Self::FollowRun(_) | Self::Call(_) | Self::UserLogin(_) => Repetition::Never,
             Self::McpSession(_)
             | Self::Search(_)
             | Self::DescribeCatalogue
@@ -438,6 +441,7 @@ impl Request {
             | Self::ReadFile { .. }
             | Self::List(_)
             | Self::Health
+            | Self::UserLogin(_)
             | Self::FollowChanges => Some(Role::Run),
             Self::ServiceHealth | Self::Readiness | Self::Metrics => Some(Role::Operate),
             Self::Operator(request) => Some(request.role()),

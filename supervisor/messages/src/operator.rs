@@ -232,8 +232,7 @@ pub enum OperatorResponse {
     Proposal(PolicyProposal),
     Challenge(KeyChallenge),
     Login(LoginProgress),
-    /// Whether there was a token.
-    LoggedOut(bool),
+    LoggedOut(Logout),
     Definitions(Box<DefinitionReview>),
     /// The definitions of this number of tools were accepted.
     DefinitionsAccepted(usize),
@@ -263,6 +262,25 @@ pub struct PolicyProposal {
     pub left_out: usize,
     /// What the person must prove to accept it. Root accepts it without a proof, and with `none` only root does.
     pub presence: Presence,
+}
+
+/// What a logout found and did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Logout {
+    /// Nothing was stored.
+    Nothing,
+    /// What was stored was deleted, and there was nothing to revoke, or it was revoked at the authorization server.
+    Complete,
+    /// The tokens were deleted, but the authorization server did not revoke them. The text is the reason.
+    NotRevoked(String),
+}
+
+impl Logout {
+    /// Whether anything was stored.
+    #[must_use]
+    pub fn had_token(&self) -> bool {
+        *self != Self::Nothing
+    }
 }
 
 /// How far a login to an upstream server is.

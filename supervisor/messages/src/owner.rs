@@ -24,6 +24,13 @@ impl Owner {
         Self(u128::from_be_bytes(digest) | Self::NAMED)
     }
 
+    /// Returns the owner for what a person keeps beyond one connection, such as a login: connections without an authenticated
+    /// name are of the user who runs Lockhouse.
+    #[must_use]
+    pub fn user(self) -> Self {
+        if self.is_limited() { self } else { Self::LOCAL }
+    }
+
     /// Returns the number of the connection that the owner stands for.
     pub fn number(self) -> u128 {
         self.0

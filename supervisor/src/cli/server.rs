@@ -85,7 +85,7 @@ pub(super) async fn server(files: &Files, command: Command) -> ExitCode {
     }
     let result = match command {
         Command::Add(arguments) => add::add(files, &arguments).await,
-        Command::Remove(arguments) => remove::remove(files, &arguments),
+        Command::Remove(arguments) => remove::remove(files, &arguments).await,
         Command::List(arguments) => list::list(files, &arguments).await,
         Command::Get(arguments) => get::get(files, &arguments).await,
         Command::Test(arguments) => test::test(files, arguments).await,

@@ -5,7 +5,9 @@
 //! error names the command with which the user logs in again.
 
 mod challenge;
+mod credential_key;
 pub(super) mod oauth;
+pub(super) mod secret_file;
 pub(super) mod token_file;
 mod token_refresh;
 
@@ -17,15 +19,16 @@ use lockhouse_base::secrets::Secrets;
 use lockhouse_protocol::ServerName;
 
 pub(super) use challenge::Challenge;
+pub use credential_key::{CredentialKey, CredentialKeyError};
 
 use super::definition::{Authorization, HttpEndpoint, OAuthClient};
 use lockhouse_mcp::client::{HttpError, HttpErrorKind};
-use token_file::{AccessToken, StoredLogin, TokenFile, TokenFileError};
+use secret_file::{SecretFile, SecretFileError};
+use token_file::{AccessToken, StoredLogin, TokenFile};
 use token_refresh::is_recent;
 
 /// Provides the access tokens for the requests to one upstream server over HTTP.
 pub(super) struct TokenProvider {
-    name: ServerName,
     endpoint: HttpEndpoint,
     source: CredentialSource,
     secrets: Secrets,
@@ -33,6 +36,16 @@ pub(super) struct TokenProvider {
     /// Locked while a token is renewed, so that concurrent requests wait for the same new token. Contains the time at
     /// which the authorization server was last asked for a token; `None` before the first time.
     renewing: tokio::sync::Mutex<Option<Instant>>,
+    /// How to log in again.
+    advice: String,
+}
+
+/// The login of a user with credentials of their own.
+#[derive(Clone, Debug)]
+pub(super) struct UserLogin {
+    pub(super) file: SecretFile,
+    /// How the user logs in again.
+    pub(super) advice: String,
 }
 
 enum CredentialSource {
@@ -50,10 +63,14 @@ impl TokenProvider {
         name: &ServerName,
         endpoint: &HttpEndpoint,
         secrets: Secrets,
+        user_login: Option<&UserLogin>,
     ) -> Result<Self, HttpError> {
         let unusable =
             |error: &dyn std::error::Error| HttpError::new(HttpErrorKind::Unusable, error.to_string(), "");
         let source = match &endpoint.authorization {
+            _ if let Some(login) = user_login => {
+                CredentialSource::Login(TokenFile::of_user(login.file.clone()))
+            }
             Authorization::OnDemand if endpoint.has_authorization_header() => CredentialSource::Fixed(None),
             Authorization::OnDemand | Authorization::OAuth(_) => CredentialSource::Login(
                 TokenFile::new(name, &endpoint.url).map_err(|error| unusable(&error))?,
@@ -65,12 +82,15 @@ impl TokenProvider {
             }
         };
         Ok(Self {
-            name: name.clone(),
             endpoint: endpoint.clone(),
             source,
             secrets,
             current: Mutex::default(),
             renewing: tokio::sync::Mutex::default(),
+            advice: match user_login {
+                Some(login) => login.advice.clone(),
+                None => format!("run `lockhouse server login {name}`"),
+            },
         })
     }
 
@@ -171,13 +191,13 @@ impl TokenProvider {
         }
     }
 
-    fn unreadable(&self, error: &TokenFileError) -> HttpError {
+    fn unreadable(&self, error: &SecretFileError) -> HttpError {
         let reason = format!("its token cannot be read or kept; {}", self.advice());
         HttpError::new(HttpErrorKind::Unauthorized, reason, &error.to_string())
     }
 
-    fn advice(&self) -> String {
-        format!("run `lockhouse server login {}`", self.name)
+    fn advice(&self) -> &str {
+        &self.advice
     }
 
     fn current(&self) -> Option<AccessToken> {

@@ -162,6 +162,11 @@ impl CallSlots {
         }
     }
 
+    /// Returns when a call last ended.
+    pub(super) fn last_used(&self) -> Instant {
+        *self.last_used.lock()
+    }
+
     /// Restarts the server's idle time, because the server is in use now. Takes no slot.
     pub(super) fn record_use(&self) {
         *self.last_used.lock() = Instant::now();

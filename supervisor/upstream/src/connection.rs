@@ -2,7 +2,7 @@
 //! starts, monitors and restarts the server.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockhouse_base::secrets::Secrets;
 use lockhouse_catalog::{Catalogue, ResultShapes};
@@ -56,6 +56,11 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// Returns the name of the server.
+    pub fn name(&self) -> &ServerName {
+        &self.name
+    }
+
     /// Returns whether programs get text results of a tool as text, also if they are JSON.
     pub fn keeps_text(&self, tool: &ToolName) -> bool {
         self.decode.for_tool(tool.as_str()) == TextDecoding::Text
@@ -276,6 +281,11 @@ impl Connection {
         self.closing.cancel();
         let mut state = self.state.clone();
         while state.changed().await.is_ok() {}
+    }
+
+    /// Returns when a call of the server last ended.
+    pub(super) fn last_used(&self) -> Instant {
+        self.signals.slots.last_used()
     }
 
     /// Whether the connection task has ended.

@@ -23,6 +23,9 @@ pub struct ServerDefinition {
     pub on_change: OnChange,
     /// Whether AI clients may share one process of the server, if they share an engine.
     pub is_shared: bool,
+    /// What each user must have of their own for calls of the server. `None` if all calls use what the configuration has, or the
+    /// login of the service.
+    pub user_credential: Option<UserCredential>,
     /// Values that replaced placeholders, such as `${env:…}`, in the arguments or the URL. They may be secrets.
     pub referenced: ReferencedValues,
     /// Whether the arguments of the server's process have a secret. Every account of this host can read the arguments of
@@ -30,6 +33,15 @@ pub struct ServerDefinition {
     pub has_secret_arguments: bool,
     /// `FILE` or `FILE:LINE` where the server is configured, for error messages.
     pub origin: String,
+}
+
+/// What each user has of their own for calls of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum UserCredential {
+    /// The tokens of an OAuth login.
+    Login,
+    /// A secret, which is sent in the header of this name, or is the value of the environment variable of this name.
+    Secret(String),
 }
 
 /// Values that replaced placeholders in a server's configuration. They must not be shown, since they may be secrets.
@@ -430,6 +442,7 @@ impl ServerDefinition {
             exposure: Exposure::default(),
             on_change: OnChange::default(),
             is_shared: true,
+            user_credential: None,
             referenced: ReferencedValues::default(),
             has_secret_arguments: false,
             origin,
@@ -447,6 +460,7 @@ impl ServerDefinition {
             exposure,
             on_change,
             is_shared,
+            user_credential,
             referenced,
             // Follows from the arguments and the references.
             has_secret_arguments: _,
@@ -455,6 +469,7 @@ impl ServerDefinition {
         (endpoint, limits, start, tools) == (&other.endpoint, &other.limits, &other.start, &other.tools)
             && (decode, exposure, referenced) == (&other.decode, &other.exposure, &other.referenced)
             && (*on_change, *is_shared) == (other.on_change, other.is_shared)
+            && *user_credential == other.user_credential
     }
 
     /// Returns the values to redact from the server's output, since they may be secrets. The keys are names that

@@ -1,4 +1,5 @@
-//! The instances of a server with `share = false`: one for each owner that calls it.
+//! The instances of a server with `share = false`: one for each owner that calls it. Those of a server whose users have credentials
+//! of their own: one for each user.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,9 +9,11 @@ use lockhouse_messages::Owner;
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 use parking_lot::Mutex;
 
+use super::auth::secret_file::FileVersion;
 use super::connection::Connection;
 use super::connection_setup::ConnectionSetup;
 use super::connection_state::ConnectionState;
+use super::definition::ServerDefinition;
 
 /// Maximum number of instances of one server, in addition to the first one.
 const INSTANCES_MAX: usize = 64;
@@ -25,7 +28,14 @@ pub(super) struct Instances(Mutex<Owners>);
 #[derive(Debug, Default)]
 struct Owners {
     first: Option<Owner>,
-    others: BTreeMap<Owner, Arc<Connection>>,
+    others: BTreeMap<Owner, Instance>,
+}
+
+#[derive(Debug)]
+struct Instance {
+    connection: Arc<Connection>,
+    /// That of the secret with which it was opened.
+    version: Option<FileVersion>,
 }
 
 impl Instances {
@@ -38,27 +48,65 @@ impl Instances {
         owner: Owner,
         setup: &ConnectionSetup,
     ) -> Result<Option<Arc<Connection>>, Failure> {
-        let Owners { first, others } = &mut *self.0.lock();
-        if *first.get_or_insert(owner) == owner {
+        let mut owners = self.0.lock();
+        if *owners.first.get_or_insert(owner) == owner {
             return Ok(None);
         }
-        if let Some(connection) = others.get(&owner) {
-            return Ok(Some(connection.clone()));
+        match owners.others.get(&owner) {
+            Some(instance) => Ok(Some(instance.connection.clone())),
+            None => owners.open(owner, None, setup).map(Some),
         }
-        if others.len() >= INSTANCES_MAX {
-            let idle = others.iter().find(|(_, other)| matches!(other.state(), ConnectionState::Idle));
-            let idle = idle.map(|(owner, _)| *owner).ok_or_else(|| too_many(&setup.name))?;
-            if let Some(unused) = others.remove(&idle) {
-                tokio::spawn(async move { unused.close().await });
-            }
+    }
+
+    /// Returns the connection of a user, with the user's own credential.
+    ///
+    /// # Errors
+    /// Returns an error if the user has no credential, or if too many users have an instance with calls.
+    pub(super) fn of_user(&self, user: Owner, setup: &ConnectionSetup) -> Result<Arc<Connection>, Failure> {
+        let mut owners = self.0.lock();
+        // Looked up for each call: the user may have logged out meanwhile, in another process.
+        let present = setup.present_credential(user).inspect_err(|_| owners.close(user))?;
+        let version = present.version;
+        if let Some(instance) = owners.others.get(&user).filter(|instance| instance.version == version) {
+            return Ok(instance.connection.clone());
         }
-        let connection = Arc::new(open_on_demand(setup));
-        others.insert(owner, connection.clone());
-        Ok(Some(connection))
+        owners.close(user);
+        owners.open(user, version, &setup.with_credential(present)?)
     }
 
     pub(super) fn others(&self) -> Vec<Arc<Connection>> {
-        self.0.lock().others.values().cloned().collect()
+        self.0.lock().others.values().map(|instance| instance.connection.clone()).collect()
+    }
+}
+
+impl Owners {
+    /// Opens the connection of an owner. If there are too many, closes one without calls first.
+    fn open(
+        &mut self,
+        owner: Owner,
+        version: Option<FileVersion>,
+        setup: &ConnectionSetup,
+    ) -> Result<Arc<Connection>, Failure> {
+        if self.others.len() >= INSTANCES_MAX {
+            // Each call has a reference of its own. A server that is not shared may keep state, unless it is stopped.
+            let unused = self.others.iter().filter(|(_, instance)| {
+                let is_stopped = matches!(instance.connection.state(), ConnectionState::Idle);
+                Arc::strong_count(&instance.connection) == 1 && (is_stopped || setup.definition.is_shared)
+            });
+            let unused = unused.min_by_key(|(_, instance)| instance.connection.last_used());
+            self.close(
+                unused.map(|(owner, _)| *owner).ok_or_else(|| too_many(&setup.definition, &setup.name))?,
+            );
+        }
+        let connection = Arc::new(open_on_demand(setup));
+        self.others.insert(owner, Instance { connection: connection.clone(), version });
+        Ok(connection)
+    }
+
+    fn close(&mut self, owner: Owner) {
+        if let Some(instance) = self.others.remove(&owner) {
+            tokio::spawn(async move { instance.connection.close().await });
+        }
     }
 }
 
@@ -70,10 +118,12 @@ fn open_on_demand(setup: &ConnectionSetup) -> Connection {
     Connection::open(&setup)
 }
 
-fn too_many(name: &ServerName) -> Failure {
-    let message = format!(
-        "server {name} is not shared by clients (share = false), and {INSTANCES_MAX} other clients use it; retry later"
-    );
+fn too_many(definition: &ServerDefinition, name: &ServerName) -> Failure {
+    let reason = match &definition.user_credential {
+        Some(_) => "has a connection for each user (auth = \"per_user\")",
+        None => "is not shared by clients (share = false)",
+    };
+    let message = format!("server {name} {reason}, and {INSTANCES_MAX} others use it; retry later");
     let failure = Failure::new(FailureCode::UpstreamUnavailable, message);
     Failure { server: Some(name.to_string()), retryable: true, ..failure }
 }

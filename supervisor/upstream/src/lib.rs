@@ -18,7 +18,8 @@
 //!   listener for the browser.
 //! - `tool_cache.rs` and `tool_pins.rs`: the stored tool lists, and the definitions that a person accepted.
 //! - `call_concurrency.rs`, `in_flight_calls.rs`, `instances.rs`: how many calls run at one time, for whom, and on
-//!   which instance.
+//!   which instance. `user_connection.rs` and `user_credentials.rs`: instances with credentials of their user, which
+//!   `auth/credential_key.rs` encrypts.
 //!
 //! # Invariants
 //!
@@ -47,6 +48,8 @@
 //!   miss their start timeout.
 //! - OAuth tokens are obtained on demand, and renewed under a lock of their file. Scopes that a request lacked are
 //!   requested at the next login: a user decides, never the model.
+//! - With credentials of users, one list of tools serves all: that of the server without a credential, or with that of the
+//!   service. A list of one user would show others what they cannot call, and change whenever another user connects.
 //! - A result has one value. Content beside structured content is sent only if it says more (`call_result/content.rs`).
 #![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
@@ -89,6 +92,7 @@ mod request;
 mod resource_and_prompt_lists;
 mod resource_subscriptions;
 mod server_events;
+mod server_identity;
 mod server_log;
 mod server_start;
 mod start_fault;
@@ -97,6 +101,8 @@ mod storage_paths;
 mod tool_cache;
 mod tool_list;
 mod tool_pins;
+mod user_connection;
+mod user_credentials;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -124,13 +130,14 @@ pub use definition::{
     Authorization, Confinement, ConfinementProfile, DecodeRules, DirectExposure, Endpoint, Exposure,
     HttpEndpoint, HttpTransport, Network, OAuthClient, PREFIX_CHARS_MAX, ProgramRequirement, ProtocolMinimum,
     Proxy, ReferencedValues, RunAs, ServerCommand, ServerDefinition, ServerLimits, StartOptions,
-    TextDecoding, ToolSelection,
+    TextDecoding, ToolSelection, UserCredential,
 };
 pub use direct_request::{DirectFailure, DirectRequest, DirectRequestKind};
 use instances::Instances;
 pub use launcher::{FileHelperProcess, LaunchError, Launchers, launch_servers};
 pub use login::{Callback, LOGIN_REQUESTS_TIMEOUT, LOGIN_TIMEOUT, Login, LoginError, log_out};
 
+pub use auth::{CredentialKey, CredentialKeyError};
 pub use program_digest::program_digest;
 use server_events::ServerEvents;
 pub use server_events::{ServerEvent, ServerEventKind};
@@ -138,6 +145,7 @@ pub use start_fault::{NotExecutable, find_program};
 pub use storage_paths::StoragePaths;
 pub use tool_cache::cached_tools;
 pub use tool_pins::{ChangedTool, Pins, PinsError, ToolReview};
+pub use user_credentials::{UserAccount, UserCredentials, UserSecretError};
 
 /// Environment variable that is set for every upstream server, to the mark of the process that started it (see
 /// [`process_guard`]). `lockhouse serve` does not start if this variable is set, so that one Lockhouse cannot be an
@@ -164,7 +172,7 @@ pub struct Upstreams {
 struct Upstream {
     setup: ConnectionSetup,
     connection: Arc<Connection>,
-    /// The further connections of a server that must not be shared.
+    /// The further connections of a server that must not be shared, or whose users have credentials of their own.
     instances: Arc<Instances>,
 }
 
@@ -220,7 +228,16 @@ impl Upstreams {
             let upstream = existing.unwrap_or_else(|| {
                 let (name, paths, starts) = (name.clone(), paths.clone(), starts.clone());
                 let (notices, events, launchers) = (notices.clone(), events.clone(), launchers.clone());
-                let setup = ConnectionSetup { name, definition, paths, starts, notices, events, launchers };
+                let setup = ConnectionSetup {
+                    name,
+                    definition,
+                    paths,
+                    starts,
+                    notices,
+                    events,
+                    launchers,
+                    user_login: None,
+                };
                 Upstream { connection: Arc::new(Connection::open(&setup)), setup, instances: Arc::default() }
             });
             (name, upstream)
@@ -246,16 +263,21 @@ impl Upstreams {
     }
 
     /// Returns the connection with which an owner (an AI client) calls a server: `connection`, which is that of the server,
-    /// unless the server has `share = false` and another owner called it first.
+    /// unless the server has `share = false` and another owner called it first, or its users have credentials of their own.
     ///
     /// # Errors
-    /// Returns an error if too many owners use a server that is not shared, or if the server was withdrawn.
+    /// Returns an error if too many owners use a server that is not shared, if the owner has no credential of their own for
+    /// a server that needs one, or if the server was withdrawn.
     pub fn for_owner(&self, connection: &Arc<Connection>, owner: Owner) -> Result<Arc<Connection>, Failure> {
         connection.refuse_withdrawn()?;
-        let upstream = self.servers.get(&connection.name);
-        let Some(upstream) = upstream.filter(|upstream| !upstream.setup.definition.is_shared) else {
+        let Some(upstream) = self.servers.get(&connection.name) else { return Ok(connection.clone()) };
+        let definition = &upstream.setup.definition;
+        if definition.user_credential.is_some() {
+            return upstream.instances.of_user(owner.user(), &upstream.setup);
+        }
+        if definition.is_shared {
             return Ok(connection.clone());
-        };
+        }
         let own = upstream.instances.of(owner, &upstream.setup)?;
         Ok(own.unwrap_or_else(|| connection.clone()))
     }
@@ -282,6 +304,24 @@ impl Upstreams {
             Endpoint::Http(endpoint) => Some(endpoint),
             Endpoint::Stdio(_) | Endpoint::Socket(_) => None,
         }
+    }
+
+    /// Returns the account of an owner (an AI client) at a server. `None` if calls of the server use no credentials of users.
+    pub fn user_account(&self, name: &ServerName, owner: Owner) -> Option<UserAccount> {
+        let setup = &self.servers.get(name)?.setup;
+        UserAccount::of(owner.user(), name, &setup.definition, setup.paths.users.as_ref())
+    }
+
+    /// Whether a user has credentials of their own for a server. False if its calls use none of users.
+    pub fn has_credential(&self, name: &ServerName, owner: Owner) -> bool {
+        self.user_account(name, owner).is_some_and(|account| account.is_present())
+    }
+
+    /// Returns the page on which users log in to a server. `None` if there is none.
+    pub fn login_page(&self, name: &ServerName) -> Option<String> {
+        let setup = &self.servers.get(name)?.setup;
+        setup.definition.user_credential.as_ref()?;
+        Some(setup.paths.users.as_ref()?.login_page(name)?.into())
     }
 
     /// Whether a server runs in the account of the person whom the engine of the system serves.

@@ -4,6 +4,7 @@ mod callback;
 
 use std::time::{Duration, SystemTime};
 
+use lockhouse_messages::Logout;
 use lockhouse_protocol::ServerName;
 use rmcp::transport::auth::{
     AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadata, CredentialStore,
@@ -14,7 +15,8 @@ use url::Url;
 
 use super::auth::Challenge;
 use super::auth::oauth::{self, OAuthDiscovery};
-use super::auth::token_file::{StoredLogin, TokenFile, TokenFileError};
+use super::auth::secret_file::SecretFileError;
+use super::auth::token_file::{StoredLogin, TokenFile};
 use super::definition::{Authorization, HttpEndpoint, OAuthClient, is_loopback};
 use super::http;
 use lockhouse_mcp::client::HttpError;
@@ -30,6 +32,10 @@ pub const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 /// to the requests before the user's login in the browser, and to those after the login.
 /// Bound: upstream servers.
 pub const LOGIN_REQUESTS_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The time limit for the revocation of tokens.
+/// Bound: upstream servers.
+const REVOCATION_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Maximum length of an address that an error quotes, in characters.
 const ADDRESS_CHARS_MAX: usize = 200;
@@ -64,7 +70,7 @@ pub enum LoginError {
     #[error("the authorization failed: {0}")]
     Failed(String),
     #[error(transparent)]
-    Tokens(#[from] TokenFileError),
+    Tokens(#[from] SecretFileError),
 }
 
 /// Converts an OAuth error with all of its causes, since the outermost error names only the step that failed.
@@ -122,8 +128,17 @@ impl Login {
         redirect: &str,
         scopes: &[String],
     ) -> Result<Self, LoginError> {
+        Self::begin_with(TokenFile::new(name, &endpoint.url)?, endpoint, redirect, scopes).await
+    }
+
+    /// Begins a login whose tokens are stored in `file`.
+    pub(super) async fn begin_with(
+        file: TokenFile,
+        endpoint: &HttpEndpoint,
+        redirect: &str,
+        scopes: &[String],
+    ) -> Result<Self, LoginError> {
         let configured_client = configured_client(&endpoint.authorization)?;
-        let file = TokenFile::new(name, &endpoint.url)?;
         // A damaged file is ignored and replaced.
         let before = file.load().ok().flatten();
         let request_challenge = request_challenge(endpoint).await?;
@@ -191,9 +206,24 @@ impl Login {
     }
 }
 
-/// Deletes the stored OAuth tokens for an upstream server. Returns whether there were any.
-pub fn log_out(name: &ServerName, endpoint: &HttpEndpoint) -> Result<bool, LoginError> {
-    Ok(TokenFile::new(name, &endpoint.url)?.delete()?)
+/// Deletes the stored OAuth tokens of the service for an upstream server, and revokes them at the authorization server if that
+/// can.
+pub async fn log_out(name: &ServerName, endpoint: &HttpEndpoint) -> Result<Logout, LoginError> {
+    log_out_of(&TokenFile::new(name, &endpoint.url)?, endpoint).await
+}
+
+/// Deletes the tokens in `file`, and revokes them. A server that cannot be reached does not keep them.
+pub(super) async fn log_out_of(file: &TokenFile, endpoint: &HttpEndpoint) -> Result<Logout, LoginError> {
+    let stored = file.load().ok().flatten();
+    if !file.delete()? {
+        return Ok(Logout::Nothing);
+    }
+    let Some(stored) = stored else { return Ok(Logout::Complete) };
+    Ok(match tokio::time::timeout(REVOCATION_TIMEOUT, oauth::revoke(endpoint, &stored)).await {
+        Ok(Ok(())) => Logout::Complete,
+        Ok(Err(error)) => Logout::NotRevoked(error.to_string()),
+        Err(_) => Logout::NotRevoked("the authorization server did not answer in time".to_owned()),
+    })
 }
 
 fn configured_client(authorization: &Authorization) -> Result<OAuthClient, LoginError> {

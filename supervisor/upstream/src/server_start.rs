@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::attempt::Attempt;
+use super::auth::UserLogin;
 use super::change_notices::ServerChangeNotices;
 use super::confine::{RefusalNotice, SandboxPlaces};
 use super::connection_setup::ConnectionSetup;
@@ -108,6 +109,8 @@ pub(super) struct ServerStarter {
     /// Limits new MCP sessions of a server over HTTP, across its connections.
     session_renewals: SessionRenewals,
     launchers: Launchers,
+    /// The login of the user for whom the connection is.
+    user_login: Option<UserLogin>,
     /// Why the server was not started when it was last tried. `None` if it was started, or never tried.
     last_reason: Mutex<Option<String>>,
 }
@@ -156,6 +159,7 @@ impl ServerStarter {
             sandbox,
             session_renewals: SessionRenewals::default(),
             launchers: setup.launchers.clone(),
+            user_login: setup.user_login.clone(),
             last_reason: Mutex::default(),
         }
     }
@@ -272,6 +276,7 @@ mod tests {
             sandbox: Sandbox::default(),
             session_renewals: SessionRenewals::default(),
             launchers: Launchers::default(),
+            user_login: None,
             last_reason: Mutex::default(),
         }
     }

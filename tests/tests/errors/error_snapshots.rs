@@ -35,6 +35,17 @@ frame_kib = 1024
 grace_ms = 2000
 "#;
 
+/// A server whose calls use credentials of each user, and its policy.
+const ACCOUNTS: &str = r#"
+[users]
+key = "${cred:users}"
+[servers.accounts]
+url = "http://127.0.0.1:9/mcp"
+auth = "per_user"
+start = "lazy"
+"#;
+const ACCOUNTS_POLICY: &str = "[servers.accounts]\nallow = [\"*\"]\n";
+
 /// Words that must not occur in an error message, because they would reveal paths of this machine or internals of
 /// Lockhouse.
 const INTERNAL_WORDS: [&str; 17] = [
@@ -92,8 +103,12 @@ impl<'a> Program<'a> {
 impl Group {
     /// Runs all programs of the group and compares their answers with the group's snapshot.
     pub(crate) async fn check(&self) {
-        let lockhouse = lockhouse();
-        let session = lockhouse.serve().await;
+        let lockhouse = lockhouse().config(&[CONFIG, ACCOUNTS].concat());
+        let lockhouse = lockhouse.policy(&[POLICY, ACCOUNTS_POLICY].concat());
+        lockhouse.file("credentials/users", "0123456789abcdef0123456789abcdef");
+        let mut command = lockhouse.command(&["serve"]);
+        command.env("CREDENTIALS_DIRECTORY", lockhouse.path("credentials"));
+        let session = Session::connect(command, Session::latest()).await;
         // Waits for the servers first, so that a program's deadline does not include their start.
         let ready = session
             .run_code("python", "from mcp_tools.github import get_issue\nget_issue(number=1)['title']")

@@ -4,10 +4,11 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use http::HeaderName;
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
     Confinement, ConfinementProfile, DirectExposure, Exposure, HttpTransport, Network, PREFIX_CHARS_MAX,
-    ProtocolMinimum, RunAs, StartOptions, TextDecoding, ToolSelection,
+    ProtocolMinimum, RunAs, StartOptions, TextDecoding, ToolSelection, UserCredential,
 };
 
 use super::SourceFile;
@@ -133,6 +134,7 @@ fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
     entry.exposure = exposure(fields)?;
     entry.on_change = on_change(fields)?;
     entry.is_shared = fields.flag("share")?.unwrap_or(true);
+    entry.user_credential = user_credential(fields, entry.is_process())?;
     // Checked last, so that a disabled server is validated too.
     if fields.flag("enabled")? == Some(false) { Err(SkipReason::Disabled) } else { Ok(entry) }
 }
@@ -239,6 +241,22 @@ pub(super) fn confinement(fields: Fields<'_>) -> Result<Option<Confinement>, Ski
     let (read, write) = (paths("read")?, paths("write")?);
     // Requirements decide whether the kernel must enforce all of it.
     Ok(Some(Confinement { profile, read, write, network, user_namespaces, requires_full: false }))
+}
+
+fn user_credential(fields: Fields<'_>, is_process: bool) -> Result<Option<UserCredential>, SkipReason> {
+    let unexpected = |expected| SkipReason::Unexpected { key: "user_secret".into(), expected };
+    let is_per_user = choice(fields, &server_keys::AUTH, "auth")? == Some("per_user");
+    match fields.text("user_secret")? {
+        Some(_) if !is_per_user => Err(unexpected("auth = \"per_user\" with it")),
+        Some(name) if is_process && (name.is_empty() || name.contains(['=', '\0'])) => {
+            Err(unexpected("the name of an environment variable"))
+        }
+        Some(name) if !is_process && HeaderName::try_from(name).is_err() => {
+            Err(unexpected("the name of a header"))
+        }
+        Some(name) => Ok(Some(UserCredential::Secret(name.to_owned()))),
+        None => Ok(is_per_user.then_some(UserCredential::Login)),
+    }
 }
 
 fn run_as(fields: Fields<'_>) -> Result<RunAs, SkipReason> {

@@ -20,7 +20,7 @@ pub(super) async fn carry_out(
             respond(supervisor.continue_login(&server, redirect), OperatorResponse::Login)
         }
         OperatorRequest::LogOut { server } => {
-            respond(supervisor.log_out(&server, by), OperatorResponse::LoggedOut)
+            respond(supervisor.log_out(&server, by).await, OperatorResponse::LoggedOut)
         }
         OperatorRequest::SetSecret { name, value } => {
             respond(supervisor.set_secret(&name, &value, by).await, OperatorResponse::Reloaded)

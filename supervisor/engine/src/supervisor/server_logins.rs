@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 
 use lockhouse_approvals::{ApprovalSubject, PresenceError};
 use lockhouse_audit::{AuditError, LocalUser, LoginStep};
-use lockhouse_messages::{LoginProgress, PresenceProof};
+use lockhouse_messages::{LoginProgress, Logout, PresenceProof};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{
     Authorization, Callback, HttpEndpoint, LOGIN_REQUESTS_TIMEOUT, LOGIN_TIMEOUT, Login, LoginError, log_out,
@@ -127,25 +127,30 @@ impl Supervisor {
         Ok(login.progress.borrow().clone())
     }
 
-    /// Deletes the stored token of a server, and ends a login in progress. Returns whether there was a token.
+    /// Deletes the stored token of a server, and ends a login in progress.
     ///
     /// # Errors
     /// There is no such server over HTTP, or the token cannot be deleted.
-    pub fn log_out(&self, server: &ServerName, by: Option<LocalUser>) -> Result<bool, ServerLoginError> {
+    pub async fn log_out(
+        &self,
+        server: &ServerName,
+        by: Option<LocalUser>,
+    ) -> Result<Logout, ServerLoginError> {
         if self.settings.proposal.is_none() {
             return Err(ServerLoginError::NotOfSystem);
         }
         self.logins.0.lock().remove(server);
         let gate = self.gate();
         let endpoint = gate.upstreams().http_endpoint(server);
-        let had_token = log_out(server, endpoint.ok_or_else(|| ServerLoginError::NoServer(server.clone()))?)?;
-        if had_token {
+        let logout =
+            log_out(server, endpoint.ok_or_else(|| ServerLoginError::NoServer(server.clone()))?).await?;
+        if logout.had_token() {
             let recorded =
                 gate.audit().login(server, LoginStep::LoggedOut, None, by.unwrap_or_else(LocalUser::current));
             // It only takes a permission away.
             let _ = recorded.inspect_err(|error| tracing::error!("{error}"));
         }
-        Ok(had_token)
+        Ok(logout)
     }
 }
 

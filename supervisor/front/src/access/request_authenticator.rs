@@ -47,8 +47,31 @@ impl RequestAuthenticator {
             Some(authorization) => self.turns.take(authorization).await,
             None => self.turns.take(peer.map(Peer::origin)).await,
         };
+        self.verify(credential(head, peer), peer).await
+    }
+
+    /// Authenticates a user by the token that they have entered on a page, as a request with this token.
+    ///
+    /// # Errors
+    /// As [`Self::authenticate`].
+    pub(crate) async fn authenticate_token(
+        &self,
+        token: Option<&str>,
+        peer: Option<&Peer>,
+    ) -> Result<GrantedAccess, Rejection> {
+        let _turn = self.turns.take(peer.map(Peer::origin)).await;
+        let credential = token.map_or(Credential::None, |token| Credential::Bearer(token.to_owned()));
+        self.verify(Ok(credential), peer).await
+    }
+
+    /// Lets the engine verify a credential, and counts the request.
+    async fn verify(
+        &self,
+        credential: Result<Credential, AccessRefusal>,
+        peer: Option<&Peer>,
+    ) -> Result<GrantedAccess, Rejection> {
         let credential = match self.engine.requires_authentication() {
-            true => credential(head, peer),
+            true => credential,
             false => Ok(Credential::None),
         };
         let access = match credential {

@@ -50,6 +50,8 @@ impl<'a> CheckedCall<'a> {
     pub(super) async fn new(mut attempt: CallAttempt<'a>, raw: RawArguments) -> Result<Self, EarlyEnd> {
         let destination = attempt.gate.destination(attempt.run, attempt.server())?;
         check::refuse_never_permitted(&attempt, &destination)?;
+        let (gate, run) = (attempt.gate, attempt.run);
+        let destination = attempt.wait_for_server(gate.own_destination(run, destination)).await?;
         let offered = attempt.wait_for_server(destination.fetch_offer()).await?;
         let timeout = raw.timeout;
         let mut call = check::validated_call(&attempt, offered.catalogue(), raw).await?;

@@ -11,7 +11,7 @@ use crate::{
     Approval, ApprovalQuestion, ApproverAnswer, ApproverDecision, Bodies, CallSummary, Caller,
     ChallengeRequest, ChangedDefinition, Claim, DefinitionChange, DefinitionReview, DirectAction,
     DirectTarget, EndedRuns, EndedSessions, EnrolmentCode, FileLocation, ForwardedNotification, HttpRefusal,
-    InputSupport, KeyAssertion, KeyChallenge, KeyListing, KeyRegistration, LoginProgress, Owner,
+    InputSupport, KeyAssertion, KeyChallenge, KeyListing, KeyRegistration, LoginProgress, Logout, Owner,
     PasswordMethod, Presence, PresenceProof, Progress, Question, ReloadReport, RequestClaims, RequestId,
     ResourceMetadata, ResultFile, ResultListing, Roles, RunListing, RunState, SessionListing, TraceContext,
     UserWait,
@@ -329,7 +329,8 @@ fn each_message_about_servers_round_trips_and_requires_a_role() {
         let response = Response::Operator(OperatorResponse::Login(progress));
         assert_round_trip(ToFront::Response(ExchangeId(1), response));
     }
-    let response = Response::Operator(OperatorResponse::LoggedOut(true));
+    let response =
+        Response::Operator(OperatorResponse::LoggedOut(Logout::NotRevoked("no endpoint".to_owned())));
     assert_round_trip(ToFront::Response(ExchangeId(1), response));
 }
 

@@ -8,14 +8,16 @@ use std::time::SystemTime;
 
 use lockhouse_audit::LoginStep;
 use lockhouse_config::{ConfigError, Files, Settings, SystemEngine};
+use lockhouse_messages::{Logout, Owner};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{
     Authorization, Callback, Endpoint, HttpEndpoint, LOGIN_REQUESTS_TIMEOUT, LOGIN_TIMEOUT, Login,
-    LoginError, log_out,
+    LoginError, ServerDefinition, UserAccount, log_out,
 };
 use nix::unistd::Uid;
 use tokio::sync::mpsc;
 
+use super::typed_value;
 use crate::cli::command_audit_log::{CommandAuditLog, RecordError};
 use crate::cli::desktop_browser;
 use crate::cli::terminal::sanitize;
@@ -47,8 +49,9 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
         Ok(None) => {}
         Err(error) => return print_config_error(&error),
     }
-    let (name, endpoint) = match find(files, &arguments.name) {
-        Ok(found) => found,
+    let (name, endpoint, account) = match find(files, &arguments.name) {
+        Ok(Configured::Http { name, endpoint, account }) => (name, endpoint, account),
+        Ok(Configured::Secret { name, account }) => return store_secret(files, &name, &account),
         Err(status) => return status,
     };
     // Opened first, so that the user does not log in for nothing.
@@ -67,7 +70,12 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
             return ExitCode::from(UNAVAILABLE);
         }
     };
-    let begun = Login::begin(&name, &endpoint, callback.address(), &arguments.scopes);
+    let begun = async {
+        match &account {
+            Some(account) => account.begin_login(callback.address(), &arguments.scopes).await,
+            None => Login::begin(&name, &endpoint, callback.address(), &arguments.scopes).await,
+        }
+    };
     let login = match with_timeout(begun).await {
         Ok(login) => login,
         Err(status) => return status,
@@ -106,12 +114,16 @@ fn print_granted(name: &ServerName, expires: Option<SystemTime>, is_renewable: b
     println!("Logged in to {name}.{lasts}");
 }
 
-fn print_logged_out(name: &ServerName, had_token: bool) {
-    match had_token {
-        true => println!(
-            "Deleted the token of {name}. The authorization server is not notified; revoke the token there if necessary."
+fn print_logged_out(name: &ServerName, logout: &Logout) {
+    match logout {
+        Logout::Nothing => println!("There is no stored token of {name}."),
+        Logout::Complete => {
+            println!("Deleted the token of {name}, and revoked it at the authorization server.")
+        }
+        Logout::NotRevoked(reason) => println!(
+            "Deleted the token of {name}. It was not revoked; revoke it at the authorization server if necessary: {}",
+            sanitize(reason)
         ),
-        false => println!("There is no stored token of {name}."),
     }
 }
 
@@ -136,18 +148,23 @@ pub(super) async fn logout(files: &Files, name: &str) -> ExitCode {
         Ok(None) => {}
         Err(error) => return print_config_error(&error),
     }
-    let (name, endpoint) = match find(files, name) {
+    let found = match find(files, name) {
         Ok(found) => found,
         Err(status) => return status,
     };
-    match log_out(&name, &endpoint) {
-        Ok(had_token) => {
-            print_logged_out(&name, had_token);
-            if !had_token {
+    let (name, logout) = match &found {
+        Configured::Secret { name, account } | Configured::Http { name, account: Some(account), .. } => {
+            (name, account.log_out().await)
+        }
+        Configured::Http { name, endpoint, account: None } => (name, log_out(name, endpoint).await),
+    };
+    match logout {
+        Ok(logout) => {
+            print_logged_out(name, &logout);
+            if !logout.had_token() {
                 return ExitCode::SUCCESS;
             }
-            let recorded =
-                CommandAuditLog::open(files).and_then(|log| log.login(&name, LoginStep::LoggedOut));
+            let recorded = CommandAuditLog::open(files).and_then(|log| log.login(name, LoginStep::LoggedOut));
             CommandAuditLog::warn(recorded);
         }
         Err(error) => return print_error(&error, UNAVAILABLE),
@@ -155,12 +172,46 @@ pub(super) async fn logout(files: &Files, name: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn find(files: &Files, name: &str) -> Result<(ServerName, HttpEndpoint), ExitCode> {
+/// A server in the configuration that this user can log in to.
+enum Configured {
+    /// Its calls use a secret of each user.
+    Secret { name: ServerName, account: Box<UserAccount> },
+    /// It has OAuth logins: with an account of this user, if its calls use that of each user.
+    Http { name: ServerName, endpoint: Box<HttpEndpoint>, account: Option<Box<UserAccount>> },
+}
+
+/// Reads the secret of this user for a server from the terminal or standard input, and stores it.
+fn store_secret(files: &Files, name: &ServerName, account: &UserAccount) -> ExitCode {
+    let stored = typed_value::read(name.as_str()).map_err(|error| error.to_string()).and_then(|secret| {
+        let recorded = CommandAuditLog::open(files).and_then(|log| log.login(name, LoginStep::Granted));
+        recorded.map_err(|error| error.to_string())?;
+        account.set_secret(&secret).map_err(|error| error.to_string())
+    });
+    match stored {
+        Ok(()) => {
+            println!("Stored your secret for {name}.");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("lockhouse: no secret for {name} is stored: {}", sanitize(&error));
+            ExitCode::from(UNAVAILABLE)
+        }
+    }
+}
+
+fn find(files: &Files, name: &str) -> Result<Configured, ExitCode> {
     let settings = Settings::load(files).map_err(|error| print_config_error(&error))?;
+    let users = settings.engine.places.users.clone();
     let found = settings.engine.servers.into_iter().find(|(known, _)| known.as_str() == name);
-    match found.map(|(name, definition)| (name, definition.endpoint)) {
-        Some((name, Endpoint::Http(endpoint))) => Ok((name, endpoint)),
-        Some((name, Endpoint::Stdio(_) | Endpoint::Socket(_))) => {
+    let account = |name: &ServerName, definition: &ServerDefinition| {
+        UserAccount::of(Owner::LOCAL, name, definition, users.as_ref()).map(Box::new)
+    };
+    match found.map(|(name, definition)| (account(&name, &definition), name, definition.endpoint)) {
+        Some((Some(account), name, _)) if account.needs_secret() => Ok(Configured::Secret { name, account }),
+        Some((account, name, Endpoint::Http(endpoint))) => {
+            Ok(Configured::Http { name, endpoint: Box::new(endpoint), account })
+        }
+        Some((_, name, Endpoint::Stdio(_) | Endpoint::Socket(_))) => {
             eprintln!("lockhouse: server {name} is a local program; only servers over HTTP need a login");
             Err(ExitCode::from(USAGE))
         }

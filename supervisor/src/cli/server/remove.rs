@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use lockhouse_config::{ConfigEdit, Files};
+use lockhouse_messages::Logout;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{Endpoint, ServerDefinition, StoragePaths, log_out};
 
@@ -20,13 +21,14 @@ pub(in crate::cli) struct Arguments {
 }
 
 /// Removes the OAuth token of a server and the cache files about it, which can be created again.
-fn remove_login_and_caches(name: &ServerName, definition: &ServerDefinition, places: &StoragePaths) {
+async fn remove_login_and_caches(name: &ServerName, definition: &ServerDefinition, places: &StoragePaths) {
     if let Endpoint::Http(endpoint) = &definition.endpoint {
-        match log_out(name, endpoint) {
-            Ok(true) => println!(
-                "removed its login token; the authorization server is not notified, so revoke the token there if necessary"
-            ),
-            Ok(false) => {}
+        match log_out(name, endpoint).await {
+            Ok(Logout::Nothing) => {}
+            Ok(Logout::Complete) => println!("removed and revoked its login token"),
+            Ok(Logout::NotRevoked(reason)) => {
+                println!("removed its login token, which was not revoked: {reason}")
+            }
             Err(error) => eprintln!("lockhouse: its login token cannot be removed: {error}"),
         }
     }
@@ -46,7 +48,7 @@ fn remove_login_and_caches(name: &ServerName, definition: &ServerDefinition, pla
     }
 }
 
-pub(super) fn remove(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
+pub(super) async fn remove(files: &Files, arguments: &Arguments) -> Result<ExitCode, ExitCode> {
     let name = arguments.name.as_str();
     let settings = load(files)?;
     let mut edit = ConfigEdit::open(files).map_err(|error| print_config_error(&error))?;
@@ -69,7 +71,7 @@ pub(super) fn remove(files: &Files, arguments: &Arguments) -> Result<ExitCode, E
     remove_unused(&secrets, &text);
     if let Some((name, definition)) = settings.engine.servers.iter().find(|(known, _)| known.as_str() == name)
     {
-        remove_login_and_caches(name, definition, &settings.engine.places);
+        remove_login_and_caches(name, definition, &settings.engine.places).await;
     }
     if let Some(state) = settings.engine.places.state_dir {
         println!(

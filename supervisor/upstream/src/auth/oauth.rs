@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use http::header::CONTENT_TYPE;
 use reqwest::redirect::Policy;
 use rmcp::transport::JwtSigningAlgorithm;
 use rmcp::transport::auth::{
@@ -15,7 +16,7 @@ use rmcp::transport::auth::{
 use url::Url;
 
 use super::token_file::StoredLogin;
-use crate::definition::{HttpEndpoint, OAuthClient, Proxy};
+use crate::definition::{HttpEndpoint, OAuthClient, Proxy, is_loopback};
 use crate::http_proxy::with_proxy;
 
 /// The result of discovering an authorization server: rmcp's authorization manager with the metadata of that server,
@@ -65,6 +66,50 @@ pub(crate) async fn refresh(
     manager.configure_client(stored.client())?;
     manager.refresh_token().await?;
     store.load().await?.ok_or(AuthError::AuthorizationRequired)
+}
+
+/// Why tokens are not revoked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RevocationError {
+    #[error("the authorization server has no endpoint for that; revoke them there")]
+    NoEndpoint,
+    #[error("the authorization server answered with HTTP {0}")]
+    Refused(u16),
+    #[error(transparent)]
+    Discovery(#[from] AuthError),
+    #[error("the authorization server cannot be reached")]
+    Unreachable,
+}
+
+/// Revokes the tokens of a login at the authorization server (RFC 7009): the refresh token, with which the access token ends,
+/// and the access token.
+pub(crate) async fn revoke(endpoint: &HttpEndpoint, stored: &StoredLogin) -> Result<(), RevocationError> {
+    let OAuthDiscovery { resolution, .. } = discover(endpoint, None).await?;
+    let address = resolution.metadata.additional_fields.get("revocation_endpoint");
+    let address = address.and_then(|address| Url::parse(address.as_str()?).ok());
+    let address = address.filter(|address| address.scheme() == "https" || is_loopback(address));
+    let address = address.ok_or(RevocationError::NoEndpoint)?;
+    let client = reqwest::Client::builder().timeout(REQUEST_TIMEOUT).redirect(Policy::none());
+    let client = with_proxy(client, endpoint).and_then(reqwest::ClientBuilder::build);
+    let client = client.map_err(|_| RevocationError::Unreachable)?;
+    for (kind, token) in stored.revocable_tokens() {
+        let request = client.post(address.clone());
+        let mut fields = vec![("token", token.as_str()), ("token_type_hint", kind)];
+        let request = match &stored.client_secret {
+            Some(secret) => request.basic_auth(&stored.client_id, Some(secret)),
+            None => {
+                fields.push(("client_id", &stored.client_id));
+                request
+            }
+        };
+        let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form);
+        let response = request.send().await.map_err(|_| RevocationError::Unreachable)?;
+        if !response.status().is_success() {
+            return Err(RevocationError::Refused(response.status().as_u16()));
+        }
+    }
+    Ok(())
 }
 
 /// Obtains an access token for an upstream server by the client credentials grant of OAuth, without any user.

@@ -1,29 +1,17 @@
-//! Stores the OAuth tokens of one upstream server in a file that only its owner can read.
+//! Stores the OAuth tokens of one upstream server: those of the service, or of one user.
 
-use std::fs::{DirBuilder, File};
-use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::fs::File;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use lockhouse_base::files;
+use data_encoding::HEXLOWER;
 use lockhouse_protocol::ServerName;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::Flock;
 use rmcp::transport::auth::{OAuthClientConfig, StoredCredentials};
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use data_encoding::HEXLOWER;
+use super::secret_file::{SecretFile, SecretFileError};
 
-/// Maximum size of a token file, in bytes.
-/// Bound: upstream servers.
-const FILE_BYTES_MAX: u64 = 256 * 1024;
-/// How long to wait for the lock of a token file, which another process may hold while it renews a token.
-/// Bound: upstream servers.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(45);
-/// Interval at which this process tries to lock a token file that another process has locked.
-const LOCK_EVERY: Duration = Duration::from_millis(50);
 /// Number of hexadecimal digits of the URL's hash in the name of a token file. They suffice to distinguish the servers
 /// of one user.
 const HASH_DIGITS: usize = 16;
@@ -33,26 +21,9 @@ const WANTED_SCOPES_MAX: usize = 64;
 /// checks it.
 const MARGIN: Duration = Duration::from_secs(30);
 
-/// Why the OAuth tokens of an upstream server cannot be read or stored.
-#[derive(Debug, thiserror::Error)]
-pub enum TokenFileError {
-    #[error("no place to keep tokens: set HOME, XDG_STATE_HOME or STATE_DIRECTORY")]
-    NoPlace,
-    #[error("cannot use {path}: {source}")]
-    Io { path: PathBuf, source: std::io::Error },
-    #[error("{path} holds tokens and is not used: {reason}; {advice}")]
-    Exposed { path: PathBuf, reason: &'static str, advice: &'static str },
-    #[error("{path} is damaged; log in again")]
-    Damaged { path: PathBuf },
-    #[error("another process has held {path} for too long")]
-    Locked { path: PathBuf },
-}
-
-/// The path of the file with the OAuth tokens of one upstream server at one URL.
+/// The file with the OAuth tokens of one upstream server at one URL: those of the service, or of one user.
 #[derive(Clone)]
-pub(crate) struct TokenFile {
-    path: PathBuf,
-}
+pub(crate) struct TokenFile(SecretFile);
 
 /// The content of a token file. Contains secrets, so it has no `Debug`.
 #[derive(Clone, Serialize, Deserialize)]
@@ -97,7 +68,7 @@ impl AccessToken {
 #[derive(Deserialize)]
 struct TokenResponse {
     access_token: String,
-    refresh_token: Option<IgnoredAny>,
+    refresh_token: Option<String>,
     expires_in: Option<u64>,
 }
 
@@ -112,6 +83,15 @@ impl StoredLogin {
     pub(crate) fn is_renewable(&self) -> bool {
         let answer = self.credentials.as_ref().and_then(TokenResponse::from_credentials);
         answer.is_some_and(|answer| answer.refresh_token.is_some())
+    }
+
+    /// Returns the tokens that can be revoked, each with its kind in RFC 7009: the refresh token first.
+    pub(crate) fn revocable_tokens(&self) -> Vec<(&'static str, String)> {
+        let answer = self.credentials.as_ref().and_then(TokenResponse::from_credentials);
+        answer.map_or_else(Vec::new, |TokenResponse { access_token, refresh_token, .. }| {
+            let refresh = refresh_token.map(|token| ("refresh_token", token));
+            refresh.into_iter().chain([("access_token", access_token)]).collect()
+        })
     }
 
     pub(crate) fn token(&self) -> Option<AccessToken> {
@@ -135,67 +115,42 @@ impl StoredLogin {
 }
 
 impl TokenFile {
-    /// Returns the token file for the upstream server with this name and URL. A server at another URL has another file,
-    /// so that it does not get these tokens.
-    pub(crate) fn new(name: &ServerName, url: &url::Url) -> Result<Self, TokenFileError> {
-        let directory = lockhouse_base::directories::state().ok_or(TokenFileError::NoPlace)?.join("tokens");
+    /// Returns the file with the tokens of the service for the upstream server with this name and URL. A server at another URL
+    /// has another file, so that it does not get these tokens.
+    pub(crate) fn new(name: &ServerName, url: &url::Url) -> Result<Self, SecretFileError> {
+        let directory = lockhouse_base::directories::state().ok_or(SecretFileError::NoPlace)?.join("tokens");
         let hash = HEXLOWER.encode(&Sha256::digest(url.as_str()));
-        Ok(Self { path: directory.join(format!("{name}-{}.json", &hash[..HASH_DIGITS])) })
+        Ok(Self(SecretFile::plain(directory.join(format!("{name}-{}.json", &hash[..HASH_DIGITS])))))
     }
 
-    pub(crate) fn load(&self) -> Result<Option<StoredLogin>, TokenFileError> {
-        let file = match files::open_to_read(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.failed(error)),
-        };
-        self.check(&self.path, &file.metadata().map_err(|error| self.failed(error))?)?;
-        let mut text = String::new();
-        let read = file.take(FILE_BYTES_MAX).read_to_string(&mut text);
-        read.map_err(|error| self.failed(error))?;
-        let damaged = |_| TokenFileError::Damaged { path: self.path.clone() };
-        serde_json::from_str(&text).map(Some).map_err(damaged)
+    /// Returns the file with the tokens of one user.
+    pub(crate) fn of_user(file: SecretFile) -> Self {
+        Self(file)
     }
 
-    /// Replaces the token file atomically.
-    pub(crate) fn save(&self, stored: &StoredLogin) -> Result<(), TokenFileError> {
-        self.make_directory()?;
-        let text = serde_json::to_string(stored).map_err(|error| self.failed(error.into()))?;
-        files::replace_durably(&self.path, text.as_bytes()).map_err(|error| self.failed(error))
+    pub(crate) fn load(&self) -> Result<Option<StoredLogin>, SecretFileError> {
+        let Some(text) = self.0.read()? else { return Ok(None) };
+        serde_json::from_str(&text).map(Some).map_err(|_| self.0.damaged())
+    }
+
+    /// Replaces the tokens atomically.
+    pub(crate) fn save(&self, stored: &StoredLogin) -> Result<(), SecretFileError> {
+        self.0.write(&serde_json::to_string(stored).map_err(|error| self.0.failed(error.into()))?)
     }
 
     /// Deletes the token file. Returns whether there was one.
-    pub(crate) fn delete(&self) -> Result<bool, TokenFileError> {
-        match std::fs::remove_file(&self.path) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(self.failed(error)),
-        }
+    pub(crate) fn delete(&self) -> Result<bool, SecretFileError> {
+        self.0.delete()
     }
 
-    /// Acquires the exclusive lock for the token file. The lock is held until the returned value is dropped. Waits at
-    /// most `LOCK_TIMEOUT`.
-    pub(crate) async fn lock(&self) -> Result<Flock<File>, TokenFileError> {
-        self.make_directory()?;
-        let path = self.path.with_extension("lock");
-        let mut file = files::open_to_append(&path).map_err(|error| self.failed(error))?;
-        let deadline = tokio::time::Instant::now() + LOCK_TIMEOUT;
-        loop {
-            file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-                Ok(lock) => return Ok(lock),
-                Err((file, nix::errno::Errno::EWOULDBLOCK)) => file,
-                Err((_, error)) => return Err(self.failed(error.into())),
-            };
-            if tokio::time::Instant::now() >= deadline {
-                return Err(TokenFileError::Locked { path });
-            }
-            tokio::time::sleep(LOCK_EVERY).await;
-        }
+    /// Acquires the exclusive lock for the token file. The lock is held until the returned value is dropped.
+    pub(crate) async fn lock(&self) -> Result<Flock<File>, SecretFileError> {
+        self.0.lock().await
     }
 
     /// Stores the scopes that a request required, so that the next login asks for these scopes. Does nothing if no
     /// tokens are stored.
-    pub(crate) async fn remember_wanted_scopes(&self, scopes: &str) -> Result<(), TokenFileError> {
+    pub(crate) async fn remember_wanted_scopes(&self, scopes: &str) -> Result<(), SecretFileError> {
         let _lock = self.lock().await?;
         let Some(mut stored) = self.load()? else { return Ok(()) };
         let known = stored.scopes();
@@ -207,30 +162,5 @@ impl TokenFile {
         }
         stored.wanted_scopes.extend(new);
         self.save(&stored)
-    }
-
-    fn make_directory(&self) -> Result<(), TokenFileError> {
-        let directory = self.path.parent().unwrap_or(Path::new("/"));
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-        made.map_err(|error| self.failed(error))?;
-        let metadata = std::fs::symlink_metadata(directory).map_err(|error| self.failed(error))?;
-        self.check(directory, &metadata)
-    }
-
-    /// Checks that `path`, which is the token file or its directory, belongs to this user and is not accessible to
-    /// other users.
-    fn check(&self, path: &Path, metadata: &std::fs::Metadata) -> Result<(), TokenFileError> {
-        let exposed = |reason, advice| Err(TokenFileError::Exposed { path: path.to_owned(), reason, advice });
-        if metadata.uid() != nix::unistd::geteuid().as_raw() {
-            return exposed("it belongs to another user", "remove it and log in again");
-        }
-        if metadata.mode() & 0o077 != 0 {
-            return exposed("others than its owner have access to it", "take that away with chmod go=");
-        }
-        Ok(())
-    }
-
-    fn failed(&self, source: std::io::Error) -> TokenFileError {
-        TokenFileError::Io { path: self.path.clone(), source }
     }
 }

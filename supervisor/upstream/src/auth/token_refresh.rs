@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use rmcp::transport::auth::AuthError;
 use tokio::time::timeout;
 
-use super::token_file::{AccessToken, TokenFile, TokenFileError};
+use super::secret_file::SecretFileError;
+use super::token_file::{AccessToken, TokenFile};
 use super::{TokenProvider, oauth};
 use crate::definition::OAuthClient;
 use lockhouse_mcp::client::{HttpError, HttpErrorKind};
@@ -48,7 +49,7 @@ impl TokenProvider {
         stale: &AccessToken,
         asked_at: &mut Option<Instant>,
     ) -> Result<AccessToken, HttpError> {
-        let unreadable = |error: TokenFileError| self.unreadable(&error);
+        let unreadable = |error: SecretFileError| self.unreadable(&error);
         let _lock = file.lock().await.map_err(unreadable)?;
         let Some(mut stored) = file.load().map_err(unreadable)? else { return Err(self.expired("")) };
         if let Some(token) = stored.token().filter(|token| token != stale && token.is_fresh()) {

@@ -211,7 +211,8 @@ impl Attempt<'_> {
     }
 
     fn authority(&self, endpoint: &HttpEndpoint) -> Result<TokenProvider, HttpError> {
-        TokenProvider::new(&self.server.name, endpoint, self.server.secrets.clone())
+        let login = self.server.user_login.as_ref();
+        TokenProvider::new(&self.server.name, endpoint, self.server.secrets.clone(), login)
     }
 
     /// Starts the conversation with a server over HTTP.

@@ -133,8 +133,8 @@ pub(super) async fn logout(engine: SystemEngine, name: &str) -> ExitCode {
         return ExitCode::from(USAGE);
     };
     match request_one(engine_id(engine), &OperatorRequest::LogOut { server: server.clone() }).await {
-        Ok(OperatorResponse::LoggedOut(had_token)) => {
-            print_logged_out(&server, had_token);
+        Ok(OperatorResponse::LoggedOut(logout)) => {
+            print_logged_out(&server, &logout);
             ExitCode::SUCCESS
         }
         reply => print_refusal(reply),

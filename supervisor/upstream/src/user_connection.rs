@@ -1,0 +1,76 @@
+//! What the connection of a user is opened with: the setup of the server, with the user's credential in place of that of the service.
+
+use lockhouse_messages::Owner;
+use lockhouse_protocol::{Failure, FailureCode};
+
+use super::auth::UserLogin;
+use super::auth::secret_file::{FileVersion, SecretFile};
+use super::connection_setup::ConnectionSetup;
+use super::definition::{Endpoint, ServerDefinition, UserCredential};
+
+/// What a user has for one server at present.
+pub(super) struct PresentCredential {
+    file: SecretFile,
+    /// What a connection that was opened with it must still find. Tokens change while a connection uses them, so they have none.
+    pub(super) version: Option<FileVersion>,
+}
+
+impl ConnectionSetup {
+    /// Returns what a user has for the server.
+    ///
+    /// # Errors
+    /// The user has no credential.
+    pub(super) fn present_credential(&self, user: Owner) -> Result<PresentCredential, Failure> {
+        let Some(users) = &self.paths.users else { return Err(self.login_required()) };
+        let file = users.file(user, &self.name, &self.definition);
+        let version = file.version().ok_or_else(|| self.login_required())?;
+        let is_secret = matches!(self.definition.user_credential, Some(UserCredential::Secret(_)));
+        Ok(PresentCredential { file, version: is_secret.then_some(version) })
+    }
+
+    /// Returns what the connection of a user is opened with, whose credential replaces that of the service.
+    ///
+    /// # Errors
+    /// The credential cannot be read.
+    pub(super) fn with_credential(&self, present: PresentCredential) -> Result<Self, Failure> {
+        let mut setup = self.clone();
+        // What a server lists for one user is stored for no other.
+        setup.paths.cache_dir = None;
+        if let Some(UserCredential::Secret(place)) = &self.definition.user_credential {
+            let secret = present.file.read().unwrap_or_else(|error| {
+                tracing::warn!("server {}: {error}", self.name);
+                None
+            });
+            setup.definition.set_user_secret(place, secret.ok_or_else(|| self.login_required())?);
+        } else {
+            let advice = self.paths.users.as_ref().map(|users| users.advice(&self.name)).unwrap_or_default();
+            setup.user_login = Some(UserLogin { file: present.file, advice });
+        }
+        Ok(setup)
+    }
+
+    /// Returns the error for a call of a user without a credential.
+    fn login_required(&self) -> Failure {
+        let name = &self.name;
+        let advice = self.paths.users.as_ref().map(|users| users.advice(name));
+        let advice = advice.unwrap_or_else(|| "nothing encrypts the credentials of users here".to_owned());
+        let message = format!(
+            "server {name} is called with credentials of each user, and this user has none: {advice}"
+        );
+        Failure { server: Some(name.to_string()), ..Failure::new(FailureCode::LoginRequired, message) }
+    }
+}
+
+impl ServerDefinition {
+    fn set_user_secret(&mut self, place: &str, secret: String) {
+        match &mut self.endpoint {
+            Endpoint::Stdio(command) => _ = command.environment.insert(place.to_owned(), secret),
+            Endpoint::Http(endpoint) => {
+                endpoint.headers.retain(|name, _| !name.eq_ignore_ascii_case(place));
+                endpoint.headers.insert(place.to_owned(), secret);
+            }
+            // The configuration refuses this.
+            Endpoint::Socket(_) => {}
+        }
+    }
+}

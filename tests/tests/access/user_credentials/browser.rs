@@ -1,0 +1,93 @@
+//! A browser, as far as the page of logins and an authorization server need one.
+
+use lockhouse_tests::HttpServer;
+use reqwest::redirect::Policy;
+use url::form_urlencoded;
+
+/// Follows no redirect by itself, and keeps the last cookie.
+pub(super) struct Browser {
+    client: reqwest::Client,
+    cookie: Option<String>,
+}
+
+/// A page that the browser shows.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) status: u16,
+    pub(super) body: String,
+    /// The header `Content-Security-Policy`.
+    pub(super) policy: String,
+}
+
+impl Default for Browser {
+    fn default() -> Self {
+        let client = reqwest::Client::builder().no_proxy().redirect(Policy::none()).build();
+        Self { client: client.expect("a client"), cookie: None }
+    }
+}
+
+/// Encodes a field of a form.
+pub(super) fn field(name: &str, value: &str) -> String {
+    form_urlencoded::Serializer::new(String::new()).append_pair(name, value).finish()
+}
+
+impl Browser {
+    pub(super) async fn get(&mut self, url: &str) -> Page {
+        self.send(self.client.get(url)).await
+    }
+
+    pub(super) async fn post(&mut self, url: &str, form: &str) -> Page {
+        let origin = &url[..url.find("/login").unwrap_or(url.len())];
+        let request = self.client.post(url).header("Content-Type", "application/x-www-form-urlencoded");
+        self.send(request.header("Origin", origin).body(form.to_owned())).await
+    }
+
+    async fn send(&mut self, request: reqwest::RequestBuilder) -> Page {
+        let request = match &self.cookie {
+            Some(cookie) => request.header("Cookie", cookie),
+            None => request,
+        };
+        let response = request.send().await.expect("an answer");
+        let header = |name: &str| {
+            response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+        };
+        if let Some((cookie, rest)) = header("set-cookie").split_once(';') {
+            assert!(rest.contains("HttpOnly") && rest.contains("SameSite=Lax"), "{rest}");
+            self.cookie = Some(cookie.to_owned());
+        }
+        let (status, policy) = (response.status().as_u16(), header("content-security-policy"));
+        Page { status, policy, body: response.text().await.expect("a body") }
+    }
+
+    /// Begins a login, and consents as `user` at the authorization server. Returns the address to which that sends the browser back.
+    pub(super) async fn begin(&mut self, page: &str, token: &str, user: &str) -> String {
+        let shown = self.post(page, &field("token", token)).await;
+        let (_, rest) = shown.body.split_once("<a href=\"").unwrap_or_else(|| panic!("{shown:?}"));
+        let address = rest.split('"').next().unwrap_or_default().replace("&amp;", "&");
+        let consented = HttpServer::browse(&format!("{address}&user={user}"));
+        consented.headers.get("location").expect("the way back").clone()
+    }
+
+    /// Logs in with a secret, or with OAuth. Returns the text of the last page.
+    pub(super) async fn log_in(
+        &mut self,
+        page: &str,
+        token: &str,
+        secret: Option<&str>,
+        user: &str,
+    ) -> String {
+        match secret {
+            Some(secret) => {
+                self.post(page, &(field("token", token) + "&" + &field("secret", secret))).await.body
+            }
+            None => {
+                let back = self.begin(page, token, user).await;
+                self.get(&back).await.body
+            }
+        }
+    }
+
+    pub(super) async fn log_out(&mut self, page: &str, token: &str) -> String {
+        self.post(page, &(field("token", token) + "&action=logout")).await.body
+    }
+}
