@@ -34,6 +34,9 @@ class Upstream(http.server.BaseHTTPRequestHandler):
     """An MCP server whose one tool answers with the header of the caller."""
 
     protocol_version = "HTTP/1.1"
+    # Head and body in one packet: the kernel would delay the second one.
+    wbufsize = 65536
+    disable_nagle_algorithm = True
 
     def do_POST(self):
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
