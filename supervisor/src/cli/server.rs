@@ -51,6 +51,9 @@ pub(super) enum Command {
     Logout {
         /// The configured name of the server
         name: String,
+        /// With auth = "per_user": the token for the list of tools, and not that for your own calls
+        #[arg(long)]
+        service: bool,
     },
     /// Set a secret of the engine of the system for a person, one line of standard input; only for root
     Secret(secret::Arguments),
@@ -90,7 +93,7 @@ pub(super) async fn server(files: &Files, command: Command) -> ExitCode {
         Command::Get(arguments) => get::get(files, &arguments).await,
         Command::Test(arguments) => test::test(files, arguments).await,
         Command::Login(arguments) => Ok(login::login(files, arguments).await),
-        Command::Logout { name } => Ok(login::logout(files, &name).await),
+        Command::Logout { name, service } => Ok(login::logout(files, &name, service).await),
         Command::Secret(arguments) => Ok(secret::secret(arguments).await),
         Command::Diff(arguments) => match arguments.person.engine() {
             Some(engine) => engine_tools::diff(engine, &arguments).await,

@@ -109,25 +109,25 @@ pub(crate) async fn attack_if_requested() {
     let host = std::env::args().nth(1).unwrap_or_default();
     let size = if name == "small-bodies" { ACCEPTED_BYTES } else { BODY_BYTES };
     let body: &'static str = Box::leak(small_objects(size).into_boxed_str());
-    let mut ways = JoinSet::new();
-    for (way, count) in Way::of(&name) {
+    let mut parts = JoinSet::new();
+    for (part, count) in AttackPart::of(&name) {
         for _ in 0..*count {
             let (host, token) = (host.clone(), token.clone());
-            ways.spawn(async move {
+            parts.spawn(async move {
                 loop {
-                    if way.attack(&host, &token, body).await.is_err() {
+                    if part.attack(&host, &token, body).await.is_err() {
                         tokio::time::sleep(PAUSE).await;
                     }
                 }
             });
         }
     }
-    while ways.join_next().await.is_some() {}
+    while parts.join_next().await.is_some() {}
 }
 
 /// What one of the concurrent parts of an attack does again and again.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum AttackPart {
     Body,
     SlowBody,
     SlowReader,
@@ -138,7 +138,7 @@ enum Way {
     Call,
 }
 
-impl Way {
+impl AttackPart {
     /// Returns the parts of an attack, with their numbers.
     fn of(attack: &str) -> &'static [(Self, usize)] {
         match attack {

@@ -4,13 +4,15 @@
 mod account_server;
 mod browser;
 
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use account_server::AccountServer;
 use browser::{Browser, field};
 use futures_util::future::join_all;
-use lockhouse_tests::{Daemon, Lockhouse, Table, ensure, equal};
+use lockhouse_tests::{CommandOutput, Daemon, HttpServer, Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
 
 use crate::access::token;
@@ -333,6 +335,56 @@ async fn a_call_asks_for_the_login_of_its_user_and_waits_for_it() {
         }
         table.row(format!("{server}: {action}"), equal(answer["value"].clone(), json!(expected)));
     }
+    table.finish();
+}
+
+#[test]
+fn the_list_of_tools_has_a_login_of_the_service_that_no_call_uses() {
+    let server = AccountServer::start_private();
+    let config = format!(
+        "[users]\nkey = \"${{cred:lockhouse-users}}\"\n[servers.s0]\nurl = \"{}\"\nauth = \"per_user\"\n",
+        server.url()
+    );
+    let lockhouse = Lockhouse::new().config(&config).policy("version = 1\n[servers.s0]\nallow = [\"*\"]\n");
+    lockhouse.file("credentials/lockhouse-users", KEY);
+    let command = |arguments: &[&str]| {
+        let mut command = lockhouse.command(arguments);
+        command.env("CREDENTIALS_DIRECTORY", lockhouse.path("credentials"));
+        command
+    };
+    // Opens the address that the command prints, as a person does in a browser.
+    let log_in = |arguments: &[&str], user: &str| {
+        let mut child = command(&[&["server", "login", "s0", "--no-browser"], arguments].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a process");
+        let mut lines = BufReader::new(child.stdout.take().expect("stdout")).lines().map_while(Result::ok);
+        let address = lines.by_ref().find(|line| line.trim().starts_with("http://")).expect("an address");
+        let consented = HttpServer::browse(&format!("{}&user={user}", address.trim()));
+        let _page = HttpServer::browse(consented.headers.get("location").expect("the way back"));
+        lines.for_each(drop);
+        child.wait().expect("an end").success()
+    };
+    let run = |code: &str| {
+        let mut command = command(&["run", "-", "--language", "python", "--json"]);
+        CommandOutput::run(&mut command, code.as_bytes()).json()["value"].clone()
+    };
+    let listed = "from mcp_tools import search_tools\nlen(search_tools('look'))";
+    let caller = "from mcp_tools import ToolError, call_tool\n\
+                  try: r = str(call_tool('s0', 'look', {'at': 'ada'}))\nexcept ToolError as error: r = error.code\nr";
+    let mut table = Table::new("the login for the list of tools");
+    table.row("no login", equal((run(listed), run(caller)), (json!(0), json!("login_required"))));
+    table.row("the service logs in", equal(log_in(&["--service"], "service"), true));
+    table.row(
+        "it lists, and calls nothing",
+        equal((run(listed), run(caller)), (json!(1), json!("login_required"))),
+    );
+    table.row("the user logs in", equal(log_in(&[], "ada"), true));
+    table.row("a call is the user's", equal(run(caller), json!("ada")));
+    let logout = command(&["server", "logout", "s0"]).output().expect("an end");
+    table.row("the user logs out", ensure(logout.status.success(), &logout));
+    table.row("the list stays", equal((run(listed), run(caller)), (json!(1), json!("login_required"))));
     table.finish();
 }
 

@@ -4,6 +4,8 @@
 //! The page authenticates the user by the same token as `/mcp`, so a link to it gives nothing to the person who sends it. A cookie
 //! binds the return of the browser to the browser that began.
 
+mod html;
+
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -11,11 +13,11 @@ use std::time::Duration;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::to_bytes;
 use axum::extract::{Path, Request, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, REFERRER_POLICY, SET_COOKIE};
+use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use lockhouse_link::{EngineClient, GrantedAccess};
 use lockhouse_messages::{Request as Ask, Response as Answer, SecretValue, UserLoginRequest};
@@ -25,6 +27,7 @@ use tokio::time::{Instant, timeout};
 use url::form_urlencoded;
 
 use crate::access::{Peer, RequestAuthenticator};
+use html::{escaped, message, page};
 
 /// Maximum size of the form, in bytes.
 /// Bound: AI clients.
@@ -40,12 +43,6 @@ const BROWSERS_MAX: usize = 256;
 const BROWSER_TIMEOUT: Duration = Duration::from_secs(300);
 /// The cookie of the browser that began a login.
 const COOKIE_NAME: &str = "lockhouse-login";
-/// Forbids scripts, frames and everything from elsewhere.
-const CONTENT_RULES: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
-const STYLE: &str = "body{font:16px/1.5 sans-serif;max-width:36rem;margin:4rem auto;padding:0 1rem}\
-    label{display:block;margin:1rem 0 .25rem}input{width:100%;font:inherit;padding:.4rem;box-sizing:border-box}\
-    button{font:inherit;padding:.4rem 1rem;margin:1rem .5rem 0 0}";
-
 /// The state of the page.
 pub(super) struct LoginPage {
     engine: EngineClient,
@@ -108,7 +105,11 @@ async fn submitted(
         Ok(access) => access,
         Err(rejection) => {
             let status = rejection.into_response().status();
-            return page.form(status, &server, "The token is not accepted.");
+            let fault = match status {
+                StatusCode::UNAUTHORIZED => "The token is not accepted.",
+                _ => "The token cannot be checked now. Try again in a minute.",
+            };
+            return page.form(status, &server, fault);
         }
     };
     let request =
@@ -228,36 +229,4 @@ impl LoginPage {
         );
         page(status, &content)
     }
-}
-
-fn message(status: StatusCode, text: &str) -> Response {
-    page(status, &format!("<p>{}</p>", escaped(text)))
-}
-
-fn page(status: StatusCode, content: &str) -> Response {
-    let document = format!(
-        "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>Lockhouse</title><style>{STYLE}</style>{content}"
-    );
-    let headers = [
-        (CONTENT_SECURITY_POLICY, CONTENT_RULES),
-        (CACHE_CONTROL, "no-store"),
-        (REFERRER_POLICY, "no-referrer"),
-    ];
-    (status, headers, Html(Body::from(document))).into_response()
-}
-
-/// Escapes a text for HTML.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }

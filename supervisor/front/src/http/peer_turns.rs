@@ -86,7 +86,7 @@ pub(super) struct InTurns<F> {
 enum Phase {
     /// The future waits for what it was polled for.
     Idle,
-    /// The future was woken and waits for a turn. `None` is never sent: no semaphore is closed.
+    /// The future was woken and waits for a turn. `None` would mean that the semaphore is closed, and none is.
     Waiting(BoxFuture<'static, Option<OwnedSemaphorePermit>>),
     /// The future was polled in this turn, and others are polled before the turn ends.
     Polled { _turn: OwnedSemaphorePermit, others: BoxFuture<'static, ()> },

@@ -34,6 +34,9 @@ pub(in crate::cli) struct Arguments {
     /// Print the address without opening a browser
     #[arg(long)]
     no_browser: bool,
+    /// With auth = "per_user": log in for the list of tools, which all users see, and not for your own calls
+    #[arg(long)]
+    service: bool,
     /// Log in for this person, whom an engine of the system serves; only for root
     #[arg(long, value_name = "UID")]
     person: Option<u32>,
@@ -49,7 +52,7 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
         Ok(None) => {}
         Err(error) => return print_config_error(&error),
     }
-    let (name, endpoint, account) = match find(files, &arguments.name) {
+    let (name, endpoint, account) = match find(files, &arguments.name, arguments.service) {
         Ok(Configured::Http { name, endpoint, account }) => (name, endpoint, account),
         Ok(Configured::Secret { name, account }) => return store_secret(files, &name, &account),
         Err(status) => return status,
@@ -80,7 +83,7 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
         Ok(login) => login,
         Err(status) => return status,
     };
-    println!("To log in to {name}, open this address in a browser:\n\n  {}\n", login.address);
+    print_address(&name, &login, account.is_some());
     if !arguments.no_browser && desktop_browser::is_available() {
         callback.await_browser(&login.address);
         desktop_browser::open(callback.port());
@@ -103,6 +106,16 @@ pub(super) async fn login(files: &Files, arguments: Arguments) -> ExitCode {
         }
         Err(status) => status,
     }
+}
+
+/// Tells the user where to log in. `is_own` says that calls of the server use the credentials of each user.
+fn print_address(name: &ServerName, login: &Login, is_own: bool) {
+    if is_own {
+        println!(
+            "This login is for your own calls of {name}; the list of its tools may need one with --service."
+        );
+    }
+    println!("To log in to {name}, open this address in a browser:\n\n  {}\n", login.address);
 }
 
 fn print_granted(name: &ServerName, expires: Option<SystemTime>, is_renewable: bool) {
@@ -142,13 +155,13 @@ fn report_unrecorded(name: &ServerName, error: &RecordError) -> ExitCode {
 }
 
 /// Deletes the stored OAuth token of an upstream server, even if this cannot be recorded in the audit log.
-pub(super) async fn logout(files: &Files, name: &str) -> ExitCode {
+pub(super) async fn logout(files: &Files, name: &str, of_service: bool) -> ExitCode {
     match engine_of(None) {
         Ok(Some(engine)) => return of_system::logout(engine, name).await,
         Ok(None) => {}
         Err(error) => return print_config_error(&error),
     }
-    let found = match find(files, name) {
+    let found = match find(files, name, of_service) {
         Ok(found) => found,
         Err(status) => return status,
     };
@@ -199,12 +212,14 @@ fn store_secret(files: &Files, name: &ServerName, account: &UserAccount) -> Exit
     }
 }
 
-fn find(files: &Files, name: &str) -> Result<Configured, ExitCode> {
+/// Finds a server. `of_service` is for the login of the service to a server whose calls use credentials of each user.
+fn find(files: &Files, name: &str, of_service: bool) -> Result<Configured, ExitCode> {
     let settings = Settings::load(files).map_err(|error| print_config_error(&error))?;
     let users = settings.engine.places.users.clone();
     let found = settings.engine.servers.into_iter().find(|(known, _)| known.as_str() == name);
     let account = |name: &ServerName, definition: &ServerDefinition| {
-        UserAccount::of(Owner::LOCAL, name, definition, users.as_ref()).map(Box::new)
+        let account = UserAccount::of(Owner::LOCAL, name, definition, users.as_ref());
+        account.filter(|_| !of_service).map(Box::new)
     };
     match found.map(|(name, definition)| (account(&name, &definition), name, definition.endpoint)) {
         Some((Some(account), name, _)) if account.needs_secret() => Ok(Configured::Secret { name, account }),

@@ -17,6 +17,8 @@ pub(super) struct AccountServer {
 /// What was issued, and to whom.
 #[derive(Default)]
 struct Accounts {
+    /// Whether the list of tools needs a login too.
+    is_private: bool,
     issued: usize,
     codes: HashMap<String, String>,
     access: HashMap<String, String>,
@@ -29,7 +31,16 @@ struct Accounts {
 
 impl AccountServer {
     pub(super) fn start() -> Self {
-        let accounts = Arc::<Mutex<Accounts>>::default();
+        Self::serve(Accounts::default())
+    }
+
+    /// Starts a server that answers nothing without a login.
+    pub(super) fn start_private() -> Self {
+        Self::serve(Accounts { is_private: true, ..Accounts::default() })
+    }
+
+    fn serve(accounts: Accounts) -> Self {
+        let accounts = Arc::new(Mutex::new(accounts));
         let known = accounts.clone();
         let server =
             HttpServer::start_knowing(move |url| move |request: &HttpRequest| answer(&url, &known, request));
@@ -100,7 +111,7 @@ fn answer(url: &str, accounts: &Mutex<Accounts>, request: &HttpRequest) -> HttpA
             accounts.access.remove(token);
             HttpAnswer::status(200)
         }
-        "/mcp" => request.as_mcp(false).unwrap_or_else(|| accounts.call(url, request)),
+        "/mcp" => accounts.serve_mcp(url, request),
         _ => HttpAnswer::status(404),
     }
 }
@@ -124,16 +135,24 @@ impl Accounts {
         HttpAnswer::json(200, &tokens)
     }
 
-    fn call(&mut self, url: &str, request: &HttpRequest) -> HttpAnswer {
+    fn serve_mcp(&mut self, url: &str, request: &HttpRequest) -> HttpAnswer {
         let secret = request.headers.get("x-api-key").and_then(|secret| secret.strip_prefix("SECRET-OF-"));
         let token = request.headers.get("authorization").and_then(|value| value.strip_prefix("Bearer "));
         let of_token =
             token.filter(|token| !self.expired.contains(*token)).and_then(|token| self.access.get(token));
-        let Some(user) = secret.map(str::to_owned).or(of_token.cloned()) else {
-            let challenge =
-                format!("Bearer resource_metadata=\"{url}/.well-known/oauth-protected-resource/mcp\"");
-            return HttpAnswer::status(401).with("WWW-Authenticate", &challenge);
+        let user = secret.map(str::to_owned).or(of_token.cloned());
+        let needs_user = self.is_private || request.rpc() == "tools/call";
+        let user = match user {
+            None if needs_user => {
+                let metadata = format!("{url}/.well-known/oauth-protected-resource/mcp");
+                let challenge = format!("Bearer resource_metadata=\"{metadata}\"");
+                return HttpAnswer::status(401).with("WWW-Authenticate", &challenge);
+            }
+            user => user.unwrap_or_default(),
         };
+        if let Some(answer) = request.as_mcp(false) {
+            return answer;
+        }
         self.calls += 1;
         self.crossed += usize::from(request.message()["params"]["arguments"]["at"] != user.as_str());
         HttpAnswer::json(200, &request.result(&json!({"content": [{"type": "text", "text": user}]})))
