@@ -123,7 +123,7 @@ impl Service {
 
 /// Returns how many users and servers there are, and how often each user calls all servers in each round.
 fn size() -> (usize, usize, usize) {
-    if std::env::var("LOCKHOUSE_TESTS").is_ok_and(|form| form == "full") { (6, 5, 40) } else { (3, 3, 6) }
+    if std::env::var("LOCKHOUSE_TESTS").is_ok_and(|form| form == "full") { (6, 5, 40) } else { (3, 2, 4) }
 }
 
 #[tokio::test]
