@@ -40,12 +40,21 @@ pub(super) struct TokenProvider {
     advice: String,
 }
 
-/// The login of a user with credentials of their own.
-#[derive(Clone, Debug)]
-pub(super) struct UserLogin {
-    pub(super) file: SecretFile,
-    /// How the user logs in again.
+/// Whose login a connection uses.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LoginSource {
+    /// The tokens of a user. `None` for a connection with the login of the service.
+    pub(super) user_file: Option<SecretFile>,
+    /// How to log in again.
     pub(super) advice: String,
+}
+
+impl LoginSource {
+    /// Returns the login of the service. With `is_per_user`, it is for the list of tools alone.
+    pub(super) fn of_service(name: &ServerName, is_per_user: bool) -> Self {
+        let flag = if is_per_user { " --service" } else { "" };
+        Self { user_file: None, advice: format!("run `lockhouse server login {name}{flag}`") }
+    }
 }
 
 enum CredentialSource {
@@ -63,13 +72,13 @@ impl TokenProvider {
         name: &ServerName,
         endpoint: &HttpEndpoint,
         secrets: Secrets,
-        user_login: Option<&UserLogin>,
+        login: &LoginSource,
     ) -> Result<Self, HttpError> {
         let unusable =
             |error: &dyn std::error::Error| HttpError::new(HttpErrorKind::Unusable, error.to_string(), "");
         let source = match &endpoint.authorization {
-            _ if let Some(login) = user_login => {
-                CredentialSource::Login(TokenFile::of_user(login.file.clone()))
+            _ if let Some(file) = &login.user_file => {
+                CredentialSource::Login(TokenFile::of_user(file.clone()))
             }
             Authorization::OnDemand if endpoint.has_authorization_header() => CredentialSource::Fixed(None),
             Authorization::OnDemand | Authorization::OAuth(_) => CredentialSource::Login(
@@ -87,10 +96,7 @@ impl TokenProvider {
             secrets,
             current: Mutex::default(),
             renewing: tokio::sync::Mutex::default(),
-            advice: match user_login {
-                Some(login) => login.advice.clone(),
-                None => format!("run `lockhouse server login {name}`"),
-            },
+            advice: login.advice.clone(),
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lockhouse_protocol::ServerName;
 use tokio::sync::Semaphore;
 
-use super::auth::UserLogin;
+use super::auth::LoginSource;
 use super::change_notices::ChangeNotices;
 use super::definition::ServerDefinition;
 use super::launcher::Launchers;
@@ -23,6 +23,5 @@ pub(super) struct ConnectionSetup {
     pub(super) notices: ChangeNotices,
     pub(super) events: ServerEvents,
     pub(super) launchers: Launchers,
-    /// The tokens of the user for whom the connection is. `None` if it uses those of the service.
-    pub(super) user_login: Option<UserLogin>,
+    pub(super) login: LoginSource,
 }

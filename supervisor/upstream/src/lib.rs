@@ -137,6 +137,7 @@ use instances::Instances;
 pub use launcher::{FileHelperProcess, LaunchError, Launchers, launch_servers};
 pub use login::{Callback, LOGIN_REQUESTS_TIMEOUT, LOGIN_TIMEOUT, Login, LoginError, log_out};
 
+use auth::LoginSource;
 pub use auth::{CredentialKey, CredentialKeyError};
 pub use program_digest::program_digest;
 use server_events::ServerEvents;
@@ -228,16 +229,9 @@ impl Upstreams {
             let upstream = existing.unwrap_or_else(|| {
                 let (name, paths, starts) = (name.clone(), paths.clone(), starts.clone());
                 let (notices, events, launchers) = (notices.clone(), events.clone(), launchers.clone());
-                let setup = ConnectionSetup {
-                    name,
-                    definition,
-                    paths,
-                    starts,
-                    notices,
-                    events,
-                    launchers,
-                    user_login: None,
-                };
+                let login = LoginSource::of_service(&name, definition.user_credential.is_some());
+                let setup =
+                    ConnectionSetup { name, definition, paths, starts, notices, events, launchers, login };
                 Upstream { connection: Arc::new(Connection::open(&setup)), setup, instances: Arc::default() }
             });
             (name, upstream)

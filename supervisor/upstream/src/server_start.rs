@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::attempt::Attempt;
-use super::auth::UserLogin;
+use super::auth::LoginSource;
 use super::change_notices::ServerChangeNotices;
 use super::confine::{RefusalNotice, SandboxPlaces};
 use super::connection_setup::ConnectionSetup;
@@ -109,8 +109,7 @@ pub(super) struct ServerStarter {
     /// Limits new MCP sessions of a server over HTTP, across its connections.
     session_renewals: SessionRenewals,
     launchers: Launchers,
-    /// The login of the user for whom the connection is.
-    user_login: Option<UserLogin>,
+    login: LoginSource,
     /// Why the server was not started when it was last tried. `None` if it was started, or never tried.
     last_reason: Mutex<Option<String>>,
 }
@@ -159,7 +158,7 @@ impl ServerStarter {
             sandbox,
             session_renewals: SessionRenewals::default(),
             launchers: setup.launchers.clone(),
-            user_login: setup.user_login.clone(),
+            login: setup.login.clone(),
             last_reason: Mutex::default(),
         }
     }
@@ -276,7 +275,7 @@ mod tests {
             sandbox: Sandbox::default(),
             session_renewals: SessionRenewals::default(),
             launchers: Launchers::default(),
-            user_login: None,
+            login: LoginSource::default(),
             last_reason: Mutex::default(),
         }
     }

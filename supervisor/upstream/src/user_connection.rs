@@ -1,9 +1,9 @@
-//! What the connection of a user is opened with: the setup of the server, with the user's credential in place of that of the service.
+//! Opens the connection of a user: the setup of the server has the user's credential instead of that of the service.
 
 use lockhouse_messages::Owner;
 use lockhouse_protocol::{Failure, FailureCode};
 
-use super::auth::UserLogin;
+use super::auth::LoginSource;
 use super::auth::secret_file::{FileVersion, SecretFile};
 use super::connection_setup::ConnectionSetup;
 use super::definition::{Endpoint, ServerDefinition, UserCredential};
@@ -21,7 +21,7 @@ impl ConnectionSetup {
     /// # Errors
     /// The user has no credential.
     pub(super) fn present_credential(&self, user: Owner) -> Result<PresentCredential, Failure> {
-        let Some(users) = &self.paths.users else { return Err(self.login_required()) };
+        let users = self.paths.users.as_ref().ok_or_else(|| self.login_required())?;
         let file = users.file(user, &self.name, &self.definition);
         let version = file.version().ok_or_else(|| self.login_required())?;
         let is_secret = matches!(self.definition.user_credential, Some(UserCredential::Secret(_)));
@@ -43,17 +43,23 @@ impl ConnectionSetup {
             });
             setup.definition.set_user_secret(place, secret.ok_or_else(|| self.login_required())?);
         } else {
-            let advice = self.paths.users.as_ref().map(|users| users.advice(&self.name)).unwrap_or_default();
-            setup.user_login = Some(UserLogin { file: present.file, advice });
+            setup.login = LoginSource { user_file: Some(present.file), advice: self.user_advice() };
         }
         Ok(setup)
+    }
+
+    /// Returns what a user does to log in to the server.
+    fn user_advice(&self) -> String {
+        match &self.paths.users {
+            Some(users) => users.advice(&self.name),
+            None => "nothing encrypts the credentials of users here".to_owned(),
+        }
     }
 
     /// Returns the error for a call of a user without a credential.
     fn login_required(&self) -> Failure {
         let name = &self.name;
-        let advice = self.paths.users.as_ref().map(|users| users.advice(name));
-        let advice = advice.unwrap_or_else(|| "nothing encrypts the credentials of users here".to_owned());
+        let advice = self.user_advice();
         let message = format!(
             "server {name} is called with credentials of each user, and this user has none: {advice}"
         );

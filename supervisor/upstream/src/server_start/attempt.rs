@@ -211,8 +211,8 @@ impl Attempt<'_> {
     }
 
     fn authority(&self, endpoint: &HttpEndpoint) -> Result<TokenProvider, HttpError> {
-        let login = self.server.user_login.as_ref();
-        TokenProvider::new(&self.server.name, endpoint, self.server.secrets.clone(), login)
+        let ServerStarter { name, secrets, login, .. } = self.server;
+        TokenProvider::new(name, endpoint, secrets.clone(), login)
     }
 
     /// Starts the conversation with a server over HTTP.
