@@ -29,22 +29,7 @@ PAUSE = 0.02
 CONNECTIONS = 100
 SECONDS = 3
 KILLS = 300
-ECHO = '''
-import json, sys
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" not in message:
-        continue
-    result = {}
-    if message["method"] == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "echo", "version": "1"}}
-    elif message["method"] == "tools/list":
-        schema = {"type": "object", "properties": {"text": {"type": "string"}}}
-        result = {"tools": [{"name": "echo", "description": "Returns the text", "inputSchema": schema}]}
-    elif message["method"] == "tools/call":
-        result = {"content": [{"type": "text", "text": message["params"]["arguments"]["text"]}]}
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
-'''
+ECHO = pathlib.Path(__file__).parent / "servers/echo.py"
 PROGRAMS = {"1+1": ("1+1", 2), "one call": ("from mcp_tools.echo import echo\necho(text='x')", "x")}
 
 
@@ -60,11 +45,10 @@ class Service:
     def __init__(self, programs, scratch, certificate):
         self.home, self.port = scratch, free_port()
         scratch.mkdir()
-        (scratch / "echo.py").write_text(ECHO)
         tls = f'[http.tls]\ncertificate = "{certificate}.pem"\nkey = "{certificate}.key"\n' if certificate else ""
         limits = "[http.limits]\nconnections_per_peer = 1000\ntls_handshakes_per_peer_per_second = 65536\n"
         clients = '[clients]\nrequests = "1000000/s"\nruns = "1000000/s"\nrunning = 100\n[pool]\nqueue = 1000\nqueue_per_client = 1000\n'
-        server = f'[servers.echo]\ncommand = "{sys.executable}"\nargs = ["{scratch}/echo.py"]\n'
+        server = f'[servers.echo]\ncommand = "{sys.executable}"\nargs = ["{ECHO}"]\n'
         (scratch / "config.toml").write_text(f'[http]\nauth = "none"\nlisten = ["127.0.0.1:{self.port}"]\n{tls}{limits}{clients}{server}')
         (scratch / "policy.toml").write_text('version = 1\n[servers.echo]\nallow = ["*"]\n')
         files = ["--config", str(scratch / "config.toml"), "--policy", str(scratch / "policy.toml")]

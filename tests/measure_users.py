@@ -21,11 +21,8 @@ import time
 import urllib.parse
 import urllib.request
 
-from measure_http_front import check, free_port, private_kib, request_of
+from measure_http_front import PAUSE, RUNS, check, compare, free_port, private_kib, request_of
 
-PAIRS = 10
-RUNS = 40
-PAUSE = 0.02
 USERS = 1000
 KEY = "0123456789abcdef0123456789abcdef"
 
@@ -136,20 +133,8 @@ def main():
         service.start()
         ada = tokens[0][1]
         service.log_in(ada, "user-0")
-        ratios, control, times = [], [], []
-        for pair in range(PAIRS):
-            own = (lambda: paced(service, ada, "own", "user-0"))
-            shared = (lambda: paced(service, ada, "all", "nobody"))
-            if pair % 2 == 0:
-                first, second, again = shared(), own(), shared()
-            else:
-                second, first, again = own(), shared(), shared()
-            ratios.append(second / first)
-            control.append(again / first)
-            times.append((first, second))
-        first, second = (statistics.median(column) * 1e3 for column in zip(*times))
-        print(f"a call with the user's own credential: {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) times one "
-              f"without; {second:.2f} and {first:.2f} ms; without to itself {statistics.median(control):.2f}", flush=True)
+        users = {"all": "nobody", "own": "user-0"}
+        compare("a call with the user's own credential", lambda server: paced(service, ada, server, users[server]), "all", "own")
 
         for user, token in tokens[1:]:
             service.log_in(token, user)

@@ -87,5 +87,11 @@ pub use terminal::{Desktop, on_terminal};
 pub use tokens::tokens;
 pub use unix_user::{UnixUser, permit_all_accounts};
 
+/// Whether the full forms of tests run (`LOCKHOUSE_TESTS=full`), which take longer.
+#[must_use]
+pub fn is_full() -> bool {
+    std::env::var("LOCKHOUSE_TESTS").is_ok_and(|form| form == "full")
+}
+
 /// The languages of submitted code, as `--language` and `run_code` accept them.
 pub const LANGUAGES: [&str; 2] = ["python", "typescript"];

@@ -119,6 +119,10 @@ impl LoginStep {
     }
 }
 
+fn login_body(server: &ServerName, step: LoginStep) -> RecordBody {
+    RecordBody::new("login").text("server", server.as_str()).text("outcome", step.as_str())
+}
+
 impl Audit {
     /// Records a reload of the configuration, whether it was accepted or refused.
     pub fn reload(&self, reload: Reload<'_>) -> Result<(), AuditError> {
@@ -177,7 +181,7 @@ impl Audit {
         presence: Option<&ProvenPresence>,
         by: LocalUser,
     ) -> Result<(), AuditError> {
-        let body = RecordBody::new("login").text("server", server.as_str()).text("outcome", step.as_str());
+        let body = login_body(server, step);
         let body = presence.iter().fold(body, |body, presence| presence.write_to(body));
         let by = presence.map_or(by, |presence| presence.person(by));
         self.append_act(body, Severity::of("login", &[step.as_str()]), by)
@@ -190,7 +194,7 @@ impl Audit {
         step: LoginStep,
         client: Option<&ClientName>,
     ) -> Result<(), AuditError> {
-        let body = RecordBody::new("login").text("server", server.as_str()).text("outcome", step.as_str());
+        let body = login_body(server, step);
         let body = body.text_if("client", client.map(ClientName::as_str));
         self.append_act(body, Severity::of("login", &[step.as_str()]), LocalUser::current())
     }

@@ -46,6 +46,7 @@ pub mod child_stderr;
 pub mod confined_mark;
 pub mod delegated_files;
 pub mod directories;
+pub mod expiring_map;
 pub mod files;
 pub mod http_checks;
 pub mod json;

@@ -264,12 +264,12 @@ pub struct PolicyProposal {
     pub presence: Presence,
 }
 
-/// What a logout found and did.
+/// The result of a logout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Logout {
     /// Nothing was stored.
     Nothing,
-    /// What was stored was deleted, and there was nothing to revoke, or it was revoked at the authorization server.
+    /// The credential was deleted. If it was a token, the authorization server has revoked it.
     Complete,
     /// The tokens were deleted, but the authorization server did not revoke them. The text is the reason.
     NotRevoked(String),

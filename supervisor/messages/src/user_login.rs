@@ -1,4 +1,4 @@
-//! What a user of the service asks about their own credentials for an upstream server.
+//! Requests of users of the service about their own credentials for upstream servers.
 
 use lockhouse_protocol::ServerName;
 use serde::{Deserialize, Serialize};

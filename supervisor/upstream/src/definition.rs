@@ -23,8 +23,8 @@ pub struct ServerDefinition {
     pub on_change: OnChange,
     /// Whether AI clients may share one process of the server, if they share an engine.
     pub is_shared: bool,
-    /// What each user must have of their own for calls of the server. `None` if all calls use what the configuration has, or the
-    /// login of the service.
+    /// The credential that each user needs for calls of the server. `None` if all calls use the credential in the configuration,
+    /// or the login of the service.
     pub user_credential: Option<UserCredential>,
     /// Values that replaced placeholders, such as `${env:…}`, in the arguments or the URL. They may be secrets.
     pub referenced: ReferencedValues,
@@ -35,7 +35,7 @@ pub struct ServerDefinition {
     pub origin: String,
 }
 
-/// What each user has of their own for calls of a server.
+/// The kind of credential that each user needs for calls of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum UserCredential {
     /// The tokens of an OAuth login.
@@ -484,6 +484,11 @@ impl ServerDefinition {
         secrets.extend(numbered.map(|(number, value)| (format!("reference {}", number + 1), value.clone())));
         secrets
     }
+}
+
+/// Whether nobody on a network can read or change requests to a URL: it is `https`, or `http` of a loopback address.
+pub(super) fn is_protected(url: &url::Url) -> bool {
+    url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url))
 }
 
 /// Returns whether the host of a URL is this machine.

@@ -17,7 +17,7 @@ use super::auth::Challenge;
 use super::auth::oauth::{self, OAuthDiscovery};
 use super::auth::secret_file::SecretFileError;
 use super::auth::token_file::{StoredLogin, TokenFile};
-use super::definition::{Authorization, HttpEndpoint, OAuthClient, is_loopback};
+use super::definition::{Authorization, HttpEndpoint, OAuthClient, is_protected};
 use super::http;
 use lockhouse_mcp::client::HttpError;
 
@@ -102,11 +102,7 @@ pub struct Login {
 /// Checks an address that the authorization server names, before the user's browser opens it or a secret is sent to it.
 /// The server chooses the address, so it could begin with `javascript:` or `file:`.
 fn check_endpoint(endpoint: &'static str, address: &str) -> Result<(), LoginError> {
-    let is_safe = Url::parse(address).is_ok_and(|url| match url.scheme() {
-        "https" => true,
-        "http" => is_loopback(&url),
-        _ => false,
-    });
+    let is_safe = Url::parse(address).is_ok_and(|url| is_protected(&url));
     let address = || lockhouse_policies::quoted(address, ADDRESS_CHARS_MAX);
     is_safe.then_some(()).ok_or_else(|| LoginError::UnsafeEndpoint { endpoint, address: address() })
 }

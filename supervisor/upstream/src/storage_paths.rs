@@ -28,7 +28,7 @@ pub struct StoragePaths {
     pub tools_ttl: Duration,
     /// Whether the observed result types of tools are stored.
     pub records_shapes: bool,
-    /// What users have of their own at servers. `None` if nothing encrypts it.
+    /// The store of the credentials of users. `None` if there is no key that encrypts them.
     pub users: Option<UserCredentials>,
     /// The places of Lockhouse's own files, which no sandbox profile grants.
     pub own: Arc<OwnPlaces>,

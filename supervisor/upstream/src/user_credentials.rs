@@ -1,5 +1,5 @@
-//! What users have of their own for servers with `auth = "per_user"`: the tokens of a login, or a secret. It lies encrypted in a
-//! directory of each user.
+//! The credentials of users for servers with `auth = "per_user"`: the tokens of a login, or a secret. They are stored encrypted, in a
+//! directory for each user.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use super::server_identity::file_name;
 /// Bound: upstream servers.
 const SECRET_BYTES_MAX: usize = 16 * 1024;
 
-/// What all users have of their own.
+/// The store of the credentials of all users.
 #[derive(Clone, Debug)]
 pub struct UserCredentials {
     directory: PathBuf,

@@ -16,23 +16,7 @@ ANSWER_SECONDS = 30
 VERSION = "2026-07-28"
 SESSION_VERSION = "2025-11-25"
 # An upstream server whose tool clients call directly, so that their arguments pass through the engine to a server.
-ECHO = '''
-import json, sys
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" not in message:
-        continue
-    result = {}
-    if message["method"] == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "echo", "version": "1"}}
-    elif message["method"] == "tools/list":
-        schema = {"type": "object", "properties": {"text": {"type": "string"}}}
-        result = {"tools": [{"name": "echo", "description": "Returns the text", "inputSchema": schema}]}
-    elif message["method"] == "tools/call":
-        text = json.dumps(message["params"].get("arguments"))
-        result = {"content": [{"type": "text", "text": text}]}
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
-'''
+ECHO = pathlib.Path(__file__).parents[2] / "servers/echo.py"
 # The limits that would slow the fuzzer down are high, and times are short, so that connections that it leaves end soon. The
 # front is not replaced after a number of requests, because the fuzzer takes another process id for a crash.
 CONFIG = '''
@@ -61,7 +45,7 @@ queue = 1000
 queue_per_client = 1000
 [servers.echo]
 command = "{python}"
-args = ["{home}/echo.py"]
+args = ["{echo}", "--arguments"]
 expose = "direct"
 '''
 
@@ -85,9 +69,8 @@ class Service:
     def __init__(self, programs, home, certificate=None):
         self.name, self.home, self.port = home.name, home, free_port()
         home.mkdir()
-        (home / "echo.py").write_text(ECHO)
         tls = f'[http.tls]\ncertificate = "{certificate}.pem"\nkey = "{certificate}.key"' if certificate else ""
-        (home / "config.toml").write_text(CONFIG.format(port=self.port, tls=tls, python=sys.executable, home=home))
+        (home / "config.toml").write_text(CONFIG.format(port=self.port, tls=tls, python=sys.executable, echo=ECHO))
         (home / "policy.toml").write_text('version = 1\n[servers.echo]\nallow = ["*"]\n')
         self.command = [str(pathlib.Path(programs) / "lockhouse"), "--config", f"{home}/config.toml", "--policy",
             f"{home}/policy.toml"]

@@ -12,29 +12,22 @@ use std::process::Stdio;
 use account_server::AccountServer;
 use browser::{Browser, field};
 use futures_util::future::join_all;
-use lockhouse_tests::{CommandOutput, Daemon, HttpServer, Lockhouse, Table, ensure, equal};
+use lockhouse_tests::{
+    CommandOutput, Daemon, HttpServer, Lockhouse, Table, ensure, equal, fixture_server, is_full,
+};
 use serde_json::{Value, json};
 
 use crate::access::token;
 
 /// The secret that encrypts what users have.
 const KEY: &str = "0123456789abcdef0123456789abcdef-a-key-of-users";
-/// A server that says which secret its process has.
-const PROCESS: &str = r#"
-import json, os, sys
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" not in message:
-        continue
-    result = {}
-    if message["method"] == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "p", "version": "1"}}
-    elif message["method"] == "tools/list":
-        result = {"tools": [{"name": "look", "inputSchema": {"type": "object", "properties": {"at": {}}}}]}
-    elif message["method"] == "tools/call":
-        result = {"content": [{"type": "text", "text": os.environ.get("USER_SECRET", "nobody").removeprefix("SECRET-OF-")}]}
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
-"#;
+/// Returns an expression of Python that makes a call of a server, and whose value is the user for whom the server takes the caller.
+fn caller_at(server: &str, name: &str) -> String {
+    match server {
+        "process" => "call_tool('process', 'env', {})['USER_SECRET'].removeprefix('SECRET-OF-')".to_owned(),
+        _ => format!("str(call_tool('{server}', 'look', {{'at': '{name}'}}))"),
+    }
+}
 
 /// A service with upstream servers of each kind, and users with a token each.
 struct Service {
@@ -51,12 +44,11 @@ impl Service {
             TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
         let servers: Vec<AccountServer> = (0..servers).map(|_| AccountServer::start()).collect();
         let lockhouse = Lockhouse::new();
-        let script = lockhouse.file("process.py", PROCESS);
         lockhouse.file("credentials/lockhouse-users", KEY);
         let mut config = format!(
             "[users]\nkey = \"${{cred:lockhouse-users}}\"\nurl = \"http://127.0.0.1:{port}\"\n\
-             [servers.process]\ncommand = \"python3\"\nargs = [\"{}\"]\nauth = \"per_user\"\nuser_secret = \"USER_SECRET\"\n",
-            script.display()
+             [servers.process]\ncommand = \"{}\"\nauth = \"per_user\"\nuser_secret = \"USER_SECRET\"\n",
+            fixture_server().display()
         );
         let mut policy = "version = 1\n[servers.process]\nallow = [\"*\"]\n".to_owned();
         for (number, server) in servers.iter().enumerate() {
@@ -96,12 +88,14 @@ impl Service {
 
     /// Returns whom each server took for the caller of a program of this user, or the error.
     async fn callers(&self, daemon: &Daemon, (name, token): &(String, String)) -> Vec<String> {
-        let code = format!(
-            "from mcp_tools import ToolError, call_tool\nfound = []\nfor server in {}:\n    \
-             try: found.append(str(call_tool(server, 'look', {{'at': '{name}'}})))\n    \
-             except ToolError as error: found.append(error.code)\nfound",
-            json!(self.names())
-        );
+        let mut code = "from mcp_tools import ToolError, call_tool\nfound = []\n".to_owned();
+        for server in self.names() {
+            code += &format!(
+                "try: found.append({})\nexcept ToolError as error: found.append(error.code)\n",
+                caller_at(&server, name)
+            );
+        }
+        code += "found";
         let answer = daemon.http_client(Some(token)).run_code("python", &code).await;
         let found = answer["value"].as_array().unwrap_or_else(|| panic!("{answer}"));
         found.iter().map(|found| found.as_str().unwrap_or_default().to_owned()).collect()
@@ -123,7 +117,7 @@ impl Service {
 
 /// Returns how many users and servers there are, and how often each user calls all servers in each round.
 fn size() -> (usize, usize, usize) {
-    if std::env::var("LOCKHOUSE_TESTS").is_ok_and(|form| form == "full") { (6, 5, 40) } else { (3, 2, 4) }
+    if is_full() { (6, 5, 40) } else { (3, 2, 4) }
 }
 
 #[tokio::test]
@@ -313,8 +307,8 @@ async fn a_call_asks_for_the_login_of_its_user_and_waits_for_it() {
     ] {
         let code = format!(
             "from mcp_tools import ToolError, call_tool\n\
-             try: r = str(call_tool('{server}', 'look', {{'at': '{}'}}))\nexcept ToolError as error: r = error.code\nr",
-            user.0
+             try: r = {}\nexcept ToolError as error: r = error.code\nr",
+            caller_at(server, &user.0)
         );
         let mut message = client.calling("run_code", json!({"language": "python", "code": code}));
         let asked = client.post(&message).await.answer()["result"].clone();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::time::Duration;
 
-use lockhouse_tests::{Lockhouse, Session, wait_until};
+use lockhouse_tests::{Lockhouse, Session, is_full, wait_until};
 use serde_json::Value;
 
 use crate::audit::verify;
@@ -71,8 +71,7 @@ async fn round(lockhouse: &Lockhouse, number: u64, random: &mut fastrand::Rng) {
 
 #[tokio::test]
 async fn every_call_is_recorded_before_it_is_made_even_if_the_supervisor_is_killed() {
-    let is_full = std::env::var("LOCKHOUSE_TESTS").is_ok_and(|tests| tests == "full");
-    let kills = KILLS[usize::from(is_full)];
+    let kills = KILLS[usize::from(is_full())];
     let lockhouse = Lockhouse::with_fixture().config("[audit]\nvalues = true\n");
     let flag = format!("--notes={}", lockhouse.path("notes").display());
     let lockhouse = lockhouse.server("fixture", &[&flag]);

@@ -7,7 +7,7 @@ mod counting_client;
 use std::path::PathBuf;
 use std::process::Command;
 
-use lockhouse_tests::{Lockhouse, Table, ensure, equal, fixture_server};
+use lockhouse_tests::{Lockhouse, Table, ensure, equal, fixture_server, is_full};
 
 use counting_client::Client;
 use serde_json::Value;
@@ -96,8 +96,7 @@ fn each_hostile_behaviour_gets_one_answer_and_other_programs_run() {
 
 #[test]
 fn rounds_of_concurrent_hostile_workers_leak_nothing() {
-    let full = std::env::var("LOCKHOUSE_TESTS").is_ok_and(|form| form == "full");
-    let rounds = WARM_UP_ROUNDS + if full { ROUNDS } else { ROUNDS_QUICK };
+    let rounds = WARM_UP_ROUNDS + if is_full() { ROUNDS } else { ROUNDS_QUICK };
     // Stored results would hide a memory leak.
     let lockhouse = with_worker_and_config(&hostile_worker(), "[results]\nkeep_mib = 0\n");
     let mut client = Client::connect(lockhouse.command(&["serve"]));

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use lockhouse_tests::{
-    CommandOutput, Daemon, Lockhouse, Table, ensure, equal, front_of, is_alive, kill, signer_of, wait_until,
+    CommandOutput, Daemon, Lockhouse, Table, ensure, equal, front_of, is_alive, is_full, kill, signer_of,
+    wait_until,
 };
 use serde_json::{Value, json};
 
@@ -145,8 +146,7 @@ async fn no_request_is_lost_when_a_front_is_replaced_by_count_and_by_age() {
 /// Kills fronts and signers while clients connect over TLS: some, or 1,000 with `LOCKHOUSE_TESTS=full`.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_request_has_one_answer_or_none_while_fronts_and_signers_are_killed() {
-    let is_full = std::env::var("LOCKHOUSE_TESTS").is_ok_and(|tests| tests == "full");
-    let kills = if is_full { 1_000 } else { 12 };
+    let kills = if is_full() { 1_000 } else { 12 };
     // The rate limits of one client would refuse most of the requests.
     let rates = "[clients]\nrequests = \"1000000/min\"\nruns = \"1000000/min\"\n";
     let lockhouse = Lockhouse::new().config(&format!("{TLS}{rates}"));

@@ -1,13 +1,13 @@
 //! Tests of an upstream server whose connection is lost again and again: Lockhouse reconnects without leaks.
 
-use lockhouse_tests::{Session, wait_until};
+use lockhouse_tests::{Session, is_full, wait_until};
 
 use crate::upstreams::scripted_server::{Scripted, processes};
 
 /// Returns how often the test breaks the connection: 40 times, or with `LOCKHOUSE_TESTS=full` 1,000 times, the number
 /// in the documentation.
 fn rounds() -> usize {
-    if std::env::var("LOCKHOUSE_TESTS").is_ok_and(|tests| tests == "full") { 1_000 } else { 40 }
+    if is_full() { 1_000 } else { 40 }
 }
 
 fn memory_kib(session: &Session) -> u64 {

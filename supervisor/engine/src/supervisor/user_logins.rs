@@ -1,15 +1,14 @@
 //! Credentials of users for upstream servers with `auth = "per_user"`: a user of the service logs in, or stores a secret, on the
 //! front's page.
 
-use std::collections::HashMap;
-
 use lockhouse_audit::{AuditError, LoginStep};
+use lockhouse_base::expiring_map::ExpiringMap;
 use lockhouse_base::principal::Principal;
 use lockhouse_messages::{Owner, Response, SecretValue, UserLoginRequest};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{LOGIN_REQUESTS_TIMEOUT, LOGIN_TIMEOUT, Login, LoginError, UserAccount};
 use parking_lot::Mutex;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::Supervisor;
 
@@ -21,18 +20,18 @@ const PENDING_MAX: usize = 256;
 const ADDRESS_BYTES_MAX: usize = 16 * 1024;
 
 /// The logins of users that wait until the browser returns.
-#[derive(Default)]
-pub(super) struct UserLogins(Mutex<HashMap<(Owner, ServerName), PendingLogin>>);
+pub(super) struct UserLogins(Mutex<ExpiringMap<(Owner, ServerName), Login>>);
 
-struct PendingLogin {
-    login: Login,
-    began: Instant,
+impl Default for UserLogins {
+    fn default() -> Self {
+        Self(Mutex::new(ExpiringMap::new(PENDING_MAX, LOGIN_TIMEOUT)))
+    }
 }
 
 /// Prints nothing of the logins, which have secrets.
 impl std::fmt::Debug for UserLogins {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "UserLogins({})", self.0.lock().len())
+        f.write_str("UserLogins")
     }
 }
 
@@ -55,23 +54,6 @@ enum UserLoginError {
     Secret(#[from] lockhouse_upstream::UserSecretError),
     #[error(transparent)]
     Login(#[from] LoginError),
-}
-
-impl UserLogins {
-    fn add(&self, key: (Owner, ServerName), login: Login) {
-        let mut pending = self.0.lock();
-        pending.retain(|_, pending| pending.began.elapsed() < LOGIN_TIMEOUT);
-        if pending.len() >= PENDING_MAX {
-            let oldest = pending.iter().min_by_key(|(_, pending)| pending.began).map(|(key, _)| key.clone());
-            oldest.and_then(|key| pending.remove(&key));
-        }
-        pending.insert(key, PendingLogin { login, began: Instant::now() });
-    }
-
-    fn take(&self, key: &(Owner, ServerName)) -> Option<Login> {
-        let pending = self.0.lock().remove(key)?;
-        (pending.began.elapsed() < LOGIN_TIMEOUT).then_some(pending.login)
-    }
 }
 
 impl Supervisor {
@@ -123,7 +105,7 @@ impl Supervisor {
                 let login =
                     timeout(LOGIN_REQUESTS_TIMEOUT, login).await.map_err(|_| UserLoginError::Late)??;
                 let address = login.address.to_string();
-                self.user_logins.add((user.owner(), server.clone()), login);
+                self.user_logins.0.lock().insert((user.owner(), server.clone()), login);
                 Ok(Some(address))
             }
         }
@@ -138,12 +120,13 @@ impl Supervisor {
         if returned_to.len() > ADDRESS_BYTES_MAX {
             return Err(UserLoginError::TooLong);
         }
-        let login = self.user_logins.take(&(user.owner(), server.clone())).ok_or(UserLoginError::NotBegun)?;
+        let login = self.user_logins.0.lock().remove(&(user.owner(), server.clone()));
+        let login = login.ok_or(UserLoginError::NotBegun)?;
         self.record_user_login(user, server, LoginStep::Answered)?;
         let finished = timeout(LOGIN_REQUESTS_TIMEOUT, login.finish(returned_to)).await;
         let finished = finished.map_err(|_| UserLoginError::Late).and_then(|finished| Ok(finished?));
         let step = if finished.is_ok() { LoginStep::Granted } else { LoginStep::Failed };
-        // What was done cannot be undone for want of this record.
+        // The tokens are stored already, so a missing record does not fail the login.
         let _ = self.record_user_login(user, server, step).inspect_err(|error| tracing::error!("{error}"));
         finished.map(drop)
     }
@@ -154,7 +137,7 @@ impl Supervisor {
         server: &ServerName,
         account: &UserAccount,
     ) -> Result<(), UserLoginError> {
-        self.user_logins.take(&(user.owner(), server.clone()));
+        self.user_logins.0.lock().remove(&(user.owner(), server.clone()));
         if account.log_out().await?.had_token() {
             // It only takes a permission away.
             let recorded = self.record_user_login(user, server, LoginStep::LoggedOut);

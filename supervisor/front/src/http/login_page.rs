@@ -19,14 +19,16 @@ use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use lockhouse_base::expiring_map::ExpiringMap;
 use lockhouse_link::{EngineClient, GrantedAccess};
 use lockhouse_messages::{Request as Ask, Response as Answer, SecretValue, UserLoginRequest};
 use lockhouse_protocol::ServerName;
 use parking_lot::Mutex;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use url::form_urlencoded;
 
 use crate::access::{Peer, RequestAuthenticator};
+use crate::runs::new_handle;
 use html::{escaped, message, page};
 
 /// Maximum size of the form, in bytes.
@@ -49,16 +51,16 @@ pub(super) struct LoginPage {
     authenticator: Arc<RequestAuthenticator>,
     /// The address to which browsers return.
     redirect: String,
-    browsers: Mutex<HashMap<String, Browser>>,
+    /// The browsers by the `state` of their logins.
+    browsers: Mutex<ExpiringMap<String, Browser>>,
 }
 
 /// A browser that was sent to an authorization server.
 struct Browser {
     access: GrantedAccess,
     server: ServerName,
-    /// What its cookie has.
+    /// The value of its cookie.
     cookie: String,
-    since: Instant,
 }
 
 /// Returns the routes of the page, if the service has an address for browsers.
@@ -73,7 +75,7 @@ pub(super) fn routes(
         engine,
         authenticator,
         redirect: redirect.to_owned(),
-        browsers: Mutex::default(),
+        browsers: Mutex::new(ExpiringMap::new(BROWSERS_MAX, BROWSER_TIMEOUT)),
     });
     Router::new()
         .route("/login", get(returned))
@@ -169,11 +171,9 @@ impl LoginPage {
         let (Some(host), Some((_, state))) = (parsed.as_ref().and_then(url::Url::host_str), state) else {
             return message(StatusCode::BAD_GATEWAY, "The authorization server has no usable address.");
         };
-        let mut random = [0; 32];
-        if aws_lc_rs::rand::fill(&mut random).is_err() {
+        let Some(cookie) = new_handle() else {
             return message(StatusCode::SERVICE_UNAVAILABLE, "The service cannot do this now. Try again.");
-        }
-        let cookie = data_encoding::HEXLOWER.encode(&random);
+        };
         let secure = if self.redirect.starts_with("https:") { "; Secure" } else { "" };
         // `Lax`, because the authorization server sends the browser back.
         let set = format!(
@@ -183,22 +183,14 @@ impl LoginPage {
         let mut content =
             format!("<p>{} asks you to log in with your own account.</p>", escaped(server.as_str()));
         let _ = write!(content, "<p><a href=\"{}\">Continue to {}</a></p>", escaped(address), escaped(host));
-        let mut browsers = self.browsers.lock();
-        browsers.retain(|_, browser| browser.since.elapsed() < BROWSER_TIMEOUT);
-        if browsers.len() >= BROWSERS_MAX {
-            let oldest =
-                browsers.iter().min_by_key(|(_, browser)| browser.since).map(|(state, _)| state.clone());
-            oldest.and_then(|state| browsers.remove(&state));
-        }
-        browsers.insert(state.into_owned(), Browser { access, server, cookie, since: Instant::now() });
-        drop(browsers);
+        self.browsers.lock().insert(state.into_owned(), Browser { access, server, cookie });
         ([(SET_COOKIE, set)], page(StatusCode::OK, &content)).into_response()
     }
 
     /// Returns the browser that began the login with this `state`, if the request comes from it.
     fn take_browser(&self, state: &str, headers: &HeaderMap) -> Option<Browser> {
-        let mut browsers = self.browsers.lock();
-        let browser = browsers.get(state).filter(|browser| browser.since.elapsed() < BROWSER_TIMEOUT)?;
+        let (mut browsers, state) = (self.browsers.lock(), state.to_owned());
+        let browser = browsers.get(&state)?;
         let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut cookies =
             cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -206,7 +198,7 @@ impl LoginPage {
             name == COOKIE_NAME
                 && verify_slices_are_equal(value.as_bytes(), browser.cookie.as_bytes()).is_ok()
         });
-        if is_it { browsers.remove(state) } else { None }
+        if is_it { browsers.remove(&state) } else { None }
     }
 
     fn form(&self, status: StatusCode, server: &ServerName, fault: &str) -> Response {

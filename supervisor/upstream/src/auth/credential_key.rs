@@ -7,7 +7,7 @@ use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 
 /// Minimum length of the secret of which the key is derived, in bytes: as many as the key has.
 const SECRET_BYTES_MIN: usize = 32;
-/// What the key is derived for.
+/// The purpose of the key, from which HKDF derives it too.
 const PURPOSE: &[u8] = b"lockhouse: credentials of users, version 1";
 /// The first byte of each encrypted text.
 const VERSION: u8 = 1;

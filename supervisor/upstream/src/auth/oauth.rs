@@ -16,7 +16,7 @@ use rmcp::transport::auth::{
 use url::Url;
 
 use super::token_file::StoredLogin;
-use crate::definition::{HttpEndpoint, OAuthClient, Proxy, is_loopback};
+use crate::definition::{HttpEndpoint, OAuthClient, Proxy, is_protected};
 use crate::http_proxy::with_proxy;
 
 /// The result of discovering an authorization server: rmcp's authorization manager with the metadata of that server,
@@ -39,15 +39,20 @@ pub(crate) async fn discover(
     let mut manager = AuthorizationManager::new(endpoint.url.clone()).await?;
     if endpoint.proxy != Proxy::Environment {
         // rmcp's own client obeys the environment, whose proxy could read what is not encrypted.
-        let client = reqwest::Client::builder().timeout(REQUEST_TIMEOUT).redirect(Policy::none());
-        let client = with_proxy(client, endpoint).and_then(reqwest::ClientBuilder::build);
-        manager.with_client(client.map_err(|error| AuthError::InternalError(error.to_string()))?)?;
+        manager.with_client(http_client(endpoint)?)?;
     }
     let store = InMemoryCredentialStore::new();
     manager.set_credential_store(store.clone());
     let resolution = manager.resolve_metadata_from_challenge(challenge).await?;
     manager.set_metadata(resolution.metadata.clone());
     Ok(OAuthDiscovery { manager, store, resolution })
+}
+
+/// Creates a client for requests to the authorization server of an upstream server, over its proxy.
+fn http_client(endpoint: &HttpEndpoint) -> Result<reqwest::Client, AuthError> {
+    let client = reqwest::Client::builder().timeout(REQUEST_TIMEOUT).redirect(Policy::none());
+    let client = with_proxy(client, endpoint).and_then(reqwest::ClientBuilder::build);
+    client.map_err(|error| AuthError::InternalError(error.to_string()))
 }
 
 /// Renews the stored access token for an upstream server with its refresh token, and returns the new tokens.
@@ -87,11 +92,8 @@ pub(crate) async fn revoke(endpoint: &HttpEndpoint, stored: &StoredLogin) -> Res
     let OAuthDiscovery { resolution, .. } = discover(endpoint, None).await?;
     let address = resolution.metadata.additional_fields.get("revocation_endpoint");
     let address = address.and_then(|address| Url::parse(address.as_str()?).ok());
-    let address = address.filter(|address| address.scheme() == "https" || is_loopback(address));
-    let address = address.ok_or(RevocationError::NoEndpoint)?;
-    let client = reqwest::Client::builder().timeout(REQUEST_TIMEOUT).redirect(Policy::none());
-    let client = with_proxy(client, endpoint).and_then(reqwest::ClientBuilder::build);
-    let client = client.map_err(|_| RevocationError::Unreachable)?;
+    let address = address.filter(is_protected).ok_or(RevocationError::NoEndpoint)?;
+    let client = http_client(endpoint)?;
     for (kind, token) in stored.revocable_tokens() {
         let request = client.post(address.clone());
         let mut fields = vec![("token", token.as_str()), ("token_type_hint", kind)];

@@ -48,7 +48,7 @@ pub(crate) struct FileVersion {
 #[derive(Clone, Debug)]
 pub(crate) struct SecretFile {
     path: PathBuf,
-    /// What encrypts the content. `None` for secrets of the service itself.
+    /// The key that encrypts the content. `None` for secrets of the service itself, which are not encrypted.
     key: Option<CredentialKey>,
 }
 
