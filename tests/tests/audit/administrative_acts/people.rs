@@ -79,7 +79,8 @@ async fn credentials_are_recorded_at_a_limited_rate() {
         .map(|record| json!([record["through"], record["client"], record["outcome"], record["severity"]]))
         .collect();
     table.row("a valid token, once", equal(accepted, vec![json!(["http", "desk", "accepted", "info"])]));
-    let wrong = format!("{}0", &token[..token.len() - 1]);
+    let (rest, last) = token.split_at(token.len() - 1);
+    let wrong = format!("{rest}{}", if last == "0" { "1" } else { "0" });
     let client = daemon.http_client(Some(&wrong));
     for _ in 0..30 {
         let reply = client.request("tools/list", json!({})).await;
