@@ -6,6 +6,7 @@
 mod client_turns;
 mod credentials;
 mod failure_log;
+mod known_access;
 mod metadata;
 mod peer;
 mod rejection;
@@ -15,4 +16,4 @@ pub(crate) use client_turns::{ClientTurn, ClientTurns};
 pub(crate) use metadata::metadata_routes;
 pub(crate) use peer::Peer;
 pub(crate) use rejection::Rejection;
-pub(crate) use request_authenticator::RequestAuthenticator;
+pub(crate) use request_authenticator::{RequestAuthenticator, Verification};

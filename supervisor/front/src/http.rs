@@ -2,11 +2,12 @@
 //!
 //! A connection is accepted within the limits of [`connection_limiter`], which may close another connection to make
 //! room. A connection is closed when it exceeds the timeouts of [`connection_timeouts`]. A request passes these checks
-//! in order: its host and origin ([`host_check`]), authentication ([`authenticate`]), its body ([`body`]), draining
+//! in order: its host and origin ([`host_check`]), authentication ([`authentication`]), its body ([`body`]), draining
 //! ([`drain`]), and the owner of its MCP session ([`mcp_sessions`]). The MCP handler then gets the request with its
 //! [`GrantedAccess`](lockhouse_link::GrantedAccess).
 
 mod accept;
+mod authentication;
 mod body;
 mod body_permits;
 mod connection;
@@ -40,29 +41,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, StatusCode};
-use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
-use futures_util::StreamExt;
+use axum::middleware;
 use lockhouse_base::http_checks::host_check::{HostCheck, HostName, PageOrigin};
 use lockhouse_link::{EngineClient, SetupReceiver};
 use lockhouse_mcp::server::RequestContext;
-use lockhouse_messages::{HttpRefusal, RequestClaims, RequestId};
+use lockhouse_messages::{RequestClaims, RequestId};
 use lockhouse_policies::Rate;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::{AnswerSettings, ClientTransport, McpHandler};
-use crate::access::{ClientTurns, Peer, Rejection, RequestAuthenticator, metadata_routes};
+use crate::access::{ClientTurns, RequestAuthenticator, metadata_routes};
 use crate::request_claims::request_claims;
 use accept::Acceptor;
 use body::BodyReader;
-use connection::{Authenticated, ConnectionServer};
+use connection::ConnectionServer;
 use connection_source::ConnectionSource;
-use connection_timeouts::ConnectionTracker;
 use endpoint::McpEndpoint;
 use exposure_check::ExposureError;
 use front_setup::{InheritedSource, SetupDescriptors};
@@ -243,59 +237,6 @@ async fn end_idle(sessions: &McpSessions) {
     }
 }
 
-/// Maximum delay of a 429 response. The delay limits how fast one connection can send requests above its rate limit.
-const RATE_LIMIT_DELAY_MAX: Duration = Duration::from_secs(1);
-
-/// Returns the response to a request that authentication or the rate limit rejected. A 429 response is delayed, so that
-/// clients that retry at once do not take the CPU time of others.
-async fn reject(rejection: Rejection) -> Response {
-    if let Some(wait) = rejection.retry_after() {
-        tokio::time::sleep(wait.min(RATE_LIMIT_DELAY_MAX)).await;
-    }
-    let response = rejection.into_response();
-    match response.status() {
-        StatusCode::UNAUTHORIZED => counters::count_auth_failure(),
-        StatusCode::TOO_MANY_REQUESTS => counters::count_refusal(HttpRefusal::Rate),
-        _ => {}
-    }
-    response
-}
-
-/// Middleware that authenticates a request and attaches its access. An event stream ends when the access does. If the
-/// engine refuses the request after all, for example because its token was revoked meanwhile, the response is that of a
-/// request without valid credentials.
-async fn authenticate(
-    State(authenticator): State<Arc<RequestAuthenticator>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let (mut head, body) = request.into_parts();
-    let peer = head.extensions.get::<Peer>().copied();
-    let access = match authenticator.authenticate(&head, peer.as_ref()).await {
-        Ok(access) => access,
-        Err(rejection) => {
-            let version = head.version;
-            return body::discard_body(body, version, reject(rejection).await).await;
-        }
-    };
-    if let Some(tracker) = head.extensions.get::<ConnectionTracker>() {
-        tracker.set_authenticated();
-    }
-    head.extensions.insert(access.clone());
-    let mut response = next.run(Request::from_parts(head, body)).await;
-    let is_stream = |kind: &HeaderValue| kind.as_bytes().starts_with(b"text/event-stream");
-    let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(is_stream);
-    if let Some(refusal) = access.refusal().filter(|_| !is_stream) {
-        response = reject(authenticator.reject(refusal.clone(), peer.as_ref())).await;
-    }
-    response.extensions_mut().insert(Authenticated);
-    if !is_stream {
-        return response;
-    }
-    let end = async move { access.ended().await };
-    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(end))))
-}
-
 /// Builds the router of the HTTP server: `/mcp`, the endpoints for monitoring and for OAuth metadata, and the
 /// middleware that checks requests.
 fn router(
@@ -318,7 +259,7 @@ fn router(
         .route("/mcp", axum::routing::any(endpoint::serve))
         .with_state(Arc::new(endpoint))
         .merge(health_endpoints::authenticated_routes(&engine))
-        .layer(middleware::from_fn_with_state(authenticator, authenticate));
+        .layer(middleware::from_fn_with_state(authenticator, authentication::authenticate));
     // Public routes are merged after the authentication layer, which does not apply to them.
     let metadata = metadata_routes(engine.settings().authentication.metadata);
     let open = metadata.merge(health_endpoints::public_routes(&engine)).merge(login);

@@ -180,17 +180,30 @@ impl EngineClient {
     /// # Errors
     /// Why the engine refuses the credential.
     pub async fn authenticate(&self, credential: Credential) -> Result<GrantedAccess, AccessRefusal> {
+        self.begin_authentication(credential).await.await
+    }
+
+    /// Asks the engine to verify a credential. When this future completes, the question is on its way, and the engine reads it
+    /// before each later request of this client. The future that it returns waits for the response, as
+    /// [`Self::authenticate`] does.
+    pub async fn begin_authentication(
+        &self,
+        credential: Credential,
+    ) -> impl Future<Output = Result<GrantedAccess, AccessRefusal>> + use<> {
         let caller = Caller { grant: None, client: None, abilities: InputSupport::default() };
         let exchange = self.start(None, None, caller, Request::Authenticate(credential)).await;
-        match exchange.response().await {
-            Response::Access(Ok(access)) => {
-                let end = self.shared.grants.lock().end_of(access.grant);
-                Ok(GrantedAccess::new(*access, end))
-            }
-            Response::Access(Err(refusal)) | Response::Refused(refusal) => Err(refusal),
-            other => {
-                tracing::error!("a credential was not verified: {other:?}");
-                Err(AccessRefusal::EngineUnavailable)
+        let shared = self.shared.clone();
+        async move {
+            match exchange.response().await {
+                Response::Access(Ok(access)) => {
+                    let end = shared.grants.lock().end_of(access.grant);
+                    Ok(GrantedAccess::new(*access, end))
+                }
+                Response::Access(Err(refusal)) | Response::Refused(refusal) => Err(refusal),
+                other => {
+                    tracing::error!("a credential was not verified: {other:?}");
+                    Err(AccessRefusal::EngineUnavailable)
+                }
             }
         }
     }

@@ -33,6 +33,24 @@ impl GrantedAccess {
         Self(Arc::new(GrantedAccessInner { access, expires_at, ended, refusal: OnceLock::new() }))
     }
 
+    /// Returns the same access for another request, which the engine has not refused.
+    #[must_use]
+    pub fn for_another_request(&self) -> Self {
+        let GrantedAccessInner { access, expires_at, ended, .. } = &*self.0;
+        let (access, ended) = (access.clone(), ended.clone());
+        Self(Arc::new(GrantedAccessInner {
+            access,
+            expires_at: *expires_at,
+            ended,
+            refusal: OnceLock::new(),
+        }))
+    }
+
+    /// Whether the access has expired or the engine has ended it.
+    pub fn has_ended(&self) -> bool {
+        self.0.ended.is_cancelled() || self.0.expires_at.is_some_and(|end| end <= Instant::now())
+    }
+
     pub fn grant(&self) -> GrantId {
         self.0.access.grant
     }

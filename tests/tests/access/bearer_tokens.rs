@@ -186,8 +186,10 @@ async fn a_revoked_token_is_rejected_at_once_by_every_process_and_connection() {
     let session = daemon.session(Some(&good), "2025-11-25").await;
     let mut listening = session.listen().await;
     table.row("control: a stream is open", equal(listening.status, 200));
+    let http_client = daemon.http_client(Some(&good));
+    let call = http_client.calling("run_code", json!({"language": "python", "code": "1"}));
     let running = {
-        let http_client = daemon.http_client(Some(&good));
+        let http_client = http_client.clone();
         tokio::spawn(async move {
             http_client
                 .post(&http_client.calling(
@@ -209,6 +211,14 @@ async fn a_revoked_token_is_rejected_at_once_by_every_process_and_connection() {
             "401 invalid_token".into(),
         ),
     );
+    let reply = http_client.post(&call).await;
+    table.row(
+        "a call, of a client that called before",
+        equal(status_and_error(&reply), "401 invalid_token".into()),
+    );
+    table.row("its reason", equal(error_description(&reply), "the token was revoked".into()));
+    let runs = lockhouse.records().iter().filter(|record| record["event"] == "execution").count();
+    table.row("it runs nothing", equal(runs, 1));
     table.row(
         "a request in its session",
         equal(status_and_error(&list_tools(&session).await), "401 invalid_token".into()),

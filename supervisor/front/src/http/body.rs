@@ -26,7 +26,7 @@ use super::connection_timeouts::ConnectionTracker;
 use super::counters;
 use super::limits::HttpLimits;
 use super::message_cost::{MessageFault, cost_of_bytes, parse_message};
-use super::reject;
+use super::reply::reject;
 use super::reply::to_response;
 use crate::access::{Rejection, RequestAuthenticator};
 

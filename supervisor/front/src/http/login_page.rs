@@ -103,7 +103,7 @@ async fn submitted(
     let Ok(Ok(body)) = body else { return message(StatusCode::BAD_REQUEST, "The form did not arrive.") };
     let fields: HashMap<_, _> = form_urlencoded::parse(&body).into_owned().collect();
     let field = |name: &str| fields.get(name).map(|text| text.trim()).filter(|text| !text.is_empty());
-    let access = match page.authenticator.authenticate_token(field("token"), peer.as_ref()).await {
+    let access = match page.authenticator.authenticate_token(field("token"), peer).await {
         Ok(access) => access,
         Err(rejection) => {
             let status = rejection.into_response().status();

@@ -1,6 +1,7 @@
-//! Turns replies of the MCP server into HTTP responses.
+//! Turns replies of the MCP server, and rejections, into HTTP responses.
 
 use std::convert::Infallible;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
@@ -9,6 +10,10 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use lockhouse_mcp::server::HttpReply;
+use lockhouse_messages::HttpRefusal;
+
+use super::counters;
+use crate::access::Rejection;
 
 pub(super) fn to_response(reply: HttpReply) -> Response {
     match reply {
@@ -30,4 +35,22 @@ fn event_stream(events: BoxStream<'static, Bytes>) -> Response {
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     (head, Body::from_stream(events.map(Ok::<_, Infallible>))).into_response()
+}
+
+/// Maximum delay of a 429 response. The delay limits how fast one connection can send requests above its rate limit.
+const RATE_LIMIT_DELAY_MAX: Duration = Duration::from_secs(1);
+
+/// Returns the response to a request that authentication or the rate limit rejected. A 429 response is delayed, so that
+/// clients that retry at once do not take the CPU time of others.
+pub(super) async fn reject(rejection: Rejection) -> Response {
+    if let Some(wait) = rejection.retry_after() {
+        tokio::time::sleep(wait.min(RATE_LIMIT_DELAY_MAX)).await;
+    }
+    let response = rejection.into_response();
+    match response.status() {
+        StatusCode::UNAUTHORIZED => counters::count_auth_failure(),
+        StatusCode::TOO_MANY_REQUESTS => counters::count_refusal(HttpRefusal::Rate),
+        _ => {}
+    }
+    response
 }

@@ -89,6 +89,13 @@ fn lifecycle_of(has_handshake: bool) -> HttpLifecycle {
     if has_handshake { HttpLifecycle::Session } else { HttpLifecycle::SelfContained }
 }
 
+/// Whether the headers say that the message is a call of a tool in no session. [`check_message`] refuses a request for which this is
+/// not true.
+pub fn is_call_without_session(headers: &HeaderMap) -> bool {
+    matches!(single(headers, METHOD), Ok(Some("tools/call")))
+        && check_version(headers).is_ok_and(|lifecycle| lifecycle == HttpLifecycle::SelfContained)
+}
+
 /// Checks the headers of MCP against the message, and returns what the message depends on.
 ///
 /// # Errors
