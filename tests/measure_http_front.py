@@ -215,7 +215,9 @@ def main():
         for name in PROGRAMS:
             compare(name, lambda service, name=name: paced(service, name), before, now)
         compare("runs per second, 100 connections", lambda service: asyncio.run(runs_per_second(service)), before, now)
-        print(f"private memory after that, MiB: before {private_kib(before.process.pid) / 1024:.1f}; now engine "
+        # Fronts return freed memory every 10 s.
+        time.sleep(12)
+        print(f"private memory at rest after that, MiB: before {private_kib(before.process.pid) / 1024:.1f}; now engine "
               f"{private_kib(now.process.pid) / 1024:.1f}, front {private_kib(now.children('http-front')[0]) / 1024:.1f}", flush=True)
         before.stop()
         now.stop()

@@ -30,6 +30,8 @@ const MEMORY_BYTES: u64 = 1024 * 1024 * 1024;
 const CONNECTION_BYTES: u64 = 256 * 1024;
 /// Descriptors besides those of connections.
 const DESCRIPTORS: u64 = 256;
+/// Interval at which the front returns freed memory to the kernel.
+const TRIM_INTERVAL: Duration = Duration::from_secs(10);
 /// The thread that parses large bodies never ends: a sealed process cannot start another one.
 const THREAD_LIFETIME: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
@@ -81,6 +83,16 @@ fn use_one_heap() {
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
 }
 
+/// Returns freed memory to the kernel at intervals. The allocator itself returns only the end of its heap.
+#[allow(unsafe_code, reason = "malloc_trim is an unsafe call of the allocator")]
+async fn return_freed_memory() {
+    loop {
+        tokio::time::sleep(TRIM_INTERVAL).await;
+        // SAFETY: it changes no block that is in use.
+        unsafe { libc::malloc_trim(0) };
+    }
+}
+
 async fn serve(sandbox: ServiceSandbox, mapped: MappedMemory) -> Result<Infallible, FrontError> {
     let (server, link) = HttpServer::inherit(SetupReceiver::new(take_standard_input()?)?).await?;
     let link = local_stream(link)?;
@@ -91,6 +103,7 @@ async fn serve(sandbox: ServiceSandbox, mapped: MappedMemory) -> Result<Infallib
     let _sandboxed = sandbox.seal(&limits(server.limits()), mapped)?;
     let closing = CancellationToken::new();
     if let Ok(engine) = EngineClient::connect_to_parent(link, closing.clone()).await {
+        tokio::spawn(return_freed_memory());
         server.serve(engine, closing).await;
     }
     // The engine has ended. So does this process, without destructors that need more system calls.
