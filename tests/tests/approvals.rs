@@ -8,6 +8,7 @@ mod control_socket;
 mod elicitation;
 mod hostile_prompts;
 mod local_approvers;
+mod notices;
 mod pending_questions;
 mod refusals;
 mod revocation;

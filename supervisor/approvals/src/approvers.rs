@@ -9,6 +9,7 @@ use serde::Deserialize;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::approval_queue::ApprovalQueue;
+use super::notices::{NoticeSettings, send_notices};
 use super::policy_file::PolicyFile;
 use super::presence::PresenceVerifier;
 use super::refusal_backoff::RefusalTracker;
@@ -33,13 +34,14 @@ pub enum ApproverKind {
 }
 
 /// The `[approvals]` settings of the configuration.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ApprovalSettings {
     pub through: ApproverKind,
     /// How long a question waits for an answer.
     pub wait: Duration,
     /// What an answer must prove that approves calls.
     pub presence: Presence,
+    pub notices: NoticeSettings,
 }
 
 /// What all executions need for approvals: the approval queue, the counters of refusals, and the policy file to which
@@ -61,12 +63,16 @@ pub struct Approvers {
 }
 
 impl Approvers {
-    /// `directory` is the directory of persistent state, where the registered keys are.
+    /// `directory` is the directory of persistent state, where the registered keys are. Must be called in a Tokio runtime if there are
+    /// receivers of notices.
     pub fn new(settings: ApprovalSettings, policy: Option<PolicyFile>, directory: Option<&Path>) -> Self {
         let (changed, changes) = mpsc::channel(1);
         let keys = directory.map(|directory| directory.join(KEYS));
         let presence = Arc::new(PresenceVerifier::new(settings.presence, keys));
         let (queue, refusals) = (ApprovalQueue::new(presence.clone()), RefusalTracker::default());
+        if !settings.notices.receivers.is_empty() {
+            tokio::spawn(send_notices(queue.clone(), settings.notices.clone()));
+        }
         Self { settings, presence, queue, refusals, policy, changed, changes: Mutex::new(changes) }
     }
 
@@ -83,6 +89,11 @@ impl Approvers {
     /// Returns how long a question waits for an approver's answer.
     pub(super) fn answer_timeout(&self) -> Duration {
         self.settings.wait
+    }
+
+    /// Whether questions are answered outside of the AI client: somebody watches them now, or gets notices of them.
+    pub(super) fn reach_somebody(&self) -> bool {
+        self.queue.has_approvers() || !self.settings.notices.receivers.is_empty()
     }
 
     pub fn queue(&self) -> &ApprovalQueue {

@@ -10,6 +10,7 @@
 //!   `lockhouse approvals` and the live page. `approvers.rs` chooses between them.
 //! - `grants.rs` has earlier approvals that cover later calls of the same execution. `refusal_backoff.rs` counts
 //!   consecutive refusals.
+//! - `notices.rs` tells people who watch nothing that a question waits.
 //! - `presence.rs` verifies proofs that a person is there, and has the registered keys.
 //! - `policy_change.rs` and `policy_file.rs` change the policy file for the answer `always`.
 //!
@@ -28,6 +29,7 @@
 //! - If the configuration requires presence, no answer approves without a proof that the engine itself has verified. A refusal
 //!   needs none.
 //! - No call is sent because nobody answered.
+//! - A notice has no arguments and no way to answer. Nothing waits for its receiver.
 //!
 //! # Decisions
 //!
@@ -52,6 +54,7 @@ mod batch;
 mod call_summary;
 mod elicitation_form;
 mod grants;
+mod notices;
 mod outcome;
 mod policy_change;
 mod policy_file;
@@ -79,6 +82,7 @@ use uuid::Uuid;
 pub use approval_queue::{Watcher, WatcherKind};
 pub use approvers::{ApprovalSettings, ApproverKind, Approvers};
 pub use lockhouse_messages::Presence;
+pub use notices::{NoticeChannel, NoticeReceiver, NoticeSettings, Webhook, WebhookError};
 pub use policy_file::PolicyFile;
 pub use presence::{ApprovalSubject, PresenceError, PresenceVerifier, level_of_rule};
 

@@ -39,12 +39,6 @@ impl Severity {
     }
 }
 
-/// Returns the name of this machine. Empty if it cannot be read.
-pub(crate) fn host_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().to_owned()
-}
-
 /// Returns the texts of a record in a format. A record is one text, or several if it completes several events.
 pub(crate) fn texts(format: ForwardFormat, batch: &Batch, record: &OutgoingRecord) -> Vec<String> {
     match format {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use lockhouse_base::host_name::host_name;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
@@ -12,7 +13,7 @@ use url::Url;
 
 use crate::acceptance::Acceptance;
 use crate::delivery_error::{DeliveryError, TlsError, request_error};
-use crate::message::{Severity, host_name};
+use crate::message::Severity;
 use crate::segment_reader::{Batch, OutgoingRecord};
 use crate::tls::{TlsFiles, client_config, no_tls};
 
@@ -126,7 +127,7 @@ fn export_request(batch: &Batch) -> Value {
     let resource = [
         attribute("service.name", json!({"stringValue": "lockhouse"})),
         attribute("service.version", json!({"stringValue": env!("CARGO_PKG_VERSION")})),
-        attribute("host.name", json!({"stringValue": host_name()})),
+        attribute("host.name", json!({"stringValue": host_name().unwrap_or_default()})),
     ];
     json!({"resourceLogs": [{
         "resource": {"attributes": resource},

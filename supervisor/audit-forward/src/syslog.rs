@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
+use lockhouse_base::host_name::host_name;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -20,7 +21,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use crate::ForwardFormat;
 use crate::acceptance::Acceptance;
 use crate::delivery_error::{DeliveryError, TlsError};
-use crate::message::{Severity, host_name, texts};
+use crate::message::{Severity, texts};
 use crate::segment_reader::{Batch, OutgoingRecord};
 use crate::tls::{TlsFiles, client_config};
 
@@ -73,7 +74,7 @@ impl SyslogServer {
             }
         };
         let mut frames = Vec::new();
-        let host = header_field(&host_name(), HOST_CHARS_MAX);
+        let host = header_field(&host_name().unwrap_or_default(), HOST_CHARS_MAX);
         for record in &batch.records {
             for text in texts(self.format, batch, record) {
                 push_frame(&mut frames, &host, record, &text);

@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use lockhouse_base::host_name::host_name;
 use lockhouse_protocol::ServerName;
 
 use super::hash_chain::RecordBody;
@@ -255,11 +256,4 @@ impl Audit {
         let body = body.text_if("reason", reason.as_deref());
         self.append_act(body, Severity::of("action", &[outcome]), by)
     }
-}
-
-/// Returns the name of this host, as the kernel knows it.
-fn host_name() -> Option<String> {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
-    let name = name.trim();
-    (!name.is_empty()).then(|| name.to_owned())
 }

@@ -48,6 +48,7 @@ pub mod delegated_files;
 pub mod directories;
 pub mod expiring_map;
 pub mod files;
+pub mod host_name;
 pub mod http_checks;
 pub mod json;
 pub mod keyed_limiter;

@@ -23,6 +23,7 @@ use super::client_access;
 use super::config_toml::ConfigToml;
 use super::error::ConfigError;
 use super::files_table;
+use super::notice_settings::notice_settings;
 use super::placeholders::Environment;
 use super::tables::{Audit, Catalogue, LimitsTable, Results, Runs, Skills};
 use super::worker_pools;
@@ -41,7 +42,7 @@ pub(super) fn engine_settings(
     let packages = worker_pools::python_packages(document, &limits);
     Ok(supervisor::EngineSettings {
         limits,
-        approvals: approval_settings(document),
+        approvals: approval_settings(document, environment)?,
         skills: skill_settings(&document.skills, path, environment),
         own_policy: None,
         proposal: None,
@@ -125,13 +126,17 @@ pub(super) fn run_settings(document: &Runs) -> BackgroundRunSettings {
     }
 }
 
-pub(super) fn approval_settings(document: &ConfigToml) -> ApprovalSettings {
+pub(super) fn approval_settings(
+    document: &ConfigToml,
+    environment: &Environment,
+) -> Result<ApprovalSettings, ConfigError> {
     let wait = document.approvals.wait_seconds.unwrap_or(document.limits.question_seconds);
-    ApprovalSettings {
+    Ok(ApprovalSettings {
         through: document.approvals.through,
         wait: Duration::from_secs_f64(wait),
         presence: document.approvals.presence,
-    }
+        notices: notice_settings(&document.approvals, environment)?,
+    })
 }
 
 pub(super) fn result_bounds(document: &Results) -> results::ResultLimits {

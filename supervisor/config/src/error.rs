@@ -74,6 +74,11 @@ pub enum ConfigError {
     /// A header for a destination of the audit log has no valid value.
     #[error("forward of [audit]: {destination}: the header {header} cannot be used: {reason}")]
     ForwardHeader { destination: String, header: String, reason: String },
+    /// An entry of `notify` cannot be used.
+    #[error("notify of [approvals]: entry {entry}: {reason}")]
+    Notify { entry: usize, reason: String },
+    #[error("link of [approvals]: expected an https URL, or an http URL of a loopback address")]
+    NoticeLink,
     /// There is no directory for the policy file, since HOME and XDG_CONFIG_HOME are unset.
     #[error("no directory for the policy: set HOME or XDG_CONFIG_HOME, or name the file with --policy")]
     NoPolicyDirectory,

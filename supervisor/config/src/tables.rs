@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::notice_settings::{NoticeEntry, RECEIVERS_MAX};
 use lockhouse_approvals::{ApproverKind, Presence};
 use lockhouse_audit::{DEFAULT_REDACTED_NAMES, SinkAddress};
 use lockhouse_audit_forward::{DESTINATIONS_MAX, DestinationEntry, ForwardFormat};
@@ -202,6 +203,12 @@ table! {
         /// proof that a person is there, for each approval: "none", "password" (of polkit or sudo) or "key" (a security
         /// key, on the page). Requirements and rules of the policy can only raise it
         presence: Presence = Presence::default(), like "\"password\"";
+        /// who gets notices of waiting questions: `{ url, secret }` of a webhook or `{ command }`, each also with
+        /// `after_seconds` and `remind_seconds`
+        notify: Vec<NoticeEntry> = Vec::new(), within Range::Entries(RECEIVERS_MAX), else "nobody",
+            like "[{ url = \"https://hooks.example.com/lockhouse\", secret = \"${cred:lockhouse-webhook}\" }]";
+        /// address at which people answer, for notices
+        link: Option<String> = None, else "notices name the commands", like "\"https://lockhouse.example.com\"";
     }
 }
 

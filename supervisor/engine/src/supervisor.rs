@@ -147,7 +147,7 @@ impl Supervisor {
         let in_force = Mutex::new(ActiveConfiguration::new(gate, &settings));
         let approvers = {
             let directory = settings.state_directory.as_deref();
-            Arc::new(Approvers::new(settings.approvals, settings.own_policy.clone(), directory))
+            Arc::new(Approvers::new(settings.approvals.clone(), settings.own_policy.clone(), directory))
         };
         let sessions = Sessions::new(settings.sessions);
         let (lifecycle, retired_upstreams) = (Lifecycle::new(settings.drain), Mutex::default());

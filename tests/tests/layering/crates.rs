@@ -202,7 +202,14 @@ fn crates_depend_on_each_other_as_designed() {
         ),
         (
             "reqwest",
-            &["lockhouse-access", "lockhouse-audit-forward", "lockhouse-mcp", "lockhouse-upstream", TESTS],
+            &[
+                "lockhouse-access",
+                "lockhouse-approvals",
+                "lockhouse-audit-forward",
+                "lockhouse-mcp",
+                "lockhouse-upstream",
+                TESTS,
+            ],
         ),
         ("jsonschema", &["lockhouse-config", "lockhouse-gate", "lockhouse-policies", TESTS]),
     ];

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::range::Range;
 use crate::engine_sharing::EngineSharing;
 use crate::module_name::ModuleName;
+use crate::notice_settings::NoticeEntry;
 use crate::package_spec::PackageSpec;
 
 /// A type that a configuration key can have.
@@ -138,6 +139,21 @@ macro_rules! texts {
     };
 }
 texts!(PathBuf, ModuleName, PackageSpec, ListenAddress, HostName, PageOrigin, TrustedProxy);
+
+impl ValueType for NoticeEntry {
+    fn schema() -> Value {
+        let text = || json!({"type": "string"});
+        let seconds = || json!({"type": "integer", "minimum": 0, "maximum": u32::MAX});
+        let properties = json!({
+            "url": text(),
+            "secret": text(),
+            "command": {"type": "array", "items": text()},
+            "after_seconds": seconds(),
+            "remind_seconds": seconds(),
+        });
+        json!({"type": "object", "properties": properties, "additionalProperties": false})
+    }
+}
 
 impl ValueType for DestinationEntry {
     fn schema() -> Value {
