@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use jsonwebtoken::Algorithm;
 use lockhouse_base::principal::{Principal, Validity};
+use lockhouse_base::url_protection::is_protected;
 use serde_json::json;
 use thiserror::Error;
 use tokio::time::Instant;
@@ -76,16 +77,9 @@ pub enum UntrustedUrl {
 /// address, so that no third party can change the responses.
 pub fn trusted_url(text: &str) -> Result<Url, UntrustedUrl> {
     let url = Url::parse(text).map_err(|source| UntrustedUrl::Form { text: text.to_owned(), source })?;
-    let loopback = match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    match url.scheme() {
-        "https" => Ok(url),
-        "http" if loopback => Ok(url),
-        _ => Err(UntrustedUrl::Plain(text.to_owned())),
+    match is_protected(&url) {
+        true => Ok(url),
+        false => Err(UntrustedUrl::Plain(text.to_owned())),
     }
 }
 

@@ -1,12 +1,12 @@
 //! The destinations of the audit log, as the configuration names them.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use lockhouse_base::url_protection::is_protected;
 use serde::Deserialize;
-use url::{Host, Url};
+use url::Url;
 
 /// The socket of the journal for entries with fields.
 const JOURNAL_SOCKET: &str = "/run/systemd/journal/socket";
@@ -119,13 +119,10 @@ fn syslog_tls(text: &str) -> Result<DestinationKind, DestinationError> {
 
 fn otlp(text: &str) -> Result<DestinationKind, DestinationError> {
     let mut url = parse_url(text.strip_prefix("otlp+").unwrap_or(text), text)?;
-    let is_loopback = match url.host() {
-        None => return Err(DestinationError::NoHost(text.into())),
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => IpAddr::from(address).is_loopback(),
-        Some(Host::Ipv6(address)) => IpAddr::from(address).is_loopback(),
-    };
-    if url.scheme() == "http" && !is_loopback {
+    if url.host().is_none() {
+        return Err(DestinationError::NoHost(text.into()));
+    }
+    if !is_protected(&url) {
         return Err(DestinationError::NotEncrypted(text.into()));
     }
     if url.path() == "/" {

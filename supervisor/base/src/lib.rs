@@ -71,3 +71,4 @@ pub mod telemetry;
 pub mod text_files;
 pub mod token_bucket;
 pub mod unix_accept;
+pub mod url_protection;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use lockhouse_base::directories;
+use lockhouse_base::url_protection::is_protected;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{
     Authorization, CredentialKey, CredentialKeyError, Endpoint, ServerDefinition, UserCredential,
@@ -13,7 +15,6 @@ use super::dialects::own_template;
 use super::placeholders::{Environment, PlaceholderError};
 use super::skipped_server::SkippedServer;
 use super::tables::Users;
-use lockhouse_base::directories;
 
 /// Why a server with `auth = "per_user"` is not used.
 #[derive(Debug, thiserror::Error)]
@@ -77,9 +78,7 @@ fn store(table: &Users, environment: &Environment) -> Result<UserCredentials, Us
 /// Returns the URL of the service for browsers, which ends in `/`. `None` if it cannot be one.
 pub(super) fn service_url(text: &str) -> Option<Url> {
     let url = Url::parse(&format!("{}/", text.trim_end_matches('/'))).ok()?;
-    let is_loopback = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
-    let is_safe = url.scheme() == "https" || (url.scheme() == "http" && is_loopback);
-    (is_safe && url.query().is_none() && url.fragment().is_none()).then_some(url)
+    (is_protected(&url) && url.query().is_none() && url.fragment().is_none()).then_some(url)
 }
 
 fn check(definition: &ServerDefinition, credential: &UserCredential) -> Result<(), UsersFault> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lockhouse_base::directories::expand_home;
+use lockhouse_base::url_protection::is_of_this_host;
 use lockhouse_policies::OnChange;
 use serde::{Deserialize, Serialize};
 
@@ -486,21 +487,6 @@ impl ServerDefinition {
     }
 }
 
-/// Whether nobody on a network can read or change requests to a URL: it is `https`, or `http` of a loopback address.
-pub(super) fn is_protected(url: &url::Url) -> bool {
-    url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url))
-}
-
-/// Returns whether the host of a URL is this machine.
-pub(super) fn is_loopback(url: &url::Url) -> bool {
-    match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}
-
 impl HttpEndpoint {
     /// Returns `HOST:PORT` of the URL, for messages.
     pub(super) fn host_and_port(&self) -> String {
@@ -513,7 +499,7 @@ impl HttpEndpoint {
     }
 
     pub(super) fn is_on_this_host(&self) -> bool {
-        is_loopback(&self.url)
+        is_of_this_host(&self.url)
     }
 
     fn secrets(&self) -> BTreeMap<String, String> {

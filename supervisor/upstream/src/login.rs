@@ -4,6 +4,7 @@ mod callback;
 
 use std::time::{Duration, SystemTime};
 
+use lockhouse_base::url_protection::is_protected;
 use lockhouse_messages::Logout;
 use lockhouse_protocol::ServerName;
 use rmcp::transport::auth::{
@@ -17,7 +18,7 @@ use super::auth::Challenge;
 use super::auth::oauth::{self, OAuthDiscovery};
 use super::auth::secret_file::SecretFileError;
 use super::auth::token_file::{StoredLogin, TokenFile};
-use super::definition::{Authorization, HttpEndpoint, OAuthClient, is_protected};
+use super::definition::{Authorization, HttpEndpoint, OAuthClient};
 use super::http;
 use lockhouse_mcp::client::HttpError;
 

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::hmac::{self, HMAC_SHA256};
 use data_encoding::BASE64;
+use lockhouse_base::url_protection::is_protected;
 use reqwest::Client;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::redirect::Policy;
@@ -44,8 +45,7 @@ impl Webhook {
     /// The URL or the secret cannot be used.
     pub fn new(url: &str, secret: &str) -> Result<Self, WebhookError> {
         let url = Url::parse(url).map_err(|_| WebhookError::Url)?;
-        let is_loopback = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
-        if !(url.scheme() == "https" || url.scheme() == "http" && is_loopback) {
+        if !is_protected(&url) {
             return Err(WebhookError::Url);
         }
         let key = secret.trim().strip_prefix("whsec_").and_then(|key| BASE64.decode(key.as_bytes()).ok());

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lockhouse_base::url_protection::is_protected;
 use lockhouse_catalog::python_name;
 use lockhouse_config::{self as config, ConfigEdit, ConfigError, Files, SandboxChoice, Settings};
 use lockhouse_protocol::ServerName;
@@ -238,13 +239,7 @@ fn warn(server: &NewServer) {
     if *transport == HttpTransport::Sse {
         eprintln!("lockhouse: warning: {}", config::sse_warning(server.name.as_str()));
     }
-    let loopback = match url.host() {
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => false,
-    };
-    if url.scheme() == "http" && !loopback && !headers.is_empty() {
+    if !is_protected(url) && !headers.is_empty() {
         let host = sanitize(url.host_str().unwrap_or_default());
         eprintln!("lockhouse: warning: without https, the headers are sent to {host} unencrypted");
     }

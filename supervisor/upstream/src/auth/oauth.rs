@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
+use lockhouse_base::url_protection::is_protected;
 use reqwest::redirect::Policy;
 use rmcp::transport::JwtSigningAlgorithm;
 use rmcp::transport::auth::{
@@ -16,7 +17,7 @@ use rmcp::transport::auth::{
 use url::Url;
 
 use super::token_file::StoredLogin;
-use crate::definition::{HttpEndpoint, OAuthClient, Proxy, is_protected};
+use crate::definition::{HttpEndpoint, OAuthClient, Proxy};
 use crate::http_proxy::with_proxy;
 
 /// The result of discovering an authorization server: rmcp's authorization manager with the metadata of that server,
