@@ -73,6 +73,7 @@ mod tls_signer;
 mod token;
 mod tools;
 mod unavailable_servers;
+mod user;
 mod version;
 
 use std::ops::ControlFlow;
@@ -190,6 +191,9 @@ enum Command {
     /// Create, list and revoke the tokens that authenticate AI clients over HTTP
     #[command(subcommand)]
     Token(token::Command),
+    /// Remove what is stored about a user of a service
+    #[command(subcommand)]
+    User(user::Command),
     /// Search, verify and export the audit log
     #[command(subcommand)]
     Audit(audit::Command),
@@ -348,6 +352,7 @@ async fn run_command(command: Command, files: &Files) -> ExitCode {
         Command::Runs(command) => runs::runs(command).await,
         Command::Sessions(command) => sessions::sessions(command).await,
         Command::Token(command) => token::token(files, command),
+        Command::User(command) => user::user(files, command).await,
         Command::Audit(command) => audit::audit(files, command).await,
         Command::Usage(arguments) => audit::usage(files, &arguments),
         Command::Doctor(arguments) => doctor::doctor(files, &arguments).await,

@@ -27,6 +27,8 @@ pub enum ChangeTarget {
     Keys,
     /// A secret of a server.
     Secret,
+    /// What is stored about a user.
+    User,
 }
 
 impl ChangeTarget {
@@ -40,6 +42,7 @@ impl ChangeTarget {
             Self::Skill => "skill",
             Self::Keys => "keys",
             Self::Secret => "secret",
+            Self::User => "user",
         }
     }
 }

@@ -67,6 +67,7 @@ mod interpreter_places;
 mod keys;
 mod module_name;
 mod multi_error_parser;
+mod notice_entry;
 mod notice_settings;
 mod oauth_settings;
 mod own_places;

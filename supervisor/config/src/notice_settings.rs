@@ -4,31 +4,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use lockhouse_approvals::{NoticeChannel, NoticeReceiver, NoticeSettings, Webhook, WebhookError};
-use serde::Deserialize;
+use lockhouse_base::url_protection::is_protected;
+use url::Url;
 
 use super::dialects::{PLACEHOLDER_FORMS, own_template};
 use super::error::ConfigError;
+use super::notice_entry::NoticeEntry;
 use super::placeholders::{Environment, PlaceholderError};
 use super::tables::Approvals;
-use super::users_table::service_url;
 
-/// Maximum number of receivers of notices.
-/// Bound: approvals and questions.
-pub(super) const RECEIVERS_MAX: usize = 8;
 /// The minimum time between two notices of one question to one receiver, in seconds.
 const REMIND_SECONDS_MIN: u32 = 10;
-
-/// An entry of `notify`: a webhook with its secret, or a command. The debug output hides the URL, whose path may be a secret.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct NoticeEntry {
-    url: Option<String>,
-    secret: Option<String>,
-    command: Option<Vec<String>>,
-    #[serde(default)]
-    after_seconds: u32,
-    remind_seconds: Option<u32>,
-}
 
 /// Why an entry of `notify` cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -49,12 +35,6 @@ enum NoticeFault {
     Webhook(#[from] WebhookError),
 }
 
-impl std::fmt::Debug for NoticeEntry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NoticeEntry").field("command", &self.command).finish_non_exhaustive()
-    }
-}
-
 /// Returns the receivers of notices. There are none for the system's engine of a managed host.
 ///
 /// # Errors
@@ -67,41 +47,39 @@ pub(super) fn notice_settings(
         // The account of the system's engine runs no program, and sends nothing, because a file of the person says so.
         return Ok(NoticeSettings::default());
     }
-    let receiver = |(index, entry): (usize, &NoticeEntry)| {
+    let numbered = |(index, entry): (usize, &NoticeEntry)| {
         let reason = |fault: NoticeFault| ConfigError::Notify { entry: index + 1, reason: fault.to_string() };
-        entry.receiver(environment).map_err(reason)
+        receiver(entry, environment).map_err(reason)
     };
-    let receivers = table.notify.iter().enumerate().map(receiver).collect::<Result<_, _>>()?;
-    let link =
-        table.link.as_deref().map(|link| service_url(link).ok_or(ConfigError::NoticeLink)).transpose()?;
+    let receivers = table.notify.iter().enumerate().map(numbered).collect::<Result<_, _>>()?;
+    let parse = |link: &str| Url::parse(link).ok().filter(is_protected).ok_or(ConfigError::NoticeLink);
+    let link = table.link.as_deref().map(parse).transpose()?;
     Ok(NoticeSettings { receivers, link })
 }
 
-impl NoticeEntry {
-    fn receiver(&self, environment: &Environment) -> Result<NoticeReceiver, NoticeFault> {
-        let channel = match (&self.url, &self.secret, &self.command) {
-            (Some(url), Some(secret), None) => {
-                NoticeChannel::Webhook(Box::new(webhook(url, secret, environment)?))
-            }
-            (None, None, Some(command)) => {
-                let program = command.first().ok_or(NoticeFault::Command)?;
-                if !Path::new(program).is_absolute() {
-                    return Err(NoticeFault::Command);
-                }
-                NoticeChannel::Command(command.clone())
-            }
-            _ => return Err(NoticeFault::Kind),
-        };
-        if self.remind_seconds.is_some_and(|seconds| seconds < REMIND_SECONDS_MIN) {
-            return Err(NoticeFault::Interval);
+fn receiver(entry: &NoticeEntry, environment: &Environment) -> Result<NoticeReceiver, NoticeFault> {
+    let channel = match (&entry.url, &entry.secret, &entry.command) {
+        (Some(url), Some(secret), None) => {
+            NoticeChannel::Webhook(Box::new(webhook(url, secret, environment)?))
         }
-        let seconds = |seconds: u32| Duration::from_secs(seconds.into());
-        Ok(NoticeReceiver {
-            channel,
-            after: seconds(self.after_seconds),
-            remind: self.remind_seconds.map(seconds),
-        })
+        (None, None, Some(command)) => {
+            let program = command.first().ok_or(NoticeFault::Command)?;
+            if !Path::new(program).is_absolute() {
+                return Err(NoticeFault::Command);
+            }
+            NoticeChannel::Command(command.clone())
+        }
+        _ => return Err(NoticeFault::Kind),
+    };
+    if entry.remind_seconds.is_some_and(|seconds| seconds < REMIND_SECONDS_MIN) {
+        return Err(NoticeFault::Interval);
     }
+    let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+    Ok(NoticeReceiver {
+        channel,
+        after: seconds(entry.after_seconds),
+        remind: entry.remind_seconds.map(seconds),
+    })
 }
 
 fn webhook(url: &str, secret: &str, environment: &Environment) -> Result<Webhook, NoticeFault> {
@@ -142,7 +120,7 @@ mod tests {
         let NoticeChannel::Command(words) = &command.channel else { panic!("{command:?}") };
         assert_eq!((words.len(), command.after, command.remind), (2, Duration::from_secs(120), None));
         assert!(!format!("{settings:?}").contains("SEKRET"), "{settings:?}");
-        assert_eq!(settings.link.expect("a link").as_str(), "https://lockhouse.example.com/page/");
+        assert_eq!(settings.link.expect("a link").as_str(), "https://lockhouse.example.com/page");
     }
 
     #[test]

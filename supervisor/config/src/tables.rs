@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::notice_settings::{NoticeEntry, RECEIVERS_MAX};
+use crate::notice_entry::{NoticeEntry, RECEIVERS_MAX};
 use lockhouse_approvals::{ApproverKind, Presence};
 use lockhouse_audit::{DEFAULT_REDACTED_NAMES, SinkAddress};
 use lockhouse_audit_forward::{DESTINATIONS_MAX, DestinationEntry, ForwardFormat};

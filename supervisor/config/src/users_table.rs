@@ -76,7 +76,7 @@ fn store(table: &Users, environment: &Environment) -> Result<UserCredentials, Us
 }
 
 /// Returns the URL of the service for browsers, which ends in `/`. `None` if it cannot be one.
-pub(super) fn service_url(text: &str) -> Option<Url> {
+fn service_url(text: &str) -> Option<Url> {
     let url = Url::parse(&format!("{}/", text.trim_end_matches('/'))).ok()?;
     (is_protected(&url) && url.query().is_none() && url.fragment().is_none()).then_some(url)
 }

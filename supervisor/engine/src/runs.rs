@@ -146,6 +146,12 @@ impl Runs {
             .collect()
     }
 
+    /// Stops all runs of this owner for the cause `why`.
+    pub(crate) fn end_of(&self, owner: Owner, why: &Cancellation) {
+        let table = self.0.table.lock();
+        table.active.values().filter(|run| run.owner == owner).for_each(|run| run.stop.stop(why.clone()));
+    }
+
     /// Returns what [`ClientQuotas::cpu_credit`] returns.
     pub(crate) fn cpu_credit(&self, owner: Owner) -> Option<Duration> {
         self.0.table.lock().quotas.cpu_credit(owner)

@@ -44,6 +44,7 @@ use lockhouse_upstream::Upstreams;
 
 use crate::connected_clients::ConnectedClients;
 use crate::direct::DirectServers;
+use crate::execution::Cancellation;
 use crate::mcp_sessions::McpSessions;
 use crate::runs::Runs;
 use crate::sessions::Sessions;
@@ -274,6 +275,13 @@ impl Supervisor {
         self.sessions.forget(owner);
         self.results.forget(owner);
         self.runs.forget(owner);
+    }
+
+    /// Ends what runs for a user, and removes what this process stores about them.
+    pub(crate) fn forget_user(&self, owner: Owner) {
+        self.runs.end_of(owner, &Cancellation::Person);
+        self.forget_client(owner);
+        self.result_files.forget(owner);
     }
 
     pub fn sessions(&self) -> &Sessions {

@@ -80,6 +80,10 @@ pub enum OperatorRequest {
     LogOut {
         server: ServerName,
     },
+    /// End the sessions and runs of the AI clients of the user with this authenticated name, and remove their results and files.
+    ForgetUser {
+        name: String,
+    },
     /// Set a secret of a server, which no request reads back. Only for root.
     SetSecret {
         name: SecretName,
@@ -149,6 +153,7 @@ impl OperatorRequest {
             | Self::ShowProposal
             | Self::ContinueLogin { .. }
             | Self::LogOut { .. }
+            | Self::ForgetUser { .. }
             | Self::ReviewDefinitions { .. }
             | Self::EnrolKey(_)
             | Self::ListKeys => Role::Operate,
@@ -177,6 +182,7 @@ impl OperatorRequest {
             | Self::BeginLogin { .. }
             | Self::ContinueLogin { .. }
             | Self::LogOut { .. }
+            | Self::ForgetUser { .. }
             | Self::SetSecret { .. }
             | Self::AcceptDefinitions { .. }
             | Self::BeginEnrolment
@@ -233,6 +239,8 @@ pub enum OperatorResponse {
     Challenge(KeyChallenge),
     Login(LoginProgress),
     LoggedOut(Logout),
+    /// What belonged to the user is removed from the process.
+    UserForgotten,
     Definitions(Box<DefinitionReview>),
     /// The definitions of this number of tools were accepted.
     DefinitionsAccepted(usize),

@@ -189,6 +189,12 @@ impl ResultFiles {
         self.0.index.lock().usage()
     }
 
+    /// Removes all files of an owner.
+    pub fn forget(&self, owner: Owner) {
+        let removed = self.0.index.lock().remove_of(owner);
+        self.0.directory.remove(&removed);
+    }
+
     /// Removes all files of a process that serves AI clients. The files of commands stay.
     pub fn close(&self) {
         self.0.directory.close();

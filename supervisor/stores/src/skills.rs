@@ -103,6 +103,14 @@ impl Skills {
         self.own.as_ref().map(Store::clients).unwrap_or_default()
     }
 
+    /// Removes all skills that an authenticated AI client has saved. Returns whether there were any.
+    ///
+    /// # Errors
+    /// They cannot be removed.
+    pub fn forget_client(&self, client: &str) -> std::io::Result<bool> {
+        self.own.as_ref().map_or(Ok(false), |own| own.forget_client(client))
+    }
+
     /// Returns the shell command with which a person approves a draft.
     pub fn approve_command(&self, name: &Name) -> String {
         match self.own.as_ref().and_then(Store::client) {

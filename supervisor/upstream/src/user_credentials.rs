@@ -58,6 +58,19 @@ impl UserCredentials {
         SecretFile::encrypted(directory.join(file_name(name, definition)), self.key.clone())
     }
 
+    /// Removes what is left of a user in the store, also for servers that are no longer configured. Returns whether there was
+    /// anything.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn forget(&self, user: Owner) -> std::io::Result<bool> {
+        match std::fs::remove_dir_all(self.directory.join(user.user().to_hex())) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Returns what a user does to log in to a server.
     pub(super) fn advice(&self, name: &ServerName) -> String {
         match self.login_page(name) {

@@ -3,6 +3,7 @@
 
 mod account_server;
 mod browser;
+mod forgotten_user;
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;

@@ -55,6 +55,7 @@ async fn a_person_who_gets_a_notice_approves_a_call_that_waits() {
         let mut approver = Approver::connected(&lockhouse).await;
         let question = approver.next("ask").await;
         approver.answer(&question, "approve", "once").await;
+        approver.next("taken").await;
         (request, question["ask"].clone())
     });
     table.row("the call", equal(answer["value"].clone(), json!([3, 1])));
@@ -66,7 +67,7 @@ async fn a_person_who_gets_a_notice_approves_a_call_that_waits() {
     let data = &mut message["data"];
     let expires = data["expires_at"].take();
     table.row("it has an end", ensure(expires.as_str().is_some_and(|time| time.ends_with('Z')), expires));
-    let link = "https://lockhouse.example.com/page/";
+    let link = "https://lockhouse.example.com/page";
     let expected = json!({
         "text": format!("Code of lockhouse-tests asks to call fixture.add on {host}. Answer within 300 s: {link}"),
         "host": host, "question": ask["id"], "digest": ask["digest"], "execution": ask["execution"],

@@ -151,6 +151,19 @@ impl TokenFile {
         Ok(found)
     }
 
+    /// Removes all tokens of this name from the file, also those that were revoked. Returns false if there is none.
+    pub fn forget(&self, name: &TokenName) -> Result<bool, TokenFileError> {
+        let _lock = self.lock()?;
+        let mut tokens = self.read()?;
+        let count = tokens.len();
+        tokens.retain(|issued| issued.name != *name);
+        let found = tokens.len() < count;
+        if found {
+            self.write(tokens)?;
+        }
+        Ok(found)
+    }
+
     fn write(&self, tokens: Vec<TokenRecord>) -> Result<(), TokenFileError> {
         let content = Content { version: VERSION, tokens };
         let text = serde_json::to_vec_pretty(&content).map_err(|error| self.error(error.into()))?;

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::range::Range;
 use crate::engine_sharing::EngineSharing;
 use crate::module_name::ModuleName;
-use crate::notice_settings::NoticeEntry;
+use crate::notice_entry::NoticeEntry;
 use crate::package_spec::PackageSpec;
 
 /// A type that a configuration key can have.

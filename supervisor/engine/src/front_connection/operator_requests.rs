@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use lockhouse_approvals::{Watcher, WatcherKind};
 use lockhouse_audit::{Ended, LocalUser};
+use lockhouse_base::principal::owner_of_name;
 use lockhouse_messages::{
     ApprovalEvent, ApprovalInput, EndedRuns, EndedSessions, Event, FileLocation, Input, OperatorRequest,
     OperatorResponse, Response, WatcherRole,
@@ -71,6 +72,10 @@ pub(super) async fn carry_out(
         OperatorRequest::AcceptProposal { digest, proof } => {
             let report = supervisor.accept_proposal(&digest, proof.as_ref(), by).await;
             respond(report, OperatorResponse::Reloaded)
+        }
+        OperatorRequest::ForgetUser { name } => {
+            supervisor.forget_user(owner_of_name(&name));
+            OperatorResponse::UserForgotten
         }
         OperatorRequest::BeginLogin { .. }
         | OperatorRequest::ContinueLogin { .. }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lockhouse_messages::RunListing;
+use lockhouse_messages::{Owner, RunListing};
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::{ExecutionId, Language};
 use lockhouse_run_channel::{OpenQuestions, RunStarted};
@@ -12,6 +12,7 @@ use crate::execution::StopHandle;
 /// A run from its request to its answer.
 #[derive(Debug)]
 pub(crate) struct ActiveRun {
+    pub(crate) owner: Owner,
     pub(crate) client: Option<ClientName>,
     pub(crate) language: Language,
     pub(crate) session: Option<String>,

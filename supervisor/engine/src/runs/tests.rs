@@ -22,6 +22,7 @@ fn runs() -> Runs {
 
 fn active_run() -> ActiveRun {
     ActiveRun {
+        owner: Owner::LOCAL,
         client: None,
         language: Language::Python,
         session: None,

@@ -115,6 +115,7 @@ impl Supervisor {
         let default_cause = if channel.has_client() { Cancellation::Client } else { Cancellation::Interrupt };
         let stop = StopHandle::new(cancelled, default_cause);
         let active_run = ActiveRun {
+            owner: channel.principal().owner(),
             client,
             language: request.language,
             session: request.session.as_ref().map(|key| key.name.to_string()),

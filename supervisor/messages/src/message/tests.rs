@@ -309,6 +309,7 @@ fn each_message_about_servers_round_trips_and_requires_a_role() {
             Role::Operate,
         ),
         (OperatorRequest::LogOut { server: server() }, Role::Operate),
+        (OperatorRequest::ForgetUser { name: "token:desk".into() }, Role::Operate),
         (
             OperatorRequest::SetSecret {
                 name: "a".to_owned().try_into().expect("a name"),

@@ -93,6 +93,10 @@ impl Index {
         expired.map(|entry| entry.stored.handle).collect()
     }
 
+    pub(super) fn remove_of(&mut self, owner: Owner) -> Vec<ResultHandle> {
+        self.files.extract_if(.., |entry| entry.owner == owner).map(|entry| entry.stored.handle).collect()
+    }
+
     /// Removes the oldest file of the owner whose files have the largest total weight, including `additional`. So an
     /// owner that uses at most an equal share of the store loses no file to one that uses more.
     fn evict(

@@ -94,6 +94,15 @@ impl Store {
         Self { directory: self.directory.join(CLIENTS).join(folder), client: Some(client.to_owned()) }
     }
 
+    /// Removes the skill store of one AI client. Returns whether there was one.
+    pub(super) fn forget_client(&self, client: &str) -> io::Result<bool> {
+        match std::fs::remove_dir_all(self.for_client(client).directory) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     pub(super) fn client(&self) -> Option<&str> {
         self.client.as_deref()
     }
@@ -331,6 +340,22 @@ mod tests {
             code: code.into(),
             tests: Some("assert True\n".into()),
         }
+    }
+
+    #[test]
+    fn a_forgotten_client_has_no_skills_and_others_keep_theirs() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = Store::new(directory.path().join("skills"));
+        for store in [&store, &store.for_client("token:a"), &store.for_client("token:b")] {
+            store.save(&skill("def f(): return 1\n")).expect("saved");
+        }
+        assert_eq!(store.clients(), ["token:a", "token:b"]);
+        assert!(store.forget_client("token:a").expect("removed"));
+        assert!(!store.forget_client("token:a").expect("nothing to remove"));
+        assert_eq!(store.clients(), ["token:b"]);
+        let name = skill("").name;
+        assert_eq!(store.for_client("token:a").current(&name), Err(LoadError::Absent));
+        assert!(store.current(&name).is_ok() && store.for_client("token:b").current(&name).is_ok());
     }
 
     #[test]
