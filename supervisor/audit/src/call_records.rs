@@ -27,6 +27,17 @@ pub struct CallSubject<'a> {
     pub line: Option<u32>,
 }
 
+/// By what a permitted call is made, besides the rule of the policy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CallAuthority<'a> {
+    /// The scope of the approval, if one was required.
+    pub approval: Option<&'a str>,
+    /// The digest of the policy; only the record of a direct call (one without code) has it.
+    pub policy: Option<&'a str>,
+    /// The authenticated name of the user whose credentials the server gets. `None` if they are not those of a user.
+    pub account: Option<&'a str>,
+}
+
 /// How a question about a call reached a person, or how its answer came.
 #[derive(Clone, Copy, Debug)]
 pub struct ApprovalAnswer<'a> {
@@ -39,9 +50,7 @@ pub struct ApprovalAnswer<'a> {
 }
 
 impl Audit {
-    /// Records a permitted call before it is made, with the policy rule that permits it. `approval` is the scope of the
-    /// approval, if one was required. `policy` is the digest of the policy; only the record of a direct call (one
-    /// without code) has it.
+    /// Records a permitted call before it is made, with the policy rule that permits it.
     ///
     /// # Errors
     /// [`AuditError`] if the record cannot be written, or if the log is not delivered in time. The call must then not be
@@ -50,9 +59,9 @@ impl Audit {
         &self,
         subject: CallSubject<'_>,
         call: &PermittedCall,
-        approval: Option<&str>,
-        policy: Option<&str>,
+        authority: CallAuthority<'_>,
     ) -> Result<(), AuditError> {
+        let CallAuthority { approval, policy, account } = authority;
         // A sink checks it when it gets the record.
         if self.settings.sink.is_none() {
             self.check_delivery()?;
@@ -70,7 +79,8 @@ impl Audit {
         }
         let decision = if approval.is_some() { "ask" } else { "allow" };
         let body = body.text("decision", decision).text("rule", &call.rule().to_string());
-        self.append(&body.text_if("approval", approval).text_if("policy", policy))
+        let body = body.text_if("approval", approval).text_if("policy", policy);
+        self.append(&body.text_if("account", account))
     }
 
     /// Records that an approver was asked about a call (outcome `asked`), or how the request for approval ended.

@@ -89,7 +89,7 @@ use tokio::sync::Notify;
 
 pub use administrative_acts::{Authentication, Change, ChangeTarget, Channel, Ended, ServerStep};
 pub use administrative_records::{ActiveDigests, LoginStep, RefusedRun, Reload, ReloadCause, TokenChange};
-pub use call_records::{ApprovalAnswer, CallSubject};
+pub use call_records::{ApprovalAnswer, CallAuthority, CallSubject};
 pub use delivery::{Delivery, DeliveryStatus, UndeliveredOutcome, UndeliveredRecords};
 pub use execution_records::{ExecutionEnd, Program, SkillCode};
 pub use local_user::LocalUser;

@@ -56,12 +56,15 @@ impl OcsfEvents {
             })
         };
         match record.event {
-            AuditEvent::Call { about, arguments, decision, rule, approval } => {
+            AuditEvent::Call { about, arguments, decision, rule, approval, account } => {
                 let mut event = event(time, metadata(&about.execution), &about);
                 event["unmapped"]["decision"] = decision.into();
                 event["unmapped"]["rule"] = rule.into();
                 event["unmapped"]["line"] = json!(about.line);
                 event["unmapped"]["approval"] = json!(approval);
+                if let Some(account) = account {
+                    event["unmapped"]["account"] = account.into();
+                }
                 event["api"]["request"]["data"] = data(&arguments);
                 event["unmapped"]["arguments_hash"] = arguments.hash.into();
                 event["unmapped"]["arguments_bytes"] = arguments.bytes.into();

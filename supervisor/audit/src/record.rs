@@ -67,6 +67,8 @@ pub enum AuditEvent {
         rule: String,
         /// Scope for which the approver approved the call, such as `once`. `None` if the policy required no approval.
         approval: Option<String>,
+        /// The authenticated name of the user whose credentials the server got. `None` if they were not those of a user.
+        account: Option<String>,
     },
     /// An approver was asked about a call (outcome `asked`), or a request for approval ended. `through` is the channel
     /// by which the question was asked or answered.
@@ -241,6 +243,7 @@ pub(super) struct RecordMembers {
     pub(super) decision: Option<String>,
     rule: Option<String>,
     approval: Option<String>,
+    account: Option<String>,
     digest: Option<String>,
     through: Option<String>,
     presence: Option<String>,
@@ -311,6 +314,7 @@ impl RecordMembers {
                 decision: text(self.decision),
                 rule: text(self.rule),
                 approval: self.approval,
+                account: self.account,
             },
             "approval" => AuditEvent::Approval {
                 about: self.about(),

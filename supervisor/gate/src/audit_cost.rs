@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lockhouse_audit::{Audit, AuditSettings, CallSubject, DEFAULT_REDACTED_NAMES};
+use lockhouse_audit::{Audit, AuditSettings, CallAuthority, CallSubject, DEFAULT_REDACTED_NAMES};
 use lockhouse_policies::{Call, CallTarget, Decision, Policy, Source};
 use lockhouse_protocol::{CallId, CallOutcome, ExecutionId, ServerName, ToolName};
 use serde_json::json;
@@ -70,7 +70,7 @@ async fn audit_records_add_little_to_a_call() {
                 line: Some(3),
             };
             let started = Instant::now();
-            audit.call(subject, &permitted, None, None).expect("a record");
+            audit.call(subject, &permitted, CallAuthority::default()).expect("a record");
             let sent = started.elapsed();
             audit.outcome(subject, CallOutcome::Ok, Duration::from_millis(3), 240).expect("a record");
             let total = started.elapsed();

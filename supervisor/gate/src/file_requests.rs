@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lockhouse_audit::CallAuthority;
 use lockhouse_policies::{Call, Decision, Effect};
 use lockhouse_protocol::{
     CallId, CallOutcome, Failure, FailureCode, FileSource, FileTarget, Reply, ResultHandle, WorkerRequest,
@@ -94,7 +95,8 @@ impl Gate {
                 return Err(Failure::new(FailureCode::Denied, "the file needs an approval".into()));
             }
         };
-        self.audit.call(request.subject(run, call), &permitted, None, None).map_err(|error| {
+        let authority = CallAuthority::default();
+        self.audit.call(request.subject(run, call), &permitted, authority).map_err(|error| {
             tracing::error!("{error}");
             Failure::new(FailureCode::Denied, format!("the file was not opened: {error}"))
         })?;

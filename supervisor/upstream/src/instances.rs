@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockhouse_messages::Owner;
-use lockhouse_protocol::{Failure, FailureCode, ServerName};
+use lockhouse_protocol::{Failure, FailureCode};
 use parking_lot::Mutex;
 
 use super::auth::secret_file::FileVersion;
@@ -74,6 +74,28 @@ impl Instances {
         owners.open(user, version, &setup.with_credential(present)?)
     }
 
+    /// Returns how many instances there are besides that of the first owner.
+    pub(super) fn count(&self) -> usize {
+        self.0.lock().others.len()
+    }
+
+    pub(super) fn has(&self, owner: Owner) -> bool {
+        self.0.lock().others.contains_key(&owner)
+    }
+
+    /// Returns the owner of the instance without calls that has been so for longest, and when its last call ended.
+    pub(super) fn longest_unused(&self, definition: &ServerDefinition) -> Option<(Owner, Instant)> {
+        self.0.lock().longest_unused(definition)
+    }
+
+    /// Closes the instance of an owner, unless a call has begun on it meanwhile.
+    pub(super) fn close_unused(&self, owner: Owner) {
+        let mut owners = self.0.lock();
+        if owners.others.get(&owner).is_some_and(|instance| Arc::strong_count(&instance.connection) == 1) {
+            owners.close(owner);
+        }
+    }
+
     pub(super) fn others(&self) -> Vec<Arc<Connection>> {
         self.0.lock().others.values().map(|instance| instance.connection.clone()).collect()
     }
@@ -88,19 +110,22 @@ impl Owners {
         setup: &ConnectionSetup,
     ) -> Result<Arc<Connection>, Failure> {
         if self.others.len() >= INSTANCES_MAX {
-            // Each call has a reference of its own. A server that is not shared may keep state, unless it is stopped.
-            let unused = self.others.iter().filter(|(_, instance)| {
-                let is_stopped = matches!(instance.connection.state(), ConnectionState::Idle);
-                Arc::strong_count(&instance.connection) == 1 && (is_stopped || setup.definition.is_shared)
-            });
-            let unused = unused.min_by_key(|(_, instance)| instance.connection.last_used());
-            self.close(
-                unused.map(|(owner, _)| *owner).ok_or_else(|| too_many(&setup.definition, &setup.name))?,
-            );
+            let unused = self.longest_unused(&setup.definition);
+            self.close(unused.map(|(owner, _)| owner).ok_or_else(|| too_many(setup, INSTANCES_MAX))?);
         }
         let connection = Arc::new(open_on_demand(setup));
         self.others.insert(owner, Instance { connection: connection.clone(), version });
         Ok(connection)
+    }
+
+    fn longest_unused(&self, definition: &ServerDefinition) -> Option<(Owner, Instant)> {
+        // Each call has a reference of its own. A server that is not shared may keep state, unless it is stopped.
+        let unused = self.others.iter().filter(|(_, instance)| {
+            let is_stopped = matches!(instance.connection.state(), ConnectionState::Idle);
+            Arc::strong_count(&instance.connection) == 1 && (is_stopped || definition.is_shared)
+        });
+        let unused = unused.map(|(owner, instance)| (*owner, instance.connection.last_used()));
+        unused.min_by_key(|(_, last_used)| *last_used)
     }
 
     fn close(&mut self, owner: Owner) {
@@ -118,12 +143,14 @@ fn open_on_demand(setup: &ConnectionSetup) -> Connection {
     Connection::open(&setup)
 }
 
-fn too_many(definition: &ServerDefinition, name: &ServerName) -> Failure {
-    let reason = match &definition.user_credential {
+/// Returns the failure of a call for which there is no room, because this number of others use the server, or all such servers.
+pub(super) fn too_many(setup: &ConnectionSetup, others: usize) -> Failure {
+    let name = &setup.name;
+    let reason = match &setup.definition.user_credential {
         Some(_) => "has a connection for each user (auth = \"per_user\")",
         None => "is not shared by clients (share = false)",
     };
-    let message = format!("server {name} {reason}, and {INSTANCES_MAX} others use it; retry later");
+    let message = format!("server {name} {reason}, and {others} others are in use; retry later");
     let failure = Failure::new(FailureCode::UpstreamUnavailable, message);
     Failure { server: Some(name.to_string()), retryable: true, ..failure }
 }

@@ -133,7 +133,7 @@ pub use definition::{
     TextDecoding, ToolSelection, UserCredential,
 };
 pub use direct_request::{DirectFailure, DirectRequest, DirectRequestKind};
-use instances::Instances;
+use instances::{Instances, too_many};
 pub use launcher::{FileHelperProcess, LaunchError, Launchers, launch_servers};
 pub use login::{Callback, LOGIN_REQUESTS_TIMEOUT, LOGIN_TIMEOUT, Login, LoginError, log_out};
 
@@ -152,6 +152,10 @@ pub use user_credentials::{UserAccount, UserCredentials, UserSecretError};
 /// [`process_guard`]). `lockhouse serve` does not start if this variable is set, so that one Lockhouse cannot be an
 /// upstream server of another one.
 pub const NESTED_VARIABLE: &str = "LOCKHOUSE_UPSTREAM";
+
+/// Maximum number of connections with credentials of users, to all servers together. For another one, one without calls is closed.
+/// Bound: upstream servers.
+const USER_CONNECTIONS_MAX: usize = 512;
 
 /// Returns the maximum number of upstream servers that start at the same time, which depends on the number of CPU
 /// cores. If dozens started together, each would start so slowly that all of them would time out.
@@ -175,6 +179,12 @@ struct Upstream {
     connection: Arc<Connection>,
     /// The further connections of a server that must not be shared, or whose users have credentials of their own.
     instances: Arc<Instances>,
+}
+
+impl Upstream {
+    fn has_accounts(&self) -> bool {
+        self.setup.definition.user_credential.is_some()
+    }
 }
 
 impl Upstreams {
@@ -267,6 +277,7 @@ impl Upstreams {
         let Some(upstream) = self.servers.get(&connection.name) else { return Ok(connection.clone()) };
         let definition = &upstream.setup.definition;
         if definition.user_credential.is_some() {
+            self.make_room(upstream, owner.user())?;
             return upstream.instances.of_user(owner.user(), &upstream.setup);
         }
         if definition.is_shared {
@@ -274,6 +285,27 @@ impl Upstreams {
         }
         let own = upstream.instances.of(owner, &upstream.setup)?;
         Ok(own.unwrap_or_else(|| connection.clone()))
+    }
+
+    /// Whether calls of a server use credentials of each user.
+    pub fn has_accounts(&self, name: &ServerName) -> bool {
+        self.servers.get(name).is_some_and(Upstream::has_accounts)
+    }
+
+    /// If a user has no connection to a server, and all users together have too many to all servers, closes the one that has been
+    /// without a call for longest.
+    fn make_room(&self, upstream: &Upstream, user: Owner) -> Result<(), Failure> {
+        let of_users = || self.servers.values().filter(|upstream| upstream.has_accounts());
+        let count = || of_users().map(|upstream| upstream.instances.count()).sum::<usize>();
+        if upstream.instances.has(user) || count() < USER_CONNECTIONS_MAX {
+            return Ok(());
+        }
+        let unused =
+            of_users().filter_map(|of| Some((of, of.instances.longest_unused(&of.setup.definition)?)));
+        let unused = unused.min_by_key(|(_, (_, last_used))| *last_used);
+        let (of, (user, _)) = unused.ok_or_else(|| too_many(&upstream.setup, USER_CONNECTIONS_MAX))?;
+        of.instances.close_unused(user);
+        Ok(())
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&ServerName, &Arc<Connection>)> {
@@ -378,9 +410,11 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
+    use lockhouse_base::principal::owner_of_name;
     use tokio::sync::oneshot;
 
     use super::*;
+    use definition::UserCredential;
 
     /// Returns the configuration with one server, which creates a file when it is started.
     fn creating(file: &Path) -> BTreeMap<ServerName, ServerDefinition> {
@@ -401,6 +435,37 @@ mod tests {
             }
         };
         tokio::time::timeout(Duration::from_secs(20), exists).await.expect("the server is started");
+    }
+
+    #[tokio::test]
+    async fn users_have_a_bounded_number_of_connections_to_all_servers_together() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = CredentialKey::derive("0123456789abcdef0123456789abcdef").unwrap();
+        let users = UserCredentials::new(folder.path(), key, None);
+        let (_, mut server) = creating(&folder.path().join("started")).pop_first().unwrap();
+        server.user_credential = Some(UserCredential::Secret("SECRET".into()));
+        server.start.lazy = true;
+        let servers: BTreeMap<_, _> =
+            (0..10).map(|number| (ServerName::new(&format!("s{number}")).unwrap(), server.clone())).collect();
+        let paths = StoragePaths { users: Some(users.clone()), ..StoragePaths::default() };
+        let upstreams = Upstreams::connect(servers, &paths);
+        let connect = |number: usize| {
+            let (name, connection) = upstreams.iter().nth(number % 10).unwrap();
+            let user = owner_of_name(&format!("token:{number}"));
+            UserAccount::of(user, name, &server, Some(&users)).unwrap().set_secret("x").unwrap();
+            upstreams.for_owner(connection, user)
+        };
+        let count = || upstreams.servers.values().map(|upstream| upstream.instances.count()).sum::<usize>();
+        let used: Vec<_> = (0..USER_CONNECTIONS_MAX).map(|number| connect(number).unwrap()).collect();
+        assert_eq!(count(), USER_CONNECTIONS_MAX);
+        let failure = connect(USER_CONNECTIONS_MAX).expect_err("all of them have calls");
+        assert!(failure.retryable && failure.message.contains("512 others are in use"), "{failure:?}");
+        drop(used);
+        for number in 0..20 {
+            connect(USER_CONNECTIONS_MAX + number).unwrap();
+            assert_eq!(count(), USER_CONNECTIONS_MAX, "{number}");
+        }
+        assert!(!folder.path().join("started").exists());
     }
 
     #[tokio::test]

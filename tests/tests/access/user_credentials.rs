@@ -190,6 +190,14 @@ async fn no_credential_is_ever_used_for_another_user() {
         };
         records.iter().filter(is_it).count()
     };
+    let calls = records.iter().filter(|record| record["event"] == "call");
+    let named = |record: &&Value| {
+        record["account"].as_str() == record["client"].as_str().map(|name| format!("token:{name}")).as_deref()
+    };
+    let (right, wrong): (Vec<&Value>, Vec<&Value>) = calls.partition(named);
+    table.row("records of calls name whose credentials they used", ensure(wrong.is_empty(), &wrong));
+    table
+        .row("control: there are some", ensure(right.len() >= 3 * runs * users * (servers + 1), right.len()));
     table.row("records of logins", equal((logins("granted"), logins("logged out")), (servers + 2, 1)));
     table.finish();
 }

@@ -1,11 +1,14 @@
 //! The audit record of a call, written before the call is sent.
 
-use lockhouse_audit::AuditError;
+use lockhouse_audit::{AuditError, CallAuthority};
 use lockhouse_policies::{Effect, PermittedCall};
 use lockhouse_protocol::{Failure, FailureCode};
 
 use super::attempt::CallAttempt;
 use lockhouse_messages::Approval;
+
+/// The name, as a user of servers, of all clients without an authenticated name.
+const LOCAL: &str = "local";
 
 /// A permitted call whose audit record is written. Only such a call can be sent: `ReservedDestination::call`
 /// accepts no other type.
@@ -25,7 +28,10 @@ impl RecordedCall {
         // A direct call is an execution of its own without a record of a run, so the record of the call names the
         // policy.
         let policy = run.direct.as_ref().and_then(|_| gate.policy_digest());
-        match gate.audit.call(attempt.subject(), &call, approval.map(Approval::as_str), policy) {
+        let account =
+            gate.upstreams.has_accounts(attempt.server()).then(|| run.principal().name().unwrap_or(LOCAL));
+        let authority = CallAuthority { approval: approval.map(Approval::as_str), policy, account };
+        match gate.audit.call(attempt.subject(), &call, authority) {
             Ok(()) => Ok(Self(call)),
             Err(error) => Err(refuse(attempt, &error)),
         }

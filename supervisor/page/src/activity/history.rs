@@ -56,7 +56,7 @@ impl History {
             AuditEvent::End { execution, status, wall_ms, cpu_ms, answer_bytes, .. } => {
                 self.end_run(&execution, status, wall_ms, cpu_ms, answer_bytes);
             }
-            AuditEvent::Call { about, arguments, decision, rule, approval } => {
+            AuditEvent::Call { about, arguments, decision, rule, approval, .. } => {
                 let Some(run) = self.run(&about.execution) else { return };
                 let start = run.offset_ms(&time);
                 let Some(call) = run.call(&about) else { return };

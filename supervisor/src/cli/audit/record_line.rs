@@ -101,7 +101,7 @@ fn columns(event: &AuditEvent) -> Option<(&str, String, String)> {
         AuditEvent::Skill { execution, skill, version, code, .. } => {
             (execution, skill.clone(), format!("version {version}, code {}", code.get(..16).unwrap_or(code)))
         }
-        AuditEvent::Call { about, arguments, decision, rule, approval } => {
+        AuditEvent::Call { about, arguments, decision, rule, approval, .. } => {
             let approval = optional(", approved for ", approval.as_deref());
             let line = about.line.map(|line| format!("line {line} ")).unwrap_or_default();
             let details = format!("{line}{} {decision}{approval} ({rule})", format_arguments(arguments));
