@@ -91,8 +91,8 @@ impl Approvers {
         self.settings.wait
     }
 
-    /// Whether questions are answered outside of the AI client: somebody watches them now, or gets notices of them.
-    pub(super) fn reach_somebody(&self) -> bool {
+    /// Whether a question can be answered outside of the AI client: somebody watches now, or gets a notice and will watch.
+    pub(super) fn can_answer(&self) -> bool {
         self.queue.has_approvers() || !self.settings.notices.receivers.is_empty()
     }
 

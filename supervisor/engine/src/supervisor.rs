@@ -282,6 +282,7 @@ impl Supervisor {
         self.runs.end_of(owner, &Cancellation::Person);
         self.forget_client(owner);
         self.result_files.forget(owner);
+        self.gate().upstreams().close_connections_of(owner);
     }
 
     pub fn sessions(&self) -> &Sessions {

@@ -85,6 +85,11 @@ pub enum AccessRefusal {
 }
 
 impl AccessRefusal {
+    /// Whether the credential may be valid, and cannot be verified now.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::TokensUnreadable | Self::JwksUnavailable | Self::EngineUnavailable)
+    }
+
     /// Returns the reason as a sentence for the client and for the service log.
     pub fn description(&self) -> Cow<'static, str> {
         match self {

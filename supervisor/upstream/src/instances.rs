@@ -88,6 +88,10 @@ impl Instances {
         self.0.lock().longest_unused(definition)
     }
 
+    pub(super) fn close(&self, owner: Owner) {
+        self.0.lock().close(owner);
+    }
+
     /// Closes the instance of an owner, unless a call has begun on it meanwhile.
     pub(super) fn close_unused(&self, owner: Owner) {
         let mut owners = self.0.lock();

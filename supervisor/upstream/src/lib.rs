@@ -292,6 +292,12 @@ impl Upstreams {
         self.servers.get(name).is_some_and(Upstream::has_accounts)
     }
 
+    /// Closes the connections with credentials of a user, also those with calls.
+    pub fn close_connections_of(&self, user: Owner) {
+        let of_users = self.servers.values().filter(|upstream| upstream.has_accounts());
+        of_users.for_each(|upstream| upstream.instances.close(user.user()));
+    }
+
     /// If a user has no connection to a server, and all users together have too many to all servers, closes the one that has been
     /// without a call for longest.
     fn make_room(&self, upstream: &Upstream, user: Owner) -> Result<(), Failure> {
@@ -446,7 +452,7 @@ mod tests {
         server.user_credential = Some(UserCredential::Secret("SECRET".into()));
         server.start.lazy = true;
         let servers: BTreeMap<_, _> =
-            (0..10).map(|number| (ServerName::new(&format!("s{number}")).unwrap(), server.clone())).collect();
+            (0..10).map(|number| (ServerName::new(format!("s{number}")).unwrap(), server.clone())).collect();
         let paths = StoragePaths { users: Some(users.clone()), ..StoragePaths::default() };
         let upstreams = Upstreams::connect(servers, &paths);
         let connect = |number: usize| {

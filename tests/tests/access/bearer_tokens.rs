@@ -1,5 +1,7 @@
 //! Tests of authentication by bearer token over HTTP, with valid tokens and with all kinds of invalid ones.
 
+use std::os::unix::fs::PermissionsExt;
+
 use lockhouse_tests::{Daemon, HttpClient, Lockhouse, Table, ensure, equal, wait_until};
 use reqwest::Method;
 use serde_json::json;
@@ -236,6 +238,32 @@ async fn a_revoked_token_is_rejected_at_once_by_every_process_and_connection() {
         "a new token of that name",
         equal(status_and_error(&list_tools(&daemon.http_client(Some(&again))).await), "200".into()),
     );
+    table.finish();
+}
+
+#[tokio::test]
+async fn while_the_token_file_is_not_trusted_no_call_is_made_also_for_clients_that_called_before() {
+    let lockhouse = Lockhouse::new();
+    let good = token(&lockhouse, &["desk"]);
+    let daemon = lockhouse.daemon().await;
+    let mut table = Table::new("calls while the token file is not trusted");
+    let client = daemon.http_client(Some(&good));
+    let call = client.calling("run_code", json!({"language": "python", "code": "6 * 7"}));
+    let value = async || client.post(&call).await.answer()["result"]["structuredContent"]["value"].clone();
+    let runs = || lockhouse.records().iter().filter(|record| record["event"] == "execution").count();
+    table.row("control: before", equal(value().await, 42.into()));
+    let file = lockhouse.path("state/lockhouse/client-tokens.json");
+    let set_mode = |mode| std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+    set_mode(0o666);
+    for attempt in ["the first call", "the second"] {
+        let reply = client.post(&call).await;
+        table.row(attempt, equal(status_and_error(&reply), "503 temporarily_unavailable".into()));
+        let reason = "no token can be checked now; the log of the server says why";
+        table.row(format!("{attempt}: its reason"), equal(error_description(&reply), reason.into()));
+    }
+    table.row("they run nothing", equal(runs(), 1));
+    set_mode(0o600);
+    table.row("control: after", equal((value().await, runs()), (42.into(), 2)));
     table.finish();
 }
 

@@ -20,9 +20,9 @@ use crate::{ApproverKind, elicitation_form};
 const DECLINE_AT_ONCE: Duration = Duration::from_secs(1);
 
 impl ApprovalBatcher {
-    /// Sends the prompt to the user of the AI client and, at the same time, to the watchers: users who run
-    /// `lockhouse approvals` on this machine, or will do so because they get a notice. Omits the user if the AI client does not support forms or the
-    /// configuration permits only watchers to answer. Waits for the first answer. Stores in `channel` where the
+    /// Sends the prompt to the user of the AI client and, at the same time, to the watchers: users who run `lockhouse
+    /// approvals` on this machine, or will do so because they get a notice. Omits the user if the AI client does not support
+    /// forms or the configuration permits only watchers to answer. Waits for the first answer. Stores in `channel` where the
     /// prompt was answered, or where it was sent if there is no answer.
     pub(super) async fn await_answer(
         &self,
@@ -34,7 +34,7 @@ impl ApprovalBatcher {
         let asks_client = approvers.approver_kind(prompt.presence) == ApproverKind::Any;
         let client =
             Some(&self.context.channel).filter(|client| asks_client && client.supports(QuestionKind::Form));
-        let has_approvers = approvers.reach_somebody();
+        let has_approvers = approvers.can_answer();
         let asked = [
             client.map(|_| AnswerChannel::Client),
             has_approvers.then_some(AnswerChannel::Local(None, None)),

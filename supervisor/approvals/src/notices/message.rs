@@ -63,12 +63,18 @@ fn tool_name(call: &CallSummary) -> Option<&str> {
     (call.kind == "tool").then_some(call.name.as_str())
 }
 
+/// Returns a name without characters that chat programs turn into links or markup. Clients and servers choose their names.
+fn plain(name: &str) -> String {
+    let is_plain = |character: char| character.is_alphanumeric() || "_-.:@ ".contains(character);
+    name.chars().map(|character| if is_plain(character) { character } else { '?' }).collect()
+}
+
 /// Returns the sentences of a notice for people.
 fn text(question: &ApprovalQuestion, link: Option<&Url>) -> String {
-    let client = question.client.as_deref().unwrap_or("an AI client");
+    let client = question.client.as_deref().map_or("an AI client".to_owned(), plain);
     let first = question.calls.first().map_or_else(String::new, |call| match tool_name(call) {
-        Some(name) => format!("{}.{name}", call.server),
-        None => format!("a {} of {}", call.kind, call.server),
+        Some(name) => format!("{}.{}", call.server, plain(name)),
+        None => format!("a {} of {}", plain(&call.kind), call.server),
     });
     let further = match question.calls.len().saturating_sub(1) {
         0 => String::new(),
@@ -94,5 +100,24 @@ impl Message {
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let body = json!({"type": kind, "timestamp": now, "data": notice.0});
         Self { id: format!("msg_{}", Uuid::now_v7().simple()), body: body.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_no_links_and_no_markup() {
+        for (name, expected) in [
+            ("create_issue", "create_issue"),
+            ("oauth:ada@example.com", "oauth:ada@example.com"),
+            ("<https://evil.example|Approve here>", "?https:??evil.example?Approve here?"),
+            ("<!channel> *now*", "??channel? ?now?"),
+            ("[a](http://b)", "?a??http:??b?"),
+            ("`a`\n\u{202e}b", "?a???b"),
+        ] {
+            assert_eq!(plain(name), expected);
+        }
     }
 }

@@ -162,7 +162,8 @@ impl Grants {
             (Credential::None, FrontKind::Http(_)) => Evidence::Nothing,
         };
         let authenticator = authenticator.ok_or(AccessRefusal::CredentialNotAccepted)?;
-        let principal = authenticator.authenticate(evidence).await?;
+        let verified = authenticator.authenticate(evidence).await;
+        let principal = verified.inspect_err(|_| self.table.lock().suspend(&CredentialKey::of(evidence)))?;
         let (grant, is_new) = self.issue(evidence, &principal);
         Ok(AccessGrant { access: access(grant, &principal, Roles::only(Role::Run)), is_new })
     }

@@ -34,9 +34,9 @@ pub(crate) struct RequestAuthenticator {
 pub(crate) struct Verification {
     /// The access under which the request is served.
     pub(crate) access: GrantedAccess,
-    /// Waits for the engine's response: the access of the credential now, or the response to send. The engine may have replaced the
-    /// grant, and then refuses requests under the earlier one.
-    pub(crate) verified: BoxFuture<'static, Result<GrantedAccess, Rejection>>,
+    /// Waits for the engine's response about the credential. The engine may have replaced the grant, and then refuses requests under
+    /// the earlier one. After a refusal, it refuses them until it accepts the credential again.
+    pub(crate) verified: BoxFuture<'static, Result<GrantedAccess, AccessRefusal>>,
 }
 
 impl Verification {
@@ -94,7 +94,7 @@ impl RequestAuthenticator {
             if !response.as_ref().is_ok_and(|access| access.grant() == grant) {
                 this.known.remove(key);
             }
-            response.map_err(|refusal| this.reject(refusal, peer.as_ref()))
+            response
         });
         Ok(Verification { access, verified })
     }

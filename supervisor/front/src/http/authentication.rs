@@ -43,23 +43,30 @@ pub(super) async fn authenticate(
     };
     let tracker = head.extensions.get::<ConnectionTracker>().cloned();
     let verified = async {
-        let verified = verified.await?;
-        tracker.as_ref().inspect(|tracker| tracker.set_authenticated());
-        Ok(verified)
+        match verified.await {
+            // The engine serves the request all the same, under the access of a short time ago, or refuses it.
+            Err(refusal) if refusal.is_temporary() => Ok(Err(refusal)),
+            Err(refusal) => Err(refusal),
+            Ok(now) => {
+                tracker.as_ref().inspect(|tracker| tracker.set_authenticated());
+                Ok(Ok(now))
+            }
+        }
     };
     head.extensions.insert(access.clone());
     let serving = async { Ok(next.run(Request::from_parts(head, body)).await) };
     let (verified, mut response) = match future::try_join(verified, serving).await {
         Ok(served) => served,
-        Err(rejection) => return reject(rejection).await,
+        Err(refusal) => return reject(authenticator.reject(refusal, peer.as_ref())).await,
     };
     let is_stream = |kind: &HeaderValue| kind.as_bytes().starts_with(b"text/event-stream");
     let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(is_stream);
     if let Some(refusal) = access.refusal().filter(|_| !is_stream) {
-        let refusal = match verified.grant() == access.grant() {
-            true => refusal.clone(),
+        let refusal = match verified {
+            Ok(now) if now.grant() == access.grant() => refusal.clone(),
             // The credential is valid, but the engine had just replaced the grant of the request.
-            false => AccessRefusal::EngineUnavailable,
+            Ok(_) => AccessRefusal::EngineUnavailable,
+            Err(temporary) => temporary,
         };
         response = reject(authenticator.reject(refusal, peer.as_ref())).await;
     }

@@ -17,6 +17,8 @@ const GRANTS_MAX: usize = 4_096;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum CredentialKey {
     Token([u8; 32]),
+    /// A token with a proof. Who sends it without one learns of no other grant.
+    BoundToken([u8; 32]),
     User(u32),
     None,
 }
@@ -24,9 +26,8 @@ pub(super) enum CredentialKey {
 impl CredentialKey {
     pub(super) fn of(evidence: Evidence<'_>) -> Self {
         match evidence {
-            Evidence::Token(token) | Evidence::BoundToken(token, _) => {
-                Self::Token(Sha256::digest(token.as_bytes()).into())
-            }
+            Evidence::Token(token) => Self::Token(Sha256::digest(token.as_bytes()).into()),
+            Evidence::BoundToken(token, _) => Self::BoundToken(Sha256::digest(token.as_bytes()).into()),
             Evidence::User(peer) => Self::User(peer.uid()),
             Evidence::Nothing => Self::None,
         }
@@ -37,6 +38,8 @@ impl CredentialKey {
 struct Grant {
     credential: CredentialKey,
     principal: Principal,
+    /// Whether the credential was refused after it had been accepted.
+    is_suspended: bool,
     /// The time of the last use, as a count of uses.
     last_used: u64,
     /// Stops the task that waits for the revocation.
@@ -60,16 +63,31 @@ pub(super) struct Issued {
 }
 
 impl GrantTable {
-    /// Returns the holder of a grant. `None` if there is no such grant or it has expired or was revoked.
+    /// Returns the holder of a grant. `None` if there is no such grant, if it has expired or was revoked, or while it is
+    /// suspended.
     pub(super) fn find(&mut self, id: GrantId) -> Option<Principal> {
+        let grant = self.valid(id)?;
+        (!grant.is_suspended).then(|| grant.principal.clone())
+    }
+
+    /// Suspends the grant of a credential that was just refused: a front may have sent requests under it meanwhile. It lasts until the
+    /// credential is accepted again.
+    pub(super) fn suspend(&mut self, credential: &CredentialKey) {
+        let id = self.by_credential.get(credential);
+        if let Some(grant) = id.and_then(|id| self.grants.get_mut(id)) {
+            grant.is_suspended = true;
+        }
+    }
+
+    fn valid(&mut self, id: GrantId) -> Option<&mut Grant> {
         self.uses += 1;
-        let grant = self.grants.get_mut(&id)?;
-        if grant.principal.has_expired() {
+        if self.grants.get(&id)?.principal.has_expired() {
             self.remove(id);
             return None;
         }
+        let grant = self.grants.get_mut(&id)?;
         grant.last_used = self.uses;
-        Some(grant.principal.clone())
+        Some(grant)
     }
 
     /// Returns the valid grant of a credential that was just verified, or makes one. `stop` is cancelled when the new grant is
@@ -83,7 +101,8 @@ impl GrantTable {
         self.uses += 1;
         let mut ended = Vec::new();
         if let Some(id) = self.by_credential.get(&credential).copied() {
-            if self.find(id).is_some_and(|known| known.is_same(principal)) {
+            if let Some(known) = self.valid(id).filter(|known| known.principal.is_same(principal)) {
+                known.is_suspended = false;
                 return Issued { grant: id, is_new: false, ended };
             }
             self.remove(id);
@@ -97,6 +116,7 @@ impl GrantTable {
         let grant = Grant {
             credential,
             principal: principal.clone(),
+            is_suspended: false,
             last_used: self.uses,
             _stop: stop.clone().drop_guard(),
         };

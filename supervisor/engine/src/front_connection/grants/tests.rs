@@ -1,5 +1,6 @@
 //! Tests of the grants of fronts: what a front can get with credentials and ids of grants, and what it cannot.
 
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
@@ -117,6 +118,25 @@ async fn a_credential_has_one_grant_until_its_token_is_revoked() {
     );
     assert!(link.principal(Some(other.grant), Role::Run).is_ok(), "control: another client");
     assert!(setup.ended.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_grant_is_suspended_from_the_refusal_of_its_credential_until_it_is_accepted_again() {
+    let mut setup = Setup::new();
+    let link = setup.link(http());
+    let (desk, lamp) = (setup.token("desk"), setup.token("lamp"));
+    let access = setup.access(&link, &desk).await.expect("granted");
+    let other = setup.access(&link, &lamp).await.expect("granted");
+    let permissions = std::fs::metadata(setup.file.path()).expect("a file").permissions();
+    std::fs::set_permissions(setup.file.path(), PermissionsExt::from_mode(0o666)).expect("changed");
+    assert_eq!(setup.access(&link, &desk).await, Err(AccessRefusal::TokensUnreadable));
+    let suspended = link.principal(Some(access.grant), Role::Run).expect_err("suspended");
+    assert_eq!(suspended, AccessRefusal::EndedGrant);
+    assert!(link.principal(Some(other.grant), Role::Run).is_ok(), "control: its credential was not refused");
+    std::fs::set_permissions(setup.file.path(), permissions).expect("changed");
+    assert_eq!(setup.access(&link, &desk).await.expect("accepted again"), access, "the same grant");
+    assert!(link.principal(Some(access.grant), Role::Run).is_ok());
+    assert!(setup.ended.try_recv().is_err(), "its event streams do not end");
 }
 
 #[tokio::test]
