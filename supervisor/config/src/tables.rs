@@ -206,7 +206,7 @@ table! {
         /// who gets notices of waiting questions: `{ url, secret }` of a webhook or `{ command }`, each also with
         /// `after_seconds` and `remind_seconds`
         notify: Vec<NoticeEntry> = Vec::new(), within Range::Entries(RECEIVERS_MAX), else "nobody",
-            like "[{ url = \"https://hooks.example.com/lockhouse\", secret = \"${cred:lockhouse-webhook}\" }]";
+            like "[{ command = [\"/etc/lockhouse/tell-approvers\"], remind_seconds = 60 }]";
         /// address at which people answer, for notices
         link: Option<String> = None, else "notices name the commands", like "\"https://lockhouse.example.com\"";
     }
