@@ -39,6 +39,18 @@ pub fn remove_if_present(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Removes a directory with everything in it. Returns whether there was one.
+///
+/// # Errors
+/// It cannot be removed.
+pub fn remove_directory(path: &Path) -> io::Result<bool> {
+    match std::fs::remove_dir_all(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Changes the owner of a file that root has created at `path` to the owner of the file's directory, who must be able
 /// to read and change the file. Does nothing if the current user is not root or root owns the directory.
 ///

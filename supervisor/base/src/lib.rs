@@ -63,6 +63,7 @@ pub mod path_trust;
 pub mod percent;
 pub mod plain_text;
 pub mod principal;
+pub mod process_group;
 pub mod process_roles;
 pub mod representable_time;
 pub mod secrets;

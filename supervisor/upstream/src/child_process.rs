@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use lockhouse_base::process_group;
 use nix::sys::signal::{Signal, killpg};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -36,10 +36,6 @@ const REQUIRED_DIRECTORY: &str = "/";
 /// How long Lockhouse waits for a server's process to exit after closing the process's standard input, and once more
 /// after SIGTERM.
 const LEAVE: Duration = Duration::from_millis(500);
-/// Interval between two checks whether killed processes have exited.
-const REAP_EVERY: Duration = Duration::from_millis(20);
-/// Maximum number of checks whether killed processes have exited.
-const REAP_TRIES: usize = 50;
 
 /// Lockhouse's ends of the standard input, output and error of a server.
 pub(super) type ServerStreams = (ChildStdin, ChildStdout, ChildStderr);
@@ -165,17 +161,9 @@ impl Drop for ChildProcess {
     }
 }
 
-/// Reaps the killed processes of a group, so that no zombies remain. Orphans in the group are children of the
-/// supervisor, which is a subreaper.
 async fn reap(mut leader: Child, group: Pid) {
     let _ = leader.wait().await;
-    for _ in 0..REAP_TRIES {
-        match waitpid(Pid::from_raw(-group.as_raw()), Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::StillAlive) => tokio::time::sleep(REAP_EVERY).await,
-            Ok(_) => {}
-            Err(_) => return,
-        }
-    }
+    process_group::reap(group).await;
 }
 
 #[cfg(test)]
@@ -205,7 +193,7 @@ mod tests {
             // Without a subreaper, init reaps the process, so a zombie is sufficient.
             let stat = || std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
             while !(stat().is_empty() || stat().contains(") Z ")) {
-                tokio::time::sleep(REAP_EVERY).await;
+                tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
         tokio::time::timeout(Duration::from_secs(10), gone).await.expect("its end");

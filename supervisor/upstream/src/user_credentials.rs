@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use lockhouse_base::files;
 use lockhouse_messages::{Logout, Owner};
 use lockhouse_protocol::ServerName;
 use url::Url;
@@ -64,11 +65,7 @@ impl UserCredentials {
     /// # Errors
     /// It cannot be removed.
     pub fn forget(&self, user: Owner) -> std::io::Result<bool> {
-        match std::fs::remove_dir_all(self.directory.join(user.user().to_hex())) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+        files::remove_directory(&self.directory.join(user.user().to_hex()))
     }
 
     /// Returns what a user does to log in to a server.

@@ -34,11 +34,9 @@ impl ApprovalBatcher {
         let asks_client = approvers.approver_kind(prompt.presence) == ApproverKind::Any;
         let client =
             Some(&self.context.channel).filter(|client| asks_client && client.supports(QuestionKind::Form));
-        let has_approvers = approvers.can_answer();
-        let asked = [
-            client.map(|_| AnswerChannel::Client),
-            has_approvers.then_some(AnswerChannel::Local(None, None)),
-        ];
+        let can_answer = approvers.can_answer();
+        let asked =
+            [client.map(|_| AnswerChannel::Client), can_answer.then_some(AnswerChannel::Local(None, None))];
         for asked in asked.into_iter().flatten() {
             if let Err(refusal) = calls.iter().try_for_each(|call| self.record(call, "asked", Some(&asked))) {
                 channel.get_or_insert(asked);
@@ -55,7 +53,7 @@ impl ApprovalBatcher {
         };
         let first = tokio::select! {
             answer = of_client => Some(answer),
-            outcome = &mut of_watchers, if has_approvers => {
+            outcome = &mut of_watchers, if can_answer => {
                 let (outcome, used_channel) = outcome;
                 *channel = used_channel.or(channel.take());
                 return outcome;
@@ -66,7 +64,7 @@ impl ApprovalBatcher {
                 *channel = Some(AnswerChannel::Client);
                 outcome
             }
-            Some(Err(refusal)) if !has_approvers => {
+            Some(Err(refusal)) if !can_answer => {
                 if refusal == ApprovalRefusal::DeclinedAtOnce {
                     // For the operator, since the model cannot change it.
                     tracing::warn!(

@@ -1,10 +1,9 @@
 //! Sends notices to a program, over its standard input.
 
 use std::process::Stdio;
-use std::time::Duration;
 
+use lockhouse_base::process_group;
 use nix::sys::signal::{Signal, killpg};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
@@ -25,9 +24,6 @@ const VARIABLES: [&str; 9] = [
     "DISPLAY",
     "WAYLAND_DISPLAY",
 ];
-/// How often, and at which intervals, killed processes are looked for.
-const REAP_TRIES: usize = 20;
-const REAP_EVERY: Duration = Duration::from_millis(50);
 
 /// Runs a program with a message. When the program has ended or this future is dropped, kills what it left running.
 pub(super) async fn run(command: &[String], message: &Message) -> Result<(), DeliveryError> {
@@ -56,24 +52,15 @@ impl Drop for ProcessGroup {
         let group = self.0;
         let _ = killpg(group, Signal::SIGKILL);
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(reap(group));
-        }
-    }
-}
-
-/// Reaps the orphans of a program, which are children of this process because it is a subreaper.
-async fn reap(group: Pid) {
-    for _ in 0..REAP_TRIES {
-        match waitpid(Pid::from_raw(-group.as_raw()), Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::StillAlive) => tokio::time::sleep(REAP_EVERY).await,
-            Ok(_) => {}
-            Err(_) => return,
+            runtime.spawn(process_group::reap(group));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[tokio::test]

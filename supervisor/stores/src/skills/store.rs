@@ -96,11 +96,7 @@ impl Store {
 
     /// Removes the skill store of one AI client. Returns whether there was one.
     pub(super) fn forget_client(&self, client: &str) -> io::Result<bool> {
-        match std::fs::remove_dir_all(self.for_client(client).directory) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+        files::remove_directory(self.for_client(client).directory())
     }
 
     pub(super) fn client(&self) -> Option<&str> {
