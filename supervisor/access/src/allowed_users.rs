@@ -52,16 +52,22 @@ impl AllowedUsers {
     /// Returns the principal (client identity) of a user id, or `None` if the user is not allowed.
     pub(super) fn principal(&self, uid: u32) -> Option<Principal> {
         let (_, name) = self.0.iter().find(|(id, _)| *id == uid)?;
-        // A name with invisible characters, or of digits alone, could be taken for another user. Then the id is the
-        // name.
-        let is_exact = |name: &&String| {
-            name.bytes().all(|byte| byte.is_ascii_graphic())
-                && !name.bytes().all(|byte| byte.is_ascii_digit())
-        };
-        let name = name.as_ref().filter(is_exact);
-        let client = name.map_or_else(|| format!("user:{uid}"), |name| format!("user:{name}"));
+        let client = client_name(uid, name.as_deref());
         Some(Principal::authenticated(&format!("user:{uid}"), &client, None, Validity::Connection))
     }
+}
+
+/// Returns the name in the policy and the audit log of a user of this host.
+pub fn client_name_of_user(uid: u32) -> String {
+    client_name(uid, user_name(uid).as_deref())
+}
+
+fn client_name(uid: u32, name: Option<&str>) -> String {
+    // A name with invisible characters, or of digits alone, could be taken for another user. Then the id is the name.
+    let is_exact = |name: &&str| {
+        name.bytes().all(|byte| byte.is_ascii_graphic()) && !name.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    name.filter(is_exact).map_or_else(|| format!("user:{uid}"), |name| format!("user:{name}"))
 }
 
 fn user_name(uid: u32) -> Option<String> {

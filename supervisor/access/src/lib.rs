@@ -37,7 +37,7 @@ mod token_format;
 mod token_store;
 mod unix_peer;
 
-pub use allowed_users::{AllowedUsers, ConfiguredUser, UserLookupError};
+pub use allowed_users::{AllowedUsers, ConfiguredUser, UserLookupError, client_name_of_user};
 pub use auth_method::{AuthMethod, AuthMode};
 pub use authenticator::{AuthSettings, AuthSetupError, Authenticator, Evidence};
 pub use oauth::{DpopProof, DpopUse, KeySource, OauthSettings, UntrustedUrl, algorithm, trusted_url};

@@ -57,7 +57,7 @@ fn as_json(batch: &Batch, record: &OutgoingRecord) -> String {
 /// the call undelivered. A record that OCSF has no class for is a base event.
 fn as_ocsf(batch: &Batch, record: &OutgoingRecord) -> Vec<String> {
     let mut events = OcsfEvents::default();
-    let located = LocatedRecord::parse(batch.segment.clone(), &record.line);
+    let located = LocatedRecord::parse(batch.segment.clone(), record.line.clone(), &batch.names);
     let mut found: Vec<Value> = located.map(|located| events.add(located)).unwrap_or_default();
     found.extend(events.finish());
     if found.is_empty() {
@@ -93,6 +93,8 @@ fn base_event(batch: &Batch, record: &OutgoingRecord) -> Value {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use lockhouse_audit::NamesById;
+
     use super::*;
     use crate::cursor_file::Position;
 
@@ -112,6 +114,7 @@ pub(crate) mod tests {
         Batch {
             segment: lockhouse_audit::SegmentName::parse(&name).expect("a name"),
             uid: 1_000,
+            names: NamesById::default(),
             records: vec![record],
             end: Position::default(),
             is_discontinuous: false,

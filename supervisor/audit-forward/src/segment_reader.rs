@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
-use lockhouse_audit::SegmentName;
 use lockhouse_audit::reader::LINE_BYTES_MAX;
+use lockhouse_audit::{NamesById, SegmentName};
 use lockhouse_base::files;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -26,6 +26,8 @@ pub(crate) struct Batch {
     pub(crate) segment: SegmentName,
     /// The Unix user whose records these are.
     pub(crate) uid: u32,
+    /// The names of clients of which the records have ids.
+    pub(crate) names: NamesById,
     pub(crate) records: Vec<OutgoingRecord>,
     /// The position after these records.
     pub(crate) end: Position,
@@ -92,6 +94,7 @@ pub(crate) fn read_batch(
     let mut batch = Batch {
         segment: segment.clone(),
         uid: metadata.uid(),
+        names: NamesById::read(directory)?,
         records: Vec::new(),
         end: start,
         is_discontinuous: false,

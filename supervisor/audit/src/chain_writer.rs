@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::client_names::ClientNames;
 use super::hash_chain::{Chain, RecordBody, timestamp};
 use super::moment::Moment;
 use super::segment::SegmentName;
@@ -63,6 +64,8 @@ pub(super) struct Writer {
     intervals: Intervals,
     /// The process whose records these are, if it is another one.
     peer: Option<Peer>,
+    /// The names of clients, of which records have ids only. `None` if records have the names.
+    names: Option<ClientNames>,
     segment: Option<Segment>,
     /// The name of the previous segment and the end of its hash chain, which the next segment continues. `None` if
     /// there is no previous segment.
@@ -110,6 +113,7 @@ impl Writer {
             keys,
             intervals,
             peer: None,
+            names: None,
             segment: None,
             previous: None,
             gap: None,
@@ -123,6 +127,12 @@ impl Writer {
         Self { peer: Some(peer), ..self }
     }
 
+    /// Writes ids in place of the names of clients from now on.
+    pub(super) fn write_ids(&mut self) {
+        let uid = self.peer.map_or_else(|| nix::unistd::geteuid().as_raw(), |peer| peer.uid);
+        self.names.get_or_insert_with(|| ClientNames::new(self.directory.clone(), uid));
+    }
+
     /// Whether the next record begins a segment, for which the writer waits for the lock of the index.
     pub(super) fn begins_segment(&self) -> bool {
         self.segment.is_none()
@@ -132,6 +142,10 @@ impl Writer {
     /// write failed.
     pub(super) fn has_gap(&self) -> bool {
         self.gap.is_some()
+    }
+
+    pub(super) fn directory(&self) -> &std::path::Path {
+        &self.directory
     }
 
     /// Returns the path of the current segment, or of the log's directory if there is no current segment.
@@ -151,6 +165,11 @@ impl Writer {
     }
 
     fn try_append(&mut self, now: Moment, body: &RecordBody) -> io::Result<()> {
+        let with_ids = match &mut self.names {
+            Some(names) => Some(names.replace_in(body, now.wall)?),
+            None => None,
+        };
+        let body = with_ids.as_ref().unwrap_or(body);
         self.rotate_if_due(now);
         let segment = match self.segment.take() {
             Some(segment) => segment,

@@ -9,6 +9,7 @@ use nix::unistd::{AccessFlags, access};
 use parking_lot::Mutex;
 
 use super::chain_writer::{Intervals, Writer};
+use super::client_names;
 use super::hash_chain::RecordBody;
 use super::log_key;
 use super::moment::Moment;
@@ -37,8 +38,12 @@ impl Destination {
                 destinations: settings.forward.clone(),
                 within_s: settings.forward_within.map(|within| within.as_secs()),
             };
-            let client = || Mutex::new(SinkClient::new(sink.path().to_owned(), required.clone()));
-            return Ok(Self::Sink { records: client(), programs: client() });
+            let client = || SinkClient::new(sink.path().to_owned(), required.clone());
+            let records = match settings.erasable_names {
+                true => client().writing_ids(),
+                false => client(),
+            };
+            return Ok(Self::Sink { records: records.into(), programs: client().into() });
         }
         let directory = settings.directory.clone();
         let is_new = !directory.exists();
@@ -57,7 +62,10 @@ impl Destination {
             log_key::create_first(&settings.keys, &directory)?;
         }
         let programs = ProgramStore::new(directory.clone());
-        let writer = Writer::new(directory.clone(), settings.keys.clone(), Intervals::default());
+        let mut writer = Writer::new(directory.clone(), settings.keys.clone(), Intervals::default());
+        if settings.erasable_names {
+            writer.write_ids();
+        }
         Ok(Self::Files { writer: Box::new(writer.into()), programs })
     }
 
@@ -69,6 +77,18 @@ impl Destination {
                 appended.map_err(|source| AuditError::Write { path: writer.path(), source })
             }
             Self::Sink { records, .. } => records.lock().append(body),
+        }
+    }
+
+    /// Erases names of the records of this account.
+    pub(super) fn erase_names(&self, names: &[String]) -> Result<(), AuditError> {
+        match self {
+            Self::Files { writer, .. } => {
+                let directory = writer.lock().directory().to_owned();
+                let erased = client_names::erase(&directory, nix::unistd::geteuid().as_raw(), names);
+                erased.map_err(|source| AuditError::Write { path: directory, source })
+            }
+            Self::Sink { records, .. } => records.lock().erase_names(names),
         }
     }
 

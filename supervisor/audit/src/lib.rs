@@ -15,6 +15,7 @@
 //! - `signing.rs` has the keys. A key signs one record and names the next key; `log_key.rs` keeps that of the index in a file,
 //!   and `log_rekey.rs` begins a new one. `log_head.rs` reads the head of the log for a witness.
 //! - `delivery.rs` has what the log knows of its delivery to other machines, which another crate does.
+//! - `client_names.rs` has the names of clients for records that have ids in their place.
 //! - `maintenance.rs` syncs, signs and expires segments outside of the path of calls, by the log's own age
 //!   (`moment.rs`).
 //! - `sink.rs`: a process of another account can write the log for all engines of a host.
@@ -49,6 +50,7 @@ mod call_arguments;
 mod call_records;
 mod canonical_json;
 mod chain_writer;
+mod client_names;
 mod delivery;
 mod destination;
 pub mod digest;
@@ -90,6 +92,7 @@ use tokio::sync::Notify;
 pub use administrative_acts::{Authentication, Change, ChangeTarget, Channel, Ended, ServerStep};
 pub use administrative_records::{ActiveDigests, LoginStep, RefusedRun, Reload, ReloadCause, TokenChange};
 pub use call_records::{ApprovalAnswer, CallAuthority, CallSubject};
+pub use client_names::NamesById;
 pub use delivery::{Delivery, DeliveryStatus, UndeliveredOutcome, UndeliveredRecords};
 pub use execution_records::{ExecutionEnd, Program, SkillCode};
 pub use local_user::LocalUser;
@@ -159,6 +162,8 @@ pub struct AuditSettings {
     /// Whether submitted programs are stored in files beside the audit log.
     pub code: bool,
     pub keep_days: u32,
+    /// Whether records have ids in place of the names of AI clients and their users, so that a name can be erased.
+    pub erasable_names: bool,
     /// The audit sink, which writes the log instead of this process. `None` if there is none.
     pub sink: Option<SinkAddress>,
     /// The destinations to which the log must be forwarded, as the configuration names them. Without a sink, this process
@@ -254,6 +259,18 @@ impl Audit {
         appended.inspect_err(|_| telemetry::count_audit_failure())?;
         self.written.notify_one();
         Ok(())
+    }
+
+    /// Erases names of clients, so that nobody can tell whose the records are that have their ids. Does nothing, and returns
+    /// false, if records have the names themselves.
+    ///
+    /// # Errors
+    /// [`AuditError::Write`] if they may still be there.
+    pub fn erase_names(&self, names: &[String]) -> Result<bool, AuditError> {
+        if self.settings.erasable_names {
+            self.destination.erase_names(names)?;
+        }
+        Ok(self.settings.erasable_names)
     }
 
     /// Returns a text in which the secrets of the configuration are replaced, as in the audit log.

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use lockhouse_base::files;
 
+use super::client_names::NamesById;
 use super::hash_chain::timestamp;
 use super::record::{Record, RecordMembers};
 use super::segment::{SegmentName, segments};
@@ -48,16 +49,18 @@ pub struct Filter {
 #[derive(Clone, Debug)]
 pub struct LocatedRecord {
     pub segment: SegmentName,
-    /// The line of the record in the segment, without its line feed.
+    /// The line of the record in the segment, without its line feed, and with the names that the log knows in place of
+    /// their ids.
     pub text: String,
     pub record: Record,
 }
 
 impl LocatedRecord {
     /// Parses a line of a segment, without its line feed. Returns `None` if it is not a valid record.
-    pub fn parse(segment: SegmentName, line: &str) -> Option<Self> {
-        let members: RecordMembers = serde_json::from_str(line).ok()?;
-        Some(Self { segment, text: line.to_owned(), record: members.into_record() })
+    pub fn parse(segment: SegmentName, line: String, names: &NamesById) -> Option<Self> {
+        let text = names.put_into(line);
+        let members: RecordMembers = serde_json::from_str(&text).ok()?;
+        Some(Self { segment, text, record: members.into_record() })
     }
 }
 
@@ -80,13 +83,16 @@ pub fn records(directory: &Path, filter: &Filter) -> Result<Records, ReadError> 
     }
     waiting.reverse();
     let (directory, filter) = (directory.to_owned(), filter.clone());
-    Ok(Records { directory, filter, since, until, waiting, open: BinaryHeap::new() })
+    let names =
+        NamesById::read(&directory).map_err(|source| ReadError { path: directory.clone(), source })?;
+    Ok(Records { directory, names, filter, since, until, waiting, open: BinaryHeap::new() })
 }
 
 /// Iterator over the audit records that match a filter, created by [`records`].
 #[derive(Debug)]
 pub struct Records {
     directory: PathBuf,
+    names: NamesById,
     filter: Filter,
     since: Option<String>,
     until: Option<String>,
@@ -135,7 +141,7 @@ impl Iterator for Records {
                 return Some(Err(error));
             }
             let Reverse(OpenSegment { name, mut reader, line, members, .. }) = self.open.pop()?;
-            match next_record(&mut reader) {
+            match next_record(&mut reader, &self.names) {
                 Ok(Some((line, members))) => {
                     let time = members.time.clone();
                     self.open.push(Reverse(OpenSegment { time, name: name.clone(), reader, line, members }));
@@ -171,7 +177,7 @@ impl Records {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(to_read_error(error)),
             };
-            if let Some((line, members)) = next_record(&mut reader).map_err(to_read_error)? {
+            if let Some((line, members)) = next_record(&mut reader, &self.names).map_err(to_read_error)? {
                 let time = members.time.clone();
                 self.open.push(Reverse(OpenSegment { time, name, reader, line, members }));
             }
@@ -200,9 +206,12 @@ impl Records {
 
 /// Returns the next complete line that is a valid audit record, as text and parsed; skips other lines. `None` means
 /// that the file has no further complete line.
-fn next_record(reader: &mut BufReader<File>) -> io::Result<Option<(String, RecordMembers)>> {
+fn next_record(
+    reader: &mut BufReader<File>,
+    names: &NamesById,
+) -> io::Result<Option<(String, RecordMembers)>> {
     while let Some(line) = next_line(reader)? {
-        if let Some(line) = line
+        if let Some(line) = line.map(|line| names.put_into(line))
             && let Ok(members) = serde_json::from_str(&line)
         {
             return Ok(Some((line, members)));

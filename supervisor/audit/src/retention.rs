@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use super::client_names;
 use super::moment::Moment;
 use super::program_store;
 use super::segment::{SegmentName, day, segments};
@@ -34,6 +35,7 @@ pub(super) fn expire(directory: &Path, keys: &Path, keep_days: u32, now: Moment)
             names.iter().try_for_each(|name| std::fs::remove_file(directory.join(name.as_str())))?;
         }
         index.cut(directory, now, &first_kept, CUT_BYTES_MIN)?;
+        client_names::expire(directory)?;
     }
     programs.map_or(Ok(()), |before| program_store::expire(directory, before))
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use lockhouse_base::files;
 
+use super::client_names::NamesById;
 use super::reader::{LINE_BYTES_MAX, LocatedRecord, ReadError};
-use super::record::RecordMembers;
 use super::segment::SegmentName;
 
 /// Number of bytes at the end of a segment with which `lockhouse audit tail` begins. They contain more than a hundred
@@ -56,20 +56,21 @@ impl SegmentFollower {
     /// file was removed.
     pub fn next(&mut self, directory: &Path) -> Result<NewRecords, ReadError> {
         let path = directory.join(self.name.as_str());
-        match self.read(&path) {
+        match self.read(directory, &path) {
             // The segment has expired and was removed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(NewRecords::default()),
             read => read.map_err(|source| ReadError { path, source }),
         }
     }
 
-    fn read(&mut self, path: &Path) -> io::Result<NewRecords> {
+    fn read(&mut self, directory: &Path, path: &Path) -> io::Result<NewRecords> {
         let mut file = files::open_to_read(path)?;
         let metadata = file.metadata()?;
         let warning = self.detect_replacement(&metadata);
         if metadata.len() == self.offset {
             return Ok(NewRecords { found: Vec::new(), warning });
         }
+        let names = NamesById::read(directory)?;
         file.seek(SeekFrom::Start(self.offset))?;
         let mut reader = BufReader::new(file.take(READ_BYTES_MAX));
         let mut found = Vec::new();
@@ -88,11 +89,8 @@ impl SegmentFollower {
             if std::mem::take(&mut self.is_within) {
                 continue;
             }
-            if let Ok(text) = String::from_utf8(line)
-                && let Ok(members) = serde_json::from_str::<RecordMembers>(&text)
-            {
-                found.push(LocatedRecord { segment: self.name.clone(), text, record: members.into_record() });
-            }
+            let text = String::from_utf8(line).ok();
+            found.extend(text.and_then(|text| LocatedRecord::parse(self.name.clone(), text, &names)));
         }
     }
 

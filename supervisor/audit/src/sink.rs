@@ -7,12 +7,14 @@
 //! own configuration names, so that none is left out without a word.
 //!
 //! `client.rs` is the side of the engine, `server.rs` and `connection.rs` that of the sink; `messages.rs` are the messages between
-//! them. `quota.rs` limits what an account can write, and `confinement.rs` takes from the sink the right to remove a log.
+//! them. `quota.rs` limits what an account can write, and `confinement.rs` takes from the sink the right to remove a log;
+//! `erasures.rs` erases names of clients.
 
 mod address;
 mod client;
 mod confinement;
 mod connection;
+mod erasures;
 mod forwarding;
 mod messages;
 mod quota;

@@ -180,6 +180,7 @@ pub(super) fn audit_settings(document: &Audit) -> Result<AuditSettings, ConfigEr
         redact: document.redact.clone(),
         code: document.code,
         keep_days: document.keep_days,
+        erasable_names: document.erasable_names,
         sink: document.sink.clone(),
         forward: document.forward.iter().map(|entry| entry.destination.to_string()).collect(),
         forward_within: forward_within(document),

@@ -172,6 +172,9 @@ table! {
         code: bool = true;
         /// days after which a segment (file) of the audit log is deleted
         keep_days: u32 = 30, within 1..=3_650;
+        /// whether records have ids in place of the names of AI clients and users, so that `lockhouse user forget` can
+        /// erase a name: see docs/audit.md
+        erasable_names: bool = false;
         /// the audit sink, a process of another account, which writes and forwards the log instead of this process;
         /// `directory` and `keep_days` then have no effect here
         sink: Option<SinkAddress> = None,

@@ -41,6 +41,7 @@ async fn audit_records_add_little_to_a_call() {
             redact: DEFAULT_REDACTED_NAMES.map(str::to_owned).to_vec(),
             code: true,
             keep_days: 30,
+            erasable_names: false,
             sink: None,
             forward: Vec::new(),
             forward_within: None,

@@ -138,6 +138,14 @@ impl CommandAuditLog {
         Ok(self.0.termination(Ended::AllProcesses, reason, LocalUser::current())?)
     }
 
+    /// Erases names of clients, if records have ids in their place. Returns whether they have.
+    ///
+    /// # Errors
+    /// [`RecordError`] if the names may still be there.
+    pub(super) fn erase_names(&self, names: &[String]) -> Result<bool, RecordError> {
+        Ok(self.0.erase_names(names)?)
+    }
+
     /// Prints a warning if an action of a command has taken effect, but could not be recorded in the audit log.
     pub(super) fn warn(recorded: Result<(), RecordError>) {
         if let Err(error) = recorded {

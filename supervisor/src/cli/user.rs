@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use lockhouse_access::TokenName;
+use lockhouse_access::{TokenName, client_name_of_user};
 use lockhouse_audit::{Change, ChangeTarget, Channel};
 use lockhouse_base::principal::owner_of_name;
 use lockhouse_config::{self as config, Files, Settings};
@@ -46,6 +46,8 @@ struct Subject {
     /// The authenticated name, from which the owner is derived.
     name: String,
     owner: Owner,
+    /// The name in records of the audit log.
+    client: String,
     /// The name of the tokens with which the user authenticates.
     token: Option<TokenName>,
 }
@@ -94,10 +96,8 @@ pub(super) async fn user(files: &Files, command: Command) -> ExitCode {
         eprintln!("lockhouse: nothing was removed, because the audit log cannot record it: {error}");
         return ExitCode::from(UNAVAILABLE);
     }
-    let faults = subject.forget(files, &settings).await;
-    println!(
-        "Records of the audit log still have the name, also where they were forwarded to. So do backups."
-    );
+    let mut faults = subject.forget(files, &settings).await;
+    faults.extend(erase_names(&log, &subject));
     if faults.is_empty() {
         return ExitCode::SUCCESS;
     }
@@ -108,20 +108,43 @@ pub(super) async fn user(files: &Files, command: Command) -> ExitCode {
     ExitCode::from(UNAVAILABLE)
 }
 
+/// Erases the names in the audit log, after everything whose records have them. Returns why they may still be there.
+fn erase_names(log: &CommandAuditLog, subject: &Subject) -> Option<String> {
+    match log.erase_names(&subject.names()) {
+        Ok(true) => println!(
+            "  name in the audit log: erased\nWhat was forwarded, copied or backed up still has the name."
+        ),
+        Ok(false) => println!(
+            "Records of the audit log still have the name, because erasable_names of [audit] is off. So has what was forwarded, \
+             copied or backed up."
+        ),
+        Err(error) => return Some(format!("name in the audit log: {error}")),
+    }
+    None
+}
+
 impl Subject {
     fn find(name: &str, settings: &Settings) -> Result<Self, NameError> {
-        let (proven, token) = match name.split_once(':') {
-            Some(("user", user)) => (format!("user:{}", uid(user)?), None),
+        let (proven, client, token) = match name.split_once(':') {
+            Some(("user", user)) => {
+                let uid = uid(user)?;
+                (format!("user:{uid}"), client_name_of_user(uid.as_raw()), None)
+            }
             Some(("oauth", subject)) => {
                 let oauth = settings.access.oauth.as_ref().ok_or(NameError::NoIssuer)?;
-                (format!("{subject}@{}", oauth.issuer_text), None)
+                (format!("{subject}@{}", oauth.issuer_text), name.to_owned(), None)
             }
             _ => {
                 let token: TokenName = name.parse().map_err(|_| NameError::Token(printable(name)))?;
-                (format!("token:{name}"), Some(token))
+                (format!("token:{name}"), name.to_owned(), Some(token))
             }
         };
-        Ok(Self { owner: owner_of_name(&proven), name: proven, token })
+        Ok(Self { owner: owner_of_name(&proven), name: proven, client, token })
+    }
+
+    /// Returns the names that records may have. Before the user had a name on this host, it was the id.
+    fn names(&self) -> [String; 2] {
+        [self.name.clone(), self.client.clone()]
     }
 
     /// Removes everything. The tokens are first, so that the user stores nothing new meanwhile. Returns what failed.

@@ -41,6 +41,11 @@ struct Service {
 
 impl Service {
     fn new(users: usize, servers: usize) -> Self {
+        Self::with_config(users, servers, "")
+    }
+
+    /// Returns a service with a further text at the end of its configuration.
+    fn with_config(users: usize, servers: usize, further: &str) -> Self {
         let port =
             TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
         let servers: Vec<AccountServer> = (0..servers).map(|_| AccountServer::start()).collect();
@@ -58,7 +63,7 @@ impl Service {
                 &format!("[servers.s{number}]\nurl = \"{}\"\nauth = \"per_user\"\n{secret}", server.url());
             policy += &format!("[servers.s{number}]\nallow = [\"*\"]\n");
         }
-        let lockhouse = lockhouse.config(&config).policy(&policy);
+        let lockhouse = lockhouse.config(&(config + further)).policy(&policy);
         let names = (0..users).map(|number| format!("user-{number}"));
         let users = names.map(|name| (name.clone(), token(&lockhouse, &[&name]))).collect();
         Self { lockhouse, port, servers, users }

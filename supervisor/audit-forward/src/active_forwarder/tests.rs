@@ -22,6 +22,7 @@ fn forwarder(place: &Path, socket: &Path) -> (Arc<Audit>, ActiveForwarder) {
         redact: Vec::new(),
         code: false,
         keep_days: 30,
+        erasable_names: false,
         sink: None,
         forward: Vec::new(),
         forward_within: None,

@@ -39,12 +39,36 @@ pub(crate) struct SinkClient {
     refusal: Option<String>,
     /// Records that the sink does not have, of which its log gets a `gap` record.
     missed: Option<MissedRecords>,
+    /// Whether records have ids in place of the names of clients.
+    writes_ids: bool,
 }
 
 impl SinkClient {
     /// Returns a client that connects with the first record to the socket at `path`.
     pub(crate) fn new(path: PathBuf, required: RequiredForwarding) -> Self {
-        Self { path, required, connection: None, retry_at: None, refusal: None, missed: None }
+        Self {
+            path,
+            required,
+            connection: None,
+            retry_at: None,
+            refusal: None,
+            missed: None,
+            writes_ids: false,
+        }
+    }
+
+    /// Lets the sink write ids in place of the names of clients.
+    pub(crate) fn writing_ids(self) -> Self {
+        Self { writes_ids: true, ..self }
+    }
+
+    /// Erases names of the records of this account.
+    ///
+    /// # Errors
+    /// [`AuditError::Write`] if the sink is away or could not erase them.
+    pub(crate) fn erase_names(&mut self, names: &[String]) -> Result<(), AuditError> {
+        let answer = self.exchange(&ToSink::Erase(names.to_vec()));
+        self.result_of(answer)
     }
 
     /// Sends a record. After success, the kernel has it in the file of the log.
@@ -139,6 +163,9 @@ impl SinkClient {
         let mut greetings = vec![ToSink::Hello(VERSION)];
         if self.required != RequiredForwarding::default() {
             greetings.push(ToSink::Forwarding(self.required.clone()));
+        }
+        if self.writes_ids {
+            greetings.push(ToSink::Ids);
         }
         for greeting in greetings {
             let answer = self.ask(&greeting, deadline)?;

@@ -11,6 +11,7 @@ use lockhouse_protocol::Language;
 use parking_lot::Mutex;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
+use super::erasures::Erasures;
 use super::forwarding::{MissingDestinations, SinkForwarding};
 use super::messages::{FromSink, ToSink, VERSION};
 use super::quota::{QuotaError, Quotas};
@@ -38,6 +39,7 @@ pub(super) struct SinkConnection {
     /// Held while a segment begins: connections wait here for each other, and not with the limited time of the index's lock.
     pub(super) beginning: Arc<Mutex<()>>,
     pub(super) forwarding: Arc<SinkForwarding>,
+    pub(super) erasures: Arc<Erasures>,
     /// Whether the peer is a sandboxed upstream server, or cannot be told from one.
     pub(super) is_sandboxed: bool,
     /// Maximum age of an undelivered record that the configuration of the engine permits, if it has one.
@@ -64,6 +66,11 @@ impl SinkConnection {
                     self.writer.lock().record_gap(Moment::now(), missed.records, missed.reason);
                     Ok(())
                 }
+                ToSink::Ids => {
+                    self.writer.lock().write_ids();
+                    Ok(())
+                }
+                ToSink::Erase(names) => Ok(self.erasures.erase(self.peer.uid, names)?),
                 ToSink::Forwarding(required) => {
                     *self.within.lock() = required.within_s.map(Duration::from_secs);
                     let forwards = self.forwarding.check_destinations(&required.destinations);

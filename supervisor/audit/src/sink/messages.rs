@@ -18,12 +18,16 @@ pub(super) const PROGRAM_BYTES_MAX: usize = 8 * 1024 * 1024;
 const ANSWER_BYTES_MAX: usize = 4 * 1024;
 /// Maximum size of what an engine requires of the delivery, in bytes.
 const FORWARDING_BYTES_MAX: usize = 64 * 1024;
+/// Maximum size of the names that are erased at once, in bytes.
+const NAMES_BYTES_MAX: usize = 16 * 1024;
 
 const HELLO: u8 = 0;
 const RECORD: u8 = 1;
 const PROGRAM: u8 = 2;
 const GAP: u8 = 3;
 const FORWARDING: u8 = 4;
+const IDS: u8 = 5;
+const ERASE: u8 = 6;
 const WRITTEN: u8 = 0;
 const REFUSED: u8 = 1;
 const UNDELIVERED: u8 = 2;
@@ -42,6 +46,10 @@ pub(super) enum ToSink {
     /// What the configuration of the engine requires of the delivery of its records. The answer also says whether a call
     /// may be made now.
     Forwarding(RequiredForwarding),
+    /// The records after this message get ids in place of the names of clients.
+    Ids,
+    /// Names of clients that the records of this account have, and that are erased.
+    Erase(Vec<String>),
 }
 
 /// How the records of an engine must be forwarded.
@@ -119,6 +127,8 @@ impl ToSink {
             }
             Self::Gap(missed) => write(to, GAP, &serde_json::to_vec(missed)?),
             Self::Forwarding(required) => write(to, FORWARDING, &serde_json::to_vec(required)?),
+            Self::Ids => write(to, IDS, b""),
+            Self::Erase(names) => write(to, ERASE, &serde_json::to_vec(names)?),
         }
     }
 
@@ -133,6 +143,7 @@ impl ToSink {
             PROGRAM => PROGRAM_BYTES_MAX + 32,
             GAP => ANSWER_BYTES_MAX,
             FORWARDING => FORWARDING_BYTES_MAX,
+            ERASE => NAMES_BYTES_MAX,
             _ => 0,
         };
         let Some((kind, content)) = read(from, bytes_max)? else { return Ok(None) };
@@ -148,6 +159,8 @@ impl ToSink {
             }
             GAP => Self::Gap(serde_json::from_str(&content)?),
             FORWARDING => Self::Forwarding(serde_json::from_str(&content)?),
+            IDS => Self::Ids,
+            ERASE => Self::Erase(serde_json::from_str(&content)?),
             _ => return Err(invalid("an unknown kind of message")),
         }))
     }

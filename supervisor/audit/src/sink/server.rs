@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use super::confinement::confine;
 use super::connection::SinkConnection;
+use super::erasures::Erasures;
 use super::forwarding::SinkForwarding;
 use super::quota::Quotas;
 use crate::Audit;
@@ -65,6 +66,7 @@ pub struct Sink {
     quotas: Arc<Mutex<Quotas>>,
     beginning: Arc<Mutex<()>>,
     forwarding: Arc<SinkForwarding>,
+    erasures: Arc<Erasures>,
     connections: Mutex<HashMap<u64, Arc<SinkConnection>>>,
     /// Whether a segment began since the last removal of expired ones.
     has_new_segment: AtomicBool,
@@ -90,6 +92,7 @@ impl Sink {
             quotas: Arc::new(Mutex::new(Quotas::new(settings.quota_bytes_per_day))),
             beginning: Arc::default(),
             forwarding: Arc::new(SinkForwarding::new(forwarded)),
+            erasures: Arc::default(),
             connections: Mutex::default(),
             has_new_segment: AtomicBool::new(false),
             next_connection: AtomicU64::new(0),
@@ -125,7 +128,7 @@ impl Sink {
     pub fn start_maintenance(self: &Arc<Self>) -> Result<(), SinkError> {
         let sink = self.clone();
         let maintain = move || loop {
-            std::thread::sleep(MAINTENANCE_INTERVAL);
+            sink.erasures.serve(&sink.settings.log, MAINTENANCE_INTERVAL);
             sink.maintain();
         };
         let started = std::thread::Builder::new().name("audit-expiry".into()).spawn(maintain);
@@ -179,6 +182,7 @@ impl Sink {
             quotas: self.quotas.clone(),
             beginning: self.beginning.clone(),
             forwarding: self.forwarding.clone(),
+            erasures: self.erasures.clone(),
             within: Mutex::new(None),
             is_sandboxed: refuses_peer(u32::try_from(peer.pid).ok()),
         });

@@ -229,3 +229,29 @@ fn the_round_trip_to_the_sink_is_short() {
     times.sort_unstable();
     println!("round trip: p50 {:?}, p95 {:?}, p99 {:?}", times[10_000], times[19_000], times[19_800]);
 }
+
+#[test]
+fn the_sink_writes_ids_for_engines_that_ask_for_them_and_erases_names_of_their_account() {
+    let sink = TestSink::new(1024 * 1024);
+    sink.sink.start_maintenance().expect("a thread");
+    let sink = sink.start();
+    let body = RecordBody::new("call").text("client", "ada");
+    let (mut plain, mut erasable) = (sink.client(), sink.client().writing_ids());
+    plain.append(&body).expect("written");
+    erasable.append(&body).expect("written");
+    let read = || {
+        let names: Vec<_> = crate::reader::records(&sink.log(), &crate::reader::Filter::default())
+            .expect("readable")
+            .filter_map(|found| match found.expect("readable").record.event {
+                crate::AuditEvent::Call { about, .. } => about.client,
+                _ => None,
+            })
+            .collect();
+        names
+    };
+    assert_eq!(read(), ["ada", "ada"]);
+    erasable.erase_names(&["ada".into()]).expect("erased");
+    let left = read();
+    assert!(left[0] == "ada" && left[1].starts_with("name:"), "{left:?}");
+    sink.verified();
+}

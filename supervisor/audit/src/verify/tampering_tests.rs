@@ -513,6 +513,7 @@ fn a_lost_key_stops_the_log_until_a_new_one_begins_with_a_countersignature() {
             redact: Vec::new(),
             code: true,
             keep_days: 30,
+            erasable_names: false,
             sink: None,
             forward: Vec::new(),
             forward_within: None,

@@ -15,7 +15,7 @@ use crate::cli::{USAGE, output, print_error};
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     filter: FilterOptions,
-    /// Print the records as JSON, exactly as they are stored
+    /// Print the records as JSON, as they are stored, with names in place of their ids
     #[arg(long)]
     json: bool,
 }

@@ -27,7 +27,7 @@ const HEAD_INDENT: &str = "           ";
 pub(in crate::cli) struct Arguments {
     /// The id of the run, or a prefix of it
     execution: String,
-    /// Print the records as JSON, exactly as they are stored
+    /// Print the records as JSON, as they are stored, with names in place of their ids
     #[arg(long)]
     json: bool,
 }

@@ -23,7 +23,7 @@ pub(in crate::cli) struct Arguments {
     /// How many of the latest records to show first; at most about 100 from each Lockhouse process
     #[arg(short = 'n', long, default_value_t = 20, value_name = "RECORDS")]
     lines: usize,
-    /// Print the records as JSON, exactly as they are stored
+    /// Print the records as JSON, as they are stored, with names in place of their ids
     #[arg(long)]
     json: bool,
 }

@@ -77,3 +77,61 @@ async fn nothing_of_a_forgotten_user_remains_but_records() {
     table.row("again", ensure(is_empty && again.stdout.contains("other credentials: none"), &again));
     table.finish();
 }
+
+/// Returns the records of a client as a reader sees them.
+fn records_of(service: &Service, client: &str) -> usize {
+    let found = service.lockhouse.run(&["audit", "query", "--json", "--client", client]);
+    found.stdout.lines().filter(|line| line.contains(&format!("\"client\":\"{client}\""))).count()
+}
+
+/// Returns the names of the files of the log that contain a text.
+fn files_with(service: &Service, text: &str) -> Vec<String> {
+    let log = service.lockhouse.audit_directory();
+    let files = std::fs::read_dir(log).expect("a log").map(|file| file.expect("a file"));
+    let found =
+        files.filter(|file| std::fs::read_to_string(file.path()).is_ok_and(|found| found.contains(text)));
+    let mut names: Vec<String> = found.map(|file| file.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn records_lose_the_name_of_a_forgotten_user_and_verify() {
+    let service = Service::with_config(2, 1, "[audit]\nerasable_names = true\n");
+    let daemon = service.daemon().await;
+    let mut table = Table::new("records of a user who is forgotten");
+    let (ada, bob) = (&service.users[0], &service.users[1]);
+    for user in [ada, bob] {
+        for server in service.names() {
+            service.log_in(user, &server).await;
+        }
+        service.callers(&daemon, user).await;
+        let denied = json!({"language": "python", "code": "call_tool('process', 'no_such_tool', {})"});
+        daemon.http_client(Some(&user.1)).call("run_code", denied).await;
+    }
+    let before = records_of(&service, &bob.0);
+    table.row(
+        "control: a reader sees names",
+        ensure(records_of(&service, &ada.0) == before && before > 8, before),
+    );
+    let usage = service.lockhouse.run(&["usage", "--csv"]).stdout;
+    table.row("control: usage", ensure(usage.contains(&ada.0) && usage.contains(&bob.0), &usage));
+    table.row("files with the name", equal(files_with(&service, &ada.0), vec!["names.jsonl".to_owned()]));
+
+    let done = forget(&service, &[&ada.0, "--yes"]);
+    let is_erased = done.status == Some(0) && done.stdout.contains("name in the audit log: erased");
+    table.row("the command", ensure(is_erased, &done));
+    table.row("files with the name after that", equal(files_with(&service, &ada.0), Vec::new()));
+    table.row("records of that name", equal(records_of(&service, &ada.0), 0));
+    table.row("control: of the other", equal(records_of(&service, &bob.0), before));
+    let usage = service.lockhouse.run(&["usage", "--csv"]).stdout;
+    let is_unnamed = !usage.contains(&ada.0) && usage.contains("name:") && usage.contains(&bob.0);
+    table.row("usage counts somebody", ensure(is_unnamed, &usage));
+    let verified = service.lockhouse.run(&["audit", "verify"]);
+    table.row("the log verifies", ensure(verified.status == Some(0), &verified));
+    drop(daemon);
+    let again = service.daemon().await;
+    table.row("after a restart", equal(service.callers(&again, bob).await, vec![bob.0.clone(); 2]));
+    table.row("names after a restart", equal(files_with(&service, &ada.0), Vec::new()));
+    table.finish();
+}
