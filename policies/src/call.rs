@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use lockhouse_protocol::ServerName;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::call_target::CallTarget;
@@ -15,9 +16,16 @@ const CLIENT_CHARS_MAX: usize = 64;
 
 /// The name of an AI client. The name selects the client's table `[clients.NAME]` in a policy. A name has at most 64
 /// characters, and no control or invisible characters.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+///
+/// The name of a client that has authenticated also has what the authentication proves of the person, by which
+/// `[roles.NAME]` apply.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(from = "String")]
-pub struct ClientName(String);
+pub struct ClientName {
+    name: String,
+    /// What the authentication proves besides the name, such as `group:NAME`. `None` if the client has not authenticated.
+    memberships: Option<Arc<[String]>>,
+}
 
 impl From<String> for ClientName {
     fn from(name: String) -> Self {
@@ -30,13 +38,31 @@ impl ClientName {
     /// U+FFFD.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        Self(printable(&truncate_chars(name, CLIENT_CHARS_MAX)))
+        Self { name: printable(&truncate_chars(name, CLIENT_CHARS_MAX)), memberships: None }
     }
 
     /// Returns the client's name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.name
+    }
+
+    /// Returns the name of a client that has authenticated. `memberships` is what the authentication proves besides the name.
+    #[must_use]
+    pub fn authenticated(self, memberships: impl Into<Arc<[String]>>) -> Self {
+        Self { memberships: Some(memberships.into()), ..self }
+    }
+
+    /// Whether the client has authenticated.
+    #[must_use]
+    pub fn is_authenticated(&self) -> bool {
+        self.memberships.is_some()
+    }
+
+    /// Returns the name and what the authentication proves besides it. Empty if the client has not authenticated.
+    pub(crate) fn memberships(&self) -> impl Iterator<Item = &str> {
+        let all = self.memberships.iter().flat_map(|all| all.iter().map(String::as_str));
+        self.memberships.is_some().then_some(self.name.as_str()).into_iter().chain(all)
     }
 }
 

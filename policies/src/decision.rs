@@ -6,7 +6,7 @@
 pub(crate) mod pending;
 pub(crate) mod permitted;
 
-use crate::call::Call;
+use crate::call::{Call, ClientName};
 use crate::condition::PathResolution;
 use crate::denial::Denial;
 use crate::effect::Effect;
@@ -42,8 +42,13 @@ impl Policy {
             Effect::Ask => {
                 let rule = location();
                 let is_only_approval_requirement = self.layers_requiring_approval(&call) == 1;
-                let presence = self.presence_for(&call);
-                Decision::Ask(PendingCall::new(call, rule, presence, is_only_approval_requirement))
+                let mut requirement = self.requirement_for(&call);
+                // Roles decide who approves, and so whether the person for whom the call is made does.
+                let approves =
+                    |client: &ClientName| !client.is_authenticated() || self.may_approve(client, &call);
+                requirement.not_requester |=
+                    self.has_roles() && call.client.as_ref().is_some_and(|client| !approves(client));
+                Decision::Ask(PendingCall::new(call, rule, requirement, is_only_approval_requirement))
             }
             Effect::Allow => {
                 let rule = location();

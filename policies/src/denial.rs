@@ -73,6 +73,8 @@ pub enum DenialReason {
         /// The path of the policy file, as messages show it.
         path: String,
     },
+    /// The policy has roles, and none permits the person to run programs.
+    NoRole,
     /// There is no policy, so every call is denied.
     NoPolicy,
 }
@@ -104,6 +106,7 @@ impl DenialReason {
             Statement::NotInAllow(table, _) => Self::NotInAllow { table: table.name.clone() },
             Statement::NoAllowList(table) => Self::NoAllowList { table: table.name.clone() },
             Statement::NoPolicy => Self::NoPolicy,
+            Statement::NoRole => Self::NoRole,
             Statement::NoServerTable
             | Statement::Skills
             | Statement::Ask(_)
@@ -132,6 +135,7 @@ impl DenialReason {
             Self::NoServerTable { table, path } => {
                 format!("there is no [{table}] table in {}", printable(path))
             }
+            Self::NoRole => "no role permits this person to run programs".to_owned(),
             Self::NoPolicy => "there is no policy".to_owned(),
         }
     }
@@ -164,6 +168,9 @@ fn hint(reason: &DenialReason, call: &Call, view: LayerView<'_>) -> String {
                 "to allow it, a user must add [{table}] with {list} = [\"{item}\"] to {}",
                 printable(path)
             )
+        }
+        DenialReason::NoRole => {
+            "to allow it, a user must add the person to the members of a role with may = [\"run\"]".to_owned()
         }
         DenialReason::NoPolicy => {
             "run `lockhouse policy init`, which writes a policy that allows read-only tools".to_owned()

@@ -7,6 +7,7 @@ use std::fmt;
 use crate::layer::Layer;
 use crate::policy::Policy;
 use crate::printable::printable;
+use crate::role::{RoleKind, RoleTable};
 use crate::source::SourceLocation;
 use crate::table::{LimitsEntry, ServerTable};
 
@@ -111,7 +112,30 @@ impl PolicyValues {
                 self.add_server(layer, table, of);
             }
         }
+        for role in layer.roles.iter().flatten() {
+            self.add_role(layer, role, of);
+        }
         self.add_bounds(layer, &format!("limits{of}"), layer.limits);
+    }
+
+    fn add_role(&mut self, layer: &Layer, role: &RoleTable, of: &str) {
+        let name = format!("roles.{}{of}", role.name);
+        for (member, is_starred) in &role.members {
+            let subject = format!("member \"{member}{}\"", if *is_starred { "*" } else { "" });
+            self.add(layer, name.clone(), subject, "member", role.line);
+        }
+        for (kind, _) in RoleKind::NAMES.into_iter().filter(|(_, kind)| role.may.contains(kind)) {
+            self.add(layer, name.clone(), kind.to_owned(), "permitted", role.line);
+        }
+        if role.break_glass {
+            self.add(layer, name.clone(), "break_glass".to_owned(), "permitted", role.line);
+        }
+        if let Some(servers) = &role.servers {
+            self.add(layer, name, "servers".to_owned(), "only these", role.line);
+            for table in servers.values() {
+                self.add_server(layer, table, of);
+            }
+        }
     }
 
     fn add_server(&mut self, layer: &Layer, table: &ServerTable, of: &str) {
@@ -135,8 +159,8 @@ impl PolicyValues {
         let rules: Vec<_> = table.rules.iter().collect();
         for rule in rules.into_iter().rev() {
             let subject = format!("rule for \"{}\"{}", rule.tool, rule.when());
-            let presence = rule.presence.map(|presence| format!(", with a {}", presence.as_str()));
-            let what = format!("{}{}", rule.effect, presence.unwrap_or_default());
+            let requirement = rule.requirement.is_special().then(|| format!(", {}", rule.requirement));
+            let what = format!("{}{}", rule.effect, requirement.unwrap_or_default());
             self.add(layer, name.clone(), subject, what, rule.line);
         }
         for (tool, pin) in &table.pins {

@@ -1,10 +1,12 @@
 //! Parses the text of a policy document into a [`Layer`], and reports all of its errors at once.
 
+mod approval_keys;
 mod clients;
 mod conditions;
 mod limit_keys;
 mod lists;
 mod reader;
+mod roles;
 mod rules;
 mod servers;
 
@@ -32,7 +34,7 @@ pub const PATTERNS_MAX: usize = 10_000;
 /// Bound: configuration and policy.
 pub const RULES_MAX: usize = 5_000;
 
-const DOCUMENT_KEYS: &str = "a policy has the keys `version`, `servers`, `clients` and `limits`";
+const DOCUMENT_KEYS: &str = "a policy has the keys `version`, `servers`, `clients`, `roles` and `limits`";
 
 pub(crate) fn read(source: Source) -> Result<Layer, Diagnostics> {
     if source.text.len() > TEXT_BYTES_MAX {
@@ -56,6 +58,7 @@ fn read_document(source: &Source) -> Result<Layer, Diagnostics> {
             "version" => {}
             "servers" => layer.servers = servers::servers(&mut reader, "", key, value),
             "clients" => layer.clients = clients::clients(&mut reader, key, value),
+            "roles" => layer.roles = Some(roles::roles(&mut reader, key, value)),
             "limits" => layer.limits = limit_keys::table(&mut reader, "limits", key, value),
             _ => report_misplaced_key(&mut reader, key),
         }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use lockhouse_protocol::ServerName;
 
+use crate::approval_requirement::ApprovalRequirement;
 use crate::call::Call;
 use crate::call_target::CallTarget;
 use crate::condition::PathResolution;
@@ -15,7 +16,6 @@ use crate::policy::Policy;
 use crate::precedence::{NotApplicable, Statement};
 use crate::printable::{printable, truncate_chars};
 use crate::rule::Rule;
-use crate::rule_presence::RulePresence;
 use crate::source::SourceLocation;
 
 /// The maximum length of a policy line that an explanation quotes, in characters. Longer lines are truncated.
@@ -35,7 +35,7 @@ pub struct Explanation {
     /// The policy's decision about the call, equal to that of [`Policy::decide`].
     pub effect: Effect,
     /// What an approval of the call must prove; `None` if it requires no approval, or no rule says so.
-    pub presence: Option<RulePresence>,
+    pub requirement: ApprovalRequirement,
     /// The policy statement that decides the call.
     pub deciding: ConsideredStatement,
     /// The other policy statements that match the call. Those of the same policy layer are together, the one of highest
@@ -79,7 +79,10 @@ pub fn explain(policy: &Policy, call: &Call) -> Explanation {
         server: call.server.clone(),
         item: call.item.clone(),
         effect,
-        presence: (effect == Effect::Ask).then(|| policy.presence_for(call)).flatten(),
+        requirement: match effect {
+            Effect::Ask => policy.requirement_for(call),
+            Effect::Allow | Effect::Deny => ApprovalRequirement::default(),
+        },
         deciding: consider(view, statement, call, why),
         others: others(policy, call, view, statement),
         hint: denial.map(|denial| denial.hint),
@@ -182,6 +185,7 @@ fn what(statement: Statement<'_>, view: LayerView<'_>, call: &Call) -> String {
             format!("the lack of a [{}] table, so skills require approval", view.table_name(&call.server))
         }
         Statement::NoServerTable => format!("the lack of a [{}] table", view.table_name(&call.server)),
+        Statement::NoRole => "the lack of a role that permits to run programs".to_owned(),
         Statement::NoPolicy => "the lack of a policy".to_owned(),
     }
 }
@@ -195,9 +199,12 @@ fn quoted(layer: &Layer, line: usize) -> String {
 /// statements. The text ends with a newline.
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { server, item, effect, presence, deciding, others, hint } = self;
-        let presence = presence.map(|presence| format!(" with a {}", presence.as_str())).unwrap_or_default();
-        write!(f, "{server}.{item} {}{presence}: {}", effect.predicate(), printable(&deciding.why))?;
+        let Self { server, item, effect, requirement, deciding, others, hint } = self;
+        write!(f, "{server}.{item} {}", effect.predicate())?;
+        if requirement.is_special() {
+            write!(f, " {requirement}")?;
+        }
+        write!(f, ": {}", printable(&deciding.why))?;
         match (&deciding.location, &deciding.quoted) {
             (Some(location), Some(text)) => {
                 writeln!(f, ", at {location}\n\n{:>5} | {text}\n", location.line)?

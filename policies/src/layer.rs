@@ -6,6 +6,7 @@ use lockhouse_protocol::ServerName;
 
 use crate::call::ClientName;
 use crate::pattern_index::PatternIndex;
+use crate::role::RoleTable;
 use crate::source::{Source, SourceLocation};
 use crate::table::{LimitsEntry, ServerTable};
 
@@ -23,6 +24,8 @@ pub(crate) struct Layer {
     /// The limits of the table `[limits]`, which all calls together share; `None` if the document has no such table.
     pub(crate) limits: Option<LimitsEntry>,
     pub(crate) clients: Clients,
+    /// The tables `[roles.NAME]` in the order of the document; `None` if the document has no `roles`.
+    pub(crate) roles: Option<Vec<RoleTable>>,
 }
 
 /// The tables `[clients.NAME]` of a policy document.
@@ -52,28 +55,38 @@ pub(crate) struct ClientTable {
 pub(crate) struct LayerView<'p> {
     pub(crate) layer: &'p Layer,
     pub(crate) servers: &'p Servers,
-    pub(crate) client: Option<&'p ClientTable>,
+    pub(crate) scope: ViewScope<'p>,
+}
+
+/// To whom the server tables of a view apply.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ViewScope<'p> {
+    Everyone,
+    Client(&'p ClientTable),
+    Role(&'p RoleTable),
+    /// A person without a role that permits to run programs.
+    NoRole,
 }
 
 impl Layer {
     /// Creates a layer without a document, for the case that there is no policy.
     pub(crate) fn empty() -> Self {
-        Self { source: None, servers: Servers::new(), limits: None, clients: Clients::default() }
+        Self { source: None, servers: Servers::new(), limits: None, clients: Clients::default(), roles: None }
     }
 
     /// Returns the view of the server tables that apply to all AI clients.
     pub(crate) fn common_view(&self) -> LayerView<'_> {
-        LayerView { layer: self, servers: &self.servers, client: None }
+        LayerView { layer: self, servers: &self.servers, scope: ViewScope::Everyone }
     }
 
     /// Returns the views of the server tables that apply to calls of `client`: first the tables for all clients, then
-    /// those for this client, if the document has any. A call is allowed only if every view allows it.
+    /// those for this client and for its role, if the document has any. A call is allowed only if every view allows it.
     pub(crate) fn views(&self, client: Option<&ClientName>) -> impl Iterator<Item = LayerView<'_>> {
         let table = self.clients.table_for(client);
         let further = table.and_then(|table| {
-            Some(LayerView { layer: self, servers: table.servers.as_ref()?, client: Some(table) })
+            Some(LayerView { layer: self, servers: table.servers.as_ref()?, scope: ViewScope::Client(table) })
         });
-        std::iter::once(self.common_view()).chain(further)
+        std::iter::once(self.common_view()).chain(further).chain(self.role_view(client))
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -98,9 +111,10 @@ impl LayerView<'_> {
 
     /// Returns the name of a server's table in this view, as the document writes it, such as `servers.github`.
     pub(crate) fn table_name(self, server: &ServerName) -> String {
-        match self.client {
-            Some(client) => format!("{}.servers.{server}", client.table()),
-            None => format!("servers.{server}"),
+        match self.scope {
+            ViewScope::Client(client) => format!("{}.servers.{server}", client.table()),
+            ViewScope::Role(role) => format!("roles.{}.servers.{server}", role.name),
+            ViewScope::Everyone | ViewScope::NoRole => format!("servers.{server}"),
         }
     }
 }

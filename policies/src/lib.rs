@@ -44,6 +44,7 @@
 //! A document has at most [`TEXT_BYTES_MAX`] bytes, [`RULES_MAX`] rules and [`PATTERNS_MAX`] patterns. A call has at
 //! most [`PATHS_MAX`] paths whose links are resolved.
 
+mod approval_requirement;
 mod call;
 mod call_target;
 mod condition;
@@ -64,6 +65,7 @@ mod policy;
 mod possible_effects;
 mod precedence;
 mod printable;
+mod role;
 mod rule;
 mod rule_presence;
 mod schema_parameters;
@@ -76,6 +78,7 @@ mod table;
 mod template;
 mod unmatched_names;
 
+pub use approval_requirement::{APPROVERS_MAX, ApprovalRequirement};
 pub use call::{Call, ClientName, ResolvedPaths};
 pub use call_target::{CallTarget, Listing};
 pub use decision::Decision;
@@ -92,6 +95,7 @@ pub use pattern::{InvalidPattern, Pattern, PatternKind};
 pub use policy::{PATHS_MAX, Policy};
 pub use precedence::SKILLS;
 pub use printable::{escaped, escaped_line, is_hidden, printable, quoted, visible_text};
+pub use role::RoleKind;
 pub use rule_presence::RulePresence;
 pub use schema_parameters::SchemaParameters;
 pub use scoped_limits::ScopedLimits;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use lockhouse_protocol::{ServerName, ToolName};
 
+use crate::approval_requirement::ApprovalRequirement;
 use crate::call::{Call, ClientName};
 use crate::call_target::CallTarget;
 use crate::condition::PathResolution;
@@ -162,12 +163,13 @@ impl Policy {
         self.views(call.client.as_ref()).filter(requires_approval).count()
     }
 
-    /// Returns what the approval of the call must prove: the strongest requirement of the statements that decide it, of which
-    /// each view has one.
-    pub(crate) fn presence_for(&self, call: &Call) -> Option<RulePresence> {
+    /// Returns what the approval of the call requires: what the statements that decide it require together, of which each view
+    /// has one.
+    pub(crate) fn requirement_for(&self, call: &Call) -> ApprovalRequirement {
         let paths = PathResolution::Known(&call.resolved_paths);
         let views = self.views(call.client.as_ref());
-        views.filter_map(|view| view.deciding_statement(call, paths).presence()).max()
+        let each = views.map(|view| view.deciding_statement(call, paths).requirement());
+        each.fold(ApprovalRequirement::default(), ApprovalRequirement::and)
     }
 
     /// Returns the strongest proof that a rule requires of an approval; `None` if no rule requires any.
@@ -175,9 +177,9 @@ impl Policy {
     pub fn strongest_presence(&self) -> Option<RulePresence> {
         let tables = self.layers().flat_map(|layer| {
             let of_clients = layer.clients.all.iter().filter_map(|client| client.servers.as_ref());
-            of_clients.chain([&layer.servers]).flat_map(BTreeMap::values)
+            of_clients.chain([&layer.servers]).chain(layer.servers_of_roles()).flat_map(BTreeMap::values)
         });
-        tables.flat_map(|table| table.rules.iter()).filter_map(|rule| rule.presence).max()
+        tables.flat_map(|table| table.rules.iter()).filter_map(|rule| rule.requirement.presence).max()
     }
 
     /// Returns the policy statement that decides the call, and the view (server tables) that contains it. Each

@@ -5,15 +5,15 @@
 
 use lockhouse_protocol::ServerName;
 
+use crate::approval_requirement::ApprovalRequirement;
 use crate::call::Call;
 use crate::call_target::CallTarget;
 use crate::condition::{Condition, ConditionResult, PathResolution};
 use crate::effect::Effect;
-use crate::layer::{Layer, LayerView};
+use crate::layer::{Layer, LayerView, ViewScope};
 use crate::list::{ListEntry, PatternList};
 use crate::pattern::Pattern;
 use crate::rule::Rule;
-use crate::rule_presence::RulePresence;
 use crate::source::SourceLocation;
 use crate::table::{Pin, ServerTable};
 
@@ -45,6 +45,8 @@ pub(crate) enum Statement<'p> {
     NoAllowList(&'p ServerTable),
     /// The default for saving a skill when the policy has no `[servers.skills]`: approval is required.
     Skills,
+    /// The default for a person whom no role permits to run programs: the call is denied.
+    NoRole,
     /// The default when the policy has no table for the server: the call is denied.
     NoServerTable,
     /// The default when there is no policy: the call is denied.
@@ -90,7 +92,10 @@ impl<'p> LayerView<'p> {
             (Some(table), Some(list)) => Statement::NotInAllow(table, list),
             (Some(table), None) => Statement::NoAllowList(table),
             // A client's own tables are allowlists, so they deny skills that they do not name.
-            (None, _) if self.client.is_none() && is_of_skills(server, item) => Statement::Skills,
+            (None, _) if matches!(self.scope, ViewScope::Everyone) && is_of_skills(server, item) => {
+                Statement::Skills
+            }
+            (None, _) if matches!(self.scope, ViewScope::NoRole) => Statement::NoRole,
             (None, _) if self.layer.source.is_none() => Statement::NoPolicy,
             (None, _) => Statement::NoServerTable,
         };
@@ -174,16 +179,17 @@ impl<'p> Statement<'p> {
             | Self::Pin(_)
             | Self::NotInAllow(..)
             | Self::NoAllowList(_)
+            | Self::NoRole
             | Self::NoServerTable
             | Self::NoPolicy => Effect::Deny,
         }
     }
 
-    /// Returns what the approval of a call must prove, if this statement decides it.
-    pub(crate) fn presence(self) -> Option<RulePresence> {
+    /// Returns what the approval of a call requires, if this statement decides it.
+    pub(crate) fn requirement(self) -> ApprovalRequirement {
         match self {
-            Self::Rule(rule) => rule.presence,
-            _ => None,
+            Self::Rule(rule) => rule.requirement,
+            _ => ApprovalRequirement::default(),
         }
     }
 
@@ -191,7 +197,12 @@ impl<'p> Statement<'p> {
     pub(crate) fn is_fallback(self) -> bool {
         matches!(
             self,
-            Self::NotInAllow(..) | Self::NoAllowList(_) | Self::Skills | Self::NoServerTable | Self::NoPolicy
+            Self::NotInAllow(..)
+                | Self::NoAllowList(_)
+                | Self::Skills
+                | Self::NoRole
+                | Self::NoServerTable
+                | Self::NoPolicy
         )
     }
 
@@ -204,7 +215,7 @@ impl<'p> Statement<'p> {
             Self::Rule(rule) => Some(rule.line),
             Self::Listing(list) | Self::NotInAllow(_, list) => Some(list.line),
             Self::NoAllowList(table) => Some(table.line),
-            Self::Skills | Self::NoServerTable | Self::NoPolicy => None,
+            Self::Skills | Self::NoRole | Self::NoServerTable | Self::NoPolicy => None,
         }
     }
 

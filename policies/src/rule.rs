@@ -6,11 +6,14 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
+use crate::approval_requirement::ApprovalRequirement;
 use crate::condition::{Condition, ConditionResult, PathResolution};
 use crate::effect::Effect;
 use crate::pattern::Pattern;
 use crate::pattern_index::PatternIndex;
-use crate::rule_presence::RulePresence;
+
+/// The keys of a rule in a document that say what an approval requires.
+pub(crate) const APPROVAL_KEYS: [&str; 4] = ["presence", "approvers", "not", "expires_seconds"];
 
 /// A policy rule: its effect applies to calls of the tools that match a pattern, if all of its conditions are met.
 #[derive(Clone, Debug)]
@@ -18,8 +21,8 @@ pub(crate) struct Rule {
     pub(crate) tool: Pattern,
     pub(crate) conditions: Vec<Condition>,
     pub(crate) effect: Effect,
-    /// What the approval of a call must prove. Only rules that ask have it.
-    pub(crate) presence: Option<RulePresence>,
+    /// What the approval of a call requires. Only rules that ask have other requirements than the default.
+    pub(crate) requirement: ApprovalRequirement,
     /// The line of the rule's tool pattern in the policy document, counted from 1.
     pub(crate) line: usize,
     /// Byte range of the rule's tool pattern in the policy document.
@@ -66,9 +69,9 @@ impl Rule {
         })
     }
 
-    /// Returns the effect, and what an approval must prove, for comparison with another rule: the stricter one is greater.
-    pub(crate) fn strictness(&self) -> (Effect, Option<RulePresence>) {
-        (self.effect, self.presence)
+    /// Returns a value for comparison with another rule: the stricter one is greater.
+    pub(crate) fn strictness(&self) -> impl Ord + use<> {
+        (self.effect, self.requirement.strictness())
     }
 
     /// Returns the conditions of the rule as the end of a sentence, such as `` when `owner` is "acme"``, with a
@@ -81,7 +84,7 @@ impl Rule {
 
 impl Rules {
     /// Sorts the rules by precedence. Among rules with equally specific tool patterns, those with more conditions
-    /// come first; among these, the stricter ones, and those whose approval must prove more.
+    /// come first; among these, the stricter ones, and those whose approval requires more.
     pub(crate) fn new(mut all: Vec<Rule>) -> Self {
         all.sort_by_key(|rule| (std::cmp::Reverse((rule.conditions.len(), rule.strictness())), rule.line));
         let by_tool = PatternIndex::new(all.iter().map(|rule| (rule.tool.stem(), rule.tool.is_starred())));

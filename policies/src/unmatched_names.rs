@@ -48,10 +48,14 @@ pub fn unmatched_names(
     Diagnostics(all)
 }
 
-/// Returns the tables of the server in a policy document: the one for all AI clients and those of single clients.
+/// Returns the tables of the server in a policy document: the one for all AI clients, and those of single clients and of
+/// roles.
 fn tables<'l>(layer: &'l Layer, server: &'l ServerName) -> impl Iterator<Item = &'l ServerTable> {
     let of_clients = layer.clients.all.iter().filter_map(|client| client.servers.as_ref());
-    std::iter::once(&layer.servers).chain(of_clients).filter_map(|servers| servers.get(server))
+    std::iter::once(&layer.servers)
+        .chain(of_clients)
+        .chain(layer.servers_of_roles())
+        .filter_map(|servers| servers.get(server))
 }
 
 /// The search for names in one policy document that match no tool or parameter of the server.

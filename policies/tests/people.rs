@@ -99,9 +99,9 @@ effect = "ask"
     ] {
         let call = call(&format!("bank/{tool}"), &json!({"amount": amount}));
         let explained = explain(policy, &call);
-        assert_eq!(explained.presence, expected, "{explained}");
+        assert_eq!(explained.requirement.presence, expected, "{explained}");
         match policy.decide(call) {
-            Decision::Ask(pending) => assert_eq!(pending.presence(), expected, "{explained}"),
+            Decision::Ask(pending) => assert_eq!(pending.requirement().presence, expected, "{explained}"),
             decision => assert!(expected.is_none() && matches!(decision, Decision::Allow(_)), "{explained}"),
         }
     }

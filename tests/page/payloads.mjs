@@ -160,7 +160,7 @@ async function inAddress(page, verify) {
 /** An intermediary that replaces the stream's data cannot add markup either. */
 async function inStream(page, origin) {
   const hostile = await page.context().newPage();
-  const sections = { hello: { version: everything, user: everything, administrator: true, now: "", address: everything, audit: false, audit_error: everything } };
+  const sections = { hello: { version: everything, user: everything, may: ["approve", "policy", "audit", "operate"], now: "", address: everything, audit: false, audit_error: everything } };
   const body = Object.entries(sections).map(([name, data]) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`).join("");
   await page.close();
   await hostile.route("**/api/events", (route) => route.fulfill({ status: 200, contentType: "text/event-stream", body }));

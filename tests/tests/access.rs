@@ -9,6 +9,7 @@ mod ended_grants;
 mod grants;
 mod oauth;
 mod peer_credentials;
+mod roles;
 mod token_command;
 mod token_forwarding;
 mod user_credentials;

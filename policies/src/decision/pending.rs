@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::permitted::PermittedCall;
+use crate::approval_requirement::ApprovalRequirement;
 use crate::call::{Call, everything_sent};
 use crate::call_target::CallTarget;
-use crate::rule_presence::RulePresence;
 use crate::source::SourceLocation;
 
 /// The SHA-256 digest of a call, which binds an approval to exactly this call.
@@ -31,7 +31,7 @@ impl CallDigest {
 pub struct PendingCall {
     call: Call,
     rule: SourceLocation,
-    presence: Option<RulePresence>,
+    requirement: ApprovalRequirement,
     is_only_approval_requirement: bool,
 }
 
@@ -39,10 +39,10 @@ impl PendingCall {
     pub(super) fn new(
         call: Call,
         rule: SourceLocation,
-        presence: Option<RulePresence>,
+        requirement: ApprovalRequirement,
         is_only_approval_requirement: bool,
     ) -> Self {
-        Self { call, rule, presence, is_only_approval_requirement }
+        Self { call, rule, requirement, is_only_approval_requirement }
     }
 
     /// Returns the upstream server that would be called.
@@ -82,10 +82,10 @@ impl PendingCall {
         &self.rule
     }
 
-    /// Returns what the approval must prove beyond the answer of an approver, if rules that require approval say so.
+    /// Returns what the approval requires, as the rules that require it say together.
     #[must_use]
-    pub fn presence(&self) -> Option<RulePresence> {
-        self.presence
+    pub fn requirement(&self) -> ApprovalRequirement {
+        self.requirement
     }
 
     /// Whether the policy line at [`rule`](Self::rule) is the only one that requires approval. The result is false if

@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json};
 use toml::de::{DeTable, DeValue};
 
 use super::RULES_MAX;
+use super::approval_keys::RequirementReader;
 use super::conditions::{self, scalar_float};
 use super::lists::pattern;
 use super::reader::{DocumentReader, Key, Value, integer, kind_of};
@@ -16,14 +17,14 @@ use crate::effect::Effect;
 use crate::list::PatternList;
 use crate::pattern::PatternKind;
 use crate::printable::printable;
-use crate::rule::Rule;
-use crate::rule_presence::RulePresence;
+use crate::rule::{APPROVAL_KEYS, Rule};
 
 /// The maximum number of examples that a policy rule may have in its key `match`. The same maximum applies to
 /// `not_match`.
 const EXAMPLES_MAX: usize = 50;
 
-const RULE_KEYS: &str = "a rule has the keys `tool`, `when`, `effect`, `presence`, `match` and `not_match`";
+const RULE_KEYS: &str = "a rule has the keys `tool`, `when`, `effect`, `presence`, `approvers`, `not`, `expires_seconds`, \
+     `match` and `not_match`";
 
 pub(super) fn rules(reader: &mut DocumentReader<'_, '_>, table: &str, value: &Value<'_>) -> Vec<Rule> {
     let help = format!("write [[{table}.rules]] and below it tool = \"...\" and effect = \"...\"");
@@ -66,7 +67,7 @@ fn rule(reader: &mut DocumentReader<'_, '_>, span: Range<usize>, table: &DeTable
         }
     }
     let (mut tool, mut effect, mut conditions) = (None, None, Some(Vec::new()));
-    let mut presence = None;
+    let mut requirement = RequirementReader::default();
     let mut examples = Vec::new();
     for (key, value) in table {
         match key.get_ref().as_ref() {
@@ -75,7 +76,7 @@ fn rule(reader: &mut DocumentReader<'_, '_>, span: Range<usize>, table: &DeTable
             }
             "tool" => {}
             "effect" => effect = read_effect(reader, value),
-            "presence" => presence = Some((read_presence(reader, value), value.span())),
+            approval if APPROVAL_KEYS.contains(&approval) => requirement.read(reader, key, value),
             "when" => conditions = conditions::when(reader, key, value),
             "match" => examples.extend(read_examples(reader, true, key, value)),
             "not_match" => examples.extend(read_examples(reader, false, key, value)),
@@ -83,17 +84,8 @@ fn rule(reader: &mut DocumentReader<'_, '_>, span: Range<usize>, table: &DeTable
         }
     }
     let ((tool, span), effect, conditions) = (tool?, effect?, conditions?);
-    let presence = match presence {
-        Some((_, at)) if effect != Effect::Ask => {
-            let title = format!("a rule with effect = \"{effect}\" cannot have `presence`");
-            let help = "only an approval can prove that a person is there: use effect = \"ask\", or remove `presence`";
-            reader.report_error(at, title, "nobody approves these calls", help);
-            return None;
-        }
-        Some((known, _)) => Some(known?),
-        None => None,
-    };
-    let rule = Rule { tool, conditions, effect, presence, line: reader.line(&span), span };
+    let requirement = requirement.of_rule(reader, effect)?;
+    let rule = Rule { tool, conditions, effect, requirement, line: reader.line(&span), span };
     check_examples(reader, &rule, &examples);
     Some(rule)
 }
@@ -107,17 +99,8 @@ fn read_effect(reader: &mut DocumentReader<'_, '_>, value: &Value<'_>) -> Option
     known
 }
 
-fn read_presence(reader: &mut DocumentReader<'_, '_>, value: &Value<'_>) -> Option<RulePresence> {
-    let known = RulePresence::ALL.into_iter().find(|level| value.get_ref().as_str() == Some(level.as_str()));
-    if known.is_none() {
-        let help = "use \"password\" or \"key\", or remove `presence`";
-        report_other_word(reader, "presence", value, "expected \"password\" or \"key\"", help);
-    }
-    known
-}
-
 /// Reports a value that is none of the words that a key can have.
-fn report_other_word(
+pub(super) fn report_other_word(
     reader: &mut DocumentReader<'_, '_>,
     key: &str,
     value: &Value<'_>,

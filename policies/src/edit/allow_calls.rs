@@ -23,8 +23,8 @@ struct CallToAllow<'a> {
 }
 
 /// Returns the text of a policy file with the edits that allow all of these calls. Returns `None` if no edit of the text
-/// can do that, if the file does not ask for approval of each call with the call's own rule, or if an approval must prove
-/// something: a rule that requires this is not taken away by one approval.
+/// can do that, if the file does not ask for approval of each call with the call's own rule, or if an approval requires
+/// more than one answer: a rule that requires this is not taken away by one approval.
 #[must_use]
 pub fn allow_calls(source: &Source, calls: &[&PendingCall]) -> Option<String> {
     let edits: Vec<CallToAllow<'_>> = calls
@@ -32,7 +32,7 @@ pub fn allow_calls(source: &Source, calls: &[&PendingCall]) -> Option<String> {
         .map(|call| CallToAllow { server: call.server(), item: call.item(), line: call.rule().line })
         .collect();
     let after = edited_text(&source.text, &edits)?;
-    if calls.iter().any(|call| call.presence().is_some()) {
+    if calls.iter().any(|call| call.requirement().is_special()) {
         return None;
     }
     let is = Policy::parse(source.clone()).ok()?;

@@ -4,6 +4,7 @@ use lockhouse_protocol::ServerName;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use crate::effect::Effect;
+use crate::rule::APPROVAL_KEYS;
 
 /// Returns the table of a server, which applies to all AI clients. `None` if the policy has no such table.
 pub(super) fn server_table<'d>(document: &'d Table, server: &ServerName) -> Option<&'d dyn TableLike> {
@@ -19,7 +20,8 @@ pub(super) fn server_item<'d>(document: &'d mut DocumentMut, server: &ServerName
         .filter(|item| item.is_table_like())
 }
 
-/// Changes the effect of the rule with this index in a server's table, and removes `presence` if nothing is asked any more.
+/// Changes the effect of the rule with this index in a server's table, and removes what an approval requires if nothing is
+/// asked any more.
 /// Returns `None` if the rule cannot be edited.
 pub(super) fn set_rule_effect(server: &mut Item, index: usize, wanted: Effect) -> Option<()> {
     let rule: &mut dyn TableLike = match server.as_table_like_mut()?.get_mut("rules")? {
@@ -28,7 +30,9 @@ pub(super) fn set_rule_effect(server: &mut Item, index: usize, wanted: Effect) -
         _ => return None,
     };
     if wanted != Effect::Ask {
-        rule.remove("presence");
+        for key in APPROVAL_KEYS {
+            rule.remove(key);
+        }
     }
     let effect = rule.get_mut("effect")?.as_value_mut()?;
     let decor = effect.decor().clone();

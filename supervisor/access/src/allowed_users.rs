@@ -6,6 +6,8 @@ use nix::unistd::{Uid, User, geteuid};
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::memberships::memberships_of_user;
+
 /// A user of this host that the configuration names, by id or by name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
@@ -16,7 +18,16 @@ pub enum ConfiguredUser {
 
 /// Users of this host who are authenticated by their user id, with their names if known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AllowedUsers(Vec<(u32, Option<String>)>);
+pub struct AllowedUsers(Vec<AllowedUser>);
+
+/// A user with the groups as they are when the configuration is loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct AllowedUser {
+    uid: u32,
+    /// The name; `None` if the user has none.
+    name: Option<String>,
+    memberships: Vec<String>,
+}
 
 /// Why a user that the configuration names cannot be looked up.
 #[derive(Debug, Error)]
@@ -36,12 +47,12 @@ impl AllowedUsers {
             if !geteuid().is_root() {
                 own.push(0);
             }
-            return Ok(Self(own.into_iter().map(|id| (id, user_name(id))).collect()));
+            return Ok(Self(own.into_iter().map(|id| AllowedUser::new(id, user_name(id))).collect()));
         };
         let looked_up = configured.iter().map(|user| match user {
-            ConfiguredUser::Id(id) => Ok((*id, user_name(*id))),
+            ConfiguredUser::Id(id) => Ok(AllowedUser::new(*id, user_name(*id))),
             ConfiguredUser::Name(name) => match User::from_name(name) {
-                Ok(Some(user)) => Ok((user.uid.as_raw(), Some(user.name))),
+                Ok(Some(user)) => Ok(AllowedUser::new(user.uid.as_raw(), Some(user.name))),
                 Ok(None) => Err(UserLookupError::NoUser(name.clone())),
                 Err(source) => Err(UserLookupError::LookUp { name: name.clone(), source }),
             },
@@ -51,10 +62,27 @@ impl AllowedUsers {
 
     /// Returns the principal (client identity) of a user id, or `None` if the user is not allowed.
     pub(super) fn principal(&self, uid: u32) -> Option<Principal> {
-        let (_, name) = self.0.iter().find(|(id, _)| *id == uid)?;
-        let client = client_name(uid, name.as_deref());
-        Some(Principal::authenticated(&format!("user:{uid}"), &client, None, Validity::Connection))
+        let AllowedUser { name, memberships, .. } = self.0.iter().find(|user| user.uid == uid)?;
+        Some(principal(uid, name.as_deref(), memberships.clone()))
     }
+}
+
+impl AllowedUser {
+    fn new(uid: u32, name: Option<String>) -> Self {
+        Self { uid, name, memberships: memberships_of_user(uid) }
+    }
+}
+
+/// Returns the principal (client identity) of a user of this host, with the groups as they are now. It may ask a directory
+/// service.
+pub fn principal_of_user(uid: u32) -> Principal {
+    principal(uid, user_name(uid).as_deref(), memberships_of_user(uid))
+}
+
+fn principal(uid: u32, name: Option<&str>, memberships: Vec<String>) -> Principal {
+    let client = client_name(uid, name);
+    let principal = Principal::authenticated(&format!("user:{uid}"), &client, None, Validity::Connection);
+    principal.member_of(memberships)
 }
 
 /// Returns the name in the policy and the audit log of a user of this host.

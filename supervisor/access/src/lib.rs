@@ -32,12 +32,15 @@
 mod allowed_users;
 mod auth_method;
 mod authenticator;
+mod memberships;
 mod oauth;
 mod token_format;
 mod token_store;
 mod unix_peer;
 
-pub use allowed_users::{AllowedUsers, ConfiguredUser, UserLookupError, client_name_of_user};
+pub use allowed_users::{
+    AllowedUsers, ConfiguredUser, UserLookupError, client_name_of_user, principal_of_user,
+};
 pub use auth_method::{AuthMethod, AuthMode};
 pub use authenticator::{AuthSettings, AuthSetupError, Authenticator, Evidence};
 pub use oauth::{DpopProof, DpopUse, KeySource, OauthSettings, UntrustedUrl, algorithm, trusted_url};

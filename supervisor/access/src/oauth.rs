@@ -18,6 +18,7 @@ use thiserror::Error;
 use tokio::time::Instant;
 use url::Url;
 
+use crate::memberships::memberships_of_claims;
 use claims::{Binding, Claims};
 use dpop::AcceptedProofs;
 pub use dpop::{DpopProof, DpopUse};
@@ -158,12 +159,9 @@ impl ResourceServer {
         let left = Duration::from_secs(claims.exp.saturating_sub(jsonwebtoken::get_current_timestamp()));
         // A connection lasts at most 24 hours with one token.
         let left = (left + self.settings.leeway).min(Duration::from_hours(24));
-        Ok(Principal::authenticated(
-            &name,
-            &format!("oauth:{subject}"),
-            only,
-            Validity::Until(Instant::now() + left),
-        ))
+        let validity = Validity::Until(Instant::now() + left);
+        let principal = Principal::authenticated(&name, &format!("oauth:{subject}"), only, validity);
+        Ok(principal.member_of(memberships_of_claims(&claims.others)))
     }
 
     fn check_binding(

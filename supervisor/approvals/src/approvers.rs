@@ -12,6 +12,7 @@ use super::approval_queue::ApprovalQueue;
 use super::notices::{NoticeSettings, send_notices};
 use super::policy_file::PolicyFile;
 use super::presence::PresenceVerifier;
+use super::prompt::Prompt;
 use super::refusal_backoff::RefusalTracker;
 
 /// The name of the file of the registered keys.
@@ -80,10 +81,11 @@ impl Approvers {
         &self.presence
     }
 
-    /// Returns which approvers may answer a question whose approval must prove `presence`. What an AI client says that its
-    /// user said proves nothing.
-    pub(super) fn approver_kind(&self, presence: Presence) -> ApproverKind {
-        if presence.is_none() { self.settings.through } else { ApproverKind::Local }
+    /// Returns which approvers may answer a question. What an AI client says that its user said proves nothing, and comes from
+    /// the requester.
+    pub(super) fn approver_kind(&self, prompt: &Prompt) -> ApproverKind {
+        let needs_others = !prompt.presence.is_none() || prompt.requirement.needs_operators();
+        if needs_others { ApproverKind::Local } else { self.settings.through }
     }
 
     /// Returns how long a question waits for an approver's answer.

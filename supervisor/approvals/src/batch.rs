@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lockhouse_audit::{ApprovalAnswer, CallSubject, LocalUser};
-use lockhouse_policies::{PendingCall, PermittedCall};
+use lockhouse_policies::{ApprovalRequirement, PendingCall, PermittedCall};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
@@ -19,7 +19,7 @@ use super::policy_change::PolicyChange;
 use super::prompt::Prompt;
 use super::prompt_limits::{ARGUMENT_CHARS_MAX, ARGUMENT_CHARS_MIN};
 use super::refusal_backoff::IN_A_ROW_MAX;
-use super::{Approval, ExecutionContext, Presence, policy_change};
+use super::{Approval, ExecutionContext, policy_change};
 
 /// Maximum number of calls in one approval prompt; further calls go into the next prompt.
 /// Bound: approvals and questions.
@@ -150,7 +150,7 @@ impl ApprovalBatcher {
     async fn ask_person(&mut self, batch: Vec<QueuedRequest>) {
         let (calls, mut verdicts): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|waiting| (waiting.request, waiting.verdict)).unzip();
-        let (mut channel, mut proven) = (None, Presence::None);
+        let (mut channel, mut satisfied) = (None, ApprovalRequirement::default());
         let outcome = if self.prompts < PROMPTS_MAX {
             self.prompts += 1;
             let pending: Vec<&PendingCall> = calls.iter().map(|call| &call.pending).collect();
@@ -159,7 +159,7 @@ impl ApprovalBatcher {
             let change = policy.and_then(|file| policy_change::propose(file, &pending));
             let required = self.context.approvers.presence().level();
             let prompt = Prompt::new(&calls, &self.context.code, change, required);
-            proven = prompt.presence;
+            satisfied = prompt.satisfied();
             let outcome = tokio::select! {
                 outcome = self.await_answer(&calls, &prompt, &mut channel) => outcome,
                 () = all_receivers_closed(&mut verdicts) => PromptOutcome::Refused(ApprovalRefusal::Abandoned),
@@ -175,7 +175,7 @@ impl ApprovalBatcher {
         };
         self.count_outcome(&calls, &outcome, channel.is_some());
         if let PromptOutcome::Approved(scope) = outcome {
-            calls.iter().for_each(|call| self.context.grants.lock().add(scope, &call.pending, proven));
+            calls.iter().for_each(|call| self.context.grants.lock().add(scope, &call.pending, satisfied));
         }
         for (call, verdict) in calls.into_iter().zip(verdicts) {
             // The audit record of the approval is written before the call is sent. If it cannot be written, the call is
@@ -239,10 +239,13 @@ impl ApprovalBatcher {
         let line = call.line;
         let subject =
             CallSubject { execution: self.context.id(), call: call.call, id, client, server, item, line };
+        let local = channel.and_then(AnswerChannel::local_answer);
         let answer = ApprovalAnswer {
             through: channel.map(AnswerChannel::as_str),
             by: channel.and_then(AnswerChannel::peer),
             presence: channel.and_then(AnswerChannel::presence),
+            approver: local.and_then(|answer| answer.approver.as_ref()),
+            break_glass: local.and_then(|answer| answer.break_glass.as_deref()),
         };
         self.context.audit.approval(subject, &call.digest.to_hex(), answer, outcome).map_err(|error| {
             tracing::error!("{error}");

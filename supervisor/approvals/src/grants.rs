@@ -1,9 +1,9 @@
 //! Earlier approvals that cover later calls of the same execution.
 
-use lockhouse_policies::{CallTarget, PendingCall, SourceLocation};
+use lockhouse_policies::{ApprovalRequirement, CallTarget, PendingCall, SourceLocation};
 use lockhouse_protocol::ServerName;
 
-use super::{Approval, Presence, presence};
+use super::Approval;
 
 /// The approvals of one execution that also cover later calls, which their prompts did not show.
 #[derive(Debug, Default)]
@@ -18,19 +18,20 @@ struct Grant {
     /// `execution`. The running execution keeps its initial policy, in which the rule still requires approval. The
     /// grant therefore covers later calls for which this rule requires approval, and no other calls.
     changed: Option<SourceLocation>,
-    /// What the approval has proven. It covers no call that requires more.
-    presence: Presence,
+    /// What the approval satisfies. It covers no call that requires more.
+    satisfied: ApprovalRequirement,
 }
 
 impl Grants {
-    /// Records the approval of this call as a grant, if `scope` covers later calls. `presence` is what it has proven.
-    pub(super) fn add(&mut self, scope: Approval, call: &PendingCall, presence: Presence) {
+    /// Records the approval of this call as a grant, if `scope` covers later calls. `satisfied` is what
+    /// its approval satisfies.
+    pub(super) fn add(&mut self, scope: Approval, call: &PendingCall, satisfied: ApprovalRequirement) {
         let changed = match scope {
             Approval::Once => return,
             Approval::Execution => None,
             Approval::Always => Some(call.rule().clone()),
         };
-        let grant = Grant { server: call.server().clone(), item: call.item().clone(), changed, presence };
+        let grant = Grant { server: call.server().clone(), item: call.item().clone(), changed, satisfied };
         if !self.0.contains(&grant) {
             self.0.push(grant);
         }
@@ -38,9 +39,11 @@ impl Grants {
 
     /// Returns the scope of the earlier approval that covers this call; `None` if no approval covers the call.
     pub(super) fn approval_for(&self, call: &PendingCall) -> Option<Approval> {
-        let required = presence::required_by_rules(call);
+        // The time for an answer is over with the answer.
+        let required = ApprovalRequirement { expires_seconds: None, ..call.requirement() };
         let is_alike = |grant: &&Grant| {
-            grant.server == *call.server() && grant.item == *call.item() && grant.presence >= required
+            let covers = grant.satisfied.and(required) == grant.satisfied;
+            grant.server == *call.server() && grant.item == *call.item() && covers
         };
         let mut alike = self.0.iter().filter(is_alike);
         alike.find_map(|grant| match &grant.changed {

@@ -7,7 +7,8 @@
 //!   call and divide the space of a question between them. `prompt.rs` is the text of a question, `untrusted_text.rs`
 //!   what it shows of other people's words.
 //! - `elicitation_form.rs` asks through the AI client of the run, `approval_queue.rs` through watchers such as
-//!   `lockhouse approvals` and the live page. `approvers.rs` chooses between them.
+//!   `lockhouse approvals` and the live page. `approvers.rs` chooses between them, and `approver.rs` decides whose answer
+//!   counts.
 //! - `grants.rs` has earlier approvals that cover later calls of the same execution. `refusal_backoff.rs` counts
 //!   consecutive refusals.
 //! - `notices.rs` tells people who watch nothing that a question waits.
@@ -46,6 +47,7 @@
 
 mod approval_queue;
 mod approval_request;
+mod approver;
 mod approvers;
 mod argument_display;
 mod argument_lines;
@@ -79,7 +81,8 @@ use lockhouse_run_channel::RunChannel;
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-pub use approval_queue::{Watcher, WatcherKind};
+pub use approval_queue::{AnswerError, Watcher, WatcherKind};
+pub use approver::Approver;
 pub use approvers::{ApprovalSettings, ApproverKind, Approvers};
 pub use lockhouse_messages::Presence;
 pub use notices::{NoticeChannel, NoticeReceiver, NoticeSettings, Webhook, WebhookError};

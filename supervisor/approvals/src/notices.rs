@@ -16,6 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use url::Url;
 
 use crate::approval_queue::{ApprovalQueue, WatcherKind};
+use crate::approver::Approver;
 use message::{Message, MessageKind, Notice};
 pub use webhook::{Webhook, WebhookError};
 
@@ -79,7 +80,7 @@ pub(crate) async fn send_notices(queue: ApprovalQueue, settings: NoticeSettings)
         .collect();
     loop {
         // It observes: it never answers, and no question counts it as somebody who could.
-        let mut questions = queue.watch(WatcherKind::Socket(None), WatcherRole::Observer);
+        let mut questions = queue.watch(WatcherKind::Socket(Approver::Owner(None)), WatcherRole::Observer);
         let mut open: HashMap<u64, DropGuard> = HashMap::new();
         while let Some(event) = questions.next().await {
             match &*event {

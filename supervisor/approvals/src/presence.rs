@@ -20,7 +20,7 @@ use lockhouse_messages::{
     EnrolmentCode, KeyAssertion, KeyChallenge, KeyListing, KeyRegistration, PasswordMethod, Presence,
     PresenceProof,
 };
-use lockhouse_policies::{PendingCall, RulePresence};
+use lockhouse_policies::RulePresence;
 use nix::unistd::geteuid;
 use parking_lot::Mutex;
 
@@ -235,11 +235,6 @@ impl PresenceVerifier {
         record()?;
         self.keys.write(&keys)
     }
-}
-
-/// Returns what an approval of the call must prove, as the rules of the policy require it.
-pub(super) fn required_by_rules(call: &PendingCall) -> Presence {
-    call.presence().map_or(Presence::None, level_of_rule)
 }
 
 /// Returns the level that a rule of the policy requires.

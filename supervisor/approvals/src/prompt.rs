@@ -6,15 +6,17 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use data_encoding::HEXLOWER;
-use lockhouse_messages::{ApprovalQuestion, CallSummary, Presence};
+use lockhouse_messages::{ApprovalQuestion, CallSummary, Presence, RequiredApprovers};
+use lockhouse_policies::{ApprovalRequirement, RulePresence};
 use lockhouse_run_channel::RunChannel;
 use sha2::{Digest, Sha256};
 
 use super::Approval;
 use super::approval_request::ApprovalRequest;
+use super::approver::Eligibility;
 use super::call_summary::summarize;
 use super::policy_change::PolicyChange;
-use super::presence::required_by_rules;
+use super::presence::level_of_rule;
 use super::untrusted_text::prefix_lines;
 
 /// Number of hexadecimal digits of a digest that a prompt shows.
@@ -34,6 +36,8 @@ pub(super) struct Prompt {
     pub(super) change: Option<PolicyChange>,
     /// What an answer must prove that approves the calls.
     pub(super) presence: Presence,
+    /// What the rules for the calls require together.
+    pub(super) requirement: ApprovalRequirement,
 }
 
 impl Prompt {
@@ -53,26 +57,51 @@ impl Prompt {
                 HEXLOWER.encode(&all.finalize())
             }
         };
-        let of_rules = waiting.iter().map(|call| required_by_rules(&call.pending));
-        let presence = of_rules.fold(presence, Presence::max);
-        Self { calls: waiting.iter().map(facts).collect(), digest, change, presence }
+        let each = waiting.iter().map(|call| call.pending.requirement());
+        let requirement = each.fold(ApprovalRequirement::default(), ApprovalRequirement::and);
+        let presence = requirement.presence.map_or(Presence::None, level_of_rule).max(presence);
+        Self { calls: waiting.iter().map(facts).collect(), digest, change, presence, requirement }
     }
 
     /// Returns the question that watchers get. The queue numbers it.
-    pub(super) fn to_question(&self, channel: &RunChannel, wait: Duration) -> ApprovalQuestion {
+    pub(super) fn to_question(
+        &self,
+        channel: &RunChannel,
+        wait: Duration,
+        eligibility: &Eligibility,
+        roles: Vec<Vec<String>>,
+    ) -> ApprovalQuestion {
+        let ApprovalRequirement { approvers, not_requester, .. } = self.requirement;
+        let required = (approvers > 1 || not_requester).then(|| RequiredApprovers {
+            people: approvers,
+            not_requester,
+            approved_by: eligibility.approved_by(),
+        });
         ApprovalQuestion {
             id: 0,
             digest: self.digest.clone(),
             execution: channel.execution().to_string(),
             client: channel.client().map(|client| client.as_str().to_owned()),
             seconds: wait.as_secs_f64(),
-            text: self.text(),
+            text: self.text() + &eligibility.text(),
             scopes_text: self.scopes_text(),
             scopes: self.scopes(),
             calls: self.calls.clone(),
             diff: self.change.as_ref().map(|change| change.diff.clone()),
             presence: self.presence,
+            required,
+            roles,
         }
+    }
+
+    /// Returns what an approval satisfies, if it is given. What the configuration requires counts as if a rule did.
+    pub(super) fn satisfied(&self) -> ApprovalRequirement {
+        let presence = match self.presence {
+            Presence::None => None,
+            Presence::Password => Some(RulePresence::Password),
+            Presence::Key => Some(RulePresence::Key),
+        };
+        ApprovalRequirement { presence, ..self.requirement }
     }
 
     /// Returns the scopes that an answer may choose, the narrowest first.

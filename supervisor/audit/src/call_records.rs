@@ -8,7 +8,7 @@ use lockhouse_protocol::{CallId, CallOutcome, ExecutionId, ServerName};
 
 use super::execution_records::millis;
 use super::hash_chain::RecordBody;
-use super::{Audit, AuditError, LocalUser, ProvenPresence, call_arguments, canonical_json};
+use super::{Audit, AuditError, LocalUser, ProvenPresence, Severity, call_arguments, canonical_json};
 
 /// Identifies a call to an upstream server in the audit records about that call.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,10 @@ pub struct ApprovalAnswer<'a> {
     pub by: Option<LocalUser>,
     /// How the answer has proven that a person is there. `None` if no proof was required.
     pub presence: Option<&'a ProvenPresence>,
+    /// The name of the person who answered, if roles of the policy decide who may.
+    pub approver: Option<&'a ClientName>,
+    /// Why that person approved alone what requires more.
+    pub break_glass: Option<&'a str>,
 }
 
 impl Audit {
@@ -92,9 +96,15 @@ impl Audit {
         answer: ApprovalAnswer<'_>,
         outcome: &str,
     ) -> Result<(), AuditError> {
-        let ApprovalAnswer { through, by, presence } = answer;
+        let ApprovalAnswer { through, by, presence, approver, break_glass } = answer;
         let body = self.call_body("approval", subject).text("digest", digest).text_if("through", through);
         let body = body.text("outcome", outcome);
+        let body = body.text_if("approver", approver.map(ClientName::as_str));
+        let reason = break_glass.map(|reason| self.without_secrets(reason));
+        let body = match &reason {
+            Some(reason) => body.text("break_glass", reason).text("severity", Severity::High.as_str()),
+            None => body,
+        };
         let body = presence.iter().fold(body, |body, presence| presence.write_to(body));
         let by = by.map(|by| presence.map_or(by, |presence| presence.person(by)));
         self.append(&by.iter().fold(body, |body, by| by.write_to(body)))

@@ -137,17 +137,38 @@ impl OcsfEvents {
                 }
                 vec![ended(event, &status(&outcome), &outcome, Some((time, wall_ms)))]
             }
-            AuditEvent::Approval { about, digest, through, outcome, uid, presence, credential } => {
+            AuditEvent::Approval {
+                about,
+                digest,
+                through,
+                outcome,
+                uid,
+                presence,
+                credential,
+                approver,
+                break_glass,
+            } => {
                 let mut event = event(time, metadata(&about.execution), &about);
                 event["api"]["operation"] = format!("approve {}", about.item).into();
                 event["unmapped"] =
                     json!({"digest": digest, "through": through, "outcome": outcome, "uid": uid});
-                for (name, value) in [("presence", presence), ("credential", credential)] {
+                for (name, value) in [
+                    ("presence", presence),
+                    ("credential", credential),
+                    ("approver", approver),
+                    ("break_glass", break_glass),
+                ] {
                     if let Some(value) = value {
                         event["unmapped"][name] = value.into();
                     }
                 }
-                allow(&mut event, matches!(outcome.as_str(), "asked" | "once" | "execution" | "always"));
+                allow(
+                    &mut event,
+                    matches!(
+                        outcome.as_str(),
+                        "asked" | "approved in part" | "once" | "execution" | "always"
+                    ),
+                );
                 vec![ended(event, &status("ok"), &outcome, None)]
             }
             AuditEvent::Question { execution, server, outcome } => {

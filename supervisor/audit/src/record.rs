@@ -82,6 +82,10 @@ pub enum AuditEvent {
         presence: Option<String>,
         /// The id of the credential of a key.
         credential: Option<String>,
+        /// The name of the person who answered, if roles of the policy decide who may.
+        approver: Option<String>,
+        /// Why that person approved alone what requires more.
+        break_glass: Option<String>,
     },
     /// A call was denied by the policy, or was not approved.
     Denial { about: CallIdentity, decision: String, reason: String, rule: Option<String> },
@@ -248,6 +252,8 @@ pub(super) struct RecordMembers {
     through: Option<String>,
     presence: Option<String>,
     credential: Option<String>,
+    approver: Option<String>,
+    break_glass: Option<String>,
     pub(super) outcome: Option<String>,
     reason: Option<String>,
     ms: f64,
@@ -324,6 +330,8 @@ impl RecordMembers {
                 uid: self.uid,
                 presence: self.presence,
                 credential: self.credential,
+                approver: self.approver,
+                break_glass: self.break_glass,
             },
             "denial" => AuditEvent::Denial {
                 about: self.about(),

@@ -131,8 +131,20 @@ impl Principal {
     /// servers and tools.
     pub fn authenticated(name: &str, client: &str, only: Option<Vec<String>>, validity: Validity) -> Self {
         let owner = owner_of_name(name);
-        let proven = ProvenName { name: name.to_owned(), client: ClientName::new(client) };
+        let client = ClientName::new(client).authenticated([]);
+        let proven = ProvenName { name: name.to_owned(), client };
         Self::new(Authentication { name: Some(proven), owner, only, validity })
+    }
+
+    /// Returns the same principal with what its authentication proves besides the name, by which roles of the policy apply.
+    #[must_use]
+    pub fn member_of(self, memberships: Vec<String>) -> Self {
+        let mut principal = self;
+        // No clone exists before this.
+        if let Some(Authentication { name: Some(proven), .. }) = Arc::get_mut(&mut principal.authentication) {
+            proven.client = proven.client.clone().authenticated(memberships);
+        }
+        principal
     }
 
     /// Returns the same principal with the name and the abilities that its AI client reports.

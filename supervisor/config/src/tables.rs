@@ -277,6 +277,10 @@ table! {
     pub(super) struct Service = "service" {
         /// how long a stopping service waits for runs in progress
         drain_seconds: f64 = 30.0, within 0.0..=3_600.0;
+        /// directory of a socket for people of other accounts, whose `[roles]` in the policy decide what they may do: see
+        /// docs/roles.md
+        operators: Option<PathBuf> = None,
+            else "only root and the account of the service operate it", like "\"/run/lockhouse/operators\"";
     }
 }
 

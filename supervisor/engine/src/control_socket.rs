@@ -5,7 +5,8 @@
 //! the link is that of an operator's command, and is served as those of fronts (`front_link.rs`), with the roles of
 //! operators. Every other connection has the JSON lines of version 1, which `line_adapter.rs` translates. The kernel
 //! reports the user ID of the peer; only the supervisor's own user and root are accepted, and at the socket of a system's engine
-//! also the person whom it serves, who may not change the policy, and approves calls only with a proof of presence. A worker cannot reach the socket: it
+//! also the person whom it serves, who may not change the policy, and approves calls only with a proof of presence. A second socket can serve
+//! people of other accounts, with the roles that the policy gives them. A worker cannot reach the socket: it
 //! has no file system access and cannot create sockets. Any other process of the same user can connect, for example an AI
 //! client with a shell; docs/approvals.md explains the consequences.
 
@@ -25,6 +26,7 @@ use interprocess::local_socket::traits::StreamCommon;
 use interprocess::local_socket::traits::tokio::Listener as _;
 use interprocess::local_socket::{GenericFilePath, ListenerOptions, ToFsName};
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
+use lockhouse_access::principal_of_user;
 use lockhouse_audit::LocalUser;
 use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_link::greetings;
@@ -40,6 +42,9 @@ use tokio::time::timeout;
 const CONNECTIONS_MAX: usize = 16;
 /// Maximum time until a new connection sends its first message. After this time the connection is closed.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+/// Modes of the sockets: of one for root and this account, and of one for everybody, whom the kernel then reports.
+const OWN_SOCKET_MODE: u32 = 0o600;
+const OPEN_SOCKET_MODE: u32 = 0o666;
 /// Pause after the control socket failed to accept a connection. The cause is often temporary, such as too many open
 /// files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -75,7 +80,8 @@ impl ControlSocket {
         for directory in socket_path::candidate_directories() {
             match listen(&directory) {
                 Ok((path, listener)) => {
-                    let accepting = tokio::spawn(accept(listener, Arc::downgrade(supervisor), None));
+                    let accepting =
+                        tokio::spawn(accept(listener, Arc::downgrade(supervisor), Served::Owners));
                     return Ok(Self { path: Some(path), accepting });
                 }
                 Err(error) => attempts.push((directory, error)),
@@ -84,10 +90,25 @@ impl ControlSocket {
         Err(ControlSocketError { attempts })
     }
 
+    /// Opens the socket for people of other accounts, whose roles in the policy decide what they may do. Returns `None` if the
+    /// configuration names no directory for it.
+    ///
+    /// # Errors
+    /// If the directory is not usable.
+    pub fn open_for_people(supervisor: &Arc<Supervisor>) -> Result<Option<Self>, ControlSocketError> {
+        let Some(directory) = supervisor.operators_directory() else { return Ok(None) };
+        let opened = socket_path::create_shared_directory(directory)
+            .and_then(|()| bind(directory, OPEN_SOCKET_MODE))
+            .map_err(|error| ControlSocketError { attempts: vec![(directory.to_owned(), error)] });
+        let (path, listener) = opened?;
+        let accepting = tokio::spawn(accept(listener, Arc::downgrade(supervisor), Served::PeopleWithRoles));
+        Ok(Some(Self { path: Some(path), accepting }))
+    }
+
     /// Serves operators at a socket that is open already, among them the person whose engine this is.
     #[must_use]
     pub fn of_person(supervisor: &Arc<Supervisor>, listener: Listener, person: Uid) -> Self {
-        let accepting = tokio::spawn(accept(listener, Arc::downgrade(supervisor), Some(person)));
+        let accepting = tokio::spawn(accept(listener, Arc::downgrade(supervisor), Served::Person(person)));
         Self { path: None, accepting }
     }
 }
@@ -103,18 +124,22 @@ impl Drop for ControlSocket {
 
 fn listen(directory: &Path) -> std::io::Result<(PathBuf, Listener)> {
     socket_path::create_directory(directory)?;
+    bind(directory, OWN_SOCKET_MODE)
+}
+
+fn bind(directory: &Path, mode: u32) -> std::io::Result<(PathBuf, Listener)> {
     socket_path::remove_stale_sockets(directory);
     let path = directory.join(socket_path::socket_name(std::process::id()));
     let name = path.as_path().to_fs_name::<GenericFilePath>()?;
     // This module removes the file itself. A listener that is dropped late must not remove the socket of another
     // process.
-    let options = ListenerOptions::new().name(name).mode(0o600).reclaim_name(false);
+    let options = ListenerOptions::new().name(name).mode(OWN_SOCKET_MODE).reclaim_name(false);
     let listener = options.create_tokio()?;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
     Ok((path, listener))
 }
 
-async fn accept(listener: Listener, supervisor: Weak<Supervisor>, person: Option<Uid>) {
+async fn accept(listener: Listener, supervisor: Weak<Supervisor>, served: Served) {
     let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let stream = match listener.accept().await {
@@ -126,7 +151,7 @@ async fn accept(listener: Listener, supervisor: Weak<Supervisor>, person: Option
             }
         };
         let Some(supervisor) = supervisor.upgrade() else { return };
-        let Some(operator) = operator(&stream, person, supervisor.strongest_presence()) else {
+        let Some(operator) = operator(&stream, served, supervisor.strongest_presence()) else {
             tracing::warn!(
                 "rejected a connection of another user, or of a sandboxed server, to the control socket"
             );
@@ -139,7 +164,9 @@ async fn accept(listener: Listener, supervisor: Weak<Supervisor>, person: Option
             continue;
         };
         tokio::spawn(async move {
-            serve(&stream, &supervisor, operator).await;
+            if let Some(operator) = operator.resolve().await {
+                serve(&stream, &supervisor, operator).await;
+            }
             drop(permit);
         });
     }
@@ -179,14 +206,48 @@ async fn serve_operator(
     front_link::serve(supervisor, version, reader, &mut writer, FrontKind::Operator(operator), false).await
 }
 
+/// Whom a socket serves besides root and the account of this process.
+#[derive(Clone, Copy, Debug)]
+enum Served {
+    Owners,
+    /// The person whose engine this is.
+    Person(Uid),
+    /// Everybody to whom the policy gives roles.
+    PeopleWithRoles,
+}
+
+/// The peer of a connection.
+enum Peer {
+    Operator(OperatorPeer),
+    /// A user whose groups are not known yet.
+    User(LocalUser),
+}
+
+impl Peer {
+    /// Looks up the groups of a user, for which a directory service may be asked.
+    async fn resolve(self) -> Option<OperatorPeer> {
+        match self {
+            Self::Operator(operator) => Some(operator),
+            Self::User(user) => {
+                let principal = tokio::task::spawn_blocking(move || principal_of_user(user.uid)).await;
+                principal.ok().map(|principal| OperatorPeer::with_roles(user, principal))
+            }
+        }
+    }
+}
+
 /// Returns who operates the engine from the other end of the connection, as the kernel reports it. `None` if that process is
-/// not served: it belongs neither to this process's user or root nor to `person`, or is a sandboxed upstream server.
-fn operator(stream: &Stream, person: Option<Uid>, presence: Presence) -> Option<OperatorPeer> {
+/// not served: it belongs neither to this process's user or root nor to those whom the socket serves, or is a sandboxed
+/// upstream server.
+fn operator(stream: &Stream, served: Served, presence: Presence) -> Option<Peer> {
     let peer = stream.peer_creds().ok()?;
     let user = LocalUser::of_peer(peer.euid()?, peer.pid());
-    let operator = match Uid::from_raw(user.uid) {
-        uid if uid.is_root() || uid == geteuid() => OperatorPeer::owner(Some(user)),
-        uid if person == Some(uid) => OperatorPeer::person(user, presence),
+    let operator = match (Uid::from_raw(user.uid), served) {
+        (uid, _) if uid.is_root() || uid == geteuid() => Peer::Operator(OperatorPeer::owner(Some(user))),
+        (uid, Served::Person(person)) if person == uid => {
+            Peer::Operator(OperatorPeer::person(user, presence))
+        }
+        (_, Served::PeopleWithRoles) => Peer::User(user),
         _ => return None,
     };
     (!refuses_peer(peer.pid().and_then(|id| u32::try_from(id).ok()))).then_some(operator)
@@ -195,5 +256,5 @@ fn operator(stream: &Stream, person: Option<Uid>, presence: Presence) -> Option<
 /// Whether the process at the other end of the connection belongs to this process's user or to root, as the kernel
 /// reports it, and is no sandboxed upstream server, which could approve its own calls.
 pub fn is_trusted(stream: &Stream) -> bool {
-    operator(stream, None, Presence::None).is_some()
+    operator(stream, Served::Owners, Presence::None).is_some()
 }

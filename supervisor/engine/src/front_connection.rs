@@ -17,7 +17,6 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use lockhouse_audit::LocalUser;
 use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::Principal;
 use lockhouse_link::{Counted, EngineClient, EngineEndpoint, FrontEndpoint, Waiting};
@@ -181,9 +180,9 @@ impl FrontConnection {
         let mut exchange = self.open_exchanges.open(id, self.front.clone(), deadline);
         let span = self.reports.span(span);
         let (supervisor, life) = (self.supervisor.clone(), self.life());
-        let user = self.grants.operator();
+        let operator = self.grants.operator().cloned();
         let serving = async move {
-            let serving = serve(&supervisor, client, user, request_id, request, &mut exchange, life);
+            let serving = serve(&supervisor, client, operator, request_id, request, &mut exchange, life);
             let response = match deadline {
                 Some(deadline) => tokio::time::timeout(deadline, serving).await,
                 None => Ok(serving.await),
@@ -210,7 +209,8 @@ impl FrontConnection {
     ) -> Option<Waiting> {
         let (supervisor, grants) = (self.supervisor.clone(), self.grants.clone());
         let mut verifying = Box::pin(async move {
-            let verified = grants.authenticate(supervisor.authenticator(), &credential).await;
+            let policy = supervisor.gate().policy();
+            let verified = grants.authenticate(supervisor.authenticator(), &credential, &policy).await;
             // A request without a credential is the first step of a client that looks for the way to log in.
             if !matches!(credential, Credential::None | Credential::Connection) {
                 match &verified {
@@ -313,7 +313,8 @@ impl FrontConnection {
     /// Returns the AI client that holds the caller's grant, if the grant has the role that a request requires.
     fn client(&self, caller: Caller, role: Option<Role>) -> Result<Principal, AccessRefusal> {
         let Caller { grant, client, abilities } = caller;
-        let principal = self.grants.principal(grant, role.ok_or(AccessRefusal::EndedGrant)?)?;
+        let policy = self.supervisor.gate().policy();
+        let principal = self.grants.principal(grant, role.ok_or(AccessRefusal::EndedGrant)?, &policy)?;
         if let Some(name) = client.as_ref().filter(|_| self.is_remote) {
             self.supervisor.connected_clients().set_name(principal.owner(), name.as_str());
         }
@@ -391,7 +392,7 @@ fn digest_of(request: &impl Serialize) -> RequestDigest {
 async fn serve(
     supervisor: &Arc<Supervisor>,
     client: Principal,
-    user: Option<LocalUser>,
+    operator: Option<OperatorPeer>,
     id: ChosenId,
     request: Request,
     exchange: &mut EngineExchange,
@@ -432,11 +433,14 @@ async fn serve(
         Request::Readiness => Some(Response::Reasons(supervisor.unready_reasons())),
         Request::Metrics => Some(Response::Text(supervisor.render_metrics())),
         Request::Operator(request) => tokio::select! {
-            response = Box::pin(operator_requests::carry_out(supervisor, request, user)) => Some(Response::Operator(response)),
+            response = Box::pin(operator_requests::carry_out(supervisor, request, operator.as_ref().and_then(OperatorPeer::user))) => Some(Response::Operator(response)),
             () = exchange.closed() => None,
         },
         Request::WatchApprovals(role) => {
-            Box::pin(operator_requests::watch_approvals(supervisor, user, role, exchange, &life.closed)).await
+            // No other front makes the request.
+            let operator = operator?;
+            Box::pin(operator_requests::watch_approvals(supervisor, &operator, role, exchange, &life.closed))
+                .await
         }
         Request::UserLogin(request) => tokio::select! {
             response = Box::pin(supervisor.user_login(&client, request)) => Some(response),

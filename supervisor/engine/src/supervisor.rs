@@ -21,6 +21,7 @@ mod unavailable_engine;
 mod user_logins;
 mod worker_pools;
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
@@ -150,6 +151,7 @@ impl Supervisor {
             let directory = settings.state_directory.as_deref();
             Arc::new(Approvers::new(settings.approvals.clone(), settings.own_policy.clone(), directory))
         };
+        approvers.queue().set_policy(in_force.lock().policy());
         let sessions = Sessions::new(settings.sessions);
         let (lifecycle, retired_upstreams) = (Lifecycle::new(settings.drain), Mutex::default());
         let runs = Runs::new(settings.runs, settings.clients, results.clone());
@@ -221,6 +223,11 @@ impl Supervisor {
     /// an approval with the scope `always` adds a rule.
     pub fn approvers(&self) -> &Arc<Approvers> {
         &self.approvers
+    }
+
+    /// Returns the directory of the socket for people of other accounts.
+    pub(crate) fn operators_directory(&self) -> Option<&Path> {
+        self.settings.operators.as_deref()
     }
 
     /// Returns the strongest proof that an approval can need here: that of the configuration, or that of a rule of the policy.

@@ -102,6 +102,25 @@ pub struct ApprovalQuestion {
     /// What an answer must prove that approves the calls.
     #[serde(default, skip_serializing_if = "Presence::is_none")]
     pub presence: Presence,
+    /// What the approval requires of the people who give it. `None` if one answer is enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub required: Option<RequiredApprovers>,
+    /// The names of the roles of the policy whose members may approve, for each document that has roles. Empty if none has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<Vec<String>>,
+}
+
+/// What an approval requires of the people who give it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequiredApprovers {
+    /// The number of different people.
+    pub people: u32,
+    /// Whether the person for whom the calls are made does not count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_requester: bool,
+    /// The names of those who have approved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approved_by: Vec<String>,
 }
 
 /// A call in the form in which an approver sees it. All texts are escaped, so that a terminal can display them
@@ -177,6 +196,22 @@ pub struct ApproverAnswer {
     /// The proof that the question requires ([`ApprovalQuestion::presence`]). A refusal needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<PresenceProof>,
+    /// Why one person approves alone what requires more ("break glass"). The audit log records it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub break_glass: Option<String>,
+    /// The access token of the person who answers on the page of a service. The engine verifies it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<AccessToken>,
+}
+
+/// The access token of a person.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessToken(pub String);
+
+impl std::fmt::Debug for AccessToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AccessToken(…)")
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -69,8 +69,8 @@ mod user_login;
 
 pub use access::{Access, AccessRefusal, Authentication, GrantId, ResourceMetadata};
 pub use approval::{
-    Approval, ApprovalEvent, ApprovalInput, ApprovalQuestion, ApproverAnswer, ApproverDecision, CallSummary,
-    ChallengeRequest, WatcherRole,
+    AccessToken, Approval, ApprovalEvent, ApprovalInput, ApprovalQuestion, ApproverAnswer, ApproverDecision,
+    CallSummary, ChallengeRequest, RequiredApprovers, WatcherRole,
 };
 pub use bodies::{Bodies, InvalidBody, LargeValue};
 pub use caller::Caller;

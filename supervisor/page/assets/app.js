@@ -15,14 +15,14 @@ import { results } from "./results.js";
 import { runs } from "./runs.js";
 import { savings } from "./savings.js";
 import { servers } from "./servers.js";
-import { isAdministrator, preference, redraw, setDrawView, state } from "./state.js";
+import { may, preference, redraw, setDrawView, state } from "./state.js";
 
 const VIEWS = [overview, runs, approvals, denials, servers, results, audit, savings, host];
 const THEMES = { system: "light", light: "dark", dark: "system" };
 
 /** The views of this person. Until it is known who they are, all views are listed. */
 function views() {
-  return VIEWS.filter((view) => !view.isForAdministrators || state.hello === null || isAdministrator());
+  return VIEWS.filter((view) => !view.rights || state.hello === null || view.rights.some(may));
 }
 
 let current = overview;

@@ -9,7 +9,7 @@ import { announce } from "./messages.js";
 import { notificationButton, notifyQuestion } from "./notifications.js";
 import { clientName, diff, empty, runLink, stateLabel, timeElement, viewHead } from "./parts.js";
 import { forgetProposals, proposalsPanel } from "./proposals.js";
-import { isAdministrator, redraw, state } from "./state.js";
+import { may, redraw, state } from "./state.js";
 
 /** After a question appears, its buttons are inactive for this time: a click was meant for something else. */
 const INACTIVE_MS = 500;
@@ -74,7 +74,13 @@ function endText(question) {
     : "No longer pending: answered elsewhere, or the run has ended.";
 }
 
-async function answer(entry, decision, button) {
+/** Asks for the reason for which the person approves alone what requires more people. `null` if they gave none. */
+function breakGlassReason() {
+  const reason = window.prompt("Why do you approve this alone? The audit log records the reason.");
+  return reason?.trim() ? reason.trim() : null;
+}
+
+async function answer(entry, decision, button, breakGlass = null) {
   if (entry.end || isInactive(entry) || button.hasAttribute("aria-disabled")) return;
   const card = button.closest(".question");
   const { supervisor, id, digest } = entry.question;
@@ -84,12 +90,12 @@ async function answer(entry, decision, button) {
   try {
     const needsKey = decision === "approve" && entry.question.presence === "key";
     const proof = needsKey ? await sign("/api/approvals/challenge", { supervisor, id, digest, scope }) : null;
-    await post("/api/approvals/answer", { supervisor, id, digest, decision, scope, proof });
+    await post("/api/approvals/answer", { supervisor, id, digest, decision, scope, proof, break_glass: breakGlass });
     const text = decision === "approve" ? `Approved (${SCOPES[scope]?.short ?? scope}).` : "Denied.";
     entry.end = { tone: decision === "approve" ? "good" : "bad", text };
   } catch (error) {
     // Without a valid proof, the question stays pending.
-    const isOver = error.code === "stale" || (error.code === "refused" && entry.question.presence === "none");
+    const isOver = error.code === "stale" || (error.code === "refused" && entry.question.presence === "none" && !entry.question.required);
     if (isOver) entry.end = { tone: "warn", text: `Not answered: ${error.message}` };
     else entry.error = error.message;
   }
@@ -124,8 +130,8 @@ function scopeChoice(id, entry) {
 }
 
 function answerRow(id, entry) {
-  if (!isAdministrator() && !entry.end) {
-    return h("p", { class: "muted", key: "who" }, "An administrator answers here. Your AI client may ask you at the same time.");
+  if (!may("approve") && !entry.end) {
+    return h("p", { class: "muted", key: "who" }, "Somebody who may approve calls answers here. Your AI client may ask you at the same time.");
   }
   if (entry.end) return h("div", { class: "answer", key: "end" }, stateLabel(entry.end.tone, ""), h("strong", null, entry.end.text));
   const isOff = isInactive(entry);
@@ -146,7 +152,27 @@ function answerRow(id, entry) {
     { class: "answer", key: "answer" },
     button("Approve", "approve", "primary"),
     button("Deny", "decline", "danger"),
+    entry.question.required ? breakGlassButton(id, entry, isOff) : null,
     h("span", { class: "muted small-text" }, entry.error ?? (entry.busy ? BUSY[entry.question.presence] : "")),
+  );
+}
+
+/** The button for somebody who may approve alone what requires more people. */
+function breakGlassButton(id, entry, isOff) {
+  return h(
+    "button",
+    {
+      type: "button",
+      class: "small",
+      "aria-disabled": isOff ? "true" : null,
+      "aria-describedby": `question-title-${id}`,
+      onclick: (event) => {
+        const button = event.currentTarget;
+        const reason = isOff ? null : breakGlassReason();
+        if (reason) answer(entry, "approve", button, reason);
+      },
+    },
+    "Approve alone, with a reason…",
   );
 }
 
@@ -187,7 +213,7 @@ function card([id, entry]) {
       question.diff
         ? [h("h3", null, "What “always” changes in the policy"), diff(question.diff, "Change of the policy")]
         : null,
-      isAdministrator() ? scopeChoice(id, entry) : null,
+      may("approve") ? scopeChoice(id, entry) : null,
       answerRow(id, entry),
     ),
   );
@@ -205,7 +231,8 @@ function render() {
     entries.length
       ? h("div", { class: "questions", key: "questions" }, entries.map(card))
       : empty("No question is pending", "A question appears here as soon as a running program makes a call that requires approval."),
-    isAdministrator() ? [proposalsPanel(), registrationForm()] : null,
+    may("policy") ? proposalsPanel() : null,
+    may("approve") ? registrationForm() : null,
   ];
 }
 

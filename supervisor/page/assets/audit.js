@@ -5,7 +5,7 @@ import { code, h, untrusted, visible } from "./dom.js";
 import { number, plural, time } from "./format.js";
 import { announce, tellError } from "./messages.js";
 import { callName, clientName, empty, facts, runLink, table, timeElement, viewHead } from "./parts.js";
-import { isAdministrator, redraw } from "./state.js";
+import { may, redraw } from "./state.js";
 
 const EVENTS = ["execution", "call", "outcome", "denial", "approval", "question", "end", "refusal", "reload", "token", "login", "definition", "skill", "gap", "open", "checkpoint", "close"];
 const FIELDS = [
@@ -153,7 +153,7 @@ function render() {
       "Audit log",
       "Every run, call, decision and administrative action, in a signed hash chain.",
       h("button", { type: "button", onclick: () => load(page.filter) }, "Refresh"),
-      isAdministrator() ? h("button", { type: "button", onclick: verify }, "Verify the log") : null,
+      may("audit") ? h("button", { type: "button", onclick: verify }, "Verify the log") : null,
     ),
     verificationPanel(),
     filterForm(),

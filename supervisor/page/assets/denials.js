@@ -5,7 +5,7 @@ import { code, h, untrusted } from "./dom.js";
 import { plural, time } from "./format.js";
 import { announce, tellError } from "./messages.js";
 import { callName, clientName, diff, empty, runLink, stateLabel, timeElement, viewHead } from "./parts.js";
-import { isAdministrator, redraw, state } from "./state.js";
+import { may, redraw, state } from "./state.js";
 import { steadyOrder } from "./steady_order.js";
 
 /** The change that the person looks at for a denial, by the denial's key: `{effect, preview, isBusy, done, last}`. */
@@ -117,7 +117,7 @@ function card(denial) {
       denial.line ? `, line ${denial.line}` : null,
       denial.rule ? [" · rule ", code(denial.rule)] : null,
     ),
-    isAdministrator() && denial.suggests.length ? suggestion(key, denial) : null,
+    may("policy") && denial.suggests.length ? suggestion(key, denial) : null,
   );
 }
 

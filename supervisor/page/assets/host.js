@@ -5,7 +5,7 @@ import { code, h, untrusted } from "./dom.js";
 import { number, plural, span } from "./format.js";
 import { announce, tell, tellError } from "./messages.js";
 import { empty, facts, stateLabel, table, viewHead } from "./parts.js";
-import { isAdministrator, redraw, state } from "./state.js";
+import { may, redraw, state } from "./state.js";
 
 let check = null;
 
@@ -116,7 +116,7 @@ function render() {
     viewHead(
       "Host",
       "The running Lockhouse processes, and the sandbox that each language engine has on this host.",
-      isAdministrator() ? [h("button", { type: "button", onclick: runCheck }, "Check the protections"), h("button", { type: "button", onclick: reload }, "Reload the configuration")] : null,
+      may("operate") ? [h("button", { type: "button", onclick: runCheck }, "Check the protections"), h("button", { type: "button", onclick: reload }, "Reload the configuration")] : null,
     ),
     processes.length
       ? h("div", { class: "panels", key: "processes" }, processes.map(processPanel))
@@ -126,4 +126,4 @@ function render() {
   ];
 }
 
-export const host = { name: "host", title: "Host", isForAdministrators: true, render };
+export const host = { name: "host", title: "Host", rights: ["operate"], render };

@@ -9,7 +9,7 @@ import { tellError } from "./messages.js";
 import { callName, clientName, empty, runLink, stateLabel, timeElement, viewHead } from "./parts.js";
 import { isActive, runState } from "./runs.js";
 import { tokensOf } from "./savings.js";
-import { isAdministrator, state } from "./state.js";
+import { may, state } from "./state.js";
 
 const LATEST = 6;
 
@@ -55,7 +55,7 @@ function figures() {
     figure("#/approvals", "Approvals", number(pending), pending ? `${pending === 1 ? "waits" : "wait"} for your answer` : "nothing waits"),
     figure("#/runs", "Active runs", number(active.length), plural(active.filter((run) => run.state !== "running").length, "waits", "wait")),
     figure("#/denials", "Denied calls", number(denied), denied ? plural(denials.length, "different call") : "none"),
-    isAdministrator() ? serverFigure() : null,
+    may("policy") || may("operate") ? serverFigure() : null,
     figure("#/savings", "Tokens kept out", number(saved.today), `today; ${number(saved.all)} in ${plural(saved.days, "day")}`),
   );
 }
@@ -120,7 +120,7 @@ function render() {
     figures(),
     isIdle
       ? empty("Nothing has run yet", "Connect an AI client with lockhouse setup, or try lockhouse demo.")
-      : h("div", { class: "panels narrow", key: "panels" }, latestRuns(), latestDenials(), isAdministrator() ? processes() : null),
+      : h("div", { class: "panels narrow", key: "panels" }, latestRuns(), latestDenials(), may("operate") ? processes() : null),
   ];
 }
 

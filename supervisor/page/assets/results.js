@@ -57,4 +57,4 @@ function render() {
   ];
 }
 
-export const results = { name: "results", title: "Kept results", isForAdministrators: true, render };
+export const results = { name: "results", title: "Kept results", rights: ["audit"], render };

@@ -6,7 +6,7 @@ import { duration, number, plural, time } from "./format.js";
 import { sign } from "./keys.js";
 import { announce, tell, tellError } from "./messages.js";
 import { diff, empty, facts, stateLabel, timeElement, viewHead } from "./parts.js";
-import { isAdministrator, redraw, state } from "./state.js";
+import { may, redraw, state } from "./state.js";
 
 /** The reviews that the person has opened, by server: `{answer, isBusy}`. */
 const reviews = new Map();
@@ -126,7 +126,7 @@ function card(server) {
       ["Last call", server.last_call ? timeElement(server.last_call, time(server.last_call)) : "–"],
     ),
     changed ? h("p", { class: "notice warn" }, "Programs cannot call a changed tool before you accept its new definition.") : null,
-    isAdministrator()
+    may("policy")
       ? h("div", { class: "row" }, h("button", { type: "button", class: changed ? "primary" : "small", onclick: () => review(server.name), "aria-describedby": `server-${server.name}` }, changed ? "Review the changes" : "Compare definitions"))
       : null,
     reviewPanel(server.name),
@@ -143,4 +143,4 @@ function render() {
   ];
 }
 
-export const servers = { name: "servers", title: "Servers", isForAdministrators: true, render };
+export const servers = { name: "servers", title: "Servers", rights: ["policy", "operate"], render };

@@ -33,9 +33,9 @@ export function redraw() {
   });
 }
 
-/** Whether the person may act for everybody: change the policy, accept definitions, reload. */
-export function isAdministrator() {
-  return state.hello?.administrator === true;
+/** Whether the person has a right beyond what concerns their own AI client: "approve", "policy", "audit" or "operate". */
+export function may(right) {
+  return state.hello?.may?.includes(right) === true;
 }
 
 /** Reads or writes a preference of the person in this browser. Storage may be unavailable. */

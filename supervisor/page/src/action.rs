@@ -23,6 +23,9 @@ pub enum Action {
         /// The signature of a key, if the question requires one.
         #[serde(default)]
         proof: Option<KeyProof>,
+        /// Why the viewer approves alone what requires more people.
+        #[serde(default)]
+        break_glass: Option<String>,
     },
     /// Return what a key must sign for an approval with this scope.
     RequestChallenge {
@@ -176,8 +179,9 @@ impl Action {
     #[must_use]
     pub fn description(&self) -> Option<String> {
         match self {
-            Self::Answer { supervisor, id, decision, scope, .. } => {
-                Some(format!("answer question {id} of process {supervisor}: {decision:?}, {scope:?}"))
+            Self::Answer { supervisor, id, decision, scope, break_glass, .. } => {
+                let alone = if break_glass.is_some() { ", break glass" } else { "" };
+                Some(format!("answer question {id} of process {supervisor}: {decision:?}, {scope:?}{alone}"))
             }
             Self::EndRun { execution, .. } => Some(format!("end run {execution}")),
             Self::EndSession { supervisor, id } => Some(format!("end session {id} of process {supervisor}")),

@@ -26,7 +26,7 @@ pub(super) async fn events(
     let viewer = state.access.viewer(&headers)?;
     let page = state.sections.open_page(&viewer)?;
     let hello = json!({
-        "version": env!("CARGO_PKG_VERSION"), "user": viewer.name(), "administrator": viewer.is_administrator(),
+        "version": env!("CARGO_PKG_VERSION"), "user": viewer.name(), "may": viewer.rights().names(),
         "now": rfc3339(std::time::SystemTime::now()), "address": state.address,
         "audit": state.activity.error().is_none(), "audit_error": state.activity.error(),
     });
@@ -42,7 +42,7 @@ pub(super) async fn run(
 ) -> Result<Response, ActionError> {
     let viewer = state.access.viewer(&headers)?;
     let details = state.activity.run(execution).await?;
-    if !viewer.may_see(details.client.as_deref()) {
+    if !viewer.may_read_run(details.client.as_deref()) {
         return Err(ActionError::new(ErrorCode::NotFound, "there is no such run"));
     }
     Ok(Json(details.json).into_response())
@@ -70,7 +70,7 @@ pub(super) async fn stored_result(
     let viewer = state.access.viewer(&headers)?;
     let listed = state.sections.value(Section::Results);
     let mut results = listed["results"].as_array().into_iter().flatten();
-    if !results.any(|result| result["id"] == id.as_str() && viewer.may_see_item(result)) {
+    if !results.any(|result| result["id"] == id.as_str() && viewer.may_see_item(Section::Results, result)) {
         let message = "there is no such result: it has expired, or newer ones needed its space";
         return Err(ActionError::new(ErrorCode::NotFound, message));
     }

@@ -61,4 +61,4 @@ pub use error::{ActionError, ErrorCode};
 pub use listener::{InvalidAddress, ListenError, Listener, PageAddress};
 pub use sections::{Section, Sections};
 pub use server::{PageServer, serve};
-pub use viewer::Viewer;
+pub use viewer::{PageRights, Viewer, ViewerToken};

@@ -66,9 +66,9 @@ struct SectionsInner {
     /// The number of the last change.
     version: watch::Sender<u64>,
     open_pages: watch::Sender<usize>,
-    /// The number of open pages of administrators, who may answer questions.
-    administrator_pages: watch::Sender<usize>,
-    /// The number of open pages of each person who is not an administrator.
+    /// The number of open pages of people who may answer questions of others.
+    approver_pages: watch::Sender<usize>,
+    /// The number of open pages of each person of a service.
     pages_of_persons: Mutex<BTreeMap<String, usize>>,
 }
 
@@ -78,7 +78,7 @@ impl Default for Sections {
             contents: Mutex::default(),
             version: watch::Sender::new(0),
             open_pages: watch::Sender::new(0),
-            administrator_pages: watch::Sender::new(0),
+            approver_pages: watch::Sender::new(0),
             pages_of_persons: Mutex::default(),
         }))
     }
@@ -124,7 +124,7 @@ impl Sections {
             let message = format!("{most} pages are open, the maximum: close one");
             ActionError::new(ErrorCode::TooMany, message)
         };
-        let person = viewer.only_client().map(str::to_owned);
+        let person = viewer.is_counted().then(|| viewer.name().to_owned());
         let mut pages = self.0.pages_of_persons.lock();
         let own = person.as_ref().and_then(|person| pages.get(person)).copied().unwrap_or(0);
         if own >= PAGES_OF_PERSON_MAX {
@@ -138,11 +138,14 @@ impl Sections {
         if !opened {
             return Err(too_many(PAGES_MAX));
         }
-        match &person {
-            Some(person) => drop(pages.insert(person.clone(), own + 1)),
-            None => self.0.administrator_pages.send_modify(|count| *count += 1),
+        if let Some(person) = &person {
+            pages.insert(person.clone(), own + 1);
         }
-        Ok(OpenPage { sections: self.clone(), person })
+        let may_answer = viewer.rights().approve;
+        if may_answer {
+            self.0.approver_pages.send_modify(|count| *count += 1);
+        }
+        Ok(OpenPage { sections: self.clone(), person, may_answer })
     }
 
     /// Returns the number of open pages, whose changes can be awaited. The sources of data pause while it is 0.
@@ -153,8 +156,8 @@ impl Sections {
 
     /// Returns the number of open pages of people who may answer questions, whose changes can be awaited.
     #[must_use]
-    pub fn administrator_pages(&self) -> watch::Receiver<usize> {
-        self.0.administrator_pages.subscribe()
+    pub fn approver_pages(&self) -> watch::Receiver<usize> {
+        self.0.approver_pages.subscribe()
     }
 }
 
@@ -162,22 +165,23 @@ impl Sections {
 #[derive(Debug)]
 pub(super) struct OpenPage {
     sections: Sections,
-    /// The person who is not an administrator; `None` for an administrator.
+    /// The person whose pages are counted. `None` for an administrator.
     person: Option<String>,
+    may_answer: bool,
 }
 
 impl Drop for OpenPage {
     fn drop(&mut self) {
-        let SectionsInner { open_pages, administrator_pages, pages_of_persons, .. } = &*self.sections.0;
-        match &self.person {
-            Some(person) => {
-                let mut pages = pages_of_persons.lock();
-                let left = pages.remove(person).unwrap_or(1) - 1;
-                if left > 0 {
-                    pages.insert(person.clone(), left);
-                }
+        let SectionsInner { open_pages, approver_pages, pages_of_persons, .. } = &*self.sections.0;
+        if let Some(person) = &self.person {
+            let mut pages = pages_of_persons.lock();
+            let left = pages.remove(person).unwrap_or(1) - 1;
+            if left > 0 {
+                pages.insert(person.clone(), left);
             }
-            None => administrator_pages.send_modify(|count| *count -= 1),
+        }
+        if self.may_answer {
+            approver_pages.send_modify(|count| *count -= 1);
         }
         open_pages.send_modify(|count| *count -= 1);
     }
@@ -186,7 +190,7 @@ impl Drop for OpenPage {
 /// Returns the content of a section as the viewer may see it, as one line of JSON. A person sees those items of its lists
 /// that have the name of their AI client.
 pub(super) fn visible_line(section: Section, content: &Content, viewer: &Viewer) -> Arc<str> {
-    if viewer.is_administrator() {
+    if viewer.sees_all(section) {
         return content.line.clone();
     }
     let mut visible = Value::clone(&content.value);
@@ -194,7 +198,7 @@ pub(super) fn visible_line(section: Section, content: &Content, viewer: &Viewer)
         let Some(items) = member.as_array_mut() else { continue };
         match section {
             Section::Savings => *items = items.iter().filter_map(|day| own_day(day, viewer)).collect(),
-            _ => items.retain(|item| viewer.may_see_item(item)),
+            _ => items.retain(|item| viewer.may_see_item(section, item)),
         }
     }
     visible.to_string().into()
@@ -203,7 +207,8 @@ pub(super) fn visible_line(section: Section, content: &Content, viewer: &Viewer)
 /// Returns one day of the section of savings with the viewer's own AI client alone; `None` if it has none on that day.
 fn own_day(day: &Value, viewer: &Viewer) -> Option<Value> {
     let clients = day["clients"].as_array().into_iter().flatten();
-    let own: Vec<Value> = clients.filter(|client| viewer.may_see_item(client)).cloned().collect();
+    let own: Vec<Value> =
+        clients.filter(|client| viewer.may_see_item(Section::Savings, client)).cloned().collect();
     (!own.is_empty()).then(|| json!({"day": day["day"], "clients": own}))
 }
 
@@ -227,8 +232,8 @@ mod tests {
     #[test]
     fn the_number_of_open_pages_is_limited() {
         let sections = Sections::default();
-        let all = Viewer::Administrator { name: "root".into() };
-        let ann = Viewer::Person { client: "ann".into() };
+        let all = Viewer::administrator("root");
+        let ann = Viewer::person("ann");
         let mut open: Vec<OpenPage> =
             (0..PAGES_OF_PERSON_MAX).map(|_| sections.open_page(&ann).expect("free")).collect();
         assert_eq!(sections.open_page(&ann).expect_err("their own are used").code, ErrorCode::TooMany);
@@ -237,7 +242,7 @@ mod tests {
         open.remove(0);
         drop(sections.open_page(&ann).expect("free again"));
         assert_eq!(*sections.open_pages().borrow(), PAGES_MAX - 1);
-        assert_eq!(*sections.administrator_pages().borrow(), PAGES_MAX - PAGES_OF_PERSON_MAX);
+        assert_eq!(*sections.approver_pages().borrow(), PAGES_MAX - PAGES_OF_PERSON_MAX);
         open.clear();
         assert!(sections.0.pages_of_persons.lock().is_empty());
     }
@@ -249,7 +254,7 @@ mod tests {
         sections.set(Section::Runs, json!({"active": items, "recent": items}));
         sections.set(Section::Savings, json!({"days": [{"day": "d", "clients": items}]}));
         sections.set(Section::Processes, json!({"processes": [{"pid": 1}]}));
-        let ann = Viewer::Person { client: "ann".into() };
+        let ann = Viewer::person("ann");
         let lines: Vec<String> = sections
             .changed_since(0)
             .iter()
@@ -264,7 +269,7 @@ mod tests {
                 format!(r#"{{"days":[{{"day":"d","clients":{own}}}]}}"#)
             ]
         );
-        let all = Viewer::Administrator { name: "root".into() };
+        let all = Viewer::administrator("root");
         let (section, content) = &sections.changed_since(0)[0];
         assert_eq!(*visible_line(*section, content, &all), *content.line);
     }

@@ -254,6 +254,8 @@ async fn answer(
         decision: ApproverDecision::Approve,
         scope,
         proof: person.proof(),
+        break_glass: None,
+        token: None,
     })));
     let answered = await_event(watching, |event| match event {
         ApprovalEvent::Taken(taken) if taken == *id => Some(Ok(())),

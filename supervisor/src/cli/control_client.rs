@@ -1,5 +1,6 @@
 //! Sends requests to the running Lockhouse processes of this user, through their control sockets.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -31,7 +32,19 @@ pub(super) type Reply = Result<OperatorResponse, OperatorError>;
 /// that do not answer in time are omitted.
 pub(super) async fn request_all(request: &OperatorRequest) -> Vec<(u32, OperatorResponse)> {
     let replies = request_reachable(request).await.into_iter();
-    replies.filter_map(|(pid, reply)| Some((pid, reply.ok()?))).collect()
+    replies.filter_map(|(pid, reply)| Some((pid, accepted(pid, reply)?))).collect()
+}
+
+/// Returns the answer of a process. Prints why it refused the request, if it did.
+fn accepted(pid: u32, reply: Reply) -> Option<OperatorResponse> {
+    match reply {
+        Ok(response) => Some(response),
+        Err(OperatorError::Refused(reason)) => {
+            eprintln!("lockhouse: process {pid}: {}", sanitize_lines(&reason));
+            None
+        }
+        Err(OperatorError::OtherVersion | OperatorError::NoAnswer) => None,
+    }
 }
 
 /// Sends a request to every Lockhouse process of this user that accepts a connection. Returns the replies with the
@@ -72,7 +85,16 @@ pub(super) fn sockets() -> Vec<(u32, PathBuf)> {
     let of_system = SystemEngine::operated_by_this_account()
         .into_iter()
         .map(|engine| (engine_id(engine), engine.directory().join(CONTROL_SOCKET)));
-    own.chain(of_system.filter(|(_, path)| path.exists())).collect()
+    // Root and the account of the service use the service's own socket.
+    let of_service = Some(socket_path::operators_directory()).filter(|directory| is_of_another(directory));
+    let of_service = of_service.iter().flat_map(|directory| socket_path::sockets(directory));
+    own.chain(of_service).chain(of_system.filter(|(_, path)| path.exists())).collect()
+}
+
+/// Whether a directory belongs to another account than this one, and nobody but that account and root can replace it.
+fn is_of_another(directory: &Path) -> bool {
+    let owner = std::fs::symlink_metadata(directory).map(|found| found.uid());
+    !geteuid().is_root() && owner.is_ok_and(|owner| owner != geteuid().as_raw())
 }
 
 /// Returns the id of the engine of the system for a person: see [`sockets`].
@@ -146,7 +168,15 @@ async fn open(path: &Path) -> Option<Stream> {
     }
     let connecting = Stream::connect(path.to_fs_name::<GenericFilePath>().ok()?);
     let stream = tokio::time::timeout(ANSWER_TIMEOUT, connecting).await.ok()?.ok()?;
-    control_socket::is_trusted(&stream).then_some(stream)
+    let is_of_service = path.parent() == Some(&socket_path::operators_directory());
+    match is_of_service {
+        // Whoever owns the directory serves it.
+        true => {
+            let owner = std::fs::symlink_metadata(path.parent()?).ok()?.uid();
+            (stream.peer_creds().ok()?.euid()? == owner).then_some(stream)
+        }
+        false => control_socket::is_trusted(&stream).then_some(stream),
+    }
 }
 
 async fn ask(stream: Stream, request: &OperatorRequest) -> Reply {

@@ -189,7 +189,7 @@ async fn open(files: &Files, arguments: &Arguments) -> Result<(Listener, Arc<Acc
 /// Returns the viewer of this user's own page.
 fn administrator() -> Viewer {
     let user = User::from_uid(geteuid()).ok().flatten();
-    Viewer::Administrator { name: user.map_or_else(|| geteuid().to_string(), |user| user.name) }
+    Viewer::administrator(user.map_or_else(|| geteuid().to_string(), |user| user.name))
 }
 
 /// Waits until no page was open for this number of minutes. Without a number, waits forever.

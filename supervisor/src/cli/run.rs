@@ -195,7 +195,7 @@ async fn prompt_on_terminal(mut watcher: Watcher, terminal: SharedTerminal) {
                     Some(message) => (*message).clone(),
                     None => return,
                 },
-                Some(ApproverReply { input: ApprovalInput::Answer(answer), .. }) = answers.recv() => match watcher.answer(&answer) {
+                Some(ApproverReply { input: ApprovalInput::Answer(answer), .. }) = answers.recv() => match watcher.answer(&answer, watcher.approver()) {
                     Ok(()) => ApprovalEvent::Taken(answer.id),
                     Err(why) => ApprovalEvent::Refused { id: Some(answer.id), reason: why.to_string() },
                 },

@@ -219,6 +219,8 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
     let reloader = Reloader::new(&supervisor, configuration, files).with_certificate_of(http);
     let control = ControlSocket::open(&supervisor);
     let _control = control.map_err(|error| tracing::warn!("{error}"));
+    let for_people = ControlSocket::open_for_people(&supervisor);
+    let _for_people = for_people.map_err(|error| tracing::warn!("{error}"));
     let served = tokio::select! {
         // An AI client may disconnect because of the answer that tells it of the failure.
         biased;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-/// The claims of an OAuth access token that Lockhouse reads. Other claims are ignored.
+/// The claims of an OAuth access token that Lockhouse reads. The others are memberships, by which roles of the policy apply.
 #[derive(Debug, Deserialize)]
 pub(super) struct Claims {
     pub(super) iss: String,
@@ -19,6 +19,8 @@ pub(super) struct Claims {
     /// The token's scopes, in a claim that some authorization servers use instead of `scope`.
     #[serde(default)]
     scp: Scopes,
+    #[serde(flatten)]
+    pub(super) others: serde_json::Map<String, serde_json::Value>,
 }
 
 /// The claim `cnf` (RFC 7800).

@@ -5,16 +5,20 @@ use std::pin::pin;
 use std::time::Duration;
 
 use lockhouse_messages::{Answer, QuestionKind};
+use lockhouse_policies::Call;
 use lockhouse_run_channel::RunChannel;
 use tokio::time::Instant;
 
 use super::ApprovalBatcher;
-use crate::approval_queue::AnswerChannel;
+use crate::approval_queue::{AnswerChannel, TakenAnswer};
 use crate::approval_request::ApprovalRequest;
+use crate::approver::Eligibility;
 use crate::outcome::{ApprovalRefusal, PromptOutcome};
 use crate::prompt::Prompt;
-use crate::{ApproverKind, elicitation_form};
+use crate::{Approval, ApproverKind, elicitation_form};
 
+/// The outcome in the record of an approval after which more people must approve.
+const APPROVED_IN_PART: &str = "approved in part";
 /// Minimum time in which a person can decline an approval question. If an AI client declines faster, it probably
 /// asked no person.
 const DECLINE_AT_ONCE: Duration = Duration::from_secs(1);
@@ -31,12 +35,11 @@ impl ApprovalBatcher {
         channel: &mut Option<AnswerChannel>,
     ) -> PromptOutcome {
         let approvers = &self.context.approvers;
-        let asks_client = approvers.approver_kind(prompt.presence) == ApproverKind::Any;
+        let asks_client = approvers.approver_kind(prompt) == ApproverKind::Any;
         let client =
             Some(&self.context.channel).filter(|client| asks_client && client.supports(QuestionKind::Form));
         let can_answer = approvers.can_answer();
-        let asked =
-            [client.map(|_| AnswerChannel::Client), can_answer.then_some(AnswerChannel::Local(None, None))];
+        let asked = [client.map(|_| AnswerChannel::Client), can_answer.then_some(AnswerChannel::Local(None))];
         for asked in asked.into_iter().flatten() {
             if let Err(refusal) = calls.iter().try_for_each(|call| self.record(call, "asked", Some(&asked))) {
                 channel.get_or_insert(asked);
@@ -44,7 +47,7 @@ impl ApprovalBatcher {
             }
             channel.get_or_insert(asked);
         }
-        let mut of_watchers = pin!(self.ask_watchers(prompt));
+        let mut of_watchers = pin!(self.ask_watchers(calls, prompt));
         let of_client = async {
             match client {
                 Some(client) => self.ask_client(client, prompt).await,
@@ -78,7 +81,7 @@ impl ApprovalBatcher {
                 PromptOutcome::Refused(refusal)
             }
             _ => {
-                *channel = Some(AnswerChannel::Local(None, None));
+                *channel = Some(AnswerChannel::Local(None));
                 let (outcome, used_channel) = of_watchers.await;
                 *channel = used_channel.or(channel.take());
                 outcome
@@ -104,13 +107,41 @@ impl ApprovalBatcher {
         }
     }
 
-    /// Asks the watchers on this machine. Returns the outcome, and the channel of the watcher who answered.
-    async fn ask_watchers(&self, prompt: &Prompt) -> (PromptOutcome, Option<AnswerChannel>) {
+    /// Asks the watchers on this machine until as many people have approved the calls as are required. Returns the outcome, and
+    /// the channel of the watcher who answered last.
+    async fn ask_watchers(
+        &self,
+        calls: &[ApprovalRequest],
+        prompt: &Prompt,
+    ) -> (PromptOutcome, Option<AnswerChannel>) {
         let approvers = &self.context.approvers;
-        let question = prompt.to_question(&self.context.channel, approvers.answer_timeout());
-        match approvers.queue().ask(question, approvers.answer_timeout()).await {
-            Some((outcome, used_channel)) => (outcome, Some(used_channel)),
-            None => (PromptOutcome::Refused(ApprovalRefusal::TimedOut), None),
+        let policy = approvers.queue().policy();
+        let about = || calls.iter().map(|call| call.pending.call());
+        let about: Vec<Call> = if policy.has_roles() { about().cloned().collect() } else { Vec::new() };
+        let roles = policy.approving_roles(&about);
+        let mut eligibility = Eligibility::new(prompt.requirement, self.context.channel.principal(), about);
+        let expires = prompt.requirement.expires_seconds.map(|seconds| Duration::from_secs(seconds.into()));
+        let wait = approvers.answer_timeout();
+        let mut left = expires.map_or(wait, |expires| expires.min(wait));
+        let end = Instant::now() + left;
+        let mut scope = Approval::Always;
+        loop {
+            let question = prompt.to_question(&self.context.channel, left, &eligibility, roles.clone());
+            let Some(answer) = approvers.queue().ask(question, eligibility.clone(), left).await else {
+                return (PromptOutcome::Refused(ApprovalRefusal::TimedOut), None);
+            };
+            let TakenAnswer { outcome, channel, approver } = answer;
+            let PromptOutcome::Approved(of_answer) = outcome else { return (outcome, Some(channel)) };
+            scope = scope.min(of_answer);
+            let is_alone = channel.local_answer().is_some_and(|answer| answer.break_glass.is_some());
+            if is_alone || eligibility.add(approver, &approvers.queue().policy()) {
+                return (PromptOutcome::Approved(scope), Some(channel));
+            }
+            let record = |call| self.record(call, APPROVED_IN_PART, Some(&channel));
+            if let Err(refusal) = calls.iter().try_for_each(record) {
+                return (PromptOutcome::Refused(refusal), Some(channel));
+            }
+            left = end.saturating_duration_since(Instant::now());
         }
     }
 }

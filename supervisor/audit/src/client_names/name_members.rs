@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::hash_chain::push_string;
 
 /// The members of a record with the name of an AI client or of its user.
-const MEMBERS: [&str; 3] = ["client", "account", "token"];
+const MEMBERS: [&str; 4] = ["client", "account", "token", "approver"];
 
 /// The members of a JSON object in their order, the values as they are written.
 #[derive(Debug)]

@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 use lockhouse_base::files;
 use nix::unistd::{Uid, User, geteuid};
 
+/// The directory of the packaged service's socket for people of other accounts.
+const OPERATORS_DIRECTORY: &str = "/run/lockhouse/operators";
+/// The variable that names another directory.
+const OPERATORS_VARIABLE: &str = "LOCKHOUSE_OPERATORS";
 const PREFIX: &str = "control-";
 const SUFFIX: &str = ".sock";
 
@@ -56,6 +60,22 @@ pub fn create_directory(directory: &Path) -> io::Result<()> {
         std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700))?;
     }
     Ok(())
+}
+
+/// Creates a directory for sockets that every account may use, with mode 0755. Fails if it belongs to another account.
+pub(super) fn create_shared_directory(directory: &Path) -> io::Result<()> {
+    if !directory.exists() {
+        std::fs::create_dir(directory)?;
+    }
+    if std::fs::symlink_metadata(directory)?.uid() != geteuid().as_raw() {
+        return Err(io::Error::new(ErrorKind::PermissionDenied, "the directory belongs to another account"));
+    }
+    std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755))
+}
+
+/// Returns the directory of the service's socket for people of other accounts.
+pub fn operators_directory() -> PathBuf {
+    std::env::var_os(OPERATORS_VARIABLE).map_or_else(|| PathBuf::from(OPERATORS_DIRECTORY), PathBuf::from)
 }
 
 /// Returns the control sockets in a directory, each with the process ID from its file name.

@@ -6,12 +6,14 @@ mod grant_table;
 use std::sync::{Arc, Weak};
 
 use lockhouse_access::{Authenticator, DpopProof, Evidence};
+use lockhouse_approvals::Approver;
 use lockhouse_audit::LocalUser;
 use lockhouse_base::principal::Principal;
 use lockhouse_link::FrontEndpoint;
 use lockhouse_messages::{
     Access, AccessRefusal, ConnectionId, Credential, GrantId, Presence, Role, Roles, ToFront,
 };
+use lockhouse_policies::{Policy, RoleKind};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -39,18 +41,32 @@ pub(crate) struct HttpFront {
 }
 
 /// The process of an operator's command, and what it may do.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OperatorPeer {
     /// `None` if the kernel does not report the user.
     user: Option<LocalUser>,
-    roles: Roles,
+    rights: OperatorRights,
+}
+
+/// What decides about the rights of an operator.
+#[derive(Clone, Debug)]
+enum OperatorRights {
+    /// The account of the process.
+    Fixed(Roles),
+    /// The roles that the policy gives this person now.
+    Policy(Principal),
 }
 
 impl OperatorPeer {
     /// Returns a process of root or of the engine's own account. It may do everything but act as an AI client.
     pub(crate) fn owner(user: Option<LocalUser>) -> Self {
         let roles = Roles::only(Role::Operate).with(Role::Approve).with(Role::Policy).with(Role::Audit);
-        Self { user, roles }
+        Self { user, rights: OperatorRights::Fixed(roles) }
+    }
+
+    /// Returns a process of another account, whose roles in the policy decide.
+    pub(crate) fn with_roles(user: LocalUser, principal: Principal) -> Self {
+        Self { user: Some(user), rights: OperatorRights::Policy(principal) }
     }
 
     /// Returns a process of the person whom the engine of the system serves. The AI agent of that person can do the same, so
@@ -59,7 +75,21 @@ impl OperatorPeer {
     pub(crate) fn person(user: LocalUser, presence: Presence) -> Self {
         let roles = Roles::only(Role::Operate).with(Role::Audit);
         let roles = if presence.is_none() { roles } else { roles.with(Role::Approve).with(Role::Policy) };
-        Self { user: Some(user), roles }
+        Self { user: Some(user), rights: OperatorRights::Fixed(roles) }
+    }
+
+    pub(super) fn user(&self) -> Option<LocalUser> {
+        self.user
+    }
+
+    /// Returns who answers questions.
+    pub(super) fn approver(&self) -> Approver {
+        match &self.rights {
+            OperatorRights::Fixed(_) => Approver::Owner(self.user),
+            OperatorRights::Policy(principal) => {
+                Approver::Person { principal: principal.clone(), user: self.user }
+            }
+        }
     }
 }
 
@@ -89,10 +119,10 @@ impl Grants {
         matches!(self.kind, FrontKind::Operator(_))
     }
 
-    /// Returns the user who operates the engine. `None` if the front is no operator's command, or the user is unknown.
-    pub(super) fn operator(&self) -> Option<LocalUser> {
+    /// Returns who operates the engine. `None` if the front is no operator's command.
+    pub(super) fn operator(&self) -> Option<&OperatorPeer> {
         match &self.kind {
-            FrontKind::Operator(operator) => operator.user,
+            FrontKind::Operator(operator) => Some(operator),
             FrontKind::Client(_) | FrontKind::Http(_) => None,
         }
     }
@@ -142,10 +172,11 @@ impl Grants {
         self: &Arc<Self>,
         authenticator: Option<&Authenticator>,
         credential: &Credential,
+        policy: &Policy,
     ) -> Result<AccessGrant, AccessRefusal> {
         let evidence = match (credential, &self.kind) {
             (Credential::Connection, _) => {
-                let (principal, roles) = self.connection();
+                let (principal, roles) = self.connection(policy);
                 let access = access(GrantId::CONNECTION, &principal, roles);
                 return Ok(AccessGrant { access, is_new: false });
             }
@@ -162,22 +193,34 @@ impl Grants {
             (Credential::None, FrontKind::Http(_)) => Evidence::Nothing,
         };
         let authenticator = authenticator.ok_or(AccessRefusal::CredentialNotAccepted)?;
-        let verified = authenticator.authenticate(evidence).await;
-        let principal = verified.inspect_err(|_| self.table.lock().suspend(&CredentialKey::of(evidence)))?;
+        let verified = authenticator.authenticate(evidence).await.and_then(|principal| {
+            let roles = roles_of_client(&principal, policy);
+            let may_run = roles.has(Role::Run).then_some((principal, roles));
+            may_run.ok_or(AccessRefusal::MissingRole(Role::Run))
+        });
+        let (principal, roles) =
+            verified.inspect_err(|_| self.table.lock().suspend(&CredentialKey::of(evidence)))?;
         let (grant, is_new) = self.issue(evidence, &principal);
-        Ok(AccessGrant { access: access(grant, &principal, Roles::only(Role::Run)), is_new })
+        Ok(AccessGrant { access: access(grant, &principal, roles), is_new })
     }
 
-    /// Returns the AI client that holds a grant, if the grant permits requests that require this role.
+    /// Returns the AI client that holds a grant, if the grant permits requests that require this role now, under the newest
+    /// policy.
     ///
     /// # Errors
     /// [`AccessRefusal::EndedGrant`] or [`AccessRefusal::MissingRole`].
-    pub(super) fn principal(&self, grant: Option<GrantId>, role: Role) -> Result<Principal, AccessRefusal> {
+    pub(super) fn principal(
+        &self,
+        grant: Option<GrantId>,
+        role: Role,
+        policy: &Policy,
+    ) -> Result<Principal, AccessRefusal> {
         let (principal, roles) = match grant {
-            Some(GrantId::CONNECTION) => self.connection(),
+            Some(GrantId::CONNECTION) => self.connection(policy),
             Some(grant) => {
                 let found = self.table.lock().find(grant).ok_or(AccessRefusal::EndedGrant)?;
-                (found, Roles::only(Role::Run))
+                let roles = roles_of_client(&found, policy);
+                (found, roles)
             }
             None => return Err(AccessRefusal::EndedGrant),
         };
@@ -188,11 +231,16 @@ impl Grants {
     }
 
     /// The access of the connection itself: the one AI client, the needs of a front for HTTP, or the operator.
-    fn connection(&self) -> (Principal, Roles) {
+    fn connection(&self, policy: &Policy) -> (Principal, Roles) {
         match &self.kind {
             FrontKind::Client(principal) => (principal.clone(), Roles::only(Role::Run)),
             FrontKind::Http(_) => (Principal::local(), Roles::only(Role::Operate)),
-            FrontKind::Operator(operator) => (Principal::local(), operator.roles),
+            FrontKind::Operator(OperatorPeer { rights: OperatorRights::Fixed(roles), .. }) => {
+                (Principal::local(), *roles)
+            }
+            FrontKind::Operator(OperatorPeer { rights: OperatorRights::Policy(principal), .. }) => {
+                (principal.clone(), roles_of_operator(principal, policy))
+            }
         }
     }
 
@@ -222,6 +270,28 @@ impl Grants {
             front.notify(ToFront::AccessEnded { grant });
         }
     }
+}
+
+/// Returns the roles of an AI client over HTTP: to run programs, if the policy has no roles or gives it this one.
+fn roles_of_client(principal: &Principal, policy: &Policy) -> Roles {
+    let may_run = !policy.has_roles()
+        || principal.authenticated_client().is_some_and(|person| policy.has_role(person, RoleKind::Run));
+    if may_run { Roles::only(Role::Run) } else { Roles::default() }
+}
+
+/// Returns the roles that the policy gives a person who operates the engine. There are none if the policy has no roles.
+fn roles_of_operator(principal: &Principal, policy: &Policy) -> Roles {
+    let Some(person) = principal.authenticated_client().filter(|_| policy.has_roles()) else {
+        return Roles::default();
+    };
+    let kinds = [
+        (RoleKind::Approve, Role::Approve),
+        (RoleKind::Policy, Role::Policy),
+        (RoleKind::Audit, Role::Audit),
+        (RoleKind::Operate, Role::Operate),
+    ];
+    let given = kinds.into_iter().filter(|(kind, _)| policy.has_role(person, *kind));
+    given.fold(Roles::default(), |roles, (_, role)| roles.with(role))
 }
 
 fn access(grant: GrantId, principal: &Principal, roles: Roles) -> Access {

@@ -4,17 +4,19 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-use lockhouse_approvals::{Watcher, WatcherKind};
+use lockhouse_access::Evidence;
+use lockhouse_approvals::{Approver, Watcher, WatcherKind};
 use lockhouse_audit::{Ended, LocalUser};
 use lockhouse_base::principal::owner_of_name;
 use lockhouse_messages::{
-    ApprovalEvent, ApprovalInput, EndedRuns, EndedSessions, Event, FileLocation, Input, OperatorRequest,
-    OperatorResponse, Response, WatcherRole,
+    AccessToken, ApprovalEvent, ApprovalInput, EndedRuns, EndedSessions, Event, FileLocation, Input,
+    OperatorRequest, OperatorResponse, Response, WatcherRole,
 };
 use lockhouse_protocol::ResultHandle;
 use lockhouse_stores::results::Results;
 use tokio_util::sync::CancellationToken;
 
+use super::OperatorPeer;
 use super::exchange::EngineExchange;
 use super::operator_responses::{refused, respond};
 use super::{key_requests, server_requests};
@@ -165,12 +167,13 @@ fn read_result(results: &Results, handle: &ResultHandle, offset: u64) -> Operato
 /// exchange or `cancellation` is cancelled.
 pub(super) async fn watch_approvals(
     supervisor: &Arc<Supervisor>,
-    user: Option<LocalUser>,
+    operator: &OperatorPeer,
     role: WatcherRole,
     exchange: &mut EngineExchange,
     cancellation: &CancellationToken,
 ) -> Option<Response> {
-    let mut watcher = supervisor.approvers().queue().watch(WatcherKind::Socket(user), role);
+    let kind = WatcherKind::Socket(operator.approver());
+    let mut watcher = supervisor.approvers().queue().watch(kind, role);
     exchange.send(Event::Approval(ApprovalEvent::Watching)).await;
     let credit = exchange.credit();
     loop {
@@ -186,7 +189,7 @@ pub(super) async fn watch_approvals(
             },
             input = exchange.input() => {
                 if let Input::Approval(input) = input? {
-                    exchange.send(Event::Approval(take_input(&watcher, input))).await;
+                    exchange.send(Event::Approval(take_input(supervisor, &watcher, input).await)).await;
                 }
             }
             () = cancellation.cancelled() => return None,
@@ -195,7 +198,7 @@ pub(super) async fn watch_approvals(
 }
 
 /// Takes an answer or another role of a watcher, and returns the reply.
-fn take_input(watcher: &Watcher, input: ApprovalInput) -> ApprovalEvent {
+async fn take_input(supervisor: &Supervisor, watcher: &Watcher, input: ApprovalInput) -> ApprovalEvent {
     match input {
         ApprovalInput::SetRole(role) => {
             watcher.set_role(role);
@@ -205,9 +208,38 @@ fn take_input(watcher: &Watcher, input: ApprovalInput) -> ApprovalEvent {
             Ok(challenge) => ApprovalEvent::Challenge { id: request.id, challenge },
             Err(why) => ApprovalEvent::Refused { id: Some(request.id), reason: why.to_string() },
         },
-        ApprovalInput::Answer(answer) => match watcher.answer(&answer) {
-            Ok(()) => ApprovalEvent::Taken(answer.id),
-            Err(why) => ApprovalEvent::Refused { id: Some(answer.id), reason: why.to_string() },
-        },
+        ApprovalInput::Answer(mut answer) => {
+            let refused = |reason: String| ApprovalEvent::Refused { id: Some(answer.id), reason };
+            let approver = match answer.token.take() {
+                Some(token) => approver_with_token(supervisor, watcher, &token).await,
+                None => Ok(watcher.approver()),
+            };
+            let taken = approver.map(|approver| watcher.answer(&answer, approver));
+            match taken {
+                Ok(Ok(())) => ApprovalEvent::Taken(answer.id),
+                Ok(Err(why)) => refused(why.to_string()),
+                Err(reason) => refused(reason),
+            }
+        }
     }
+}
+
+/// Verifies the token of a person who answers on the page of a service.
+///
+/// # Errors
+/// Why it is not accepted.
+async fn approver_with_token(
+    supervisor: &Supervisor,
+    watcher: &Watcher,
+    token: &AccessToken,
+) -> Result<Approver, String> {
+    let Some(authenticator) = supervisor.authenticator() else {
+        return Err("this process accepts no tokens".to_owned());
+    };
+    let verified = authenticator.authenticate(Evidence::Token(&token.0)).await;
+    let principal = verified.map_err(|refusal| refusal.description().into_owned())?;
+    let Approver::Owner(user) = watcher.approver() else {
+        return Err("this connection is that of a person, who answers without a token".to_owned());
+    };
+    Ok(Approver::Person { principal, user })
 }

@@ -101,6 +101,7 @@ impl Supervisor {
             );
             std::mem::replace(&mut *in_force, next)
         };
+        self.approvers.queue().set_policy(self.gate().policy());
         if cause == ReloadCause::Requirements {
             self.gate().require_files();
             self.withdraw(&unused_upstreams);

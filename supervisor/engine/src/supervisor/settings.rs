@@ -57,6 +57,8 @@ pub struct EngineSettings {
     /// Where the proposed policy of the person is whom this engine of the system serves. `None` for other engines.
     pub proposal: Option<ProposalFiles>,
     pub clients: ClientLimits,
+    /// The directory of a socket for people of other accounts; `None` if only root and this account operate the engine.
+    pub operators: Option<PathBuf>,
     /// How long active runs may continue after a shutdown was requested.
     pub drain: Duration,
     /// Which of Lockhouse's own tools AI clients get, and under which names.

@@ -8,13 +8,13 @@ use serde_json::json;
 use super::*;
 use crate::run_answer::tests::answer;
 use crate::{
-    Approval, ApprovalQuestion, ApproverAnswer, ApproverDecision, Bodies, CallSummary, Caller,
+    AccessToken, Approval, ApprovalQuestion, ApproverAnswer, ApproverDecision, Bodies, CallSummary, Caller,
     ChallengeRequest, ChangedDefinition, Claim, DefinitionChange, DefinitionReview, DirectAction,
     DirectTarget, EndedRuns, EndedSessions, EnrolmentCode, FileLocation, ForwardedNotification, HttpRefusal,
     InputSupport, KeyAssertion, KeyChallenge, KeyListing, KeyRegistration, LoginProgress, Logout, Owner,
     PasswordMethod, Presence, PresenceProof, Progress, Question, ReloadReport, RequestClaims, RequestId,
-    ResourceMetadata, ResultFile, ResultListing, Roles, RunListing, RunState, SessionListing, TraceContext,
-    UserWait,
+    RequiredApprovers, ResourceMetadata, ResultFile, ResultListing, Roles, RunListing, RunState,
+    SessionListing, TraceContext, UserWait,
 };
 
 /// Takes the large values out of a message, serializes it to JSON, parses the JSON and puts the large values back. Asserts
@@ -274,7 +274,10 @@ fn each_message_of_an_operator_round_trips_and_requires_a_role() {
         decision: ApproverDecision::Approve,
         scope: Approval::Always,
         proof: Some(password()),
+        break_glass: Some("the site is down".into()),
+        token: Some(AccessToken("lh_secret".into())),
     };
+    assert!(!format!("{answer:?}").contains("lh_secret"));
     let challenge = ChallengeRequest { id: 1, digest: "sha256:0".into(), scope: Approval::Once, port: 4_711 };
     let assertion = KeyAssertion {
         credential: "AA".into(),
@@ -506,5 +509,7 @@ fn approval_question() -> ApprovalQuestion {
         calls: vec![call],
         diff: Some("-a".into()),
         presence: Presence::Key,
+        required: Some(RequiredApprovers { people: 2, not_requester: true, approved_by: vec!["ada".into()] }),
+        roles: vec![vec!["leads".into()]],
     }
 }

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     fn viewer() -> Viewer {
-        Viewer::Administrator { name: "ann".into() }
+        Viewer::administrator("ann")
     }
 
     #[test]

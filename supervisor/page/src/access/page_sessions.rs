@@ -35,7 +35,7 @@ impl PageSessions {
     pub(super) fn begin(&self, login: TokenLogin) -> Result<SessionSecrets, NoRandomNumbers> {
         let secrets = SessionSecrets { cookie: random_secret()?, key: random_secret()? };
         let mut sessions = self.0.lock();
-        let is_own = |session: &PageSession| session.login.viewer == login.viewer;
+        let is_own = |session: &PageSession| session.login.viewer.is_same_person(&login.viewer);
         if sessions.iter().filter(|session| is_own(session)).count() == SESSIONS_OF_VIEWER_MAX
             && let Some(oldest) = sessions.iter().position(is_own)
         {
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     fn viewer(name: &str) -> Viewer {
-        Viewer::Administrator { name: name.into() }
+        Viewer::administrator(name)
     }
 
     fn login(name: &str) -> TokenLogin {

@@ -171,9 +171,14 @@ fn choices(ask: &ApprovalQuestion) -> String {
     ask.scopes.iter().map(key).collect::<Vec<_>>().join("/")
 }
 
-/// Parses the approver's typed answer. Any text that is not one of the approvals that the question offers counts as a
+/// Parses the approver's typed answer. `break glass REASON` approves alone what requires more people. Any text that is not one of the approvals that the question offers counts as a
 /// decline.
 fn parse_answer(ask: &ApprovalQuestion, line: &str) -> ApproverAnswer {
+    if let Some(reason) = line.strip_prefix("break glass ") {
+        let (decision, scope) = (ApproverDecision::Approve, Approval::Once);
+        let (id, digest, break_glass) = (ask.id, ask.digest.clone(), Some(reason.trim().to_owned()));
+        return ApproverAnswer { id, digest, decision, scope, proof: None, break_glass, token: None };
+    }
     let scope = match line.to_lowercase().as_str() {
         "y" | "yes" | "once" => Some(Approval::Once),
         "e" | "execution" => Some(Approval::Execution),
@@ -184,5 +189,6 @@ fn parse_answer(ask: &ApprovalQuestion, line: &str) -> ApproverAnswer {
         Some(scope) => (ApproverDecision::Approve, scope),
         None => (ApproverDecision::Decline, Approval::Once),
     };
-    ApproverAnswer { id: ask.id, digest: ask.digest.clone(), decision, scope, proof: None }
+    let (id, digest) = (ask.id, ask.digest.clone());
+    ApproverAnswer { id, digest, decision, scope, proof: None, break_glass: None, token: None }
 }

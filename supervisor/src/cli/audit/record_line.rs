@@ -76,6 +76,20 @@ fn optional(before: &str, text: Option<&str>) -> String {
     text.map(|text| format!("{before}{text}")).unwrap_or_default()
 }
 
+/// Returns the details of the record of an approval. Empty for other records.
+fn approval_details(event: &AuditEvent) -> String {
+    let AuditEvent::Approval { digest, through, outcome, uid, presence, approver, break_glass, .. } = event
+    else {
+        return String::new();
+    };
+    let uid = uid.map(|uid| format!(", user {uid}")).unwrap_or_default();
+    let through = through.as_ref().map(|through| format!(" through {through}{uid}")).unwrap_or_default();
+    let (approver, presence) =
+        (optional(" by ", approver.as_deref()), optional(" with ", presence.as_deref()));
+    let alone = optional(", BREAK GLASS: ", break_glass.as_deref());
+    format!("{outcome}{approver}{through}{presence}{alone}, {}", digest.get(..16).unwrap_or(digest))
+}
+
 fn columns(event: &AuditEvent) -> Option<(&str, String, String)> {
     Some(match event {
         AuditEvent::Execution { execution, client, language, servers, code_bytes, claimed, .. } => {
@@ -107,14 +121,7 @@ fn columns(event: &AuditEvent) -> Option<(&str, String, String)> {
             let details = format!("{line}{} {decision}{approval} ({rule})", format_arguments(arguments));
             (&about.execution, format_item(about), details)
         }
-        AuditEvent::Approval { about, digest, through, outcome, uid, presence, credential: _ } => {
-            let uid = uid.map(|uid| format!(", user {uid}")).unwrap_or_default();
-            let through =
-                through.as_ref().map(|through| format!(" through {through}{uid}")).unwrap_or_default();
-            let presence = optional(" with ", presence.as_deref());
-            let digest = digest.get(..16).unwrap_or(digest);
-            (&about.execution, format_item(about), format!("{outcome}{through}{presence}, {digest}"))
-        }
+        AuditEvent::Approval { about, .. } => (&about.execution, format_item(about), approval_details(event)),
         AuditEvent::Denial { about, reason, .. } => (&about.execution, format_item(about), reason.clone()),
         AuditEvent::Outcome { about, outcome, ms, result_bytes } => {
             (&about.execution, format_item(about), format!("{outcome}, {ms:.1} ms, {result_bytes} bytes"))

@@ -78,7 +78,7 @@ impl ApprovalQuestions {
             };
             tokio::select! {
                 () = receiving => {}
-                () = set_role(&role, sections.administrator_pages()) => {}
+                () = set_role(&role, sections.approver_pages()) => {}
                 () = supervisors::watch(events, to_send, role.subscribe()) => {}
                 () = wait_for_no_page(&mut open_pages, AFTER_LAST_PAGE) => {}
             }
@@ -157,7 +157,7 @@ pub(super) async fn approve_on_desktop(
     approved.map(|()| json!({"result": "taken"})).map_err(|error| failed(error.to_string()))
 }
 
-/// Makes this process an approver while a page of an administrator is open, and an observer otherwise. Never returns.
+/// Makes this process an approver while a page of somebody is open who may answer, and an observer otherwise. Never returns.
 async fn set_role(role: &watch::Sender<WatcherRole>, mut pages: watch::Receiver<usize>) {
     loop {
         if pages.wait_for(|count| *count > 0).await.is_err() {
@@ -296,13 +296,16 @@ impl PageQuestion {
             calls,
             diff,
             presence,
+            required,
+            roles,
         } = &*self.question;
         let wait = Duration::try_from_secs_f64(*seconds).unwrap_or_default();
         json!({
             "supervisor": supervisor, "id": id, "digest": digest, "execution": execution,
             "client": client.as_deref().map(text::name), "asked": time(self.asked),
             "expires": self.asked.checked_add(wait).map(time), "text": prompt, "scopes_text": scopes_text,
-            "scopes": scopes, "diff": diff, "calls": calls, "presence": presence,
+            "scopes": scopes, "diff": diff, "calls": calls, "presence": presence, "required": required,
+            "roles": roles,
         })
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lockhouse_messages::{
-    Approval, ApproverAnswer, ApproverDecision, ChallengeRequest, EndedRuns, EndedSessions, EnrolmentCode,
-    KeyAssertion, KeyRegistration, OperatorRequest, OperatorResponse, PresenceProof,
+    AccessToken, Approval, ApproverAnswer, ApproverDecision, ChallengeRequest, EndedRuns, EndedSessions,
+    EnrolmentCode, KeyAssertion, KeyRegistration, OperatorRequest, OperatorResponse, PresenceProof,
 };
 use lockhouse_page::{
     Action, ActionError, Attachment, Decision, ErrorCode, KeyProof, NewKey, Operator, PageRecord, Scope,
@@ -65,7 +65,7 @@ impl PageOperator {
 
     /// Records the action if it changes something, carries it out, and records that it failed.
     async fn act_recorded(&self, action: Action, viewer: Viewer) -> Result<Value, ActionError> {
-        let Some(description) = action.description() else { return self.carry_out(action).await };
+        let Some(description) = action.description() else { return self.carry_out(action, &viewer).await };
         let record = |failed| PageRecord::Action {
             action: description.clone(),
             viewer: viewer.name().to_owned(),
@@ -78,7 +78,7 @@ impl PageOperator {
             }
             tracing::error!("an action of the page is not recorded in the audit log: {error}");
         }
-        let result = self.carry_out(action).await;
+        let result = self.carry_out(action, &viewer).await;
         if let Err(error) = &result
             && let Err(error) = self.records.write(record(Some(error.to_string()))).await
         {
@@ -93,23 +93,24 @@ impl PageOperator {
         self.port.ok_or_else(|| ActionError::new(ErrorCode::Refused, message))
     }
 
-    async fn carry_out(&self, action: Action) -> Result<Value, ActionError> {
+    async fn carry_out(&self, action: Action, viewer: &Viewer) -> Result<Value, ActionError> {
         match (action, engine_tools::engine()) {
             (Action::ReviewServer { server }, Some(engine)) => engine_tools::review(engine, server).await,
             (Action::AcceptServer { server, digest, proof }, Some(engine)) => {
                 engine_tools::accept(engine, server, digest, proof.map(key_proof)).await
             }
-            (action, _) => self.carry_out_here(action).await,
+            (action, _) => self.carry_out_here(action, viewer).await,
         }
     }
 
     /// Carries out an action that the engine of the system does not take.
-    async fn carry_out_here(&self, action: Action) -> Result<Value, ActionError> {
+    async fn carry_out_here(&self, action: Action, viewer: &Viewer) -> Result<Value, ActionError> {
         match action {
-            Action::Answer { supervisor, id, digest, decision, scope, proof } => {
+            Action::Answer { supervisor, id, digest, decision, scope, proof, break_glass } => {
                 let (decision, scope) = (decision_of(decision), approval(scope));
                 let proof = proof.map(key_proof);
-                let answer = ApproverAnswer { id, digest, decision, scope, proof };
+                let token = viewer.token().map(|token| AccessToken(token.0.clone()));
+                let answer = ApproverAnswer { id, digest, decision, scope, proof, break_glass, token };
                 self.questions.answer(supervisor, answer).await
             }
             Action::RequestChallenge { supervisor, id, digest, scope } => {

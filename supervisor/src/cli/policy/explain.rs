@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use lockhouse_catalog::{Catalogue, tool_members};
 use lockhouse_config::{self as config, Files};
 use lockhouse_policies::{
-    Call, CallTarget, ClientName, ConsideredStatement, Explanation, SKILLS, most_similar_name, printable,
+    ApprovalRequirement, Call, CallTarget, ClientName, ConsideredStatement, Explanation, SKILLS,
+    most_similar_name, printable,
 };
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
 use serde_json::{Map, Value, json};
@@ -147,14 +148,24 @@ fn did_you_mean(name: Option<&str>) -> String {
 }
 
 pub(super) fn to_json(explanation: &Explanation, notes: &[String]) -> Value {
-    let Explanation { server, item, effect, presence, deciding, others, hint } = explanation;
+    let Explanation { server, item, effect, requirement, deciding, others, hint } = explanation;
     let mut shown = json!({
         "server": server.as_str(), "kind": item.kind(), "name": item.as_str(), "effect": effect.as_str(),
         "deciding": rule_to_json(deciding), "others": others.iter().map(rule_to_json).collect::<Value>(), "hint": hint,
         "notes": notes,
     });
+    let ApprovalRequirement { presence, approvers, not_requester, expires_seconds } = *requirement;
     if let Some(presence) = presence {
         shown["presence"] = presence.as_str().into();
+    }
+    if approvers > 1 {
+        shown["approvers"] = approvers.into();
+    }
+    if not_requester {
+        shown["not"] = "requester".into();
+    }
+    if let Some(seconds) = expires_seconds {
+        shown["expires_seconds"] = seconds.into();
     }
     shown
 }

@@ -66,7 +66,9 @@ impl Setup {
     }
 
     async fn access(&self, link: &Arc<Grants>, credential: &Credential) -> Result<Access, AccessRefusal> {
-        link.authenticate(Some(&self.authenticator), credential).await.map(|granted| granted.access)
+        link.authenticate(Some(&self.authenticator), credential, &Policy::empty())
+            .await
+            .map(|granted| granted.access)
     }
 }
 
@@ -87,14 +89,15 @@ async fn a_grant_counts_on_its_own_link_alone_and_an_invented_one_nowhere() {
     let setup = Setup::new();
     let (link, other) = (setup.link(http()), setup.link(http()));
     let access = setup.access(&link, &setup.token("desk")).await.expect("granted");
-    let holder = link.principal(Some(access.grant), Role::Run).expect("control: on its link");
+    let holder =
+        link.principal(Some(access.grant), Role::Run, &Policy::empty()).expect("control: on its link");
     assert_eq!((holder.name(), holder.owner()), (Some("token:desk"), access.owner));
     for (grant, case) in [
         (Some(access.grant), "the grant of another link"),
         (Some(GrantId::new_random()), "an invented grant"),
         (None, "no grant"),
     ] {
-        let refusal = other.principal(grant, Role::Run).expect_err(case);
+        let refusal = other.principal(grant, Role::Run, &Policy::empty()).expect_err(case);
         assert_eq!(refusal, AccessRefusal::EndedGrant, "{case}");
     }
 }
@@ -113,10 +116,13 @@ async fn a_credential_has_one_grant_until_its_token_is_revoked() {
     let ended = timeout(Duration::from_secs(10), setup.ended.recv()).await.expect("in time");
     assert_eq!(ended, Some(access.grant), "the front learns of the end");
     assert_eq!(
-        link.principal(Some(access.grant), Role::Run).expect_err("revoked"),
+        link.principal(Some(access.grant), Role::Run, &Policy::empty()).expect_err("revoked"),
         AccessRefusal::EndedGrant
     );
-    assert!(link.principal(Some(other.grant), Role::Run).is_ok(), "control: another client");
+    assert!(
+        link.principal(Some(other.grant), Role::Run, &Policy::empty()).is_ok(),
+        "control: another client"
+    );
     assert!(setup.ended.try_recv().is_err());
 }
 
@@ -130,12 +136,15 @@ async fn a_grant_is_suspended_from_the_refusal_of_its_credential_until_it_is_acc
     let permissions = std::fs::metadata(setup.file.path()).expect("a file").permissions();
     std::fs::set_permissions(setup.file.path(), PermissionsExt::from_mode(0o666)).expect("changed");
     assert_eq!(setup.access(&link, &desk).await, Err(AccessRefusal::TokensUnreadable));
-    let suspended = link.principal(Some(access.grant), Role::Run).expect_err("suspended");
+    let suspended = link.principal(Some(access.grant), Role::Run, &Policy::empty()).expect_err("suspended");
     assert_eq!(suspended, AccessRefusal::EndedGrant);
-    assert!(link.principal(Some(other.grant), Role::Run).is_ok(), "control: its credential was not refused");
+    assert!(
+        link.principal(Some(other.grant), Role::Run, &Policy::empty()).is_ok(),
+        "control: its credential was not refused"
+    );
     std::fs::set_permissions(setup.file.path(), permissions).expect("changed");
     assert_eq!(setup.access(&link, &desk).await.expect("accepted again"), access, "the same grant");
-    assert!(link.principal(Some(access.grant), Role::Run).is_ok());
+    assert!(link.principal(Some(access.grant), Role::Run, &Policy::empty()).is_ok());
     assert!(setup.ended.try_recv().is_err(), "its event streams do not end");
 }
 
@@ -208,7 +217,11 @@ async fn a_grant_permits_the_requests_of_its_role_alone() {
         for role in [Role::Run, Role::Approve, Role::Policy, Role::Audit, Role::Operate] {
             let expected =
                 if permitted.contains(&role) { Ok(()) } else { Err(AccessRefusal::MissingRole(role)) };
-            assert_eq!(link.principal(Some(grant), role).map(|_| ()), expected, "{case}: {role:?}");
+            assert_eq!(
+                link.principal(Some(grant), role, &Policy::empty()).map(|_| ()),
+                expected,
+                "{case}: {role:?}"
+            );
         }
     }
 }
