@@ -6,7 +6,7 @@ use lockhouse_protocol::ServerName;
 
 use crate::call::ClientName;
 use crate::pattern_index::PatternIndex;
-use crate::role::RoleTable;
+use crate::role::{RoleKind, RoleTable};
 use crate::source::{Source, SourceLocation};
 use crate::table::{LimitsEntry, ServerTable};
 
@@ -100,6 +100,31 @@ impl Layer {
     /// Returns the text of a line of the policy document, counted from 1; `None` if there is no such line.
     pub(crate) fn line_text(&self, line: usize) -> Option<&str> {
         self.source.as_ref()?.text.lines().nth(line.checked_sub(1)?)
+    }
+}
+
+impl Layer {
+    /// Returns the server tables of all roles.
+    pub(crate) fn servers_of_roles(&self) -> impl Iterator<Item = &Servers> {
+        self.roles.iter().flatten().filter_map(|role| role.servers.as_ref())
+    }
+
+    /// Returns the roles of a person, in the order of the document.
+    pub(crate) fn roles_of<'p>(&'p self, person: &ClientName) -> impl Iterator<Item = &'p RoleTable> {
+        self.roles.iter().flatten().filter(move |role| role.has_member(person))
+    }
+
+    /// Returns the view that restricts what a person calls: that of the first role with `run`. `None` if it does not
+    /// restrict anything, or if roles do not apply to the client, because no authentication is required of it.
+    pub(crate) fn role_view(&self, client: Option<&ClientName>) -> Option<LayerView<'_>> {
+        static NOTHING: Servers = Servers::new();
+        let person = client.filter(|client| self.roles.is_some() && client.is_authenticated())?;
+        let role = self.roles_of(person).find(|role| role.may.contains(&RoleKind::Run));
+        let (servers, scope) = match role {
+            Some(role) => (role.servers.as_ref()?, ViewScope::Role(role)),
+            None => (&NOTHING, ViewScope::NoRole),
+        };
+        Some(LayerView { layer: self, servers, scope })
     }
 }
 

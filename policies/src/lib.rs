@@ -11,6 +11,8 @@
 //!   precedence (`precedence.rs`; `pattern_index.rs` finds them without comparing each pattern).
 //! - [`PermittedCall`] is a call with its arguments after the policy, or an approver's answer to a [`PendingCall`],
 //!   permitted it.
+//! - [`RoleKind`] is what a role of a person permits: `role.rs` has the tables, and `role_queries.rs` what a policy answers
+//!   about them. [`ApprovalRequirement`] is what the approval of a call requires of people.
 //! - [`Limits`] are the limits of a policy, and [`ScopedLimits`] those that apply to one permitted call.
 //! - [`diff()`], [`suggest_policy`] and [`render_template`] are what `lockhouse policy diff`, `suggest` and `init`
 //!   print.
@@ -66,6 +68,7 @@ mod possible_effects;
 mod precedence;
 mod printable;
 mod role;
+mod role_queries;
 mod rule;
 mod rule_presence;
 mod schema_parameters;

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::reader::{DocumentReader, Key, Value, integer, kind_of};
-use super::rules::report_other_word;
 use crate::approval_requirement::{APPROVERS_MAX, ApprovalRequirement};
 use crate::effect::Effect;
 use crate::rule_presence::RulePresence;
@@ -34,7 +33,7 @@ impl RequirementReader {
                 requirement.not_requester = value.get_ref().as_str() == Some("requester");
                 if !requirement.not_requester {
                     let help = "write not = \"requester\": whoever lets the call be made does not approve it";
-                    report_other_word(reader, "not", value, "expected \"requester\"", help);
+                    reader.other_word("not", value, "expected \"requester\"", help);
                 }
                 requirement.not_requester
             }
@@ -76,7 +75,7 @@ fn presence(reader: &mut DocumentReader<'_, '_>, value: &Value<'_>) -> Option<Ru
     let known = RulePresence::ALL.into_iter().find(|level| value.get_ref().as_str() == Some(level.as_str()));
     if known.is_none() {
         let help = "use \"password\" or \"key\", or remove `presence`";
-        report_other_word(reader, "presence", value, "expected \"password\" or \"key\"", help);
+        reader.other_word("presence", value, "expected \"password\" or \"key\"", help);
     }
     known
 }

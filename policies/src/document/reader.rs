@@ -8,6 +8,7 @@ use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 use super::PATTERNS_MAX;
 use crate::diagnostic::DiagnosticCollector;
+use crate::printable::printable;
 use crate::source::LineIndex;
 
 pub(super) type Key<'t> = Spanned<DeString<'t>>;
@@ -38,6 +39,15 @@ impl<'f, 's> DocumentReader<'f, 's> {
     pub(super) fn unknown_key(&mut self, key: &Key<'_>, of: &str, help: &str) {
         let title = format!("unknown key `{}`", key.get_ref());
         self.report_error(key.span(), title, &format!("not a key of {of}"), help);
+    }
+
+    /// Reports a value that is none of the words that a key can have.
+    pub(super) fn other_word(&mut self, key: &str, value: &Value<'_>, expected: &str, help: &str) {
+        let title = match value.get_ref().as_str() {
+            Some(other) => format!("`{key}` cannot be \"{}\"", printable(other)),
+            None => format!("`{key}` must be a string, not {}", kind_of(value)),
+        };
+        self.report_error(value.span(), title, expected, help);
     }
 
     /// Returns the line of the policy document on which a byte range starts, counted from 1.

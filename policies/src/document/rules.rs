@@ -16,7 +16,6 @@ use crate::denial::describe_result;
 use crate::effect::Effect;
 use crate::list::PatternList;
 use crate::pattern::PatternKind;
-use crate::printable::printable;
 use crate::rule::{APPROVAL_KEYS, Rule};
 
 /// The maximum number of examples that a policy rule may have in its key `match`. The same maximum applies to
@@ -94,24 +93,9 @@ fn read_effect(reader: &mut DocumentReader<'_, '_>, value: &Value<'_>) -> Option
     let known = Effect::ALL.into_iter().find(|effect| value.get_ref().as_str() == Some(effect.as_str()));
     if known.is_none() {
         let help = "use \"allow\", \"ask\" (requires approval) or \"deny\"";
-        report_other_word(reader, "effect", value, "expected \"allow\", \"ask\" or \"deny\"", help);
+        reader.other_word("effect", value, "expected \"allow\", \"ask\" or \"deny\"", help);
     }
     known
-}
-
-/// Reports a value that is none of the words that a key can have.
-pub(super) fn report_other_word(
-    reader: &mut DocumentReader<'_, '_>,
-    key: &str,
-    value: &Value<'_>,
-    expected: &str,
-    help: &str,
-) {
-    let title = match value.get_ref().as_str() {
-        Some(other) => format!("`{key}` cannot be \"{}\"", printable(other)),
-        None => format!("`{key}` must be a string, not {}", kind_of(value)),
-    };
-    reader.report_error(value.span(), title, expected, help);
 }
 
 /// An example in a policy rule: the arguments of a call. The rule must apply to an example from `match`

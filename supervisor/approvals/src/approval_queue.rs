@@ -17,15 +17,14 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use watcher::Watcher;
 
+use super::answer_error::AnswerError;
 use super::approver::{Approver, Eligibility};
 use super::outcome::PromptOutcome;
-use super::presence::{PresenceError, PresenceVerifier};
+use super::presence::PresenceVerifier;
 
 /// Maximum number of unread messages of one watcher (a connection that can answer approval questions). A
 /// watcher that would have more is disconnected.
 const UNREAD_MESSAGES_MAX: usize = 2_048;
-/// Maximum length of the reason for which one person approves alone what requires more, in characters.
-const REASON_CHARS_MAX: usize = 500;
 /// Maximum number of closed questions that are remembered, so that a late answer is rejected with the right reason.
 const CLOSED_MAX: usize = 200;
 
@@ -103,35 +102,6 @@ pub enum WatcherKind {
     Socket(Approver),
     /// The watcher is the terminal in which this process runs.
     Terminal,
-}
-
-/// Why the supervisor rejects an answer to an approval question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AnswerError {
-    #[error("it was answered already, and the first answer counts")]
-    Answered,
-    #[error("this question is closed: it timed out, or its execution has ended")]
-    Closed,
-    #[error("there is no question with this number")]
-    Unknown,
-    #[error("the digest does not match this question: read the question again")]
-    OtherDigest,
-    #[error("this scope is not offered for this question")]
-    Scope,
-    #[error("this connection only observes")]
-    Observer,
-    #[error("the roles of this person do not cover these calls")]
-    Role,
-    #[error("these calls are made for this person, and somebody else must approve them")]
-    Requester,
-    #[error("this person has approved them already, and somebody else must approve them too")]
-    ApprovedBefore,
-    #[error("no role of this person permits to approve these calls alone (break_glass)")]
-    BreakGlass,
-    #[error("the reason must have 1 to {REASON_CHARS_MAX} characters")]
-    Reason,
-    #[error(transparent)]
-    Presence(#[from] PresenceError),
 }
 
 /// The queue of pending approval questions, with the connected watchers that can answer them. Clones refer to the same

@@ -7,7 +7,7 @@ use lockhouse_base::principal::Principal;
 use lockhouse_policies::{ApprovalRequirement, Call, ClientName, Policy};
 use nix::unistd::geteuid;
 
-use crate::approval_queue::AnswerError;
+use crate::answer_error::AnswerError;
 
 /// Who answers a question outside of the AI client.
 #[derive(Clone, Debug)]

@@ -45,6 +45,7 @@
 //!   difference before it is written.
 #![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
+mod answer_error;
 mod approval_queue;
 mod approval_request;
 mod approver;
@@ -81,7 +82,8 @@ use lockhouse_run_channel::RunChannel;
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-pub use approval_queue::{AnswerError, Watcher, WatcherKind};
+pub use answer_error::AnswerError;
+pub use approval_queue::{Watcher, WatcherKind};
 pub use approver::Approver;
 pub use approvers::{ApprovalSettings, ApproverKind, Approvers};
 pub use lockhouse_messages::Presence;

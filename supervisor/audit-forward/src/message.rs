@@ -22,6 +22,8 @@ impl Severity {
         let failed = matches!(record.outcome.as_deref(), Some("refused" | "failed"));
         match record.event.as_str() {
             "denial" | "refusal" | "gap" | "clock" | "delivery" => Self::Warning,
+            // Somebody approved alone what requires more.
+            "approval" if record.line.contains("\"break_glass\":") => Self::Warning,
             "reload" | "token" | "login" | "definition" if failed => Self::Warning,
             "reload" | "token" | "login" | "definition" | "approval" => Self::Notice,
             _ => Self::Informational,
@@ -153,6 +155,8 @@ pub(crate) mod tests {
             ("reload", "accepted", Severity::Notice),
             ("token", "created", Severity::Notice),
             ("an event of a later version", "", Severity::Informational),
+            ("approval", "once", Severity::Notice),
+            ("approval", "once\",\"break_glass\":\"x", Severity::Warning),
         ] {
             let batch = batch(event, &format!(",\"outcome\":\"{outcome}\""));
             assert_eq!(Severity::of(&batch.records[0]), severity, "{event} {outcome}");

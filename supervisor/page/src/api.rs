@@ -11,7 +11,7 @@ use super::activity::{AuditQuery, rfc3339};
 use super::error::{ActionError, ErrorCode};
 use super::events;
 use super::page_state::PageStateExtractor;
-use super::sections::Section;
+use super::section::Section;
 
 /// Returns the body of the response to a login.
 pub(super) fn login_response(key: &str) -> Json<Value> {

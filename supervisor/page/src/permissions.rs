@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::action::Action;
 use super::error::{ActionError, ErrorCode};
-use super::sections::{Section, Sections};
+use super::section::Section;
+use super::sections::Sections;
 use super::viewer::Viewer;
 
 /// Checks that the viewer may carry out an action. A person without roles may end the runs of their own AI client. They may not

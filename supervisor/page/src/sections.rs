@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::error::{ActionError, ErrorCode};
+use super::section::Section;
 use super::viewer::Viewer;
 
 /// Maximum number of open pages. Each has an event stream.
@@ -17,34 +18,6 @@ pub(super) const PAGES_MAX: usize = 250;
 /// Maximum number of open pages of one person who is not an administrator.
 /// Bound: the live page.
 const PAGES_OF_PERSON_MAX: usize = 10;
-
-/// A section of the page. The name is that of its event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Section {
-    Processes,
-    Runs,
-    Sessions,
-    Approvals,
-    Denials,
-    Servers,
-    Results,
-    Savings,
-}
-
-impl Section {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Processes => "processes",
-            Self::Runs => "runs",
-            Self::Sessions => "sessions",
-            Self::Approvals => "approvals",
-            Self::Denials => "denials",
-            Self::Servers => "servers",
-            Self::Results => "results",
-            Self::Savings => "savings",
-        }
-    }
-}
 
 /// The current content of one section.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::sections::Section;
+use super::section::Section;
 
 /// The person who looks at a page.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,9 +10,10 @@ use lockhouse_policies::Policy;
 use tokio::sync::mpsc;
 
 use super::{
-    AnswerChannel, AnswerError, ApprovalQueue, ConnectedWatcher, LocalAnswer, OpenQuestion, REASON_CHARS_MAX,
-    State, TakenAnswer, WatcherKind,
+    AnswerChannel, ApprovalQueue, ConnectedWatcher, LocalAnswer, OpenQuestion, State, TakenAnswer,
+    WatcherKind,
 };
+use crate::answer_error::{AnswerError, REASON_CHARS_MAX};
 use crate::approver::Approver;
 use crate::outcome::{ApprovalRefusal, PromptOutcome};
 use crate::presence::ApprovalSubject;

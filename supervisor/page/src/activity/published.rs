@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::State;
 use super::run_record::RunRecord;
-use crate::sections::{Section, Sections};
+use crate::section::Section;
+use crate::sections::Sections;
 use crate::text;
 
 /// Maximum numbers of runs in the section of runs.

@@ -56,7 +56,7 @@ const COMMANDS: [(&str, &[&str], &str); 4] = [
     ("status", &["status", "--json"], "operate"),
     ("runs", &["runs", "list", "--json"], "operate"),
     ("sessions", &["sessions", "list", "--json"], "operate"),
-    ("results", &["result", "list", "--json"], "audit"),
+    ("a file", &["result", "f-0000000000000000", "--out", "/tmp"], "audit"),
 ];
 
 /// An action of the page, with its body, and what it needs.
