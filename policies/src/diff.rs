@@ -127,6 +127,8 @@ impl PolicyValues {
         for (kind, _) in RoleKind::NAMES.into_iter().filter(|(_, kind)| role.may.contains(kind)) {
             self.add(layer, name.clone(), kind.to_owned(), "permitted", role.line);
         }
+        self.add_bounds(layer, &name, role.each);
+        self.add_bounds(layer, &format!("roles.{}.together{of}", role.name), role.together);
         if role.break_glass {
             self.add(layer, name.clone(), "break_glass".to_owned(), "permitted", role.line);
         }

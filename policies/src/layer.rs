@@ -114,13 +114,19 @@ impl Layer {
         self.roles.iter().flatten().filter(move |role| role.has_member(person))
     }
 
+    /// Returns the role as which a client runs programs: the first one with `run`. `None` if roles do not apply to the client, or
+    /// none of them has it.
+    pub(crate) fn running_role(&self, client: Option<&ClientName>) -> Option<&RoleTable> {
+        let person = client.filter(|client| client.is_authenticated())?;
+        self.roles_of(person).find(|role| role.may.contains(&RoleKind::Run))
+    }
+
     /// Returns the view that restricts what a person calls: that of the first role with `run`. `None` if it does not
     /// restrict anything, or if roles do not apply to the client, because no authentication is required of it.
     pub(crate) fn role_view(&self, client: Option<&ClientName>) -> Option<LayerView<'_>> {
         static NOTHING: Servers = Servers::new();
-        let person = client.filter(|client| self.roles.is_some() && client.is_authenticated())?;
-        let role = self.roles_of(person).find(|role| role.may.contains(&RoleKind::Run));
-        let (servers, scope) = match role {
+        client.filter(|client| self.roles.is_some() && client.is_authenticated())?;
+        let (servers, scope) = match self.running_role(client) {
             Some(role) => (role.servers.as_ref()?, ViewScope::Role(role)),
             None => (&NOTHING, ViewScope::NoRole),
         };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lockhouse_protocol::ServerName;
 
 use crate::call::ClientName;
-use crate::table::ServerTable;
+use crate::table::{LimitsEntry, ServerTable};
 
 /// What a role permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +49,10 @@ pub(crate) struct RoleTable {
     pub(crate) break_glass: bool,
     /// The calls that a member makes or approves; `None` if all.
     pub(crate) servers: Option<BTreeMap<ServerName, ServerTable>>,
+    /// The limits of each member.
+    pub(crate) each: Option<LimitsEntry>,
+    /// The limits that all members share.
+    pub(crate) together: Option<LimitsEntry>,
     /// The line of the role's name in the policy document, counted from 1.
     pub(crate) line: usize,
 }

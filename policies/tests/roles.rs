@@ -152,6 +152,28 @@ fn a_requester_without_the_role_does_not_approve_their_own_calls() {
 }
 
 #[test]
+fn limits_of_a_role_are_those_of_each_member_and_of_all_together() {
+    let text = "[servers.bank]\nallow = [\"*\"]\n[roles.a]\nmembers = [\"*\"]\nmay = [\"run\"]\nrate = \"10/min\"\n\
+                [roles.a.together]\nrate = \"100/min\"\n[roles.a.servers.bank]\nallow = [\"*\"]\ncalls_per_execution = 5\n";
+    let policy = policy(text);
+    let Decision::Allow(permitted) = policy.decide(call(Some(person("desk", &[])), "pay", 1)) else {
+        panic!("it is allowed")
+    };
+    let scopes = |client: Option<&ClientName>| -> Vec<String> {
+        policy.limits(&permitted, client).into_iter().map(|limits| limits.scope).collect()
+    };
+    assert_eq!(
+        scopes(Some(&person("desk", &[]))),
+        ["server bank for role a", "role a", "each member of role a"]
+    );
+    let of_ada = policy.limits(&permitted, Some(&person("user:ada", &[])));
+    let members: Vec<Option<&str>> =
+        of_ada.iter().map(|limits| limits.member.as_ref().map(ClientName::as_str)).collect();
+    assert_eq!(members, [None, None, Some("user:ada")]);
+    assert_eq!(scopes(Some(&ClientName::new("desk"))), Vec::<String>::new(), "control: not authenticated");
+}
+
+#[test]
 fn faults_of_roles_are_reported_with_their_place() {
     let faults: Vec<String> = [
         "[roles.a]\n",

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use toml::de::DeTable;
 
+use super::limit_keys::{self, LIMIT_KEYS};
 use super::reader::{DocumentReader, Key, Value, kind_of};
 use super::servers::servers;
 use crate::printable::printable;
@@ -16,7 +17,8 @@ const ROLES_MAX: usize = 256;
 /// The maximum length of the name of a role, in characters.
 const NAME_CHARS_MAX: usize = 64;
 
-const ROLE_KEYS: &str = "a role has the keys `members`, `may`, `break_glass` and `servers`";
+const ROLE_KEYS: &str = "a role has the keys `members`, `may`, `break_glass`, `servers`, `together`, and limits of each member, \
+     such as `rate`";
 const MEMBER_FORMS: &str = "a member is the name of a token, \"user:NAME\", \"oauth:SUBJECT\", \"group:NAME\" (a group of this \
      host) or \"claim:NAME=VALUE\" (of an OAuth token), or the beginning of one and `*`";
 
@@ -57,6 +59,8 @@ fn role(reader: &mut DocumentReader<'_, '_>, name: &Key<'_>, value: &Value<'_>) 
         may: BTreeSet::new(),
         break_glass: false,
         servers: None,
+        each: limit_keys::limits(reader, table),
+        together: None,
         line: reader.line(&name.span()),
     };
     let mut restricted_at = None;
@@ -69,6 +73,10 @@ fn role(reader: &mut DocumentReader<'_, '_>, name: &Key<'_>, value: &Value<'_>) 
                 restricted_at = Some(key.span());
                 role.servers = Some(servers(reader, &format!("{full}."), key, value));
             }
+            "together" => {
+                role.together = limit_keys::table(reader, &format!("{full}.together"), key, value);
+            }
+            other if LIMIT_KEYS.contains(&other) => {}
             _ => reader.unknown_key(key, "a role", ROLE_KEYS),
         }
     }

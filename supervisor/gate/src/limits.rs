@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_base::keyed_limiter::KeyedLimiter;
-use lockhouse_policies::{Limits, PermittedCall, Rate, ScopedLimits, SourceLocation};
+use lockhouse_policies::{ClientName, Limits, PermittedCall, Rate, ScopedLimits, SourceLocation};
 use lockhouse_protocol::{Failure, FailureCode, ServerName, ToolName};
 use serde_json::{Map, Value};
 
@@ -39,9 +39,9 @@ struct ScopeUsage {
 }
 
 /// The counters of rate limits, which all executions share. A counter is identified by the scope of its limit and the
-/// rate.
+/// rate, and by the person if each has a counter.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Limiter(Arc<KeyedLimiter<(String, Rate)>>);
+pub(super) struct Limiter(Arc<KeyedLimiter<(String, Option<ClientName>, Rate)>>);
 
 /// The refusal of a call that exceeds a limit.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl Limiter {
         let (now, mut seen) = (Instant::now(), HashSet::new());
         for scoped in limits {
             let Some(rate) = scoped.limits.rate else { continue };
-            let counted = (scoped.scope.clone(), rate);
+            let counted = (scoped.scope.clone(), scoped.member.clone(), rate);
             if seen.insert(counted.clone()) {
                 let reserved = self.0.bucket(counted, rate, now).reserve(Duration::ZERO, now);
                 reserved.map_err(|wait| rate_exceeded(scoped, rate, wait))?;

@@ -20,6 +20,7 @@ fn rate(calls: u32, per: Duration, burst: u32) -> Option<Rate> {
 
 fn scoped(scope: &str, limits: Limits) -> ScopedLimits {
     ScopedLimits {
+        member: None,
         scope: scope.into(),
         limits,
         location: SourceLocation { path: "policy.toml".into(), line: 7 },
