@@ -16,9 +16,9 @@ pub struct ScopedLimits {
     /// The scope, such as `server github`, `tool github/create_*`, `client cursor` or `role support`; shown to users. Calls with the
     /// same scope share its limits. No two limits of one policy have the same scope.
     pub scope: String,
-    /// The person whose calls share the limits, if each member of a role has its own. The scope does not name the person, because
+    /// The name of the person whose calls share the limits, if each member of a role has its own. The scope does not name the person, because
     /// errors and records have its text.
-    pub member: Option<ClientName>,
+    pub member: Option<String>,
     /// The limits that the calls of this scope share.
     pub limits: Limits,
     /// The location of the first of these limits in the policy document.
@@ -72,7 +72,7 @@ impl Policy {
                 }
                 if let Some(bounds) = role.each {
                     let limits = scoped(format!("each member of role {}", role.name), bounds);
-                    add(2, ScopedLimits { member: Some(person.clone()), ..limits });
+                    add(2, ScopedLimits { member: Some(person.as_str().to_owned()), ..limits });
                 }
             }
             if let Some(bounds) = layer.limits {

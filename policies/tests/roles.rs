@@ -167,8 +167,7 @@ fn limits_of_a_role_are_those_of_each_member_and_of_all_together() {
         ["server bank for role a", "role a", "each member of role a"]
     );
     let of_ada = policy.limits(&permitted, Some(&person("user:ada", &[])));
-    let members: Vec<Option<&str>> =
-        of_ada.iter().map(|limits| limits.member.as_ref().map(ClientName::as_str)).collect();
+    let members: Vec<Option<&str>> = of_ada.iter().map(|limits| limits.member.as_deref()).collect();
     assert_eq!(members, [None, None, Some("user:ada")]);
     assert_eq!(scopes(Some(&ClientName::new("desk"))), Vec::<String>::new(), "control: not authenticated");
 }

@@ -11,6 +11,7 @@ mod oauth;
 mod peer_credentials;
 mod roles;
 mod token_command;
+mod token_exchange;
 mod token_forwarding;
 mod user_credentials;
 

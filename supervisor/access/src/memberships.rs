@@ -14,6 +14,9 @@ const CLAIM_BYTES_MAX: usize = 256;
 /// Maximum number of objects in each other in which a claim can be, as `realm_access.roles` is in one.
 const LEVELS_MAX: usize = 3;
 
+/// Claims that differ from token to token, or from login to login, and say nothing of a person.
+const OF_ONE_TOKEN: [&str; 6] = ["jti", "nonce", "sid", "at_hash", "c_hash", "auth_time"];
+
 /// Returns the groups of a user of this host, each as `group:NAME` and `group:ID`. It may ask a directory service.
 pub(super) fn memberships_of_user(uid: u32) -> Vec<String> {
     let Ok(Some(user)) = User::from_uid(Uid::from_raw(uid)) else { return Vec::new() };
@@ -33,7 +36,7 @@ pub(super) fn memberships_of_user(uid: u32) -> Vec<String> {
 /// Returns the texts among the claims of a token, each as `claim:NAME=VALUE`. The name of one in an object has both names.
 pub(super) fn memberships_of_claims(claims: &Map<String, Value>) -> Vec<String> {
     let mut memberships = Vec::new();
-    for (name, value) in claims {
+    for (name, value) in claims.iter().filter(|(name, _)| !OF_ONE_TOKEN.contains(&name.as_str())) {
         add_claim(&mut memberships, name, value, 1);
     }
     memberships
@@ -77,7 +80,7 @@ mod tests {
         let claims = json!({
             "department": "support", "groups": ["a", 1, "b", ["c"]], "age": 7,
             "realm_access": {"roles": ["x"], "deep": {"er": "y", "too": {"deep": "z"}}},
-            "forged=x": "y",
+            "forged=x": "y", "jti": "0",
         });
         let expected = [
             "claim:department=support",

@@ -312,6 +312,15 @@ pub(super) const AUTH: ServerKey = ServerKey {
     ..TEXT
 };
 
+pub(super) const EXCHANGE: ServerKey = ServerKey {
+    name: "exchange",
+    range: Some(Range::OneOf(&["token", "assertion"])),
+    default: Default::Text("none: users log in"),
+    description: "with `auth = \"per_user\"`: how the [OAuth token of a user](users.md#one-login-for-all-servers) becomes a token for this \
+            server: `\"token\"` (RFC 8693) or `\"assertion\"` (MCP's enterprise-managed authorization)",
+    ..TEXT
+};
+
 pub(super) const COMMON_KEYS: &[ServerKey] = &[
     ServerKey {
         name: "enabled",
@@ -363,6 +372,13 @@ pub(super) const COMMON_KEYS: &[ServerKey] = &[
         default: Default::Text("none: users log in with OAuth"),
         description: "with `auth = \"per_user\"`: name of the header, or of the environment variable of a program, that carries the \
                 user's own secret",
+        ..TEXT
+    },
+    EXCHANGE,
+    ServerKey {
+        name: "exchange_audience",
+        default: Default::Text("none: its URL alone"),
+        description: "with `exchange = \"token\"`: what the identity provider calls the server",
         ..TEXT
     },
     ServerKey { name: "description", description: "a note for people", ..TEXT },

@@ -28,6 +28,15 @@ table! {
         key: Option<String> = None, else "none: such servers are not used", like "\"${cred:lockhouse-users}\"";
         /// URL under which browsers reach this service; users log in at its page `login/SERVER`
         url: Option<String> = None, else "none: only `lockhouse server login`", like "\"https://lockhouse.example.com\"";
+        /// token endpoint of the identity provider at which OAuth tokens of users are exchanged for tokens for servers with
+        /// `exchange`
+        exchange_url: Option<String> = None, else "none: such servers are not used", like "\"https://idp.example.com/token\"";
+        /// client id of Lockhouse there
+        exchange_client: Option<String> = None, else "required with it", like "\"lockhouse\"";
+        /// client secret of Lockhouse there, which must be a placeholder
+        exchange_secret: Option<String> = None, else "none: a public client", like "\"${cred:lockhouse-exchange}\"";
+        /// what the tokens of users are there
+        exchange_subject: String = "access_token".into(), within Range::OneOf(&["access_token", "id_token", "jwt"]);
     }
 }
 

@@ -6,8 +6,8 @@ use lockhouse_base::directories;
 use lockhouse_base::url_protection::is_protected;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{
-    Authorization, CredentialKey, CredentialKeyError, Endpoint, ServerDefinition, UserCredential,
-    UserCredentials,
+    Authorization, CredentialKey, CredentialKeyError, Endpoint, ExchangeSettings, ServerDefinition,
+    UserCredential, UserCredentials,
 };
 use url::Url;
 
@@ -37,6 +37,12 @@ enum UsersFault {
     NoSecret,
     #[error("auth: expected a command, or an http or https URL, with it")]
     Socket,
+    #[error("exchange: set exchange_url and exchange_client of [users]")]
+    NoExchange,
+    #[error("[users]: exchange_url: expected an https URL, or an http URL of a loopback address")]
+    ExchangeAddress,
+    #[error("[users]: exchange_secret: expected a placeholder, such as \"${{cred:NAME}}\"")]
+    ExchangeSecret,
     #[error("auth: expected expose = \"code\" with it")]
     Exposure,
 }
@@ -56,7 +62,10 @@ pub(super) fn user_credentials(
     servers.retain(|name, definition| {
         let Some(credential) = &definition.user_credential else { return true };
         let fault = users.as_ref().err().map(ToString::to_string);
-        let fault = fault.or_else(|| check(definition, credential).err().map(|fault| fault.to_string()));
+        let exchange = users.as_ref().ok().and_then(UserCredentials::exchange);
+        let fault = fault.or_else(|| {
+            check(definition, credential, exchange.is_some()).err().map(|fault| fault.to_string())
+        });
         let Some(reason) = fault else { return true };
         let origin = definition.origin.clone();
         skipped.push(SkippedServer { name: name.to_string(), origin, reason, disabled: false });
@@ -72,7 +81,23 @@ fn store(table: &Users, environment: &Environment) -> Result<UserCredentials, Us
     let key = CredentialKey::derive(&secret)?;
     let url = table.url.as_deref().map(|url| service_url(url).ok_or(UsersFault::Address)).transpose()?;
     let state = directories::state().ok_or(UsersFault::NoPlace)?;
-    Ok(UserCredentials::new(&state, key, url))
+    Ok(UserCredentials::new(&state, key, url).with_exchange(exchange(table, environment)?))
+}
+
+/// Returns where tokens of users are exchanged. `None` if the table names no identity provider.
+fn exchange(table: &Users, environment: &Environment) -> Result<Option<ExchangeSettings>, UsersFault> {
+    let Some(address) = &table.exchange_url else { return Ok(None) };
+    let url = Url::parse(address).ok().filter(is_protected).ok_or(UsersFault::ExchangeAddress)?;
+    let client_id = table.exchange_client.clone().ok_or(UsersFault::NoExchange)?;
+    let secret = |text: &String| {
+        // What is written in the file itself could be shown with its line.
+        let template = own_template(text, environment).filter(|template| template.as_literal().is_none());
+        Ok::<_, UsersFault>(template.ok_or(UsersFault::ExchangeSecret)?.resolve(environment)?)
+    };
+    let client_secret = table.exchange_secret.as_ref().map(secret).transpose()?;
+    // The names of RFC 8693.
+    let subject_type = format!("urn:ietf:params:oauth:token-type:{}", table.exchange_subject);
+    Ok(Some(ExchangeSettings { url, client_id, client_secret, subject_type }))
 }
 
 /// Returns the URL of the service for browsers, which ends in `/`. `None` if it cannot be one.
@@ -81,18 +106,27 @@ fn service_url(text: &str) -> Option<Url> {
     (is_protected(&url) && url.query().is_none() && url.fragment().is_none()).then_some(url)
 }
 
-fn check(definition: &ServerDefinition, credential: &UserCredential) -> Result<(), UsersFault> {
+fn check(
+    definition: &ServerDefinition,
+    credential: &UserCredential,
+    has_exchange: bool,
+) -> Result<(), UsersFault> {
     if definition.exposure.direct.is_some() {
         return Err(UsersFault::Exposure);
     }
     match (&definition.endpoint, credential) {
         (Endpoint::Socket(_), _) => Err(UsersFault::Socket),
         (_, UserCredential::Secret(_)) => Ok(()),
-        (Endpoint::Http(endpoint), UserCredential::Login) => match &endpoint.authorization {
-            Authorization::OnDemand | Authorization::OAuth(_) => Ok(()),
-            Authorization::Bearer(_) | Authorization::ClientCredentials(_) => Err(UsersFault::NoSecret),
-        },
-        (Endpoint::Stdio(_), UserCredential::Login) => Err(UsersFault::NoSecret),
+        (_, UserCredential::Exchange(_)) if !has_exchange => Err(UsersFault::NoExchange),
+        (Endpoint::Http(endpoint), UserCredential::Login | UserCredential::Exchange(_)) => {
+            match &endpoint.authorization {
+                Authorization::OnDemand | Authorization::OAuth(_) => Ok(()),
+                Authorization::Bearer(_) | Authorization::ClientCredentials(_) => Err(UsersFault::NoSecret),
+            }
+        }
+        (Endpoint::Stdio(_), UserCredential::Login | UserCredential::Exchange(_)) => {
+            Err(UsersFault::NoSecret)
+        }
     }
 }
 

@@ -219,6 +219,9 @@ impl FrontConnection {
                     Err(refusal) => supervisor.record_refused_credential(refusal),
                 }
             }
+            if let (Ok(AccessGrant { access, .. }), Some(token)) = (&verified, credential.token()) {
+                supervisor.note_token(access, token);
+            }
             verified.map(|authenticated| Box::new(authenticated.access))
         });
         if let Some(verified) = (&mut verifying).now_or_never() {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_base::keyed_limiter::KeyedLimiter;
-use lockhouse_policies::{ClientName, Limits, PermittedCall, Rate, ScopedLimits, SourceLocation};
+use lockhouse_policies::{Limits, PermittedCall, Rate, ScopedLimits, SourceLocation};
 use lockhouse_protocol::{Failure, FailureCode, ServerName, ToolName};
 use serde_json::{Map, Value};
 
@@ -41,7 +41,7 @@ struct ScopeUsage {
 /// The counters of rate limits, which all executions share. A counter is identified by the scope of its limit and the
 /// rate, and by the person if each has a counter.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Limiter(Arc<KeyedLimiter<(String, Option<ClientName>, Rate)>>);
+pub(super) struct Limiter(Arc<KeyedLimiter<(String, Option<String>, Rate)>>);
 
 /// The refusal of a call that exceeds a limit.
 #[derive(Debug)]

@@ -27,6 +27,16 @@ pub enum Credential {
     None,
 }
 
+impl Credential {
+    /// Returns the token. `None` if the credential is no token.
+    pub fn token(&self) -> Option<&str> {
+        match self {
+            Self::Bearer(token) | Self::BoundToken { token, .. } => Some(token),
+            Self::Connection | Self::UnixConnection(_) | Self::None => None,
+        }
+    }
+}
+
 impl Debug for Credential {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {

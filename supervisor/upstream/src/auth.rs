@@ -6,8 +6,10 @@
 
 mod challenge;
 mod credential_key;
+pub(super) mod exchange;
 pub(super) mod oauth;
 pub(super) mod secret_file;
+mod subject_tokens;
 pub(super) mod token_file;
 mod token_refresh;
 
@@ -20,8 +22,11 @@ use lockhouse_protocol::ServerName;
 
 pub(super) use challenge::Challenge;
 pub use credential_key::{CredentialKey, CredentialKeyError};
+pub use exchange::ExchangeSettings;
+pub use subject_tokens::SubjectTokens;
 
 use super::definition::{Authorization, HttpEndpoint, OAuthClient};
+use exchange::UserExchange;
 use lockhouse_mcp::client::{HttpError, HttpErrorKind};
 use secret_file::{SecretFile, SecretFileError};
 use token_file::{AccessToken, StoredLogin, TokenFile};
@@ -45,6 +50,8 @@ pub(super) struct TokenProvider {
 pub(super) struct LoginSource {
     /// The tokens of a user. `None` for a connection with the login of the service.
     pub(super) user_file: Option<SecretFile>,
+    /// What the tokens of a user come from, who has no login of this server.
+    pub(super) exchange: Option<UserExchange>,
     /// How to log in again.
     pub(super) advice: String,
 }
@@ -53,7 +60,7 @@ impl LoginSource {
     /// Returns the login of the service. With `is_per_user`, it is for the list of tools alone.
     pub(super) fn of_service(name: &ServerName, is_per_user: bool) -> Self {
         let flag = if is_per_user { " --service" } else { "" };
-        Self { user_file: None, advice: format!("run `lockhouse server login {name}{flag}`") }
+        Self { user_file: None, exchange: None, advice: format!("run `lockhouse server login {name}{flag}`") }
     }
 }
 
@@ -65,6 +72,8 @@ enum CredentialSource {
     Login(TokenFile),
     /// The OAuth client for which Lockhouse itself obtains access tokens by the client credentials grant.
     Service(OAuthClient),
+    /// The token with which a user authenticates to the service.
+    Exchange(UserExchange),
 }
 
 impl TokenProvider {
@@ -77,6 +86,7 @@ impl TokenProvider {
         let unusable =
             |error: &dyn std::error::Error| HttpError::new(HttpErrorKind::Unusable, error.to_string(), "");
         let source = match &endpoint.authorization {
+            _ if let Some(exchange) = &login.exchange => CredentialSource::Exchange(exchange.clone()),
             _ if let Some(file) = &login.user_file => {
                 CredentialSource::Login(TokenFile::of_user(file.clone()))
             }
@@ -116,6 +126,7 @@ impl TokenProvider {
             _ if self.current().as_ref().is_some_and(good) => self.current(),
             CredentialSource::Fixed(_) => None,
             CredentialSource::Service(client) => Some(self.service(client, &mut renewed).await?),
+            CredentialSource::Exchange(user) => Some(self.exchanged(user, &mut renewed).await?),
             CredentialSource::Login(file) => {
                 let stored = file.load().map_err(|error| self.unreadable(&error))?;
                 match stored.and_then(|stored| stored.token()) {
@@ -140,8 +151,9 @@ impl TokenProvider {
         let token = match &self.source {
             _ if self.current().is_some_and(|token| refused != bearer(&token.secret).ok()) => self.current(),
             CredentialSource::Fixed(_) => None,
-            CredentialSource::Service(_) if is_new => None,
+            CredentialSource::Service(_) | CredentialSource::Exchange(_) if is_new => None,
             CredentialSource::Service(client) => Some(self.service(client, &mut renewed).await?),
+            CredentialSource::Exchange(user) => Some(self.exchanged(user, &mut renewed).await?),
             CredentialSource::Login(file) => {
                 if let Some(scopes) = challenge.missing_scope(&self.endpoint.url) {
                     // If that fails, the user can still name the scopes when logging in.
@@ -173,6 +185,9 @@ impl TokenProvider {
             }
             CredentialSource::Service(_) => {
                 format!("it refuses the tokens of its client credentials (HTTP {code})")
+            }
+            CredentialSource::Exchange(_) => {
+                format!("it refuses the token that was exchanged for this user (HTTP {code})")
             }
             CredentialSource::Login(_) if lacks => {
                 format!("its token does not permit this (HTTP {code}); to ask for more, {}", self.advice())

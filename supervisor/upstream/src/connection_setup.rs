@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lockhouse_protocol::ServerName;
 use tokio::sync::Semaphore;
 
-use super::auth::LoginSource;
+use super::auth::{LoginSource, SubjectTokens};
 use super::change_notices::ChangeNotices;
 use super::definition::ServerDefinition;
 use super::launcher::Launchers;
@@ -24,4 +24,6 @@ pub(super) struct ConnectionSetup {
     pub(super) events: ServerEvents,
     pub(super) launchers: Launchers,
     pub(super) login: LoginSource,
+    /// The tokens with which users authenticate to the service.
+    pub(super) subjects: SubjectTokens,
 }

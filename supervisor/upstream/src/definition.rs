@@ -43,6 +43,25 @@ pub enum UserCredential {
     Login,
     /// A secret, which is sent in the header of this name, or is the value of the environment variable of this name.
     Secret(String),
+    /// A token that comes from the one with which the user authenticates to the service.
+    Exchange(TokenExchange),
+}
+
+/// How the tokens of users become tokens for a server.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TokenExchange {
+    pub kind: ExchangeKind,
+    /// What the identity provider calls the server, besides its URL. `None` if it needs no other name.
+    pub audience: Option<String>,
+}
+
+/// The way from a token of a user to a token for a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExchangeKind {
+    /// The identity provider issues the token for the server.
+    Token,
+    /// The identity provider issues an assertion, and the authorization server of the upstream server the token.
+    Assertion,
 }
 
 /// Values that replaced placeholders in a server's configuration. They must not be shown, since they may be secrets.

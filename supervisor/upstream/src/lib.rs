@@ -127,10 +127,10 @@ use connection_setup::ConnectionSetup;
 pub use connection_state::{ConnectedServer, ConnectionState, ServerInfo};
 pub use connection_status::ShutdownMethod;
 pub use definition::{
-    Authorization, Confinement, ConfinementProfile, DecodeRules, DirectExposure, Endpoint, Exposure,
-    HttpEndpoint, HttpTransport, Network, OAuthClient, PREFIX_CHARS_MAX, ProgramRequirement, ProtocolMinimum,
-    Proxy, ReferencedValues, RunAs, ServerCommand, ServerDefinition, ServerLimits, StartOptions,
-    TextDecoding, ToolSelection, UserCredential,
+    Authorization, Confinement, ConfinementProfile, DecodeRules, DirectExposure, Endpoint, ExchangeKind,
+    Exposure, HttpEndpoint, HttpTransport, Network, OAuthClient, PREFIX_CHARS_MAX, ProgramRequirement,
+    ProtocolMinimum, Proxy, ReferencedValues, RunAs, ServerCommand, ServerDefinition, ServerLimits,
+    StartOptions, TextDecoding, TokenExchange, ToolSelection, UserCredential,
 };
 pub use direct_request::{DirectFailure, DirectRequest, DirectRequestKind};
 use instances::{Instances, too_many};
@@ -138,7 +138,7 @@ pub use launcher::{FileHelperProcess, LaunchError, Launchers, launch_servers};
 pub use login::{Callback, LOGIN_REQUESTS_TIMEOUT, LOGIN_TIMEOUT, Login, LoginError, log_out};
 
 use auth::LoginSource;
-pub use auth::{CredentialKey, CredentialKeyError};
+pub use auth::{CredentialKey, CredentialKeyError, ExchangeSettings, SubjectTokens};
 pub use program_digest::program_digest;
 use server_events::ServerEvents;
 pub use server_events::{ServerEvent, ServerEventKind};
@@ -171,6 +171,7 @@ pub struct Upstreams {
     notices: ChangeNotices,
     events: ServerEvents,
     launchers: Launchers,
+    subjects: SubjectTokens,
 }
 
 #[derive(Clone, Debug)]
@@ -228,8 +229,8 @@ impl Upstreams {
         paths: &StoragePaths,
         starts: &Arc<Semaphore>,
     ) -> (Self, Self) {
-        let (notices, events, launchers) =
-            (self.notices.clone(), self.events.clone(), self.launchers.clone());
+        let (notices, events, launchers, subjects) =
+            (self.notices.clone(), self.events.clone(), self.launchers.clone(), self.subjects.clone());
         let mut obsolete = (*self.servers).clone();
         let mut connect = |(name, definition): (ServerName, ServerDefinition)| {
             let is_unchanged = obsolete
@@ -240,8 +241,18 @@ impl Upstreams {
                 let (name, paths, starts) = (name.clone(), paths.clone(), starts.clone());
                 let (notices, events, launchers) = (notices.clone(), events.clone(), launchers.clone());
                 let login = LoginSource::of_service(&name, definition.user_credential.is_some());
-                let setup =
-                    ConnectionSetup { name, definition, paths, starts, notices, events, launchers, login };
+                let subjects = subjects.clone();
+                let setup = ConnectionSetup {
+                    name,
+                    definition,
+                    paths,
+                    starts,
+                    notices,
+                    events,
+                    launchers,
+                    login,
+                    subjects,
+                };
                 Upstream { connection: Arc::new(Connection::open(&setup)), setup, instances: Arc::default() }
             });
             (name, upstream)
@@ -252,6 +263,7 @@ impl Upstreams {
             notices: notices.clone(),
             events: events.clone(),
             launchers: launchers.clone(),
+            subjects: subjects.clone(),
         };
         (new_set(connected), new_set(obsolete))
     }
@@ -292,8 +304,15 @@ impl Upstreams {
         self.servers.get(name).is_some_and(Upstream::has_accounts)
     }
 
-    /// Closes the connections with credentials of a user, also those with calls.
+    /// Returns the tokens with which users authenticate to the service. They stay the same when a changed configuration replaces
+    /// the servers.
+    pub fn subjects(&self) -> &SubjectTokens {
+        &self.subjects
+    }
+
+    /// Forgets the token of a user, and closes the connections with credentials of that user, also those with calls.
     pub fn close_connections_of(&self, user: Owner) {
+        self.subjects.forget(user);
         let of_users = self.servers.values().filter(|upstream| upstream.has_accounts());
         of_users.for_each(|upstream| upstream.instances.close(user.user()));
     }
@@ -352,7 +371,10 @@ impl Upstreams {
     /// Returns the page on which users log in to a server. `None` if there is none.
     pub fn login_page(&self, name: &ServerName) -> Option<String> {
         let setup = &self.servers.get(name)?.setup;
-        setup.definition.user_credential.as_ref()?;
+        let credential = setup.definition.user_credential.as_ref()?;
+        if matches!(credential, UserCredential::Exchange(_)) {
+            return None;
+        }
         Some(setup.paths.users.as_ref()?.login_page(name)?.into())
     }
 

@@ -4,15 +4,23 @@ use lockhouse_messages::Owner;
 use lockhouse_protocol::{Failure, FailureCode};
 
 use super::auth::LoginSource;
+use super::auth::exchange::UserExchange;
 use super::auth::secret_file::{FileVersion, SecretFile};
 use super::connection_setup::ConnectionSetup;
 use super::definition::{Endpoint, ServerDefinition, UserCredential};
 
 /// What a user has for one server at present.
 pub(super) struct PresentCredential {
-    file: SecretFile,
+    kind: CredentialKind,
     /// What a connection that was opened with it must still find. Tokens change while a connection uses them, so they have none.
     pub(super) version: Option<FileVersion>,
+}
+
+enum CredentialKind {
+    /// What is stored of the user.
+    Stored(SecretFile),
+    /// The token with which the user authenticates to the service.
+    Exchange(UserExchange),
 }
 
 impl ConnectionSetup {
@@ -22,10 +30,17 @@ impl ConnectionSetup {
     /// The user has no credential.
     pub(super) fn present_credential(&self, user: Owner) -> Result<PresentCredential, Failure> {
         let users = self.paths.users.as_ref().ok_or_else(|| self.login_required())?;
+        if let Some(UserCredential::Exchange(exchange)) = &self.definition.user_credential {
+            let settings = users.exchange().cloned().ok_or_else(|| self.login_required())?;
+            let (exchange, subjects) = (exchange.clone(), self.subjects.clone());
+            subjects.get(user).ok_or_else(|| self.login_required())?;
+            let kind = CredentialKind::Exchange(UserExchange { settings, exchange, subjects, user });
+            return Ok(PresentCredential { kind, version: None });
+        }
         let file = users.file(user, &self.name, &self.definition);
         let version = file.version().ok_or_else(|| self.login_required())?;
         let is_secret = matches!(self.definition.user_credential, Some(UserCredential::Secret(_)));
-        Ok(PresentCredential { file, version: is_secret.then_some(version) })
+        Ok(PresentCredential { kind: CredentialKind::Stored(file), version: is_secret.then_some(version) })
     }
 
     /// Returns what the connection of a user is opened with, whose credential replaces that of the service.
@@ -36,14 +51,22 @@ impl ConnectionSetup {
         let mut setup = self.clone();
         // What a server lists for one user is stored for no other.
         setup.paths.cache_dir = None;
+        let advice = self.user_advice();
+        let file = match present.kind {
+            CredentialKind::Stored(file) => file,
+            CredentialKind::Exchange(exchange) => {
+                setup.login = LoginSource { user_file: None, exchange: Some(exchange), advice };
+                return Ok(setup);
+            }
+        };
         if let Some(UserCredential::Secret(place)) = &self.definition.user_credential {
-            let secret = present.file.read().unwrap_or_else(|error| {
+            let secret = file.read().unwrap_or_else(|error| {
                 tracing::warn!("server {}: {error}", self.name);
                 None
             });
             setup.definition.set_user_secret(place, secret.ok_or_else(|| self.login_required())?);
         } else {
-            setup.login = LoginSource { user_file: Some(present.file), advice: self.user_advice() };
+            setup.login = LoginSource { user_file: Some(file), exchange: None, advice };
         }
         Ok(setup)
     }
@@ -51,6 +74,10 @@ impl ConnectionSetup {
     /// Returns what a user does to log in to the server.
     fn user_advice(&self) -> String {
         match &self.paths.users {
+            _ if matches!(self.definition.user_credential, Some(UserCredential::Exchange(_))) => {
+                "the AI client must authenticate to Lockhouse with an OAuth token that is valid now"
+                    .to_owned()
+            }
             Some(users) => users.advice(&self.name),
             None => "nothing encrypts the credentials of users here".to_owned(),
         }

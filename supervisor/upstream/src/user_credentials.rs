@@ -8,9 +8,9 @@ use lockhouse_messages::{Logout, Owner};
 use lockhouse_protocol::ServerName;
 use url::Url;
 
-use super::auth::CredentialKey;
 use super::auth::secret_file::{SecretFile, SecretFileError};
 use super::auth::token_file::TokenFile;
+use super::auth::{CredentialKey, ExchangeSettings};
 use super::definition::{Endpoint, HttpEndpoint, ServerDefinition, UserCredential};
 use super::login::{Login, LoginError, log_out_of};
 use super::server_identity::file_name;
@@ -26,6 +26,8 @@ pub struct UserCredentials {
     key: CredentialKey,
     /// The URL under which browsers reach the service. `None` if users do not log in on a page.
     service: Option<Url>,
+    /// Where tokens of users are exchanged. `None` if they are not.
+    exchange: Option<ExchangeSettings>,
 }
 
 /// Why a secret of a user is not stored.
@@ -40,7 +42,18 @@ pub enum UserSecretError {
 impl UserCredentials {
     /// Creates the store in a directory of Lockhouse's own. `service` is the URL under which browsers reach the service.
     pub fn new(state: &Path, key: CredentialKey, service: Option<Url>) -> Self {
-        Self { directory: state.join("users"), key, service }
+        Self { directory: state.join("users"), key, service, exchange: None }
+    }
+
+    /// Lets tokens of users be exchanged at this identity provider.
+    #[must_use]
+    pub fn with_exchange(self, exchange: Option<ExchangeSettings>) -> Self {
+        Self { exchange, ..self }
+    }
+
+    /// Returns where tokens of users are exchanged.
+    pub fn exchange(&self) -> Option<&ExchangeSettings> {
+        self.exchange.as_ref()
     }
 
     /// Returns the address to which browsers return from a login. `None` if users do not log in on a page.
@@ -87,14 +100,17 @@ pub struct UserAccount {
 }
 
 impl UserAccount {
-    /// Returns the account of a user. `None` if calls of the server use no credentials of users.
+    /// Returns the account of a user. `None` if calls of the server use no stored credentials of users.
     pub fn of(
         user: Owner,
         server: &ServerName,
         definition: &ServerDefinition,
         users: Option<&UserCredentials>,
     ) -> Option<Self> {
-        let credential = definition.user_credential.clone()?;
+        let credential = definition.user_credential.clone().filter(|credential| {
+            // Nothing is stored of it.
+            !matches!(credential, UserCredential::Exchange(_))
+        })?;
         let endpoint = match &definition.endpoint {
             Endpoint::Http(endpoint) => Some(endpoint.clone()),
             Endpoint::Stdio(_) | Endpoint::Socket(_) => None,

@@ -7,8 +7,9 @@ use std::time::Duration;
 use http::HeaderName;
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
-    Confinement, ConfinementProfile, DirectExposure, Exposure, HttpTransport, Network, PREFIX_CHARS_MAX,
-    ProtocolMinimum, RunAs, StartOptions, TextDecoding, ToolSelection, UserCredential,
+    Confinement, ConfinementProfile, DirectExposure, ExchangeKind, Exposure, HttpTransport, Network,
+    PREFIX_CHARS_MAX, ProtocolMinimum, RunAs, StartOptions, TextDecoding, TokenExchange, ToolSelection,
+    UserCredential,
 };
 
 use super::SourceFile;
@@ -246,6 +247,17 @@ pub(super) fn confinement(fields: Fields<'_>) -> Result<Option<Confinement>, Ski
 fn user_credential(fields: Fields<'_>, is_process: bool) -> Result<Option<UserCredential>, SkipReason> {
     let unexpected = |expected| SkipReason::Unexpected { key: "user_secret".into(), expected };
     let is_per_user = choice(fields, &server_keys::AUTH, "auth")? == Some("per_user");
+    if let Some(kind) = choice(fields, &server_keys::EXCHANGE, "exchange")? {
+        let fault = |expected| Err(SkipReason::Unexpected { key: "exchange".into(), expected });
+        return match (is_per_user && !is_process, fields.text("user_secret")?) {
+            (true, None) => Ok(Some(UserCredential::Exchange(TokenExchange {
+                kind: if kind == "token" { ExchangeKind::Token } else { ExchangeKind::Assertion },
+                audience: fields.text("exchange_audience")?.map(str::to_owned),
+            }))),
+            (false, _) => fault("a url and auth = \"per_user\" with it"),
+            (true, Some(_)) => fault("no user_secret with it"),
+        };
+    }
     match fields.text("user_secret")? {
         Some(_) if !is_per_user => Err(unexpected("auth = \"per_user\" with it")),
         Some(name) if is_process && (name.is_empty() || name.contains(['=', '\0'])) => {

@@ -4,7 +4,7 @@
 use lockhouse_audit::{AuditError, LoginStep};
 use lockhouse_base::expiring_map::ExpiringMap;
 use lockhouse_base::principal::Principal;
-use lockhouse_messages::{Owner, Response, SecretValue, UserLoginRequest};
+use lockhouse_messages::{Access, Owner, Response, SecretValue, UserLoginRequest};
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{LOGIN_REQUESTS_TIMEOUT, LOGIN_TIMEOUT, Login, LoginError, UserAccount};
 use parking_lot::Mutex;
@@ -57,6 +57,14 @@ enum UserLoginError {
 }
 
 impl Supervisor {
+    /// Remembers the OAuth token with which a user has authenticated, for servers that take tokens of users in exchange for it.
+    /// Tokens of Lockhouse's own have no time, and no other server knows them.
+    pub(crate) fn note_token(&self, access: &Access, token: &str) {
+        if let Some(expires_in) = access.expires_in {
+            self.gate().upstreams().subjects().note(access.owner, token, expires_in);
+        }
+    }
+
     /// Carries out what a user asks about their credentials for a server that they may use.
     pub(crate) async fn user_login(&self, user: &Principal, request: UserLoginRequest) -> Response {
         let (UserLoginRequest::Begin { server, .. }

@@ -50,7 +50,7 @@ pub(crate) async fn discover(
 }
 
 /// Creates a client for requests to the authorization server of an upstream server, over its proxy.
-fn http_client(endpoint: &HttpEndpoint) -> Result<reqwest::Client, AuthError> {
+pub(super) fn http_client(endpoint: &HttpEndpoint) -> Result<reqwest::Client, AuthError> {
     let client = reqwest::Client::builder().timeout(REQUEST_TIMEOUT).redirect(Policy::none());
     let client = with_proxy(client, endpoint).and_then(reqwest::ClientBuilder::build);
     client.map_err(|error| AuthError::InternalError(error.to_string()))

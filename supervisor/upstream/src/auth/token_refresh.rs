@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rmcp::transport::auth::AuthError;
 use tokio::time::timeout;
 
+use super::exchange::{self, ExchangeError, UserExchange};
 use super::secret_file::SecretFileError;
 use super::token_file::{AccessToken, TokenFile};
 use super::{TokenProvider, oauth};
@@ -37,6 +38,23 @@ impl TokenProvider {
             };
         let reason = "the authorization server gives no token for its client credentials";
         Err(HttpError::new(HttpErrorKind::Unauthorized, reason, &self.redact(&server_text)))
+    }
+
+    /// Obtains a token for a user from the token with which that user authenticates to the service.
+    pub(super) async fn exchanged(
+        &self,
+        user: &UserExchange,
+        asked_at: &mut Option<Instant>,
+    ) -> Result<AccessToken, HttpError> {
+        *asked_at = Some(Instant::now());
+        let fault = match timeout(RENEWAL_TIMEOUT, exchange::token_of_user(&self.endpoint, user)).await {
+            Ok(Ok(token)) => return Ok(token),
+            Ok(Err(ExchangeError::NoSubject)) => return Err(self.expired("")),
+            Ok(Err(error)) => self.redact(&error.to_string()),
+            Err(_) => format!("no answer within {} s", RENEWAL_TIMEOUT.as_secs()),
+        };
+        let reason = "the identity provider gives no token for this user";
+        Err(HttpError::new(HttpErrorKind::Unauthorized, reason, &fault))
     }
 
     /// Renews the access token `stale` with the stored refresh token, and returns the new token. If another process has
