@@ -6,6 +6,7 @@ mod audit_log;
 mod downloads;
 mod hostile_texts;
 mod login;
+mod oauth_login;
 mod opening;
 mod requests;
 mod sections;

@@ -43,6 +43,9 @@ pub use allowed_users::{
 };
 pub use auth_method::{AuthMethod, AuthMode};
 pub use authenticator::{AuthSettings, AuthSetupError, Authenticator, Evidence};
-pub use oauth::{DpopProof, DpopUse, KeySource, OauthSettings, UntrustedUrl, algorithm, trusted_url};
+pub use oauth::{
+    BegunLogin, CodeClient, CodeLogin, CodeLoginError, DpopProof, DpopUse, KeySource, OauthSettings,
+    UntrustedUrl, algorithm, trusted_url,
+};
 pub use token_store::{TokenFile, TokenFileError, TokenName, TokenRecord};
 pub use unix_peer::UnixPeer;

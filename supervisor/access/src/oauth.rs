@@ -1,6 +1,7 @@
 //! Verifies OAuth access tokens: JSON Web Tokens (RFC 9068) that an authorization server signed for this server.
 
 mod claims;
+mod code_login;
 mod dpop;
 mod jwks_cache;
 mod jwks_fetch;
@@ -20,6 +21,7 @@ use url::Url;
 
 use crate::memberships::memberships_of_claims;
 use claims::{Binding, Claims};
+pub use code_login::{BegunLogin, CodeClient, CodeLogin, CodeLoginError};
 use dpop::AcceptedProofs;
 pub use dpop::{DpopProof, DpopUse};
 use jwks_cache::JwksCache;

@@ -1,9 +1,9 @@
 //! Reads single tables of the configuration file, for commands that need nothing else of it. The servers files (AI clients'
 //! files that list MCP servers) are not read, so faults of these files do not matter.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use lockhouse_access::{AuthSettings, TokenFile};
+use lockhouse_access::{AuthSettings, CodeClient, TokenFile};
 use lockhouse_audit::AuditSettings;
 use lockhouse_audit_forward::{ForwardSettings, SegmentAccounts};
 use lockhouse_base::http_checks::host_check::HostName;
@@ -15,6 +15,7 @@ use lockhouse_stores::results;
 use lockhouse_stores::skills::SkillSettings;
 
 use super::config_toml::{ConfigToml, load_document};
+use super::dialects::own_template;
 use super::error::ConfigError;
 use super::files::Files;
 use super::placeholders::Environment;
@@ -94,6 +95,8 @@ pub struct PageSettings {
     pub auth: AuthSettings,
     /// Rate limit of the logins of one client.
     pub logins: Rate,
+    /// The page as a client of the issuer of tokens; `None` if people enter tokens.
+    pub client: Option<CodeClient>,
 }
 
 /// Reads the settings of a service's live page from the configuration file. Resolves no secret of upstream servers.
@@ -105,8 +108,9 @@ pub fn load_page_settings(files: &Files) -> Result<PageSettings, ConfigError> {
     let (document, path) = load_required(files, &environment)?;
     let auth = client_access::access_settings(&document, &path, &environment)?;
     let logins = client_access::client_limits(&document.clients).requests;
-    let tables::Page { listen, hosts, administrators } = document.page;
-    Ok(PageSettings { listen, hosts, administrators, auth, logins })
+    let client = page_client(&document, &path, &environment)?;
+    let tables::Page { listen, hosts, administrators, .. } = document.page;
+    Ok(PageSettings { listen, hosts, administrators, auth, logins, client })
 }
 
 /// Reads the limits for stored results, and the maximum size in bytes of the part of a result that an answer shows.
@@ -152,4 +156,31 @@ pub fn load_token_file(files: &Files) -> Result<TokenFile, ConfigError> {
     let environment = Environment::from_process();
     let (document, path) = load_required(files, &environment)?;
     client_access::token_file(&document.http, &path, &environment).ok_or(ConfigError::NoStateDirectory)
+}
+
+/// Returns the page as a client of the issuer of tokens. `None` if the configuration names no client.
+fn page_client(
+    document: &ConfigToml,
+    path: &Path,
+    environment: &Environment,
+) -> Result<Option<CodeClient>, ConfigError> {
+    let fault = |reason: String| ConfigError::Unusable { path: path.to_owned(), reason };
+    let page = &document.page;
+    let Some(client_id) = page.client_id.clone() else { return Ok(None) };
+    let Some(oauth) = &document.http.oauth else {
+        return Err(fault("client_id of [page] needs [http.oauth], whose issuer logs people in".to_owned()));
+    };
+    let secret = |text: &String| {
+        // What is written in the file itself could be shown with its line.
+        let template = own_template(text, environment).filter(|template| template.as_literal().is_none());
+        let expected = "client_secret of [page]: expected a placeholder, such as \"${cred:NAME}\"";
+        let template = template.ok_or_else(|| fault(expected.to_owned()))?;
+        template.resolve(environment).map_err(|error| fault(format!("client_secret of [page]: {error}")))
+    };
+    let client_secret = page.client_secret.as_ref().map(secret).transpose()?;
+    let scopes = match page.scopes.is_empty() {
+        true => oauth.scopes.keys().cloned().collect(),
+        false => page.scopes.clone(),
+    };
+    Ok(Some(CodeClient { client_id, client_secret, scopes }))
 }

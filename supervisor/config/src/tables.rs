@@ -327,6 +327,13 @@ table! {
         hosts: Vec<HostName> = Vec::new(), else "none", like "[\"page.example.com\"]";
         /// clients, by their name in the policy, who see and do everything; others see their own runs
         administrators: Vec<String> = Vec::new(), else "none", like "[\"ada\"]";
+        /// client id of the page at the issuer of `[http.oauth]`, at which people then log in
+        client_id: Option<String> = None, else "none: people enter an access token", like "\"lockhouse-page\"";
+        /// its client secret, which must be a placeholder
+        client_secret: Option<String> = None, else "none: a public client", like "\"${cred:lockhouse-page}\"";
+        /// scopes that it asks for
+        scopes: Vec<String> = Vec::new(), within Range::Entries(64), else "those of `[http.oauth.scopes]`",
+            like "[\"openid\", \"lockhouse\"]";
     }
 }
 

@@ -5,6 +5,18 @@ import { code, h } from "./dom.js";
 import { redraw } from "./state.js";
 
 let failure = null;
+/** Whether people log in at an authorization server; `null` until it is known. */
+let hasOauth = null;
+
+async function askForWays() {
+  hasOauth = false;
+  try {
+    hasOauth = (await (await fetch("/api/login/ways")).json()).oauth === true;
+  } catch {
+    // The field for a token remains.
+  }
+  redraw();
+}
 
 async function submit(event) {
   event.preventDefault();
@@ -22,6 +34,7 @@ async function submit(event) {
 }
 
 export function loginView() {
+  if (hasOauth === null) askForWays();
   return h(
     "div",
     { class: "gate", key: "gate" },
@@ -42,6 +55,7 @@ export function loginView() {
         ),
         h("button", { type: "submit", class: "primary" }, "Open"),
       ),
+      hasOauth ? h("p", { key: "oauth" }, h("a", { href: "/oauth/begin" }, "Log in at your organization")) : null,
       failure ? h("p", { class: "notice bad", role: "alert" }, failure) : null,
     ),
   );

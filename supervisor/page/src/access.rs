@@ -6,9 +6,12 @@
 //! not be enough: browsers send cookies to every port of a host, so a server of another user of this machine could
 //! receive it. The key alone would be enough, but is readable for a script that gets into the page.
 
+mod browser_login;
 mod login_links;
 mod page_sessions;
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -22,12 +25,16 @@ use super::viewer::Viewer;
 use login_links::LoginLinks;
 use page_sessions::{PageSessions, SessionSecrets};
 
+pub use browser_login::BrowserLogin;
+use browser_login::{BROWSER_COOKIE, new_browser};
 pub use login_links::LoginLink;
 
 /// The header with the key of a session.
 pub(super) const KEY_HEADER: &str = "x-lockhouse-page";
 /// The value of [`KEY_HEADER`] in a login, which has no key yet.
 pub(super) const LOGIN_KEY: &str = "login";
+/// Where browsers come back to from an authorization server.
+pub(super) const RETURN_PATH: &str = "/oauth/return";
 /// How long a session of the page lasts.
 /// Bound: the live page.
 pub(super) const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
@@ -52,6 +59,8 @@ pub struct Access {
     sessions: PageSessions,
     /// Checks access tokens of a service; `None` if only one-time links are accepted.
     token_check: Option<TokenCheck>,
+    /// Logs people in at an authorization server; `None` if they log in with tokens only.
+    browser_login: Option<Arc<dyn BrowserLogin>>,
     /// Receives each login: who has logged in, or `None` for one that was refused.
     logins: Option<mpsc::Sender<Option<String>>>,
 }
@@ -83,6 +92,7 @@ impl Access {
             opening: BrowserOpening::default(),
             sessions: PageSessions::default(),
             token_check,
+            browser_login: None,
             logins: None,
         }
     }
@@ -92,6 +102,56 @@ impl Access {
         let (sender, receiver) = mpsc::channel(LOGINS_WAITING_MAX);
         self.logins = Some(sender);
         receiver
+    }
+
+    /// Lets people also log in at an authorization server.
+    #[must_use]
+    pub fn with_browser_login(self, login: Option<Arc<dyn BrowserLogin>>) -> Self {
+        Self { browser_login: login, ..self }
+    }
+
+    /// Whether people log in at an authorization server.
+    pub(super) fn has_browser_login(&self) -> bool {
+        self.browser_login.is_some()
+    }
+
+    /// Sends a browser to the authorization server. Returns its address, and a cookie. `origin` is that of the page.
+    pub(super) async fn send_browser(
+        &self,
+        origin: &str,
+        is_tls: bool,
+    ) -> Result<(String, HeaderValue), ActionError> {
+        let login = self.browser_login.as_ref().ok_or_else(no_browser_login)?;
+        let browser = new_browser()?;
+        let secure = if is_tls { "; Secure" } else { "" };
+        let cookie = format!(
+            "{BROWSER_COOKIE}={browser}; HttpOnly; SameSite=Lax; Path={RETURN_PATH}; Max-Age=300{secure}"
+        );
+        let address = login.begin(browser, format!("{origin}{RETURN_PATH}")).await?;
+        let cookie = HeaderValue::from_str(&cookie)
+            .map_err(|error| ActionError::new(ErrorCode::Failed, error.to_string()))?;
+        Ok((address, cookie))
+    }
+
+    /// Returns a one-time link for the person whose browser came back from the authorization server.
+    pub(super) async fn receive_browser(
+        &self,
+        headers: &HeaderMap,
+        query: HashMap<String, String>,
+    ) -> Result<LoginLink, ActionError> {
+        let login = self.browser_login.as_ref().ok_or_else(no_browser_login)?;
+        let browser = cookie_of(headers, BROWSER_COOKIE).unwrap_or_default().to_owned();
+        let token = login.finish(browser, query).await?;
+        let login = match &self.token_check {
+            Some(check) => check(token).await,
+            None => None,
+        };
+        let message = "the issuer's token is not accepted here: ask who administers this service";
+        let login = login.ok_or_else(|| {
+            self.announce_login(None);
+            ActionError::new(ErrorCode::Forbidden, message)
+        })?;
+        self.links.create_login(login).map_err(|error| ActionError::new(ErrorCode::Failed, error.to_string()))
     }
 
     fn announce_login(&self, viewer: Option<&Viewer>) {
@@ -129,9 +189,8 @@ impl Access {
     /// Begins a session with the token of a one-time link, or with an access token of a service. `is_tls` says whether
     /// the browser uses TLS, and so may send the cookie over TLS only.
     pub(super) async fn log_in(&self, token: String, is_tls: bool) -> Result<LoggedIn, ActionError> {
-        let always_valid = |viewer| TokenLogin { viewer, is_valid: Box::new(|| true) };
         let login = match (self.links.redeem(&token), &self.token_check) {
-            (Some(viewer), _) => Some(always_valid(viewer)),
+            (Some(login), _) => Some(login),
             (None, Some(check)) => check(token).await,
             (None, None) => None,
         };
@@ -173,12 +232,19 @@ impl Access {
 
     fn secrets<'h>(&self, headers: &'h HeaderMap) -> Option<(&'h str, &'h str)> {
         let key = headers.get(KEY_HEADER)?.to_str().ok()?;
-        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut cookies =
-            cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        let (_, cookie) = cookies.find(|(name, _)| *name == self.cookie_name)?;
-        Some((cookie, key))
+        Some((cookie_of(headers, &self.cookie_name)?, key))
     }
+}
+
+fn cookie_of<'h>(headers: &'h HeaderMap, wanted: &str) -> Option<&'h str> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut cookies =
+        cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    cookies.find(|(name, _)| *name == wanted).map(|(_, cookie)| cookie)
+}
+
+fn no_browser_login() -> ActionError {
+    ActionError::new(ErrorCode::NotFound, "people log in with access tokens here")
 }
 
 /// Returns a secret of 256 random bits as 64 hexadecimal digits.

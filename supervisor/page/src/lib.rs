@@ -54,7 +54,7 @@ mod server;
 pub mod text;
 mod viewer;
 
-pub use access::{Access, LoginLink, NoRandomNumbers, TokenCheck, TokenLogin, ValidityCheck};
+pub use access::{Access, BrowserLogin, LoginLink, NoRandomNumbers, TokenCheck, TokenLogin, ValidityCheck};
 pub use action::{Action, Decision, KeyProof, NewKey, Operator, PageLogin, PageRecord, Scope, ToolEffect};
 pub use activity::{ActiveRun, Activity, ServerStates};
 pub use attachment::Attachment;

@@ -1,21 +1,22 @@
 //! The routes of the page.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use lockhouse_base::browser_opening::OPEN_PATH;
-use lockhouse_base::http_checks::host_check::HostCheck;
+use lockhouse_base::http_checks::host_check::{HostCheck, requested_host};
 use lockhouse_base::tcp_connection::TcpConnection;
 use serde_json::Value;
 
-use super::access::{KEY_HEADER, LOGIN_KEY};
+use super::access::{KEY_HEADER, LOGIN_KEY, RETURN_PATH};
 use super::action::{self, Action};
 use super::api;
 use super::assets;
@@ -40,6 +41,9 @@ pub(super) fn router(state: Arc<PageState>, hosts: HostCheck) -> Router {
         .route("/assets/{name}", get(asset))
         .route(OPEN_PATH, get(open))
         .route("/api/login", post(log_in))
+        .route("/api/login/ways", get(ways_to_log_in))
+        .route("/oauth/begin", get(send_browser))
+        .route(RETURN_PATH, get(receive_browser))
         .route("/api/logout", post(log_out))
         .route("/api/events", get(api::events))
         .route("/api/runs/{execution}", get(api::run))
@@ -72,6 +76,43 @@ async fn open(State(state): PageStateExtractor, request: Request) -> Result<Resp
     }
     let ends = request.extensions().get::<TcpConnection>().copied();
     let link = state.access.open(ends, request.headers())?;
+    Ok((StatusCode::SEE_OTHER, [(header::LOCATION, link.path())]).into_response())
+}
+
+/// Says whether people can log in at an authorization server.
+async fn ways_to_log_in(State(state): PageStateExtractor) -> axum::Json<Value> {
+    axum::Json(serde_json::json!({"oauth": state.access.has_browser_login()}))
+}
+
+/// Sends a browser to the authorization server.
+async fn send_browser(
+    State(state): PageStateExtractor,
+    Extension(IsTls(is_tls)): Extension<IsTls>,
+    request: Request,
+) -> Result<Response, ActionError> {
+    if request.method() != Method::GET {
+        return Err(ActionError::new(ErrorCode::Method, "this address takes another method"));
+    }
+    // It was checked to be the host of the page.
+    let host = requested_host(request.uri(), request.headers())?;
+    let origin = format!("{}://{host}", if is_tls { "https" } else { "http" });
+    let (address, cookie) = state.access.send_browser(&origin, is_tls).await?;
+    let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, address)]).into_response();
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    Ok(response)
+}
+
+/// Leads a browser that comes back from the authorization server to a one-time link.
+async fn receive_browser(
+    State(state): PageStateExtractor,
+    query: Result<Query<HashMap<String, String>>, axum::extract::rejection::QueryRejection>,
+    request: Request,
+) -> Result<Response, ActionError> {
+    if request.method() != Method::GET {
+        return Err(ActionError::new(ErrorCode::Method, "this address takes another method"));
+    }
+    let Query(query) = query.map_err(|error| ActionError::new(ErrorCode::Invalid, error.to_string()))?;
+    let link = state.access.receive_browser(request.headers(), query).await?;
     Ok((StatusCode::SEE_OTHER, [(header::LOCATION, link.path())]).into_response())
 }
 

@@ -7,6 +7,7 @@
 mod action_process;
 mod approval_questions;
 mod browser;
+mod code_login;
 mod command_actions;
 mod engine_tools;
 mod kept_results;
@@ -181,7 +182,8 @@ async fn open(files: &Files, arguments: &Arguments) -> Result<(Listener, Arc<Acc
     }
     let service = service_login::load(files)?;
     let listener = Listener::open(&service.listen, service.hosts).await.map_err(unavailable)?;
-    let mut access = Access::new(listener.port(), link_lifetime, Some(service.token_check));
+    let access = Access::new(listener.port(), link_lifetime, Some(service.token_check));
+    let mut access = access.with_browser_login(service.browser_login);
     let logins = access.logins();
     Ok((listener, Arc::new(access), logins))
 }

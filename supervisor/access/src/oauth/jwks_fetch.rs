@@ -8,6 +8,7 @@ use lockhouse_base::files;
 use reqwest::redirect::Policy;
 use reqwest::{Client, StatusCode};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 use url::Url;
 
@@ -27,8 +28,15 @@ pub(super) struct JwksFetcher {
 
 /// The fields of the authorization server's metadata that Lockhouse reads (RFC 8414, OpenID Connect Discovery).
 #[derive(Deserialize)]
-struct ServerMetadata {
+struct ServerMetadata<T> {
     issuer: String,
+    #[serde(flatten)]
+    other: T,
+}
+
+/// Where the keys of the authorization server are.
+#[derive(Deserialize)]
+struct KeysMetadata {
     jwks_uri: String,
 }
 
@@ -79,8 +87,19 @@ impl JwksFetcher {
         }
     }
 
+    /// Returns the client, which follows no redirect.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// Fetches the issuer's metadata, and returns its `jwks_uri`.
     async fn discover_jwks_url(&self, issuer: &Url) -> Result<Url, FetchError> {
+        let metadata: KeysMetadata = self.fetch_metadata(issuer).await?;
+        Ok(trusted_url(&metadata.jwks_uri)?)
+    }
+
+    /// Fetches the issuer's metadata, which must be of this issuer.
+    pub(super) async fn fetch_metadata<T: DeserializeOwned>(&self, issuer: &Url) -> Result<T, FetchError> {
         let mut failures = Vec::new();
         for url in metadata_urls(issuer) {
             let metadata = match self.get(&url).await {
@@ -90,13 +109,13 @@ impl JwksFetcher {
                     continue;
                 }
             };
-            let Ok(metadata) = serde_json::from_str::<ServerMetadata>(&metadata) else {
+            let Ok(metadata) = serde_json::from_str::<ServerMetadata<T>>(&metadata) else {
                 return Err(FetchError::NoDescription { url });
             };
             if metadata.issuer != self.issuer {
                 return Err(FetchError::OtherIssuer { url });
             }
-            return Ok(trusted_url(&metadata.jwks_uri)?);
+            return Ok(metadata.other);
         }
         Err(FetchError::Discovery(failures))
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::{NoRandomNumbers, digest, random_secret};
+use super::{NoRandomNumbers, TokenLogin, digest, random_secret};
 use crate::viewer::Viewer;
 
 /// Maximum number of links that can be used at one time. A further link replaces the oldest one.
@@ -33,7 +33,7 @@ pub(super) struct LoginLinks {
 
 struct OpenLink {
     digest: [u8; 32],
-    viewer: Viewer,
+    login: TokenLogin,
     created: Instant,
 }
 
@@ -43,22 +43,27 @@ impl LoginLinks {
     }
 
     pub(super) fn create(&self, viewer: Viewer) -> Result<LoginLink, NoRandomNumbers> {
+        self.create_login(TokenLogin { viewer, is_valid: Box::new(|| true) })
+    }
+
+    /// Creates a link whose session ends when the login is no longer valid.
+    pub(super) fn create_login(&self, login: TokenLogin) -> Result<LoginLink, NoRandomNumbers> {
         let token = random_secret()?;
         let mut open = self.open.lock();
         if open.len() == LINKS_MAX {
             open.pop_front();
         }
-        open.push_back(OpenLink { digest: digest(&token), viewer, created: Instant::now() });
+        open.push_back(OpenLink { digest: digest(&token), login, created: Instant::now() });
         Ok(LoginLink { token })
     }
 
-    /// Returns the viewer of a link that was not used and has not expired. The link cannot be used again.
-    pub(super) fn redeem(&self, token: &str) -> Option<Viewer> {
+    /// Returns the login of a link that was not used and has not expired. The link cannot be used again.
+    pub(super) fn redeem(&self, token: &str) -> Option<TokenLogin> {
         let digest = digest(token);
         let mut open = self.open.lock();
         open.retain(|link| link.created.elapsed() < self.lifetime);
         let at = open.iter().position(|link| link.digest == digest)?;
-        open.remove(at).map(|link| link.viewer)
+        open.remove(at).map(|link| link.login)
     }
 }
 
@@ -70,17 +75,21 @@ mod tests {
         Viewer::administrator("ann")
     }
 
+    fn redeemed(links: &LoginLinks, token: &str) -> Option<Viewer> {
+        links.redeem(token).map(|login| login.viewer)
+    }
+
     #[test]
     fn a_link_can_be_used_once_until_it_expires() {
         let links = LoginLinks::new(Duration::from_secs(60));
         let link = links.create(viewer()).expect("random numbers");
         assert_eq!(link.token.len(), 64);
-        assert_eq!(links.redeem("x"), None);
-        assert_eq!(links.redeem(&link.token), Some(viewer()));
-        assert_eq!(links.redeem(&link.token), None);
+        assert_eq!(redeemed(&links, "x"), None);
+        assert_eq!(redeemed(&links, &link.token), Some(viewer()));
+        assert_eq!(redeemed(&links, &link.token), None);
         let expired = LoginLinks::new(Duration::ZERO);
         let link = expired.create(viewer()).expect("random numbers");
-        assert_eq!(expired.redeem(&link.token), None);
+        assert_eq!(redeemed(&expired, &link.token), None);
     }
 
     #[test]
@@ -88,7 +97,7 @@ mod tests {
         let links = LoginLinks::new(Duration::from_secs(60));
         let created: Vec<LoginLink> =
             (0..=LINKS_MAX).map(|_| links.create(viewer()).expect("random numbers")).collect();
-        assert_eq!(links.redeem(&created[0].token), None);
-        assert_eq!(links.redeem(&created[1].token), Some(viewer()));
+        assert_eq!(redeemed(&links, &created[0].token), None);
+        assert_eq!(redeemed(&links, &created[1].token), Some(viewer()));
     }
 }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
-use lockhouse_access::{Authenticator, Evidence};
+use lockhouse_access::{Authenticator, CodeLogin, Evidence};
 use lockhouse_base::http_checks::host_check::HostName;
 use lockhouse_base::keyed_limiter::KeyedLimiter;
 use lockhouse_base::principal::Principal;
-use lockhouse_page::{PageAddress, PageRights, TokenCheck, TokenLogin, Viewer, ViewerToken};
+use lockhouse_page::{BrowserLogin, PageAddress, PageRights, TokenCheck, TokenLogin, Viewer, ViewerToken};
 use lockhouse_policies::{Policy, Rate, RoleKind};
 use parking_lot::Mutex;
 
+use super::code_login::CodeLogins;
 use crate::cli::{UNAVAILABLE, USAGE, print_config_error, print_error};
 use lockhouse_config::{self as config, Files, PageSettings};
 
@@ -24,12 +25,14 @@ pub(super) struct ServicePage {
     pub(super) listen: PageAddress,
     pub(super) hosts: Vec<HostName>,
     pub(super) token_check: TokenCheck,
+    /// Logs people in at the issuer of their tokens; `None` if the configuration names no client.
+    pub(super) browser_login: Option<Arc<dyn BrowserLogin>>,
 }
 
 /// Loads the settings of a service's page. Prints an error if the configuration does not enable the page.
 pub(super) fn load(files: &Files) -> Result<ServicePage, ExitCode> {
     let settings = config::load_page_settings(files).map_err(|error| print_config_error(&error))?;
-    let PageSettings { listen, hosts, administrators, auth, logins } = settings;
+    let PageSettings { listen, hosts, administrators, auth, logins, client } = settings;
     let Some(listen) = listen.and_then(|address| address.to_string().parse().ok()) else {
         eprintln!("lockhouse: the page of a service is off: set listen of [page] in the configuration");
         return Err(ExitCode::from(USAGE));
@@ -38,9 +41,13 @@ pub(super) fn load(files: &Files) -> Result<ServicePage, ExitCode> {
         eprintln!("lockhouse: the page of a service needs authentication, and auth of [http] is \"none\"");
         return Err(ExitCode::from(USAGE));
     }
+    let login =
+        auth.oauth.as_ref().zip(client).map(|(oauth, client)| CodeLogin::new(oauth, client)).transpose();
+    let login = login.map_err(|error| print_error(&error, UNAVAILABLE))?;
+    let browser_login = login.map(|login| Arc::new(CodeLogins::new(login)) as Arc<dyn BrowserLogin>);
     let authenticator = Authenticator::new(auth).map_err(|error| print_error(&error, UNAVAILABLE))?;
     let token_check = token_check(authenticator, logins, administrators, RolesInForce::new(files));
-    Ok(ServicePage { listen, hosts, token_check })
+    Ok(ServicePage { listen, hosts, browser_login, token_check })
 }
 
 /// Returns the check of access tokens, as the HTTP server for AI clients makes it.

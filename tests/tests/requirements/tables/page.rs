@@ -25,7 +25,7 @@ async fn is_administrator(page: &Page, token: &str) -> (bool, String) {
         return (false, format!("{reply:?}"));
     }
     let hello = page.browser_of(token).await.events().await.next("hello").await;
-    (hello["administrator"] == true, hello.to_string())
+    (hello["may"][3] == "operate", hello.to_string())
 }
 
 /// Returns whether the page answers to a host name.
