@@ -292,5 +292,7 @@ async function reconnects(product, browser) {
 }
 
 async function closeMessages(page) {
-  for (const button of await page.locator("#messages button").all()) await button.click();
+  const buttons = page.locator("#messages button");
+  // The list becomes shorter with each click.
+  while (await buttons.count()) await buttons.first().click();
 }

@@ -11,6 +11,7 @@
 //! client with a shell; docs/approvals.md explains the consequences.
 
 mod line_adapter;
+mod peers;
 pub mod socket_path;
 
 use std::os::unix::fs::PermissionsExt;
@@ -22,24 +23,17 @@ use crate::front_connection::{FrontKind, OperatorPeer};
 use crate::front_link;
 use crate::supervisor::Supervisor;
 use interprocess::local_socket::tokio::{Listener, Stream};
-use interprocess::local_socket::traits::StreamCommon;
 use interprocess::local_socket::traits::tokio::Listener as _;
 use interprocess::local_socket::{GenericFilePath, ListenerOptions, ToFsName};
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
-use lockhouse_access::principal_of_user;
-use lockhouse_audit::LocalUser;
-use lockhouse_base::confined_mark::refuses_peer;
 use lockhouse_link::greetings;
 use lockhouse_messages::{Greeting, GreetingReply, Presence, VERSIONS};
-use nix::unistd::{Uid, geteuid};
+use nix::unistd::Uid;
+use peers::{Places, Served, operator};
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Maximum number of concurrent connections to the control socket.
-/// Bound: approvals and questions.
-const CONNECTIONS_MAX: usize = 16;
 /// Maximum time until a new connection sends its first message. After this time the connection is closed.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Modes of the sockets: of one for root and this account, and of one for everybody, whom the kernel then reports.
@@ -140,7 +134,7 @@ fn bind(directory: &Path, mode: u32) -> std::io::Result<(PathBuf, Listener)> {
 }
 
 async fn accept(listener: Listener, supervisor: Weak<Supervisor>, served: Served) {
-    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Places::default();
     loop {
         let stream = match listener.accept().await {
             Ok(stream) => stream,
@@ -157,17 +151,15 @@ async fn accept(listener: Listener, supervisor: Weak<Supervisor>, served: Served
             );
             continue;
         };
-        let Ok(permit) = permits.clone().try_acquire_owned() else {
-            tracing::warn!(
-                "rejected a connection to the control socket: {CONNECTIONS_MAX} are open, the maximum"
-            );
+        let Some(place) = places.take(&operator) else {
+            tracing::warn!("rejected a connection to the control socket: too many are open");
             continue;
         };
         tokio::spawn(async move {
             if let Some(operator) = operator.resolve().await {
                 serve(&stream, &supervisor, operator).await;
             }
-            drop(permit);
+            drop(place);
         });
     }
 }
@@ -204,53 +196,6 @@ async fn serve_operator(
     };
     // An operator asks this engine, also while it drains, and no other one.
     front_link::serve(supervisor, version, reader, &mut writer, FrontKind::Operator(operator), false).await
-}
-
-/// Whom a socket serves besides root and the account of this process.
-#[derive(Clone, Copy, Debug)]
-enum Served {
-    Owners,
-    /// The person whose engine this is.
-    Person(Uid),
-    /// Everybody to whom the policy gives roles.
-    PeopleWithRoles,
-}
-
-/// The peer of a connection.
-enum Peer {
-    Operator(OperatorPeer),
-    /// A user whose groups are not known yet.
-    User(LocalUser),
-}
-
-impl Peer {
-    /// Looks up the groups of a user, for which a directory service may be asked.
-    async fn resolve(self) -> Option<OperatorPeer> {
-        match self {
-            Self::Operator(operator) => Some(operator),
-            Self::User(user) => {
-                let principal = tokio::task::spawn_blocking(move || principal_of_user(user.uid)).await;
-                principal.ok().map(|principal| OperatorPeer::with_roles(user, principal))
-            }
-        }
-    }
-}
-
-/// Returns who operates the engine from the other end of the connection, as the kernel reports it. `None` if that process is
-/// not served: it belongs neither to this process's user or root nor to those whom the socket serves, or is a sandboxed
-/// upstream server.
-fn operator(stream: &Stream, served: Served, presence: Presence) -> Option<Peer> {
-    let peer = stream.peer_creds().ok()?;
-    let user = LocalUser::of_peer(peer.euid()?, peer.pid());
-    let operator = match (Uid::from_raw(user.uid), served) {
-        (uid, _) if uid.is_root() || uid == geteuid() => Peer::Operator(OperatorPeer::owner(Some(user))),
-        (uid, Served::Person(person)) if person == uid => {
-            Peer::Operator(OperatorPeer::person(user, presence))
-        }
-        (_, Served::PeopleWithRoles) => Peer::User(user),
-        _ => return None,
-    };
-    (!refuses_peer(peer.pid().and_then(|id| u32::try_from(id).ok()))).then_some(operator)
 }
 
 /// Whether the process at the other end of the connection belongs to this process's user or to root, as the kernel

@@ -1,7 +1,7 @@
 // Bytes and tokens that code kept out of the models' contexts.
 
 import { h, untrusted } from "./dom.js";
-import { bytes, number } from "./format.js";
+import { bytes, duration, number } from "./format.js";
 import { empty, table, viewHead } from "./parts.js";
 import { state } from "./state.js";
 
@@ -10,6 +10,7 @@ const COLUMNS = [
   { label: "Client", wide: true },
   { label: "Runs", number: true },
   { label: "Calls", number: true },
+  { label: "CPU time", number: true },
   { label: "Results for code", number: true },
   { label: "Answers for the model", number: true },
   { label: "Kept out", number: true },
@@ -62,6 +63,7 @@ function rows(days) {
         clientCell(client),
         number(client.runs),
         number(client.calls),
+        duration(client.cpu_ms),
         bytes(client.result_bytes),
         client.answer_bytes === null ? "–" : bytes(client.answer_bytes),
         bytes(client.kept_out_bytes),

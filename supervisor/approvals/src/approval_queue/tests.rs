@@ -196,6 +196,24 @@ fn breaking_the_glass_needs_a_role_for_it() {
 }
 
 #[tokio::test]
+async fn an_answer_that_changes_the_policy_needs_a_role_for_that() {
+    let text =
+        ROLES.replace("may = [\"run\"]", "may = [\"approve\", \"policy\"]").replace("[\"*\"]", "[\"eve\"]");
+    let queue = ApprovalQueue::default();
+    queue.set_policy(policy(&text));
+    let offering = ApprovalQuestion { scopes: vec![Approval::Once, Approval::Always], ..ask() };
+    let asking = queue.ask(offering, eligibility(ApprovalRequirement::default(), "pay"), LONG);
+    tokio::pin!(asking);
+    assert!(futures_util::poll!(&mut asking).is_pending());
+    let watch = |approver| queue.watch(WatcherKind::Socket(approver), WatcherRole::Approver);
+    let (mut ada, eve) = (watch(person("ada", &[])), watch(person("eve", &[])));
+    let Some(ApprovalEvent::Ask(shown)) = ada.next().await.as_deref().cloned() else { panic!("no question") };
+    let always = answer(shown.id, "d1", Approval::Always);
+    assert_eq!(ada.answer(&always, ada.approver()), Err(AnswerError::Scope));
+    assert_eq!(eve.answer(&always, eve.approver()), Ok(()), "control");
+}
+
+#[tokio::test]
 async fn a_person_sees_the_questions_that_a_role_covers() {
     let queue = ApprovalQueue::default();
     queue.set_policy(policy(ROLES));

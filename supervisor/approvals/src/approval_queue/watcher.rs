@@ -6,7 +6,7 @@ use lockhouse_audit::LocalUser;
 use lockhouse_messages::{
     Approval, ApprovalEvent, ApproverAnswer, ApproverDecision, ChallengeRequest, KeyChallenge, WatcherRole,
 };
-use lockhouse_policies::Policy;
+use lockhouse_policies::{Policy, RoleKind};
 use tokio::sync::mpsc;
 
 use super::{
@@ -134,6 +134,11 @@ fn check_approver(
     approver: &Approver,
     policy: &Policy,
 ) -> Result<(), AnswerError> {
+    // Such an answer changes the policy.
+    let may_change = approver.name().is_none_or(|person| policy.has_role(person, RoleKind::Policy));
+    if answer.scope == Approval::Always && !may_change {
+        return Err(AnswerError::Scope);
+    }
     match &answer.break_glass {
         None => open.eligibility.check(approver, policy),
         Some(reason) if reason.trim().is_empty() || reason.chars().count() > REASON_CHARS_MAX => {

@@ -30,6 +30,7 @@ enum Client {
 struct Saving {
     runs: u64,
     calls: u64,
+    cpu_ms: f64,
     result_bytes: u64,
     answer_bytes: u64,
     kept_out_bytes: u64,
@@ -45,6 +46,7 @@ impl Savings {
         let saving = clients.entry(if is_full { Client::Others } else { client }).or_default();
         saving.runs += 1;
         saving.calls += run.call_count;
+        saving.cpu_ms += run.cpu_ms.unwrap_or(0.0);
         saving.result_bytes = saving.result_bytes.saturating_add(run.result_bytes);
         saving.answer_bytes = saving.answer_bytes.saturating_add(run.answer_bytes.unwrap_or(0));
         saving.kept_out_bytes = saving.kept_out_bytes.saturating_add(run.kept_out_bytes().unwrap_or(0));
@@ -61,7 +63,7 @@ impl Savings {
                 Client::Others => Some("(others)"),
             };
             json!({
-                "client": name, "others": *client == Client::Others, "runs": saving.runs, "calls": saving.calls,
+                "client": name, "others": *client == Client::Others, "runs": saving.runs, "calls": saving.calls, "cpu_ms": saving.cpu_ms,
                 "result_bytes": saving.result_bytes, "answer_bytes": saving.answer_bytes,
                 "kept_out_bytes": saving.kept_out_bytes,
                 "kept_out_tokens": saving.kept_out_bytes / BYTES_PER_TOKEN,
@@ -88,6 +90,7 @@ mod tests {
             result_bytes,
             answer_bytes,
             call_count: 2,
+            cpu_ms: Some(1.5),
             ..RunRecord::default()
         };
         savings.add(&run("2026-01-01", Some("a"), 1_000, Some(200)));
@@ -99,7 +102,7 @@ mod tests {
         assert_eq!(
             json["days"][1]["clients"],
             json!([{
-                "client": "a", "others": false, "runs": 3, "calls": 6, "result_bytes": 6_100, "answer_bytes": 400,
+                "client": "a", "others": false, "runs": 3, "calls": 6, "cpu_ms": 4.5, "result_bytes": 6_100, "answer_bytes": 400,
                 "kept_out_bytes": 800, "kept_out_tokens": 200,
             }])
         );
