@@ -304,6 +304,12 @@ impl Upstreams {
         self.servers.get(name).is_some_and(Upstream::has_accounts)
     }
 
+    /// Whether tokens of users are exchanged for tokens for any server.
+    pub fn uses_exchange(&self) -> bool {
+        let credentials = self.servers.values().map(|upstream| &upstream.setup.definition.user_credential);
+        credentials.flatten().any(|credential| matches!(credential, UserCredential::Exchange(_)))
+    }
+
     /// Returns the tokens with which users authenticate to the service. They stay the same when a changed configuration replaces
     /// the servers.
     pub fn subjects(&self) -> &SubjectTokens {

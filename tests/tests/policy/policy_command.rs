@@ -85,3 +85,32 @@ fn policy_explain_names_the_deciding_line() {
         lockhouse.run(&["policy", "explain", "fixture.fail"]).transcript()
     );
 }
+
+#[test]
+fn policy_explain_applies_the_roles_of_a_person() {
+    let roles = "[roles.clerks]\nmembers = [\"desk\", \"group:clerks\"]\nmay = [\"run\"]\n[roles.clerks.servers.fixture]\nallow = [\"text\"]\n";
+    let lockhouse = Lockhouse::new().server("fixture", &[]).policy(&format!("{POLICY}{roles}"));
+    let mut table = Table::new("explanations for people");
+    for (person, member, words) in [
+        (
+            "desk",
+            None,
+            &["is denied", "[roles.clerks.servers.fixture]", "this person has the roles clerks"][..],
+        ),
+        ("user:ada", Some("group:clerks"), &["is denied", "[roles.clerks.servers.fixture]"]),
+        (
+            "user:ada",
+            Some("group:clerk"),
+            &["is denied", "no role permits this person", "this person has no role"],
+        ),
+    ] {
+        let mut arguments = vec!["policy", "explain", "fixture.add", "--person", person];
+        member.into_iter().for_each(|member| arguments.extend(["--member", member]));
+        let finished = lockhouse.run(&arguments);
+        let told = words.iter().all(|words| finished.stdout.contains(words));
+        table.row(format!("{person} {member:?}"), ensure(told && finished.status == Some(0), finished));
+    }
+    let client = lockhouse.run(&["policy", "explain", "fixture.add", "--client", "desk"]);
+    table.row("control: a client over stdio", ensure(client.stdout.contains("is allowed"), client));
+    table.finish();
+}

@@ -1,10 +1,11 @@
 //! The login of a person in a browser: the authorization code grant with PKCE (RFC 7636) at the issuer of access tokens. The token
 //! is verified like that of an AI client.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use data_encoding::BASE64URL_NOPAD;
+use parking_lot::Mutex;
 use reqwest::header::CONTENT_TYPE;
 use serde::Deserialize;
 use url::{Url, form_urlencoded};
@@ -18,6 +19,8 @@ use super::{KeySource, trusted_url};
 const RESPONSE_BYTES_MAX: usize = 256 * 1024;
 /// Maximum time for the response with a token.
 const TIMEOUT: Duration = Duration::from_secs(20);
+/// Time after which the addresses of the issuer are fetched again.
+const ENDPOINTS_LIFETIME: Duration = Duration::from_secs(600);
 /// Bytes of randomness in a state and a verifier.
 const RANDOM_BYTES: usize = 32;
 
@@ -46,6 +49,8 @@ pub struct CodeLogin {
     resource: String,
     metadata: JwksFetcher,
     issuer_url: Url,
+    /// The addresses of the issuer, and when they were fetched. Anybody can begin a login, and asks the issuer for nothing.
+    endpoints: Mutex<Option<(Instant, Endpoints)>>,
 }
 
 /// A login whose browser is at the issuer. It has secrets, so it has no `Debug`.
@@ -79,7 +84,7 @@ pub enum CodeLoginError {
 }
 
 /// The addresses of the issuer (RFC 8414).
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 struct Endpoints {
     authorization_endpoint: String,
     token_endpoint: String,
@@ -103,7 +108,8 @@ impl CodeLogin {
         let source = KeySource::Issuer(settings.issuer.clone());
         let metadata = JwksFetcher::new(source, issuer.clone())?;
         let resource = settings.resource.to_string();
-        Ok(Self { client, issuer, resource, metadata, issuer_url: settings.issuer.clone() })
+        let issuer_url = settings.issuer.clone();
+        Ok(Self { client, issuer, resource, metadata, issuer_url, endpoints: Mutex::default() })
     }
 
     /// Begins a login. The browser returns to `redirect`.
@@ -182,8 +188,15 @@ impl CodeLogin {
     }
 
     async fn endpoints(&self) -> Result<Endpoints, CodeLoginError> {
+        let known = self.endpoints.lock().clone();
+        if let Some((_, endpoints)) = known.filter(|(at, _)| at.elapsed() < ENDPOINTS_LIFETIME) {
+            return Ok(endpoints);
+        }
         let metadata = self.metadata.fetch_metadata(&self.issuer_url).await;
-        metadata.map_err(|error: FetchError| CodeLoginError::Metadata(error.to_string()))
+        let endpoints: Endpoints =
+            metadata.map_err(|error: FetchError| CodeLoginError::Metadata(error.to_string()))?;
+        *self.endpoints.lock() = Some((Instant::now(), endpoints.clone()));
+        Ok(endpoints)
     }
 }
 

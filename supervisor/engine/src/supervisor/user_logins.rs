@@ -60,8 +60,9 @@ impl Supervisor {
     /// Remembers the OAuth token with which a user has authenticated, for servers that take tokens of users in exchange for it.
     /// Tokens of Lockhouse's own have no time, and no other server knows them.
     pub(crate) fn note_token(&self, access: &Access, token: &str) {
-        if let Some(expires_in) = access.expires_in {
-            self.gate().upstreams().subjects().note(access.owner, token, expires_in);
+        let upstreams = self.gate().upstreams().clone();
+        if let Some(expires_in) = access.expires_in.filter(|_| upstreams.uses_exchange()) {
+            upstreams.subjects().note(access.owner, token, expires_in);
         }
     }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use lockhouse_catalog::{Catalogue, tool_members};
 use lockhouse_config::{self as config, Files};
 use lockhouse_policies::{
-    ApprovalRequirement, Call, CallTarget, ClientName, ConsideredStatement, Explanation, SKILLS,
+    ApprovalRequirement, Call, CallTarget, ClientName, ConsideredStatement, Explanation, Policy, SKILLS,
     most_similar_name, printable,
 };
 use lockhouse_protocol::{PromptName, ResourceUri, ServerName, ToolName};
@@ -32,6 +32,12 @@ pub(in crate::cli) struct Arguments {
     /// Decide as for this AI client, by the name that it reports in MCP
     #[arg(long, value_name = "NAME")]
     client: Option<String>,
+    /// Decide as for this person of a service, who has authenticated: the name of a token, user:NAME or oauth:SUBJECT
+    #[arg(long, value_name = "NAME", conflicts_with = "client")]
+    person: Option<String>,
+    /// What the authentication of that person proves besides: group:NAME or claim:NAME=VALUE
+    #[arg(long, value_name = "MEMBERSHIP", requires = "person")]
+    member: Vec<String>,
     /// Explain the decision about reading this resource instead of a tool call
     #[arg(long, value_name = "URI", conflicts_with = "prompt")]
     resource: Option<String>,
@@ -51,7 +57,8 @@ pub(super) fn explain(files: &Files, arguments: &Arguments) -> Result<ExitCode, 
     let mut environment = Environment::load(files);
     let call = environment.complete(&policy, call);
     let explanation = lockhouse_policies::explain(&policy, &call);
-    let notes = notes(&mut environment, &call);
+    let mut notes = notes(&mut environment, &call);
+    notes.extend(note_about_roles(&policy, &call));
     if arguments.json {
         println!("{}", for_stdout(&format!("{:#}", to_json(&explanation, &notes))));
     } else {
@@ -59,6 +66,16 @@ pub(super) fn explain(files: &Files, arguments: &Arguments) -> Result<ExitCode, 
         notes.iter().for_each(|note| println!("note: {note}"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns a note with the roles of the person. `None` if no roles apply.
+fn note_about_roles(policy: &Policy, call: &Call) -> Option<String> {
+    let person = call.client.as_ref().filter(|client| policy.has_roles() && client.is_authenticated())?;
+    let roles = policy.roles_of(person).concat();
+    Some(match roles.is_empty() {
+        true => "this person has no role".to_owned(),
+        false => format!("this person has the roles {}", roles.join(", ")),
+    })
 }
 
 fn parse_call(arguments: &Arguments) -> Result<Call, ExitCode> {
@@ -74,7 +91,9 @@ fn parse_call(arguments: &Arguments) -> Result<Call, ExitCode> {
         }
     };
     let given = arguments.args.as_deref().map(parse_object).transpose()?.unwrap_or_default();
+    let person = |name: &str| ClientName::new(name).authenticated(arguments.member.clone());
     let client = arguments.client.as_deref().map(ClientName::new);
+    let client = client.or_else(|| arguments.person.as_deref().map(person));
     Ok(Call::new(&server, item).with_arguments(given).with_client(client))
 }
 
