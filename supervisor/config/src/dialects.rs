@@ -229,6 +229,12 @@ pub(super) fn own_template(text: &str, environment: &Environment) -> Option<Temp
     PlaceholderSyntax::Own.parse(text, &file).ok()
 }
 
+/// Parses a secret, which must have a placeholder: what is written in the file itself could be shown with its line. Returns `None`
+/// if it has none, or if one in it is not valid.
+pub(super) fn secret_template(text: &str, environment: &Environment) -> Option<Template> {
+    own_template(text, environment).filter(|template| template.as_literal().is_none())
+}
+
 /// Reads the `[servers.NAME]` tables of Lockhouse's own configuration. `root` is the parsed text of `source`.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use lockhouse_audit_forward::{
     Credentials, DestinationEntry, ForwardDestination, ForwardSettings, SegmentAccounts,
 };
 
-use super::dialects::{PLACEHOLDER_FORMS, own_template};
+use super::dialects::{PLACEHOLDER_FORMS, secret_template};
 use super::engine_settings;
 use super::error::ConfigError;
 use super::placeholders::{Environment, placeholder_files};
@@ -61,9 +61,7 @@ fn credentials(entry: &DestinationEntry, environment: &Environment) -> Result<Cr
     };
     let mut headers = BTreeMap::new();
     for (name, text) in &entry.headers {
-        let template = own_template(text, environment).filter(|template| template.as_literal().is_none());
-        // What is written in the file itself could be shown with its line.
-        let template = template.ok_or_else(|| {
+        let template = secret_template(text, environment).ok_or_else(|| {
             fault(name, format!("its value must have one of the placeholders {PLACEHOLDER_FORMS}"))
         })?;
         if placeholder_files(text).any(|path| !path.starts_with('/')) {

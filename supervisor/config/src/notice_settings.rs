@@ -7,7 +7,7 @@ use lockhouse_approvals::{NoticeChannel, NoticeReceiver, NoticeSettings, Webhook
 use lockhouse_base::url_protection::is_protected;
 use url::Url;
 
-use super::dialects::{PLACEHOLDER_FORMS, own_template};
+use super::dialects::{PLACEHOLDER_FORMS, own_template, secret_template};
 use super::error::ConfigError;
 use super::notice_entry::NoticeEntry;
 use super::placeholders::{Environment, PlaceholderError};
@@ -84,9 +84,7 @@ fn receiver(entry: &NoticeEntry, environment: &Environment) -> Result<NoticeRece
 
 fn webhook(url: &str, secret: &str, environment: &Environment) -> Result<Webhook, NoticeFault> {
     let url = own_template(url, environment).ok_or(NoticeFault::Template)?;
-    let secret = own_template(secret, environment).filter(|secret| secret.as_literal().is_none());
-    // What is written in the file itself could be shown with its line.
-    let secret = secret.ok_or(NoticeFault::PlainSecret)?;
+    let secret = secret_template(secret, environment).ok_or(NoticeFault::PlainSecret)?;
     let unresolved = |key| move |fault| NoticeFault::Placeholder { key, fault };
     let url = url.resolve(environment).map_err(unresolved("url"))?;
     let secret = secret.resolve(environment).map_err(unresolved("secret"))?;

@@ -15,7 +15,7 @@ use lockhouse_stores::results;
 use lockhouse_stores::skills::SkillSettings;
 
 use super::config_toml::{ConfigToml, load_document};
-use super::dialects::own_template;
+use super::dialects::secret_template;
 use super::error::ConfigError;
 use super::files::Files;
 use super::placeholders::Environment;
@@ -171,8 +171,7 @@ fn page_client(
         return Err(fault("client_id of [page] needs [http.oauth], whose issuer logs people in".to_owned()));
     };
     let secret = |text: &String| {
-        // What is written in the file itself could be shown with its line.
-        let template = own_template(text, environment).filter(|template| template.as_literal().is_none());
+        let template = secret_template(text, environment);
         let expected = "client_secret of [page]: expected a placeholder, such as \"${cred:NAME}\"";
         let template = template.ok_or_else(|| fault(expected.to_owned()))?;
         template.resolve(environment).map_err(|error| fault(format!("client_secret of [page]: {error}")))

@@ -11,7 +11,7 @@ use lockhouse_upstream::{
 };
 use url::Url;
 
-use super::dialects::own_template;
+use super::dialects::{own_template, secret_template};
 use super::placeholders::{Environment, PlaceholderError};
 use super::skipped_server::SkippedServer;
 use super::tables::Users;
@@ -90,8 +90,7 @@ fn exchange(table: &Users, environment: &Environment) -> Result<Option<ExchangeS
     let url = Url::parse(address).ok().filter(is_protected).ok_or(UsersFault::ExchangeAddress)?;
     let client_id = table.exchange_client.clone().ok_or(UsersFault::NoExchange)?;
     let secret = |text: &String| {
-        // What is written in the file itself could be shown with its line.
-        let template = own_template(text, environment).filter(|template| template.as_literal().is_none());
+        let template = secret_template(text, environment);
         Ok::<_, UsersFault>(template.ok_or(UsersFault::ExchangeSecret)?.resolve(environment)?)
     };
     let client_secret = table.exchange_secret.as_ref().map(secret).transpose()?;
