@@ -49,21 +49,27 @@ impl Approver {
 
     /// Whether the person may approve these calls now.
     fn may_approve(&self, policy: &Policy, calls: &[Call]) -> bool {
-        match self {
-            Self::Owner(_) => true,
-            Self::Person { principal, .. } if principal.has_expired() => false,
-            Self::Person { principal, .. } => principal.authenticated_client().is_some_and(|person| {
-                policy.has_roles() && calls.iter().all(|call| policy.may_approve(person, call))
-            }),
-        }
+        self.may(policy, calls, Policy::may_approve)
     }
 
-    /// Whether the person may approve these calls alone, whatever they require.
+    /// Whether the person may approve these calls now and alone, whatever they require.
     fn may_break_glass(&self, policy: &Policy, calls: &[Call]) -> bool {
+        self.may(policy, calls, Policy::may_break_glass)
+    }
+
+    /// Whether the roles of the person permit this for each of the calls. Nobody but the owner may without calls, since no
+    /// role covers them.
+    fn may(
+        &self,
+        policy: &Policy,
+        calls: &[Call],
+        permits: impl Fn(&Policy, &ClientName, &Call) -> bool,
+    ) -> bool {
         match self {
             Self::Owner(_) => true,
+            Self::Person { principal, .. } if principal.has_expired() || !policy.has_roles() => false,
             Self::Person { principal, .. } => principal.authenticated_client().is_some_and(|person| {
-                policy.has_roles() && calls.iter().all(|call| policy.may_break_glass(person, call))
+                !calls.is_empty() && calls.iter().all(|call| permits(policy, person, call))
             }),
         }
     }

@@ -192,7 +192,10 @@ fn breaking_the_glass_needs_a_role_for_it() {
     let two = ApprovalRequirement { approvers: 2, not_requester: true, ..ApprovalRequirement::default() };
     let question = eligibility(two, "pay");
     assert_eq!(question.check_break_glass(&person("ada", &[]), &policy), Err(AnswerError::BreakGlass));
-    assert_eq!(question.check_break_glass(&person("eve", &[]), &policy), Ok(()));
+    assert_eq!(question.check_break_glass(&person("eve", &[]), &policy), Ok(()), "control");
+    let without_calls = Eligibility::new(two, &principal("ada", &[]), Vec::new());
+    assert_eq!(without_calls.check_break_glass(&person("eve", &[]), &policy), Err(AnswerError::BreakGlass));
+    assert_eq!(without_calls.check(&person("eve", &[]), &policy), Err(AnswerError::Role));
 }
 
 #[tokio::test]

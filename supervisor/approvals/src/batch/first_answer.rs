@@ -115,10 +115,9 @@ impl ApprovalBatcher {
         prompt: &Prompt,
     ) -> (PromptOutcome, Option<AnswerChannel>) {
         let approvers = &self.context.approvers;
-        let policy = approvers.queue().policy();
-        let about = || calls.iter().map(|call| call.pending.call());
-        let about: Vec<Call> = if policy.has_roles() { about().cloned().collect() } else { Vec::new() };
-        let roles = policy.approving_roles(&about);
+        // Also if the policy has no roles yet: it may have them before the answer.
+        let about: Vec<Call> = calls.iter().map(|call| call.pending.call().clone()).collect();
+        let roles = approvers.queue().policy().approving_roles(&about);
         let mut eligibility = Eligibility::new(prompt.requirement, self.context.channel.principal(), about);
         let expires = prompt.requirement.expires_seconds.map(|seconds| Duration::from_secs(seconds.into()));
         let wait = approvers.answer_timeout();

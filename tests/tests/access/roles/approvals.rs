@@ -222,3 +222,38 @@ async fn a_person_sees_and_answers_only_what_a_role_covers() {
     table.row("the value", ensure(value != Value::Null, value));
     table.finish();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn roles_that_come_while_a_question_is_open_decide_who_answers_it() {
+    if !can_change_account() {
+        return;
+    }
+    let before = "[servers.fixture]\nask = [\"echo\"]\n";
+    let service = Service::new(&[("desk", &[]), ("ada", &[]), ("cy", &[])], before, "");
+    let daemon = service.daemon().await;
+    let [desk, ada, cy] = ["desk", "ada", "cy"].map(|name| service.person(name));
+    let mut owner = Approver::connected(&service.lockhouse).await;
+    let mut table = Table::new("roles that come while a question is open");
+    let (value, ()) = tokio::join!(run(&daemon, desk, "fixture.echo(value='a')['value']"), async {
+        owner.next("ask").await;
+        let roles = before.to_owned()
+            + "[roles.desk]\nmembers = [\"desk\"]\nmay = [\"run\"]\n"
+            + &format!("[roles.all]\nmembers = [\"user:{}\"]\nmay = [\"approve\"]\n", ada.account)
+            + &format!("[roles.others]\nmembers = [\"user:{}\"]\nmay = [\"approve\"]\n", cy.account)
+            + "[roles.others.servers.fixture]\nallow = [\"text\"]\n";
+        service.lockhouse.file("config/lockhouse/policy.toml", format!("version = 1\n{roles}"));
+        table.row("reload", equal(service.lockhouse.run(&["reload"]).status, Some(0)));
+        let [mut of_ada, mut of_cy] =
+            [ada, cy].map(|person| Approver::spawn(service.command(person, &["approvals", "--json"])));
+        of_cy.next("watching").await;
+        let asked = of_ada.next("ask").await;
+        of_cy.answer(&asked, "approve", "once").await;
+        let reason = of_cy.next("refused").await["refused"]["reason"].clone();
+        let expected = "the roles of this person do not cover these calls";
+        table.row("cy does not answer it", equal(reason, json!(expected)));
+        of_ada.answer(&asked, "approve", "once").await;
+        of_ada.next("taken").await;
+    });
+    table.row("the value", equal(value, json!("a")));
+    table.finish();
+}
