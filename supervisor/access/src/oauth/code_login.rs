@@ -11,12 +11,9 @@ use serde::Deserialize;
 use url::{Url, form_urlencoded};
 
 use super::OauthSettings;
-use super::jwks_fetch::{FetchError, JwksFetcher};
+use super::jwks_fetch::{FetchError, JwksFetcher, bounded_body};
 use super::{KeySource, trusted_url};
 
-/// Maximum size of a response with a token, in bytes.
-/// Bound: AI clients.
-const RESPONSE_BYTES_MAX: usize = 256 * 1024;
 /// Maximum time for the response with a token.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// Time after which the addresses of the issuer are fetched again.
@@ -172,14 +169,9 @@ impl CodeLogin {
         let form = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
         let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form);
         let mut response = request.send().await.map_err(|_| CodeLoginError::Unreachable)?;
-        let (is_success, mut body) = (response.status().is_success(), Vec::new());
-        while let Some(part) = response.chunk().await.map_err(|_| CodeLoginError::Unreachable)? {
-            if body.len() + part.len() > RESPONSE_BYTES_MAX {
-                return Err(CodeLoginError::Answer);
-            }
-            body.extend_from_slice(&part);
-        }
-        if !is_success {
+        let body = bounded_body(&mut response).await.map_err(|_| CodeLoginError::Unreachable)?;
+        let body = body.ok_or(CodeLoginError::Answer)?;
+        if !response.status().is_success() {
             let error = serde_json::from_slice::<ErrorAnswer>(&body).map(|answer| answer.error);
             return Err(CodeLoginError::Refused(error.unwrap_or_else(|_| response.status().to_string())));
         }

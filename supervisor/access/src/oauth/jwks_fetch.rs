@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lockhouse_base::files;
 use reqwest::redirect::Policy;
-use reqwest::{Client, StatusCode};
+use reqwest::{Client, Response, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -15,6 +15,8 @@ use url::Url;
 use super::{KeySource, UntrustedUrl, trusted_url};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum size of an answer of the issuer, in bytes: its metadata, its keys, or a token.
+/// Bound: AI clients.
 const BYTES_MAX: usize = 256 * 1024;
 
 /// Fetches the authorization server's public keys (JWKS) from the configured source.
@@ -127,15 +129,22 @@ impl JwksFetcher {
         if !response.status().is_success() {
             return Err(FetchError::Status { url: url(), status: response.status() });
         }
-        let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(broken)? {
-            if bytes.len() + chunk.len() > BYTES_MAX {
-                return Err(FetchError::TooLong { url: url() });
-            }
-            bytes.extend_from_slice(&chunk);
-        }
+        let bytes = bounded_body(&mut response).await.map_err(broken)?;
+        let bytes = bytes.ok_or_else(|| FetchError::TooLong { url: url() })?;
         String::from_utf8(bytes).map_err(|_| FetchError::NotText { url: url() })
     }
+}
+
+/// Reads the body of a response. Returns `None` if it has more than [`BYTES_MAX`] bytes.
+pub(super) async fn bounded_body(response: &mut Response) -> Result<Option<Vec<u8>>, reqwest::Error> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if bytes.len() + chunk.len() > BYTES_MAX {
+            return Ok(None);
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(Some(bytes))
 }
 
 /// Returns the well-known metadata URLs of an issuer: first that of OAuth (RFC 8414), then that of OpenID Connect.

@@ -4,14 +4,13 @@
 
 use std::time::{Duration, SystemTime};
 
-use http::header::CONTENT_TYPE;
 use lockhouse_base::url_protection::is_protected;
 use lockhouse_messages::Owner;
 use rmcp::transport::auth::AuthError;
 use serde::Deserialize;
 use url::Url;
 
-use super::oauth::{OAuthDiscovery, discover, http_client};
+use super::oauth::{OAuthDiscovery, client_request, discover, http_client, wait_apart};
 use super::subject_tokens::SubjectTokens;
 use super::token_file::AccessToken;
 use crate::definition::{Authorization, ExchangeKind, HttpEndpoint, OAuthClient, TokenExchange};
@@ -142,10 +141,7 @@ async fn asserted(
 /// Returns the issuer and the token endpoint of the authorization server of an upstream server.
 async fn authorization_server(endpoint: &HttpEndpoint) -> Result<(String, Url), ExchangeError> {
     let endpoint = endpoint.clone();
-    let runtime = tokio::runtime::Handle::current();
-    // rmcp's future is not `Send`.
-    let found = tokio::task::spawn_blocking(move || runtime.block_on(discover(&endpoint, None))).await;
-    let found = found.unwrap_or_else(|error| Err(AuthError::InternalError(error.to_string())));
+    let found = wait_apart(move || async move { discover(&endpoint, None).await }).await;
     let OAuthDiscovery { resolution, .. } = found?;
     let address = Url::parse(&resolution.metadata.token_endpoint).ok().filter(is_protected);
     let address = address.ok_or(ExchangeError::Answer("its token endpoint is not protected"))?;
@@ -184,20 +180,11 @@ async fn exchanged(
 async fn post(
     http: &reqwest::Client,
     address: &Url,
-    mut fields: Vec<(&str, &str)>,
+    fields: Vec<(&str, &str)>,
     client_id: &str,
     client_secret: Option<&str>,
 ) -> Result<TokenAnswer, ExchangeError> {
-    let request = http.post(address.clone());
-    let request = match client_secret {
-        Some(secret) => request.basic_auth(client_id, Some(secret)),
-        None => {
-            fields.push(("client_id", client_id));
-            request
-        }
-    };
-    let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
-    let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form);
+    let request = client_request(http, address, fields, client_id, client_secret);
     let mut response = request.send().await.map_err(|_| ExchangeError::Unreachable)?;
     let is_success = response.status().is_success();
     let mut body = Vec::new();

@@ -87,6 +87,24 @@ pub(crate) enum RevocationError {
     Unreachable,
 }
 
+/// Returns a request to an endpoint of an authorization server, which authenticates the client with its secret; a client without
+/// a secret names itself (RFC 6749, section 2.3.1).
+pub(super) fn client_request<'a>(
+    http: &reqwest::Client,
+    address: &Url,
+    mut fields: Vec<(&'a str, &'a str)>,
+    client_id: &'a str,
+    client_secret: Option<&str>,
+) -> reqwest::RequestBuilder {
+    let mut request = http.post(address.clone());
+    match client_secret {
+        Some(secret) => request = request.basic_auth(client_id, Some(secret)),
+        None => fields.push(("client_id", client_id)),
+    }
+    let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+    request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form)
+}
+
 /// Revokes the tokens of a login at the authorization server (RFC 7009): the refresh token, with which the access token ends,
 /// and the access token.
 pub(crate) async fn revoke(endpoint: &HttpEndpoint, stored: &StoredLogin) -> Result<(), RevocationError> {
@@ -96,17 +114,9 @@ pub(crate) async fn revoke(endpoint: &HttpEndpoint, stored: &StoredLogin) -> Res
     let address = address.filter(is_protected).ok_or(RevocationError::NoEndpoint)?;
     let client = http_client(endpoint)?;
     for (kind, token) in stored.revocable_tokens() {
-        let request = client.post(address.clone());
-        let mut fields = vec![("token", token.as_str()), ("token_type_hint", kind)];
-        let request = match &stored.client_secret {
-            Some(secret) => request.basic_auth(&stored.client_id, Some(secret)),
-            None => {
-                fields.push(("client_id", &stored.client_id));
-                request
-            }
-        };
-        let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
-        let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form);
+        let fields = vec![("token", token.as_str()), ("token_type_hint", kind)];
+        let (id, secret) = (&stored.client_id, stored.client_secret.as_deref());
+        let request = client_request(&client, &address, fields, id, secret);
         let response = request.send().await.map_err(|_| RevocationError::Unreachable)?;
         if !response.status().is_success() {
             return Err(RevocationError::Refused(response.status().as_u16()));
@@ -121,9 +131,17 @@ pub(crate) async fn client_credentials_token(
     client: &OAuthClient,
 ) -> Result<StoredCredentials, AuthError> {
     let (endpoint, client) = (endpoint.clone(), client.clone());
+    wait_apart(move || async move { exchange(&endpoint, &client).await }).await
+}
+
+/// Waits on a thread of its own for a future of rmcp, which is not `Send`.
+pub(super) async fn wait_apart<T, F>(future: impl FnOnce() -> F + Send + 'static) -> Result<T, AuthError>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, AuthError>>,
+{
     let runtime = tokio::runtime::Handle::current();
-    // rmcp's future is not `Send`.
-    let result = tokio::task::spawn_blocking(move || runtime.block_on(exchange(&endpoint, &client))).await;
+    let result = tokio::task::spawn_blocking(move || runtime.block_on(future())).await;
     result.unwrap_or_else(|error| Err(AuthError::InternalError(error.to_string())))
 }
 
