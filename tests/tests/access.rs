@@ -3,6 +3,7 @@
 
 mod bearer_tokens;
 mod bound_tokens;
+mod client_certificates;
 mod client_quotas;
 mod configuration;
 mod ended_grants;

@@ -19,7 +19,7 @@ const NAME_CHARS_MAX: usize = 64;
 
 const ROLE_KEYS: &str = "a role has the keys `members`, `may`, `break_glass`, `servers`, `together`, and limits of each member, \
      such as `rate`";
-const MEMBER_FORMS: &str = "a member is the name of a token, \"user:NAME\", \"oauth:SUBJECT\", \"group:NAME\" (a group of this \
+const MEMBER_FORMS: &str = "a member is the name of a token, \"user:NAME\", \"oauth:SUBJECT\", \"certificate:NAME\", \"group:NAME\" (a group of this \
      host) or \"claim:NAME=VALUE\" (of an OAuth token), or the beginning of one and `*`";
 
 pub(super) fn roles(reader: &mut DocumentReader<'_, '_>, key: &Key<'_>, value: &Value<'_>) -> Vec<RoleTable> {
@@ -150,7 +150,8 @@ fn members(reader: &mut DocumentReader<'_, '_>, value: &Value<'_>) -> Vec<(Strin
         }
         let (stem, is_starred) = text.strip_suffix('*').map_or((text, false), |stem| (stem, true));
         let kind = stem.split_once(':').map(|(kind, _)| kind);
-        let is_known = kind.is_none_or(|kind| ["user", "oauth", "group", "claim"].contains(&kind));
+        let is_known =
+            kind.is_none_or(|kind| ["user", "oauth", "certificate", "group", "claim"].contains(&kind));
         let is_claim = kind != Some("claim") || is_starred || stem.contains('=');
         if text.is_empty() || stem.contains('*') || !is_known || !is_claim {
             let title = format!("nobody can be the member \"{}\"", printable(text));

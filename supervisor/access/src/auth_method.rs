@@ -11,6 +11,8 @@ pub enum AuthMethod {
     Token,
     /// An access token that an OAuth authorization server issued.
     Oauth,
+    /// A client certificate of TLS that an authority of the configuration issued.
+    Certificate,
     /// The user id of the process at the other end of a Unix domain socket.
     Peer,
 }
@@ -26,7 +28,10 @@ pub enum AuthMode {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "\"token\", \"oauth\", \"peer\", a list of these, or \"none\"")]
+#[serde(
+    untagged,
+    expecting = "\"token\", \"oauth\", \"certificate\", \"peer\", a list of these, or \"none\""
+)]
 enum RawAuthMode {
     One(String),
     Several(Vec<String>),
@@ -37,7 +42,7 @@ enum RawAuthMode {
 enum InvalidAuthMode {
     #[error(r#"auth = "none" cannot be combined with another method: it would accept every request"#)]
     NoneAmongOthers,
-    #[error(r#"auth is "token", "oauth", "peer", a list of these, or "none""#)]
+    #[error(r#"auth is "token", "oauth", "certificate", "peer", a list of these, or "none""#)]
     UnknownMethod,
     #[error(r#"auth lists no method, so that every request would be rejected; leave it out for "token""#)]
     Empty,
@@ -55,6 +60,7 @@ impl TryFrom<RawAuthMode> for AuthMode {
         let parse = |method: &String| match method.as_str() {
             "token" => Ok(AuthMethod::Token),
             "oauth" => Ok(AuthMethod::Oauth),
+            "certificate" => Ok(AuthMethod::Certificate),
             "peer" => Ok(AuthMethod::Peer),
             "none" => Err(InvalidAuthMode::NoneAmongOthers),
             _ => Err(InvalidAuthMode::UnknownMethod),

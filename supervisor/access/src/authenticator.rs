@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use lockhouse_base::principal::Principal;
-use lockhouse_messages::{AccessRefusal, Authentication};
+use lockhouse_messages::{AccessRefusal, Authentication, ClientCertificate, TokenCertificate};
 use thiserror::Error;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::allowed_users::AllowedUsers;
 use super::auth_method::{AuthMethod, AuthMode};
-use super::oauth::{DpopProof, OauthSettings, ResourceServer};
+use super::certificates::{CertificateSettings, ClientCertificates, TrustFileError};
+use super::oauth::{DpopProof, OauthSettings, Possession, ResourceServer};
 use super::token_format;
 use super::token_store::{TokenFile, TokenStore};
 use super::unix_peer::UnixPeer;
@@ -23,6 +24,8 @@ pub struct AuthSettings {
     pub tokens: Option<TokenFile>,
     /// Settings of `[http.oauth]`; required if `auth` includes `oauth`.
     pub oauth: Option<OauthSettings>,
+    /// Settings of `[http.client_certificates]`; required if `auth` includes `certificate`.
+    pub certificates: Option<CertificateSettings>,
     pub users: AllowedUsers,
 }
 
@@ -35,6 +38,10 @@ pub enum AuthSetupError {
     NoTokenPath,
     #[error("auth = \"oauth\" needs [http.oauth] with issuer, audience and scopes")]
     NoOauth,
+    #[error("auth = \"certificate\" needs [http.client_certificates] with authorities")]
+    NoAuthorities,
+    #[error(transparent)]
+    TrustFile(#[from] TrustFileError),
     /// The TLS client that fetches the keys of the authorization server cannot be set up.
     #[error("TLS cannot be used: {0}")]
     Tls(#[from] reqwest::Error),
@@ -48,6 +55,9 @@ pub enum Evidence<'a> {
     Token(&'a str),
     /// An OAuth token with the proof that its sender has the key to which it is bound.
     BoundToken(&'a str, DpopProof<'a>),
+    /// A bearer token with the certificate of its client, to which an OAuth token may be bound.
+    CertificateToken(&'a str, &'a TokenCertificate),
+    Certificate(&'a ClientCertificate),
     User(UnixPeer),
     Nothing,
 }
@@ -65,6 +75,7 @@ pub struct Authenticator {
 struct Verifiers {
     tokens: Option<Arc<TokenStore>>,
     oauth: Option<ResourceServer>,
+    certificates: Option<ClientCertificates>,
     users: Option<AllowedUsers>,
 }
 
@@ -74,11 +85,10 @@ impl Authenticator {
     /// # Errors
     /// [`AuthSetupError`], which says what to change.
     pub fn new(settings: AuthSettings) -> Result<Arc<Self>, AuthSetupError> {
-        let AuthSettings { mode, tokens, oauth, users } = settings;
         let stop = CancellationToken::new();
-        let verifiers = match mode.is_none() {
+        let verifiers = match settings.mode.is_none() {
             true => None,
-            false => Some(Verifiers::new(&mode, tokens, oauth, users, &stop)?),
+            false => Some(Verifiers::new(settings, &stop)?),
         };
         Ok(Arc::new(Self { verifiers, _stop_token_watch: stop.drop_guard() }))
     }
@@ -90,8 +100,16 @@ impl Authenticator {
     pub async fn authenticate(&self, evidence: Evidence<'_>) -> Result<Principal, AccessRefusal> {
         let Some(verifiers) = &self.verifiers else { return Ok(Principal::anonymous()) };
         match evidence {
-            Evidence::Token(token) => verifiers.verify_token(token, None).await,
-            Evidence::BoundToken(token, proof) => verifiers.verify_token(token, Some(proof)).await,
+            Evidence::Token(token) => verifiers.verify_token(token, Possession::None).await,
+            Evidence::BoundToken(token, proof) => verifiers.verify_token(token, Possession::Key(proof)).await,
+            Evidence::CertificateToken(token, certificate) => {
+                verifiers.verify_token(token, Possession::Certificate(certificate)).await
+            }
+            Evidence::Certificate(certificate) => match &verifiers.certificates {
+                Some(certificates) => certificates.principal(certificate),
+                // As if the client had shown none.
+                None => Err(AccessRefusal::NoCredentials),
+            },
             Evidence::User(peer) => verifiers.principal_for_user(peer),
             Evidence::Nothing => Err(AccessRefusal::NoCredentials),
         }
@@ -99,28 +117,22 @@ impl Authenticator {
 
     /// Returns what clients need to know in order to authenticate.
     pub fn how_to_authenticate(&self) -> Authentication {
-        let Some(Verifiers { tokens, oauth, users }) = &self.verifiers else {
-            return Authentication::default();
-        };
+        let Some(verifiers) = &self.verifiers else { return Authentication::default() };
+        let Verifiers { tokens, oauth, .. } = verifiers;
         Authentication {
             is_required: true,
             accepts_bearer: tokens.is_some() || oauth.is_some(),
             scope: oauth.as_ref().map(ResourceServer::scopes),
             proof_algorithms: oauth.as_ref().map(ResourceServer::proof_algorithms),
-            hint: access_hint(tokens.is_some(), oauth.as_ref(), users.is_some()),
+            hint: verifiers.access_hint(),
             metadata: oauth.as_ref().map(ResourceServer::metadata),
         }
     }
 }
 
 impl Verifiers {
-    fn new(
-        mode: &AuthMode,
-        tokens: Option<TokenFile>,
-        oauth: Option<OauthSettings>,
-        users: AllowedUsers,
-        stop: &CancellationToken,
-    ) -> Result<Self, AuthSetupError> {
+    fn new(settings: AuthSettings, stop: &CancellationToken) -> Result<Self, AuthSetupError> {
+        let AuthSettings { mode, tokens, oauth, certificates, users } = settings;
         let tokens = match (mode.has(AuthMethod::Token), tokens) {
             (false, _) => None,
             (true, Some(file)) => Some(start_token_store(file, stop)),
@@ -131,21 +143,42 @@ impl Verifiers {
             (true, Some(settings)) => Some(ResourceServer::new(settings)?),
             (true, None) => return Err(AuthSetupError::NoOauth),
         };
+        let certificates = match (mode.has(AuthMethod::Certificate), certificates) {
+            (false, _) => None,
+            (true, Some(settings)) => Some(ClientCertificates::new(settings)?),
+            (true, None) => return Err(AuthSetupError::NoAuthorities),
+        };
         let users = mode.has(AuthMethod::Peer).then_some(users);
-        Ok(Self { tokens, oauth, users })
+        Ok(Self { tokens, oauth, certificates, users })
     }
 
     async fn verify_token(
         &self,
         token: &str,
-        proof: Option<DpopProof<'_>>,
+        possession: Possession<'_>,
     ) -> Result<Principal, AccessRefusal> {
         match (&self.tokens, &self.oauth) {
             // No proof is needed for them, and none is looked at.
             (Some(tokens), _) if token.starts_with(token_format::PREFIX) => tokens.principal(token),
-            (_, Some(oauth)) => oauth.principal(token, proof).await,
+            (_, Some(oauth)) => oauth.principal(token, possession).await,
             _ => Err(AccessRefusal::MalformedToken),
         }
+    }
+
+    /// Returns instructions for a user on how to get access with the configured authentication methods.
+    fn access_hint(&self) -> String {
+        let create = "`lockhouse token create NAME` on the server's host creates a token";
+        let methods = [
+            self.tokens.as_ref().map(|_| create.to_owned()),
+            self.oauth.as_ref().map(|oauth| format!("{} issues tokens", oauth.issuer())),
+            self.certificates
+                .as_ref()
+                .map(|_| "a client certificate of the server's operator is accepted".to_owned()),
+            self.users
+                .as_ref()
+                .map(|_| "a user of the server's host connects through its Unix domain socket".to_owned()),
+        ];
+        methods.into_iter().flatten().collect::<Vec<_>>().join("; or: ")
     }
 
     fn principal_for_user(&self, peer: UnixPeer) -> Result<Principal, AccessRefusal> {
@@ -163,15 +196,4 @@ fn start_token_store(file: TokenFile, stop: &CancellationToken) -> Arc<TokenStor
     let (watched, stop) = (tokens.clone(), stop.clone());
     tokio::spawn(async move { stop.run_until_cancelled(watched.watch()).await });
     tokens
-}
-
-/// Returns instructions for a user on how to get access with the configured authentication methods. `tokens` says
-/// whether Lockhouse's own tokens are accepted, and `users` whether users of this host are.
-fn access_hint(tokens: bool, oauth: Option<&ResourceServer>, users: bool) -> String {
-    let methods = [
-        tokens.then(|| "`lockhouse token create NAME` on the server's host creates a token".to_owned()),
-        oauth.map(|oauth| format!("{} issues tokens", oauth.issuer())),
-        users.then(|| "a user of the server's host connects through its Unix domain socket".to_owned()),
-    ];
-    methods.into_iter().flatten().collect::<Vec<_>>().join("; or: ")
 }

@@ -8,6 +8,7 @@
 //!   text). The command `lockhouse token` writes it; a running engine checks it for changes on every request.
 //! - `oauth.rs` verifies access tokens that an authorization server signed for this server (RFC 9068), with keys that
 //!   are fetched when they are needed.
+//! - `certificates.rs` verifies client certificates of TLS, by the signature with which the client proved to have the key.
 //! - [`AllowedUsers`] are users of this host, [`UnixPeer`] is the user at the other end of a connection.
 //!
 //! # Invariants
@@ -32,6 +33,7 @@
 mod allowed_users;
 mod auth_method;
 mod authenticator;
+mod certificates;
 mod memberships;
 mod oauth;
 mod token_format;
@@ -43,6 +45,7 @@ pub use allowed_users::{
 };
 pub use auth_method::{AuthMethod, AuthMode};
 pub use authenticator::{AuthSettings, AuthSetupError, Authenticator, Evidence};
+pub use certificates::{CertificateName, CertificateSettings, TrustFileError, proven_by_certificate};
 pub use oauth::{
     BegunLogin, CodeClient, CodeLogin, CodeLoginError, DpopProof, DpopUse, KeySource, OauthSettings,
     UntrustedUrl, algorithm, trusted_url,

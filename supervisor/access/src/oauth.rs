@@ -19,6 +19,7 @@ use thiserror::Error;
 use tokio::time::Instant;
 use url::Url;
 
+use crate::certificates;
 use crate::memberships::memberships_of_claims;
 use claims::{Binding, Claims};
 pub use code_login::{BegunLogin, CodeClient, CodeLogin, CodeLoginError};
@@ -26,7 +27,7 @@ use dpop::AcceptedProofs;
 pub use dpop::{DpopProof, DpopUse};
 use jwks_cache::JwksCache;
 pub use jwt_validation::algorithm;
-use lockhouse_messages::{AccessRefusal, ResourceMetadata};
+use lockhouse_messages::{AccessRefusal, ResourceMetadata, TokenCertificate};
 
 /// Path of the protected resource metadata (RFC 9728).
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
@@ -50,8 +51,10 @@ pub struct OauthSettings {
     /// For each scope, the upstream servers and tools that it grants, as far as the policy permits them.
     pub scopes: BTreeMap<String, Vec<String>>,
     pub algorithms: Vec<Algorithm>,
-    /// Whether tokens must be bound to a key of their sender.
+    /// Whether tokens must be bound to a key or a certificate of their sender.
     pub dpop: DpopUse,
+    /// Whether clients may show certificates, to which tokens can be bound.
+    pub takes_certificates: bool,
     /// Accepted difference between the clocks of this host and of the authorization server.
     pub leeway: Duration,
     /// Minimum time between two attempts to fetch the public keys of the authorization server.
@@ -84,6 +87,22 @@ pub fn trusted_url(text: &str) -> Result<Url, UntrustedUrl> {
         true => Ok(url),
         false => Err(UntrustedUrl::Plain(text.to_owned())),
     }
+}
+
+/// What a request shows besides its token, by which its sender may use a token that is bound to it.
+#[derive(Clone, Copy)]
+pub(super) enum Possession<'a> {
+    None,
+    Key(DpopProof<'a>),
+    Certificate(&'a TokenCertificate),
+}
+
+fn unproven(reason: &'static str) -> Result<(), AccessRefusal> {
+    Err(AccessRefusal::InvalidProof(reason.into()))
+}
+
+fn invalid(reason: &'static str) -> Result<(), AccessRefusal> {
+    Err(AccessRefusal::InvalidJwt(reason.into()))
 }
 
 /// The OAuth resource server: verifies access tokens and publishes the protected resource metadata.
@@ -131,6 +150,7 @@ impl ResourceServer {
             "authorization_servers": [self.settings.issuer_text],
             "scopes_supported": self.settings.scopes.keys().collect::<Vec<_>>(),
             "bearer_methods_supported": ["header"],
+            "tls_client_certificate_bound_access_tokens": self.settings.takes_certificates,
             "dpop_signing_alg_values_supported": self.algorithm_names(),
             "dpop_bound_access_tokens_required": self.settings.dpop == DpopUse::Required,
             "resource_name": "Lockhouse",
@@ -143,10 +163,10 @@ impl ResourceServer {
     pub(super) async fn principal(
         &self,
         token: &str,
-        proof: Option<DpopProof<'_>>,
+        possession: Possession<'_>,
     ) -> Result<Principal, AccessRefusal> {
         let claims = self.claims(token).await?;
-        self.check_binding(token, &claims, proof)?;
+        self.check_binding(token, &claims, possession)?;
         let subject = claims.sub.as_str();
         // A subject is ASCII (OpenID Connect). In other scripts, two subjects could look the same in a policy or a log.
         let is_printable = subject.bytes().all(|byte| byte.is_ascii_graphic());
@@ -170,27 +190,37 @@ impl ResourceServer {
         &self,
         token: &str,
         claims: &Claims,
-        proof: Option<DpopProof<'_>>,
+        possession: Possession<'_>,
     ) -> Result<(), AccessRefusal> {
-        let refused = |reason: &'static str| Err(AccessRefusal::InvalidProof(reason.into()));
-        match (claims.binding(), proof) {
-            (Binding::Key(key), Some(proof)) => {
+        match (claims.binding(), possession) {
+            (Binding::Key(key), Possession::Key(proof)) => {
                 let now = jsonwebtoken::get_current_timestamp();
                 self.proofs.verify(&self.settings, token, key, proof, now)
             }
-            (Binding::Key(_), None) => {
-                refused("the token is bound to a key: send it as Authorization: DPoP, with a proof")
+            (Binding::Key(_), Possession::Certificate(_) | Possession::None) => {
+                unproven("the token is bound to a key: send it as Authorization: DPoP, with a proof")
             }
-            (Binding::Unknown, _) => refused(
-                "the token is bound to something that this server cannot verify, such as a certificate",
+            (Binding::Certificate(bound_to), Possession::Certificate(shown)) => {
+                match certificates::thumbprint(shown) {
+                    Ok(shown) if shown == bound_to => Ok(()),
+                    Ok(_) => invalid("the token is bound to another client certificate"),
+                    Err(reason) => Err(AccessRefusal::InvalidCertificate(reason.into())),
+                }
+            }
+            (Binding::Certificate(_), Possession::Key(_) | Possession::None) => invalid(
+                "the token is bound to a client certificate, and the connection has none: send it as Authorization: Bearer on \
+                     a connection with this certificate",
             ),
-            (Binding::None, Some(_)) => {
-                refused("the token is bound to no key: send it as Authorization: Bearer")
+            (Binding::Unknown, _) => {
+                invalid("the token is bound to something that this server cannot verify")
             }
-            (Binding::None, None) if self.settings.dpop == DpopUse::Required => {
-                refused("this server accepts only tokens that are bound to a key (DPoP)")
+            (Binding::None, Possession::Key(_)) => {
+                unproven("the token is bound to no key: send it as Authorization: Bearer")
             }
-            (Binding::None, None) => Ok(()),
+            (Binding::None, _) if self.settings.dpop == DpopUse::Required => unproven(
+                "this server accepts only tokens that are bound to a key (DPoP) or to a client certificate",
+            ),
+            (Binding::None, _) => Ok(()),
         }
     }
 

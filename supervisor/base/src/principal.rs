@@ -48,7 +48,7 @@ struct Authentication {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ProvenName {
-    /// The authenticated name, which shows the authentication method: `token:NAME`, `user:UID` or `SUBJECT@ISSUER`.
+    /// The authenticated name, which shows the authentication method: `token:NAME`, `user:UID`, `certificate NAME` or `SUBJECT@ISSUER`.
     name: String,
     /// The client's name in the policy and the audit log.
     client: ClientName,
@@ -126,7 +126,7 @@ impl Principal {
         Self::new(Authentication { name: None, owner, only: None, validity: Validity::Connection })
     }
 
-    /// Creates a principal for the authenticated name `name`, which is `token:NAME`, `user:UID` or `SUBJECT@ISSUER`.
+    /// Creates a principal for the authenticated name `name`, which is `token:NAME`, `user:UID`, `certificate NAME` or `SUBJECT@ISSUER`.
     /// `client` is the client's name in the policy and the audit log. `only` restricts the client to these upstream
     /// servers and tools.
     pub fn authenticated(name: &str, client: &str, only: Option<Vec<String>>, validity: Validity) -> Self {

@@ -3,14 +3,15 @@
 use std::path::Path;
 use std::time::Duration;
 
-use lockhouse_access::{AllowedUsers, AuthMethod, AuthSettings, KeySource, TokenFile};
+use lockhouse_access::{AllowedUsers, AuthMethod, AuthSettings, CertificateSettings, KeySource, TokenFile};
 use lockhouse_engine::client_quotas::ClientLimits;
+use lockhouse_front::http::TlsVersion;
 use lockhouse_policies::Rate;
 
 use super::config_toml::ConfigToml;
 use super::error::ConfigError;
 use super::file_permissions::refuse_untrusted;
-use super::http_tables::Http;
+use super::http_tables::{Http, file};
 use super::oauth_settings;
 use super::placeholders::Environment;
 use super::tables::Clients;
@@ -22,8 +23,11 @@ pub(super) fn access_settings(
 ) -> Result<AuthSettings, ConfigError> {
     let http = &document.http;
     let config_error = |reason: String| ConfigError::Unusable { path: configuration.to_owned(), reason };
-    let oauth =
-        http.oauth.as_ref().map(|oauth| oauth_settings::oauth_settings(oauth, configuration, environment));
+    let takes_certificates = http.client_certificates.bound_tokens;
+    let oauth = http
+        .oauth
+        .as_ref()
+        .map(|oauth| oauth_settings::oauth_settings(oauth, takes_certificates, configuration, environment));
     let oauth = oauth.transpose();
     let oauth = oauth.map_err(|fault| ConfigError::Oauth { path: configuration.to_owned(), fault })?;
     if http.auth.has(AuthMethod::Oauth) && oauth.is_none() {
@@ -35,6 +39,7 @@ pub(super) fn access_settings(
     if let Some(KeySource::File(keys)) = oauth.as_ref().map(|oauth| &oauth.keys) {
         refuse_untrusted(keys, &environment.owners)?;
     }
+    let certificates = certificate_settings(http, configuration, environment)?;
     let users = AllowedUsers::resolve(http.users.as_deref());
     let users =
         users.map_err(|source| ConfigError::AllowedUsers { path: configuration.to_owned(), source })?;
@@ -42,8 +47,52 @@ pub(super) fn access_settings(
         mode: http.auth.clone(),
         tokens: token_file(http, configuration, environment),
         oauth,
+        certificates,
         users,
     })
+}
+
+/// Returns the settings of client certificates. `None` if they authenticate nobody.
+fn certificate_settings(
+    http: &Http,
+    configuration: &Path,
+    environment: &Environment,
+) -> Result<Option<CertificateSettings>, ConfigError> {
+    let table = &http.client_certificates;
+    let authenticates = http.auth.has(AuthMethod::Certificate);
+    let asks = authenticates || table.bound_tokens;
+    let fault = match &table.authorities {
+        None if authenticates => "auth = \"certificate\" needs authorities in [http.client_certificates]",
+        Some(_) if !authenticates => {
+            "authorities in [http.client_certificates] needs auth = \"certificate\", alone or in a list"
+        }
+        _ if authenticates && http.tls.is_none() => {
+            "auth = \"certificate\" needs [http.tls]: a certificate that a proxy passes on comes without its client's signature"
+        }
+        _ if table.bound_tokens && !http.auth.has(AuthMethod::Oauth) => {
+            "bound_tokens of [http.client_certificates] needs auth = \"oauth\", alone or in a list"
+        }
+        _ if table.from_proxies && (!table.bound_tokens || http.trusted_proxies.is_empty()) => {
+            "from_proxies of [http.client_certificates] needs bound_tokens = true there, and trusted_proxies of [http]"
+        }
+        _ if asks && http.tls.is_none() && !table.from_proxies => {
+            "bound_tokens of [http.client_certificates] needs [http.tls], or from_proxies = true if a proxy terminates TLS"
+        }
+        _ if asks && http.tls_minimum == TlsVersion::Tls12 => {
+            "[http.client_certificates] needs tls_minimum = \"1.3\""
+        }
+        None => return Ok(None),
+        Some(authorities) => {
+            let file = |written: &String| file(written, configuration, environment);
+            let (authorities, revoked) = (file(authorities), table.revoked.as_ref().map(file));
+            // Who can write them can authenticate as any client.
+            for path in std::iter::once(&authorities).chain(&revoked) {
+                refuse_untrusted(path, &environment.owners)?;
+            }
+            return Ok(Some(CertificateSettings { authorities, revoked, name: table.name }));
+        }
+    };
+    Err(ConfigError::Unusable { path: configuration.to_owned(), reason: fault.to_owned() })
 }
 
 pub(super) fn token_file(http: &Http, configuration: &Path, environment: &Environment) -> Option<TokenFile> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lockhouse_access::{AuthMethod, AuthMode, ConfiguredUser, DpopUse};
+use lockhouse_access::{AuthMethod, AuthMode, CertificateName, ConfiguredUser, DpopUse};
 use lockhouse_base::http_checks::host_check::{HostName, PageOrigin};
 use lockhouse_front::http::{
     HttpLimits, HttpSettings, ListenAddress, TlsFiles, TlsSettings, TlsVersion, TrustedProxy,
@@ -26,7 +26,7 @@ table! {
         listen: Option<Vec<ListenAddress>> = None, like "[\"127.0.0.1:7300\"]";
         /// whether each address has a process of its own that speaks HTTP; `[http.limits]` then holds for each address alone
         front_per_address: bool = false;
-        /// how clients authenticate: see access.md; "token", "oauth", "peer", a list of these, or "none"
+        /// how clients authenticate: see access.md; "token", "oauth", "certificate", "peer", a list of these, or "none"
         auth: AuthMode = AuthMode::default(), like "\"token\"";
         /// file with client tokens, written by `lockhouse token`
         tokens: Option<PathBuf> = None, else "below $STATE_DIRECTORY, else ~/.local/state/lockhouse",
@@ -54,6 +54,7 @@ table! {
         /// than `wait_seconds` of `[runs]`
         waits: BTreeMap<String, f64> = BTreeMap::new(), within 1.0..=240.0, else "none", like "{ ada = 25 }";
         table tls: Option<HttpTls>;
+        table client_certificates: ClientCertificatesTable;
         table oauth: Option<Oauth>;
         table limits: HttpLimitsTable;
     }
@@ -66,6 +67,23 @@ table! {
         certificate: String = String::new(), like "\"server.pem\"", required = true;
         /// private key; other users of the host must not be able to read it
         key: String = String::new(), like "\"server.key\"", required = true;
+    }
+}
+
+table! {
+    /// certificates of clients, which the handshake of TLS then asks for
+    pub(super) struct ClientCertificatesTable = "http.client_certificates" {
+        /// with auth "certificate": certificates of the authorities that issue certificates to clients, a PEM file
+        authorities: Option<String> = None, else "none", like "\"clients-ca.pem\"";
+        /// lists of revoked certificates, one of each authority, a PEM file; a list that has expired refuses all certificates of its authority
+        revoked: Option<String> = None, else "none", like "\"clients.crl\"";
+        /// which alternative name of a certificate names the client: "email", "dns" or "uri"
+        name: CertificateName = CertificateName::default();
+        /// whether OAuth tokens that are bound to a certificate are accepted, on connections with this certificate
+        bound_tokens: bool = false;
+        /// whether `trusted_proxies` pass on the certificates of their clients in the header Client-Cert, for bound tokens. They must replace
+        /// what a client has sent in this header
+        from_proxies: bool = false;
     }
 }
 
@@ -83,7 +101,7 @@ table! {
         /// accepted signature algorithms
         algorithms: Option<Vec<String>> = None, else "RS256, RS512, PS256, ES256, ES384, EdDSA",
             like "[\"RS256\", \"ES256\"]";
-        /// whether tokens must be bound to a key of their client (DPoP): "accepted", or "required"
+        /// whether tokens must be bound to a key (DPoP) or a certificate of their client: "accepted", or "required"
         dpop: DpopUse = DpopUse::default();
         /// tolerance for differences between clocks
         leeway_seconds: u32 = 60, within 0..=600;
@@ -224,6 +242,9 @@ impl Http {
             origins: self.origins.clone(),
             behind_proxy: self.behind_proxy,
             trusted_proxies: self.trusted_proxies.clone(),
+            asks_for_certificates: self.auth.has(AuthMethod::Certificate)
+                || self.client_certificates.bound_tokens,
+            proxies_pass_certificates: self.client_certificates.from_proxies,
             tls: tls.map(|tls| TlsSettings {
                 files: TlsFiles { certificate: file(&tls.certificate), key: file(&tls.key) },
                 minimum: self.tls_minimum,
@@ -245,7 +266,7 @@ impl Http {
 }
 
 /// Returns the path of a file that the configuration names: a path, or a systemd credential written as `${cred:NAME}`.
-fn file(written: &str, configuration: &Path, environment: &Environment) -> PathBuf {
+pub(super) fn file(written: &str, configuration: &Path, environment: &Environment) -> PathBuf {
     let credential = written.strip_prefix("${cred:").and_then(|rest| rest.strip_suffix('}'));
     let credentials = environment.variables.get("CREDENTIALS_DIRECTORY");
     match credential.filter(|name| !name.contains('/')).zip(credentials) {

@@ -44,6 +44,7 @@ pub enum OauthError {
 
 pub(super) fn oauth_settings(
     table: &Oauth,
+    takes_certificates: bool,
     configuration: &Path,
     environment: &Environment,
 ) -> Result<OauthSettings, OauthError> {
@@ -80,6 +81,7 @@ pub(super) fn oauth_settings(
         scopes: table.scopes.clone(),
         algorithms,
         dpop: table.dpop,
+        takes_certificates,
         leeway: Duration::from_secs(table.leeway_seconds.into()),
         refetch: Duration::from_secs(table.refetch_seconds.into()),
     })

@@ -13,6 +13,7 @@ mod rejection;
 mod request_authenticator;
 
 pub(crate) use client_turns::{ClientTurn, ClientTurns};
+pub(crate) use credentials::ShownBy;
 pub(crate) use metadata::metadata_routes;
 pub(crate) use peer::Peer;
 pub(crate) use rejection::Rejection;

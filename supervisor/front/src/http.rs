@@ -10,6 +10,7 @@ mod accept;
 mod authentication;
 mod body;
 mod body_permits;
+mod certificate_header;
 mod connection;
 mod connection_limiter;
 mod connection_source;
@@ -55,11 +56,13 @@ use crate::access::{ClientTurns, RequestAuthenticator, metadata_routes};
 use crate::request_claims::request_claims;
 use accept::Acceptor;
 use body::BodyReader;
+use certificate_header::CertificateHeader;
 use connection::ConnectionServer;
 use connection_source::ConnectionSource;
 use endpoint::McpEndpoint;
 use exposure_check::ExposureError;
 use front_setup::{InheritedSource, SetupDescriptors};
+use front_updates::first_certificate;
 use listener::BindError;
 pub use listener::SocketActivationError;
 use mcp_sessions::McpSessions;
@@ -93,6 +96,10 @@ pub struct HttpSettings {
     pub origins: Vec<PageOrigin>,
     pub behind_proxy: bool,
     pub trusted_proxies: Vec<TrustedProxy>,
+    /// Whether clients are asked for a certificate in the handshake of TLS.
+    pub asks_for_certificates: bool,
+    /// Whether trusted proxies pass on the certificates of their clients, in a header.
+    pub proxies_pass_certificates: bool,
     /// The files with the key, which the front's process does not get.
     #[serde(skip)]
     pub tls: Option<TlsSettings>,
@@ -171,7 +178,7 @@ impl HttpServer {
         let metrics = metrics.into_iter().map(&mut inherit).collect::<std::io::Result<_>>()?;
         channel.confirm(true);
         let tls = match has_tls {
-            true => Some(Arc::new(front_updates::first_certificate(&channel).await?)),
+            true => Some(Arc::new(first_certificate(&channel, settings.asks_for_certificates).await?)),
             false => None,
         };
         Ok((Self { settings, sources, is_socket_activated, tls, channel, metrics }, link))
@@ -190,7 +197,8 @@ impl HttpServer {
         let ends = ServerEnds { closing: closing.clone(), retiring: retiring.clone() };
         let router = router(engine.clone(), &self.settings, sessions.clone(), ends.clone());
         let proxies = TrustedProxies::new(&self.settings.trusted_proxies);
-        let server = ConnectionServer::new(router, limits, proxies, ends);
+        let certificates = CertificateHeader::new(self.settings.proxies_pass_certificates);
+        let server = ConnectionServer::new(router, limits, proxies, certificates, ends);
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let metrics = health_endpoints::serve_metrics(&engine, self.metrics);
         let updates = front_updates::follow(self.channel, self.tls.clone(), retiring.clone());

@@ -68,8 +68,12 @@ pub enum AccessRefusal {
     InvalidJwt(Cow<'static, str>),
     /// The request does not prove that its sender has the key to which the OAuth access token is bound (DPoP), for this reason.
     InvalidProof(Cow<'static, str>),
+    /// The certificate of the client does not authenticate it, or its token is bound to another one, for this reason.
+    InvalidCertificate(Cow<'static, str>),
     /// None of the OAuth token's scopes is in the setting `scopes` of `[http.oauth]`.
     Scope,
+    /// The files with the authorities of client certificates cannot be used.
+    AuthoritiesUnreadable,
     /// The JSON Web Key Set of the authorization server cannot be fetched, and no recent one is cached.
     JwksUnavailable,
     /// The engine accepts no credential of this kind on this connection, because it has no reason to believe the front.
@@ -87,7 +91,13 @@ pub enum AccessRefusal {
 impl AccessRefusal {
     /// Whether the credential may be valid, and cannot be verified now.
     pub fn is_temporary(&self) -> bool {
-        matches!(self, Self::TokensUnreadable | Self::JwksUnavailable | Self::EngineUnavailable)
+        matches!(
+            self,
+            Self::TokensUnreadable
+                | Self::AuthoritiesUnreadable
+                | Self::JwksUnavailable
+                | Self::EngineUnavailable
+        )
     }
 
     /// Returns the reason as a sentence for the client and for the service log.
@@ -108,7 +118,13 @@ impl AccessRefusal {
             Self::TokensUnreadable => "no token can be checked now; the log of the server says why".into(),
             Self::InvalidJwt(reason) => reason.clone(),
             Self::InvalidProof(reason) => format!("the DPoP proof is not accepted: {reason}").into(),
+            Self::InvalidCertificate(reason) => {
+                format!("the client certificate is not accepted: {reason}").into()
+            }
             Self::Scope => "none of the token's scopes grants anything here".into(),
+            Self::AuthoritiesUnreadable => {
+                "no client certificate can be checked now; the log of the server says why".into()
+            }
             Self::JwksUnavailable => {
                 "the token cannot be checked now, since the keys of the authorization server are unavailable"
                     .into()

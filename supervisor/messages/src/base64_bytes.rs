@@ -1,10 +1,27 @@
 //! Serializes bytes as base64 text (RFC 4648, with padding), because a list of numbers is four times as long.
 
 use serde::de::{Deserialize, Deserializer, Error};
-use serde::ser::Serializer;
+use serde::ser::{Serialize, Serializer};
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const PADDING: u8 = b'=';
+
+/// Bytes that are base64 text in a message.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Base64Bytes(pub Vec<u8>);
+
+impl Serialize for Base64Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&encode(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Base64Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        decode(&text).map(Self).ok_or_else(|| D::Error::custom("this is not base64"))
+    }
+}
 
 /// Serializes bytes, for `#[serde(with = "…")]` at a member of type `Option<Vec<u8>>`.
 pub(crate) fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -4,6 +4,8 @@ use std::fmt::{self, Debug, Formatter};
 
 use serde::{Deserialize, Serialize};
 
+use crate::{ClientCertificate, TokenCertificate};
+
 /// The number of a connection of an AI client to a Unix domain socket. The engine numbers the connections of each front
 /// upwards from 1, and never reuses a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -20,6 +22,10 @@ pub enum Credential {
     Bearer(String),
     /// The token of the HTTP header `Authorization: DPoP TOKEN`, with the header `DPoP` and the method of its request.
     BoundToken { token: String, proof: String, method: String },
+    /// The token of the HTTP header `Authorization: Bearer TOKEN`, with the certificate of its client, to which it may be bound.
+    CertificateToken { token: String, certificate: TokenCertificate },
+    /// The certificate of the client, on a connection of TLS, whose request has no token.
+    Certificate(ClientCertificate),
     /// The connection to a Unix domain socket on which the request came. The engine has asked the kernel for the user at
     /// its other end.
     UnixConnection(ConnectionId),
@@ -31,8 +37,10 @@ impl Credential {
     /// Returns the token. `None` if the credential is no token.
     pub fn token(&self) -> Option<&str> {
         match self {
-            Self::Bearer(token) | Self::BoundToken { token, .. } => Some(token),
-            Self::Connection | Self::UnixConnection(_) | Self::None => None,
+            Self::Bearer(token) | Self::BoundToken { token, .. } | Self::CertificateToken { token, .. } => {
+                Some(token)
+            }
+            Self::Connection | Self::Certificate(_) | Self::UnixConnection(_) | Self::None => None,
         }
     }
 }
@@ -43,6 +51,8 @@ impl Debug for Credential {
             Self::Connection => f.write_str("Connection"),
             Self::Bearer(_) => f.write_str("Bearer(…)"),
             Self::BoundToken { .. } => f.write_str("BoundToken(…)"),
+            Self::CertificateToken { certificate, .. } => write!(f, "CertificateToken(…, {certificate:?})"),
+            Self::Certificate(certificate) => write!(f, "{certificate:?}"),
             Self::UnixConnection(id) => write!(f, "UnixConnection({})", id.0),
             Self::None => f.write_str("None"),
         }
@@ -52,13 +62,28 @@ impl Debug for Credential {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Base64Bytes;
 
     #[test]
     fn debug_output_has_no_token() {
         let bound = Credential::BoundToken { token: "a".into(), proof: "b".into(), method: "POST".into() };
-        for (credential, shown) in
-            [(Credential::Bearer("lh_secret".into()), "Bearer(…)"), (bound, "BoundToken(…)")]
-        {
+        let bytes = |bytes: &[u8]| Base64Bytes(bytes.to_vec());
+        let certificate = ClientCertificate {
+            chain: vec![bytes(b"der")],
+            handshake: bytes(b"hash"),
+            scheme: 0x0403,
+            signature: bytes(b"signature"),
+        };
+        let with_token = Credential::CertificateToken {
+            token: "lh_secret".into(),
+            certificate: TokenCertificate::Handshake(certificate.clone()),
+        };
+        for (credential, shown) in [
+            (Credential::Bearer("lh_secret".into()), "Bearer(…)"),
+            (bound, "BoundToken(…)"),
+            (with_token, "CertificateToken(…, Handshake(ClientCertificate(1 certificates)))"),
+            (Credential::Certificate(certificate), "ClientCertificate(1 certificates)"),
+        ] {
             assert_eq!(format!("{credential:?}"), shown);
             let text = serde_json::to_string(&credential).expect("it can be written");
             assert_eq!(serde_json::from_str::<Credential>(&text).expect("it can be read"), credential);

@@ -44,6 +44,7 @@ mod approval;
 mod base64_bytes;
 mod bodies;
 mod caller;
+mod client_certificate;
 mod credential;
 mod definition_review;
 mod direct;
@@ -72,8 +73,10 @@ pub use approval::{
     AccessToken, Approval, ApprovalEvent, ApprovalInput, ApprovalQuestion, ApproverAnswer, ApproverDecision,
     CallSummary, ChallengeRequest, RequiredApprovers, WatcherRole,
 };
+pub use base64_bytes::Base64Bytes;
 pub use bodies::{Bodies, InvalidBody, LargeValue};
 pub use caller::Caller;
+pub use client_certificate::{ClientCertificate, TokenCertificate};
 pub use credential::{ConnectionId, Credential};
 pub use definition_review::{ChangedDefinition, DefinitionChange, DefinitionReview};
 pub use direct::{

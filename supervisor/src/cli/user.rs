@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use lockhouse_access::{TokenName, client_name_of_user};
+use lockhouse_access::{TokenName, client_name_of_user, proven_by_certificate};
 use lockhouse_audit::{Change, ChangeTarget, Channel};
 use lockhouse_base::principal::owner_of_name;
 use lockhouse_config::{self as config, Files, Settings};
@@ -23,7 +23,7 @@ pub(super) enum Command {
     /// Remove what Lockhouse stores about a user: credentials, skills, results, files, sessions, tokens
     #[command(arg_required_else_help = true)]
     Forget {
-        /// The name of the user in the policy and the audit log: NAME of a token, user:NAME or oauth:SUBJECT
+        /// The name of the user in the policy and the audit log: NAME of a token, user:NAME, oauth:SUBJECT or certificate:NAME
         name: String,
         #[command(flatten)]
         confirmation: Confirmation,
@@ -33,7 +33,7 @@ pub(super) enum Command {
 /// Why nothing is known about a user of this name.
 #[derive(Debug, thiserror::Error)]
 enum NameError {
-    #[error("{0} is not the name of a token; other users are user:NAME or oauth:SUBJECT")]
+    #[error("{0} is not the name of a token; other users are user:NAME, oauth:SUBJECT or certificate:NAME")]
     Token(String),
     #[error("this host has no user {0}; use user:UID if the user was removed")]
     NoUser(String),
@@ -134,6 +134,7 @@ impl Subject {
                 let oauth = settings.access.oauth.as_ref().ok_or(NameError::NoIssuer)?;
                 (format!("{subject}@{}", oauth.issuer_text), name.to_owned(), None)
             }
+            Some(("certificate", named)) => (proven_by_certificate(named), name.to_owned(), None),
             _ => {
                 let token: TokenName = name.parse().map_err(|_| NameError::Token(printable(name)))?;
                 (format!("token:{name}"), name.to_owned(), Some(token))

@@ -65,6 +65,49 @@ async fn a_configuration_that_accepts_no_client_or_any_client_is_rejected() {
             "[http]\nauth = \"peer\"\nbehind_proxy = true\n".to_owned(),
             "would be authenticated as the proxy's user",
         ),
+        (
+            "certificates without authorities",
+            "[http]\nauth = \"certificate\"\n".to_owned(),
+            "needs authorities in [http.client_certificates]",
+        ),
+        (
+            "authorities without certificates",
+            "[http.client_certificates]\nauthorities = \"ca.pem\"\n".to_owned(),
+            "needs auth = \"certificate\"",
+        ),
+        (
+            "certificates without TLS",
+            "[http]\nauth = \"certificate\"\n[http.client_certificates]\nauthorities = \"ca.pem\"\n"
+                .to_owned(),
+            "needs [http.tls]",
+        ),
+        (
+            "tokens bound to certificates without OAuth",
+            "[http.client_certificates]\nbound_tokens = true\n".to_owned(),
+            "needs auth = \"oauth\"",
+        ),
+        (
+            "certificates of proxies of which none is trusted",
+            format!(
+                "[http]\nauth = \"oauth\"\n[http.client_certificates]\nbound_tokens = true\nfrom_proxies = true\n[http.oauth]\n{GOOD}"
+            ),
+            "and trusted_proxies of [http]",
+        ),
+        (
+            "certificates with an old version of TLS",
+            format!(
+                "[http]\nauth = \"oauth\"\ntls_minimum = \"1.2\"\n[http.client_certificates]\nbound_tokens = true\n\
+                 [http.tls]\ncertificate = \"x\"\nkey = \"x\"\n[http.oauth]\n{GOOD}"
+            ),
+            "needs tls_minimum = \"1.3\"",
+        ),
+        (
+            "an absent file of authorities",
+            "[http]\nauth = \"certificate\"\n[http.client_certificates]\nauthorities = \"ca.pem\"\n\
+             [http.tls]\ncertificate = \"x\"\nkey = \"x\"\n"
+                .to_owned(),
+            "ca.pem",
+        ),
         ("no way", "[http]\nauth = []\n".to_owned(), "would be rejected"),
         ("no rate", "[clients]\nruns = \"many\"\n".to_owned(), "runs is out of range"),
     ] {

@@ -43,6 +43,7 @@ impl Access {
         std::fs::write(&keys, seeds::key_set()).expect("a file");
         let issuer = Url::parse(seeds::ISSUER).expect("a URL");
         let oauth = OauthSettings {
+            takes_certificates: true,
             issuer: issuer.clone(),
             issuer_text: seeds::ISSUER.to_owned(),
             audience: seeds::AUDIENCE.to_owned(),
@@ -55,6 +56,7 @@ impl Access {
             refetch: Duration::from_secs(3_600),
         };
         let settings = AuthSettings {
+            certificates: None,
             mode: AuthMode::Methods(vec![AuthMethod::Token, AuthMethod::Oauth]),
             tokens: Some(TokenFile::at(directory.path().join("tokens.json"))),
             oauth: Some(oauth),

@@ -28,6 +28,9 @@ pub(super) struct Claims {
 struct Confirmation {
     /// The thumbprint of a key (RFC 9449).
     jkt: Option<String>,
+    /// The thumbprint of a certificate (RFC 8705).
+    #[serde(rename = "x5t#S256")]
+    certificate: Option<String>,
 }
 
 /// What a token is bound to.
@@ -36,7 +39,9 @@ pub(super) enum Binding<'a> {
     None,
     /// The key with this thumbprint, of which the sender proves the possession.
     Key(&'a str),
-    /// Something that this server cannot verify, such as a certificate of TLS.
+    /// The certificate with this thumbprint, which the client shows in the handshake of TLS.
+    Certificate(&'a str),
+    /// Something that this server cannot verify, or both.
     Unknown,
 }
 
@@ -64,8 +69,11 @@ impl Claims {
     pub(super) fn binding(&self) -> Binding<'_> {
         match &self.cnf {
             None => Binding::None,
-            Some(Confirmation { jkt: Some(thumbprint) }) => Binding::Key(thumbprint),
-            Some(Confirmation { jkt: None }) => Binding::Unknown,
+            Some(Confirmation { jkt: Some(thumbprint), certificate: None }) => Binding::Key(thumbprint),
+            Some(Confirmation { jkt: None, certificate: Some(thumbprint) }) => {
+                Binding::Certificate(thumbprint)
+            }
+            Some(Confirmation { .. }) => Binding::Unknown,
         }
     }
 
@@ -93,8 +101,9 @@ mod tests {
         for (more, binding) in [
             ("", Binding::None),
             (r#", "cnf": {"jkt": "k"}"#, Binding::Key("k")),
-            (r#", "cnf": {"jkt": "k", "x5t#S256": "c"}"#, Binding::Key("k")),
-            (r#", "cnf": {"x5t#S256": "c"}"#, Binding::Unknown),
+            (r#", "cnf": {"jkt": "k", "x5t#S256": "c"}"#, Binding::Unknown),
+            (r#", "cnf": {"x5t#S256": "c"}"#, Binding::Certificate("c")),
+            (r#", "cnf": {"x5t": "c"}"#, Binding::Unknown),
             (r#", "cnf": {}"#, Binding::Unknown),
         ] {
             let text = format!(r#"{{"iss": "i", "sub": "s", "exp": 1{more}}}"#);

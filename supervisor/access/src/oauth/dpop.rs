@@ -37,7 +37,7 @@ const PRIVATE_MEMBERS: [&str; 8] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DpopUse {
-    /// Bound tokens need a proof; others are accepted without one.
+    /// Bound tokens need a proof, or the certificate; others are accepted without one.
     #[default]
     Accepted,
     /// Tokens that are not bound are refused.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use lockhouse_access::{AuthMode, ConfiguredUser, DpopUse};
+use lockhouse_access::{AuthMode, CertificateName, ConfiguredUser, DpopUse};
 use lockhouse_approvals::{ApproverKind, Presence};
 use lockhouse_audit::SinkAddress;
 use lockhouse_audit_forward::{DestinationEntry, ForwardFormat};
@@ -173,8 +173,18 @@ impl ValueType for ConfiguredUser {
 
 impl ValueType for AuthMode {
     fn schema() -> Value {
-        let way = json!({"enum": ["token", "oauth", "peer"]});
-        json!({"anyOf": [{"enum": ["token", "oauth", "peer", "none"]}, {"type": "array", "items": way, "minItems": 1}]})
+        let way = json!({"enum": ["token", "oauth", "certificate", "peer"]});
+        json!({"anyOf": [{"enum": ["token", "oauth", "certificate", "peer", "none"]}, {"type": "array", "items": way, "minItems": 1}]})
+    }
+}
+
+impl ValueType for CertificateName {
+    fn schema() -> Value {
+        json!({"enum": Self::NAMES})
+    }
+
+    fn toml(&self) -> Option<String> {
+        Some(json!(self).to_string())
     }
 }
 

@@ -187,6 +187,10 @@ impl Grants {
             (Credential::BoundToken { token, proof, method }, FrontKind::Http(_)) => {
                 Evidence::BoundToken(token, DpopProof { proof, method })
             }
+            (Credential::CertificateToken { token, certificate }, FrontKind::Http(_)) => {
+                Evidence::CertificateToken(token, certificate)
+            }
+            (Credential::Certificate(certificate), FrontKind::Http(_)) => Evidence::Certificate(certificate),
             (Credential::UnixConnection(id), FrontKind::Http(HttpFront { connections, .. })) => {
                 Evidence::User(connections.peer(*id).ok_or(AccessRefusal::UnknownConnection)?)
             }

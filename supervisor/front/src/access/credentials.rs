@@ -1,27 +1,38 @@
 //! Takes the credential of an HTTP request from its head and its connection.
 
+use std::sync::Arc;
+
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use lockhouse_messages::{AccessRefusal, Credential};
+use lockhouse_messages::{AccessRefusal, Base64Bytes, ClientCertificate, Credential, TokenCertificate};
 
 use super::Peer;
 
 /// The header with the proof of a token that is bound to a key (RFC 9449).
 const PROOF: &str = "dpop";
 
-/// Returns the credential of a request: the token of its header `Authorization`, or without this header its connection, if that
-/// is one to a Unix domain socket.
+/// The certificate of the client of a request, and to whom the client has shown it.
+#[derive(Clone, Debug)]
+pub(crate) enum ShownBy {
+    /// To this process, in the handshake of the connection.
+    Client(Arc<ClientCertificate>),
+    /// To a trusted proxy, which passes it on in DER.
+    Proxy(Arc<Vec<u8>>),
+}
+
+/// Returns the credential of a request: the token of its header `Authorization`, with the certificate of its client, or without this
+/// header its connection, if that has a certificate or is one to a Unix domain socket.
 ///
 /// # Errors
 /// [`AccessRefusal::DuplicateHeader`], [`AccessRefusal::NotBearer`] or [`AccessRefusal::InvalidProof`].
 pub(super) fn credential(head: &Parts, peer: Option<&Peer>) -> Result<Credential, AccessRefusal> {
     let mut sent = head.headers.get_all(AUTHORIZATION).iter();
+    let certificate = head.extensions.get::<ShownBy>();
     let Some(authorization) = sent.next() else {
-        return Ok(match peer {
-            Some(Peer::Unix { connection: Some(id), .. }) => Credential::UnixConnection(*id),
-            Some(Peer::Unix { connection: None, .. } | Peer::Tcp(_) | Peer::Forwarded(_)) | None => {
-                Credential::None
-            }
+        return Ok(match (peer, certificate) {
+            (Some(Peer::Unix { connection: Some(id), .. }), _) => Credential::UnixConnection(*id),
+            (_, Some(ShownBy::Client(certificate))) => Credential::Certificate((**certificate).clone()),
+            _ => Credential::None,
         });
     };
     if sent.next().is_some() {
@@ -36,7 +47,17 @@ pub(super) fn credential(head: &Parts, peer: Option<&Peer>) -> Result<Credential
     }
     let token = token.to_owned();
     match scheme.to_ascii_lowercase().as_str() {
-        "bearer" => Ok(Credential::Bearer(token)),
+        "bearer" => Ok(match certificate {
+            Some(ShownBy::Client(certificate)) => {
+                let certificate = TokenCertificate::Handshake((**certificate).clone());
+                Credential::CertificateToken { token, certificate }
+            }
+            Some(ShownBy::Proxy(certificate)) => {
+                let certificate = TokenCertificate::Proxy(Base64Bytes((**certificate).clone()));
+                Credential::CertificateToken { token, certificate }
+            }
+            None => Credential::Bearer(token),
+        }),
         "dpop" => {
             Ok(Credential::BoundToken { token, proof: proof(head)?, method: head.method.as_str().to_owned() })
         }
@@ -85,6 +106,33 @@ mod tests {
         }
         assert_eq!(of(&[b"Bearer a", b"Bearer a"], &user), Err(AccessRefusal::DuplicateHeader));
     }
+
+    #[test]
+    fn a_certificate_comes_with_a_token_and_is_a_credential_if_the_client_has_proved_it() {
+        let bytes = |bytes: &[u8]| Base64Bytes(bytes.to_vec());
+        let shown = ClientCertificate {
+            chain: vec![bytes(b"der")],
+            handshake: bytes(b"hash"),
+            scheme: 0x0403,
+            signature: bytes(b"signature"),
+        };
+        let of = |by: ShownBy, sent: &[&'static str]| {
+            let (mut head, ()) = Request::new(()).into_parts();
+            head.extensions.insert(by);
+            for value in sent {
+                head.headers.append(AUTHORIZATION, HeaderValue::from_static(value));
+            }
+            credential(&head, Some(&Peer::Tcp(([127, 0, 0, 1], 1).into()))).expect("a credential")
+        };
+        let client = || ShownBy::Client(Arc::new(shown.clone()));
+        let proxy = || ShownBy::Proxy(Arc::new(b"der".to_vec()));
+        let with_token = |certificate| Credential::CertificateToken { token: "t".into(), certificate };
+        assert_eq!(of(client(), &[]), Credential::Certificate(shown.clone()));
+        assert_eq!(of(proxy(), &[]), Credential::None);
+        assert_eq!(of(client(), &["Bearer t"]), with_token(TokenCertificate::Handshake(shown.clone())));
+        assert_eq!(of(proxy(), &["Bearer t"]), with_token(TokenCertificate::Proxy(bytes(b"der"))));
+    }
+
     #[test]
     fn a_bound_token_has_one_proof() {
         let of = |proofs: &[&'static str]| {

@@ -34,7 +34,11 @@ impl KnownCredential {
             }
             Credential::UnixConnection(id) => Some(Self::UnixConnection(*id)),
             Credential::None => Some(Self::None),
-            Credential::BoundToken { .. } | Credential::Connection => None,
+            // A certificate may be revoked, and its proof is long.
+            Credential::BoundToken { .. }
+            | Credential::CertificateToken { .. }
+            | Credential::Certificate(_)
+            | Credential::Connection => None,
         }
     }
 }

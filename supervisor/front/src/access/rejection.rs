@@ -53,11 +53,13 @@ impl Rejection {
             | AccessRefusal::CredentialNotAccepted
             | AccessRefusal::EndedGrant => (StatusCode::UNAUTHORIZED, "invalid_token"),
             AccessRefusal::InvalidProof(_) => (StatusCode::UNAUTHORIZED, "invalid_dpop_proof"),
+            AccessRefusal::InvalidCertificate(_) => (StatusCode::UNAUTHORIZED, "invalid_certificate"),
             AccessRefusal::Scope | AccessRefusal::MissingRole(_) => {
                 (StatusCode::FORBIDDEN, "insufficient_scope")
             }
             AccessRefusal::UnlistedUser => (StatusCode::FORBIDDEN, "access_denied"),
             AccessRefusal::TokensUnreadable
+            | AccessRefusal::AuthoritiesUnreadable
             | AccessRefusal::JwksUnavailable
             | AccessRefusal::EngineUnavailable => {
                 (StatusCode::SERVICE_UNAVAILABLE, "temporarily_unavailable")
@@ -86,6 +88,7 @@ impl Rejection {
                 | "invalid_request"
                 | "invalid_token"
                 | "invalid_dpop_proof"
+                | "invalid_certificate"
                 | "insufficient_scope"
         );
         if !authentication.accepts_bearer || !is_about_token {

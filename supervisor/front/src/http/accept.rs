@@ -8,7 +8,7 @@ use lockhouse_base::http_checks::host_check::ConnectionInfo;
 use lockhouse_base::listen::Stream;
 use lockhouse_base::log_throttle::LogThrottle;
 use lockhouse_link::EngineClient;
-use lockhouse_messages::HttpRefusal;
+use lockhouse_messages::{ClientCertificate, HttpRefusal};
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::ConnectionServer;
+use super::connection::{ConnectedClient, ConnectionServer};
 use super::connection_limiter::ConnectionLimiter;
 use super::connection_source::{AcceptedConnection, AcceptedSocket, ConnectionSource};
 use super::connection_timeouts::ConnectionTracker;
@@ -168,7 +168,7 @@ impl Acceptor {
                 self.server
                     .serve(
                         Box::new(stream),
-                        peer,
+                        peer.into(),
                         ConnectionInfo { local: None, is_tls: false },
                         tracker,
                         turns,
@@ -180,7 +180,10 @@ impl Acceptor {
                 let Ok(local) = stream.local_addr() else { return };
                 let connection_info = ConnectionInfo { local: Some(local), is_tls: self.tls.is_some() };
                 let Some(tls) = &self.tls else {
-                    return self.server.serve(Box::new(stream), peer, connection_info, tracker, turns).await;
+                    return self
+                        .server
+                        .serve(Box::new(stream), peer.into(), connection_info, tracker, turns)
+                        .await;
                 };
                 let handshake = async {
                     let first = first_byte(&stream).await?;
@@ -195,8 +198,9 @@ impl Acceptor {
                     tls_handshake(tls, stream).await
                 };
                 let handshake = tokio::time::timeout(self.server.limits.tls, handshake);
-                if let Ok(Some(stream)) = handshake.await {
-                    self.server.serve(stream, peer, connection_info, tracker, turns).await;
+                if let Ok(Some((stream, certificate))) = handshake.await {
+                    let client = ConnectedClient { peer, certificate };
+                    self.server.serve(stream, client, connection_info, tracker, turns).await;
                 }
             }
         }
@@ -257,9 +261,12 @@ async fn first_byte(stream: &TcpStream) -> Option<u8> {
 }
 
 /// Performs the TLS handshake. Returns `None` if it fails.
-async fn tls_handshake(tls: &Tls, stream: TcpStream) -> Option<Box<dyn Stream>> {
-    match tls.acceptor().accept(stream).await {
-        Ok(stream) => Some(Box::new(stream)),
+async fn tls_handshake(
+    tls: &Tls,
+    stream: TcpStream,
+) -> Option<(Box<dyn Stream>, Option<Arc<ClientCertificate>>)> {
+    match tls.accept(stream).await {
+        Ok((stream, certificate)) => Some((Box::new(stream), certificate)),
         Err(error) => {
             tracing::debug!("a handshake of TLS failed: {error}");
             None

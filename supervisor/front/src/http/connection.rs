@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -18,11 +19,12 @@ use hyper_util::service::TowerToHyperService;
 use lockhouse_base::http_checks::checked_stream::HeadCheckedStream;
 use lockhouse_base::http_checks::host_check::ConnectionInfo;
 use lockhouse_base::listen::Stream;
-use lockhouse_messages::HttpRefusal;
+use lockhouse_messages::{ClientCertificate, HttpRefusal};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::ServerEnds;
+use super::certificate_header::CertificateHeader;
 use super::connection_timeouts::{
     ConnectionTracker, TimedStream, TimeoutKind, TrackedBody, WAITING_REQUESTS_MAX,
 };
@@ -32,7 +34,7 @@ use super::limits::HttpLimits;
 use super::peer_turns::Turns;
 use super::rate_limiter::RateLimiter;
 use super::trusted_proxies::TrustedProxies;
-use crate::access::Peer;
+use crate::access::{Peer, ShownBy};
 
 /// Maximum time for a connection to end after its graceful shutdown has begun, because it was idle or because the
 /// process stops serving.
@@ -61,6 +63,7 @@ pub(super) struct ConnectionServer {
     router: Router,
     pub(super) limits: HttpLimits,
     pub(super) proxies: TrustedProxies,
+    certificates: CertificateHeader,
     /// Rate limit of each peer for requests that are answered without authentication. Exceeding it delays the
     /// responses.
     unauthenticated: RateLimiter,
@@ -76,15 +79,35 @@ pub(super) struct Authenticated;
 fn unreadable_proxy_header(why: &str) -> Response<Body> {
     counters::count_refusal(HttpRefusal::Head);
     counters::count_response(StatusCode::BAD_REQUEST.as_u16());
-    let words = format!("the client of this request cannot be read from Forwarded or X-Forwarded-For: {why}");
+    let words = format!("the client of this request cannot be read from the headers of the proxy: {why}");
     (StatusCode::BAD_REQUEST, words).into_response()
 }
 
+/// The client of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct ConnectedClient {
+    pub(super) peer: Peer,
+    /// The certificate that it has shown in the handshake of TLS.
+    pub(super) certificate: Option<Arc<ClientCertificate>>,
+}
+
+impl From<Peer> for ConnectedClient {
+    fn from(peer: Peer) -> Self {
+        Self { peer, certificate: None }
+    }
+}
+
 impl ConnectionServer {
-    pub(super) fn new(router: Router, limits: HttpLimits, proxies: TrustedProxies, ends: ServerEnds) -> Self {
+    pub(super) fn new(
+        router: Router,
+        limits: HttpLimits,
+        proxies: TrustedProxies,
+        certificates: CertificateHeader,
+        ends: ServerEnds,
+    ) -> Self {
         let unauthenticated = RateLimiter::per_second(limits.unauthenticated_requests_per_peer_per_second);
         let ServerEnds { closing, retiring } = ends;
-        Self { router, limits, proxies, unauthenticated, closing, retiring }
+        Self { router, limits, proxies, certificates, unauthenticated, closing, retiring }
     }
 
     /// Returns the settings of HTTP for a connection whose requests run in these turns.
@@ -128,7 +151,7 @@ impl ConnectionServer {
     pub(super) async fn serve(
         &self,
         stream: Box<dyn Stream>,
-        peer: Peer,
+        client: ConnectedClient,
         connection_info: ConnectionInfo,
         tracker: ConnectionTracker,
         turns: &Turns,
@@ -139,15 +162,23 @@ impl ConnectionServer {
         let router = TowerToHyperService::new(self.router.clone());
         let request_tracker = tracker.clone();
         let server = self.clone();
+        let ConnectedClient { peer, certificate } = client;
         let is_proxy = self.proxies.is_trusted(&peer);
         let service = service_fn(move |mut request: Request<Incoming>| {
             let active = request_tracker.begin_request(request.version());
-            let answering = server.proxies.sender(peer, request.headers()).map(|sender| {
-                request.extensions_mut().insert(sender);
-                request.extensions_mut().insert(connection_info);
-                request.extensions_mut().insert(request_tracker.clone());
-                (sender, router.call(request))
-            });
+            let certificate = match is_proxy {
+                true => server.certificates.read(request.headers()),
+                false => Ok(certificate.clone().map(ShownBy::Client)),
+            };
+            let sender = server.proxies.sender(peer, request.headers());
+            let answering =
+                sender.and_then(|sender| Ok((sender, certificate?))).map(|(sender, certificate)| {
+                    request.extensions_mut().insert(sender);
+                    certificate.map(|certificate| request.extensions_mut().insert(certificate));
+                    request.extensions_mut().insert(connection_info);
+                    request.extensions_mut().insert(request_tracker.clone());
+                    (sender, router.call(request))
+                });
             let (server, tracker) = (server.clone(), request_tracker.clone());
             async move {
                 let response: Response<Body> = match answering {

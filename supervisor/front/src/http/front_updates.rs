@@ -11,14 +11,14 @@ use tokio_util::sync::CancellationToken;
 use super::front_setup::FrontUpdate;
 use super::tls::Tls;
 
-/// Waits for the first certificate.
+/// Waits for the first certificate of the server. `asks_for_certificates` says whether clients are asked for theirs.
 ///
 /// # Errors
 /// The engine has ended, or the certificate cannot be used.
-pub(super) async fn first_certificate(channel: &SetupReceiver) -> Result<Tls> {
+pub(super) async fn first_certificate(channel: &SetupReceiver, asks_for_certificates: bool) -> Result<Tls> {
     match channel.receive().await? {
         (FrontUpdate::Certificate(certificate), signer) => {
-            let tls = Tls::new(certificate, take(signer)?).map_err(Error::other)?;
+            let tls = Tls::new(certificate, take(signer)?, asks_for_certificates).map_err(Error::other)?;
             channel.confirm(true);
             Ok(tls)
         }

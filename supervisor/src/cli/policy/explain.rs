@@ -32,7 +32,7 @@ pub(in crate::cli) struct Arguments {
     /// Decide as for this AI client, by the name that it reports in MCP
     #[arg(long, value_name = "NAME")]
     client: Option<String>,
-    /// Decide as for this person of a service, who has authenticated: the name of a token, user:NAME or oauth:SUBJECT
+    /// Decide as for this person of a service, who has authenticated: the name of a token, user:NAME, oauth:SUBJECT or certificate:NAME
     #[arg(long, value_name = "NAME", conflicts_with = "client")]
     person: Option<String>,
     /// What the authentication of that person proves besides: group:NAME or claim:NAME=VALUE

@@ -15,6 +15,7 @@ const ISSUED: u64 = 1_562_262_618;
 fn settings(resource: &str) -> OauthSettings {
     let url = |text: &str| Url::parse(text).expect("a URL");
     OauthSettings {
+        takes_certificates: false,
         issuer: url("https://id.example.com/"),
         issuer_text: "https://id.example.com/".into(),
         audience: resource.into(),

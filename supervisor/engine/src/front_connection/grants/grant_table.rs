@@ -19,6 +19,9 @@ pub(super) enum CredentialKey {
     Token([u8; 32]),
     /// A token with a proof. Who sends it without one learns of no other grant.
     BoundToken([u8; 32]),
+    /// A token with the certificate of its client.
+    CertificateToken([u8; 32]),
+    Certificate([u8; 32]),
     User(u32),
     None,
 }
@@ -28,6 +31,11 @@ impl CredentialKey {
         match evidence {
             Evidence::Token(token) => Self::Token(Sha256::digest(token.as_bytes()).into()),
             Evidence::BoundToken(token, _) => Self::BoundToken(Sha256::digest(token.as_bytes()).into()),
+            Evidence::CertificateToken(token, certificate) => {
+                let both = Sha256::new().chain_update(token).chain_update(certificate.own());
+                Self::CertificateToken(both.finalize().into())
+            }
+            Evidence::Certificate(certificate) => Self::Certificate(Sha256::digest(certificate.own()).into()),
             Evidence::User(peer) => Self::User(peer.uid()),
             Evidence::Nothing => Self::None,
         }

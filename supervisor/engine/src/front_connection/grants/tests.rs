@@ -45,6 +45,7 @@ impl Setup {
         let directory = tempfile::tempdir().expect("a directory");
         let file = TokenFile::at(directory.path().join("tokens.json"));
         let authenticator = Authenticator::new(AuthSettings {
+            certificates: None,
             mode: AuthMode::Methods(vec![AuthMethod::Token, AuthMethod::Peer]),
             tokens: Some(file.clone()),
             oauth: None,
