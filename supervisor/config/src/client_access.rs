@@ -58,41 +58,54 @@ fn certificate_settings(
     configuration: &Path,
     environment: &Environment,
 ) -> Result<Option<CertificateSettings>, ConfigError> {
+    if let Some(fault) = certificate_fault(http) {
+        return Err(ConfigError::Unusable { path: configuration.to_owned(), reason: fault.to_owned() });
+    }
     let table = &http.client_certificates;
-    let authenticates = http.auth.has(AuthMethod::Certificate);
-    let asks = authenticates || table.bound_tokens;
-    let fault = match &table.authorities {
-        None if authenticates => "auth = \"certificate\" needs authorities in [http.client_certificates]",
-        Some(_) if !authenticates => {
-            "authorities in [http.client_certificates] needs auth = \"certificate\", alone or in a list"
-        }
-        _ if authenticates && http.tls.is_none() => {
-            "auth = \"certificate\" needs [http.tls]: a certificate that a proxy passes on comes without its client's signature"
-        }
-        _ if table.bound_tokens && !http.auth.has(AuthMethod::Oauth) => {
-            "bound_tokens of [http.client_certificates] needs auth = \"oauth\", alone or in a list"
-        }
-        _ if table.from_proxies && (!table.bound_tokens || http.trusted_proxies.is_empty()) => {
-            "from_proxies of [http.client_certificates] needs bound_tokens = true there, and trusted_proxies of [http]"
-        }
-        _ if asks && http.tls.is_none() && !table.from_proxies => {
-            "bound_tokens of [http.client_certificates] needs [http.tls], or from_proxies = true if a proxy terminates TLS"
-        }
-        _ if asks && http.tls_minimum == TlsVersion::Tls12 => {
-            "[http.client_certificates] needs tls_minimum = \"1.3\""
-        }
-        None => return Ok(None),
-        Some(authorities) => {
-            let file = |written: &String| file(written, configuration, environment);
-            let (authorities, revoked) = (file(authorities), table.revoked.as_ref().map(file));
-            // Who can write them can authenticate as any client.
-            for path in std::iter::once(&authorities).chain(&revoked) {
-                refuse_untrusted(path, &environment.owners)?;
-            }
-            return Ok(Some(CertificateSettings { authorities, revoked, name: table.name }));
-        }
+    let Some(authorities) = table.authorities.as_ref().filter(|_| http.auth.has(AuthMethod::Certificate))
+    else {
+        return Ok(None);
     };
-    Err(ConfigError::Unusable { path: configuration.to_owned(), reason: fault.to_owned() })
+    let file = |written: &String| file(written, configuration, environment);
+    let (authorities, revoked) = (file(authorities), table.revoked.as_ref().map(file));
+    // Who can write them can authenticate as any client.
+    for path in std::iter::once(&authorities).chain(&revoked) {
+        refuse_untrusted(path, &environment.owners)?;
+    }
+    Ok(Some(CertificateSettings { authorities, revoked, name: table.name }))
+}
+
+/// Returns what makes the settings of client certificates unusable.
+fn certificate_fault(http: &Http) -> Option<&'static str> {
+    let (table, has_tls) = (&http.client_certificates, http.tls.is_some());
+    let authenticates = http.auth.has(AuthMethod::Certificate);
+    let faults = [
+        (
+            authenticates && table.authorities.is_none(),
+            "auth = \"certificate\" needs authorities in [http.client_certificates]",
+        ),
+        (
+            authenticates && !has_tls,
+            "auth = \"certificate\" needs [http.tls]: a certificate that a proxy passes on comes without its client's signature",
+        ),
+        (
+            table.bound_tokens && !http.auth.has(AuthMethod::Oauth),
+            "bound_tokens of [http.client_certificates] needs auth = \"oauth\", alone or in a list",
+        ),
+        (
+            table.from_proxies && (!table.bound_tokens || http.trusted_proxies.is_empty()),
+            "from_proxies of [http.client_certificates] needs bound_tokens = true there, and trusted_proxies of [http]",
+        ),
+        (
+            table.bound_tokens && !has_tls && !table.from_proxies,
+            "bound_tokens of [http.client_certificates] needs [http.tls], or from_proxies = true if a proxy terminates TLS",
+        ),
+        (
+            (authenticates || table.bound_tokens) && http.tls_minimum == TlsVersion::Tls12,
+            "[http.client_certificates] needs tls_minimum = \"1.3\"",
+        ),
+    ];
+    faults.into_iter().find_map(|(is_there, fault)| is_there.then_some(fault))
 }
 
 pub(super) fn token_file(http: &Http, configuration: &Path, environment: &Environment) -> Option<TokenFile> {

@@ -71,11 +71,6 @@ async fn a_configuration_that_accepts_no_client_or_any_client_is_rejected() {
             "needs authorities in [http.client_certificates]",
         ),
         (
-            "authorities without certificates",
-            "[http.client_certificates]\nauthorities = \"ca.pem\"\n".to_owned(),
-            "needs auth = \"certificate\"",
-        ),
-        (
             "certificates without TLS",
             "[http]\nauth = \"certificate\"\n[http.client_certificates]\nauthorities = \"ca.pem\"\n"
                 .to_owned(),
