@@ -321,6 +321,15 @@ pub(super) const EXCHANGE: ServerKey = ServerKey {
     ..TEXT
 };
 
+pub(super) const TOKEN: ServerKey = ServerKey {
+    name: "token",
+    range: Some(Range::OneOf(&["per_user", "per_run"])),
+    default: Default::Text("`\"per_user\"`"),
+    description: "with `exchange`: how long an exchanged token is used: `\"per_user\"`: by all runs of the user, `\"per_run\"`: by \
+            [one run](users.md#a-token-for-each-run) and for calls with the same scopes",
+    ..TEXT
+};
+
 pub(super) const COMMON_KEYS: &[ServerKey] = &[
     ServerKey {
         name: "enabled",
@@ -379,6 +388,16 @@ pub(super) const COMMON_KEYS: &[ServerKey] = &[
         name: "exchange_audience",
         default: Default::Text("none: its URL alone"),
         description: "with `exchange = \"token\"`: what the identity provider calls the server",
+        ..TEXT
+    },
+    TOKEN,
+    ServerKey {
+        name: "tool_scopes",
+        default: Default::Text("none: `scopes` of `oauth`"),
+        description: "with `token = \"per_run\"`: further scopes of the token for calls of a tool, by its name, or the beginning of \
+                names and `*`; several are separated by spaces",
+        example: Some("{ \"list_*\" = \"read\", refund = \"read write\" }"),
+        kind: Kind::TextsByName,
         ..TEXT
     },
     ServerKey { name: "description", description: "a note for people", ..TEXT },

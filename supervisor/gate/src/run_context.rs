@@ -7,7 +7,7 @@ use lockhouse_base::principal::Principal;
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::{ExecutionId, Language};
 use lockhouse_run_channel::RunChannel;
-use lockhouse_upstream::DirectRequest;
+use lockhouse_upstream::{DirectRequest, RunConnections};
 
 use super::limits::Usage;
 use super::run_files::RunFiles;
@@ -30,6 +30,8 @@ pub struct RunContext {
     pub usage: Arc<Usage>,
     /// The files of the run.
     pub files: Arc<RunFiles>,
+    /// The connections that were opened for this run alone. They are closed with it.
+    pub(super) connections: Arc<RunConnections>,
     /// Asks approvers about calls of the run.
     pub approvals: Arc<ExecutionApprovals>,
 }
@@ -45,6 +47,7 @@ impl RunContext {
         approvers: Arc<Approvers>,
         audit: Arc<Audit>,
     ) -> Self {
+        let connections = Arc::new(RunConnections::new(channel.execution()));
         let approvals = ExecutionApprovals::new(channel.clone(), code, approvers, audit);
         Self {
             channel,
@@ -53,6 +56,7 @@ impl RunContext {
             scope: Arc::new(scope),
             usage: Arc::default(),
             files: Arc::default(),
+            connections,
             approvals: Arc::new(approvals),
         }
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lockhouse_messages::{Answer, Owner, Question, QuestionKind};
+use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{Failure, FailureCode, ServerName};
 use lockhouse_upstream::LOGIN_TIMEOUT;
 use tokio::time::{Instant, sleep};
@@ -30,6 +31,18 @@ impl Gate {
             own => return own.map(Destination::Upstream),
         }
         self.upstreams.for_owner(&connection, owner).map(Destination::Upstream)
+    }
+
+    /// Returns the destination with which a run makes a permitted call, if each run has tokens of its own for the server.
+    pub(super) fn run_destination(
+        &self,
+        run: &RunContext,
+        destination: Destination,
+        item: &CallTarget,
+    ) -> Result<Destination, Failure> {
+        let Destination::Upstream(connection) = destination else { return Ok(destination) };
+        let own = self.upstreams.for_run(&connection, run.principal().owner(), &run.connections, item);
+        own.map(Destination::Upstream)
     }
 
     /// Asks the user to log in, and waits until they have. Fails with `required` if nobody can be asked, or the user does not log in.

@@ -9,6 +9,8 @@ use lockhouse_base::url_protection::is_of_this_host;
 use lockhouse_policies::OnChange;
 use serde::{Deserialize, Serialize};
 
+use super::tool_scopes::ToolScopes;
+
 /// One configured upstream server, with all placeholders replaced by their values.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct ServerDefinition {
@@ -53,6 +55,8 @@ pub struct TokenExchange {
     pub kind: ExchangeKind,
     /// What the identity provider calls the server, besides its URL. `None` if it needs no other name.
     pub audience: Option<String>,
+    /// The scopes of tools, if each run has tokens of its own. `None` if all runs of a user share one.
+    pub per_run: Option<ToolScopes>,
 }
 
 /// The way from a token of a user to a token for a server.
@@ -447,6 +451,38 @@ impl ToolSelection {
     pub fn admits(&self, tool: &str) -> bool {
         let named = |names: &[String]| names.iter().any(|name| name == tool);
         self.only.as_deref().is_none_or(named) && !named(&self.except)
+    }
+}
+
+impl ServerDefinition {
+    /// Returns the scopes of tools, if each run has tokens of its own. `None` for other servers.
+    pub(super) fn run_scopes(&self) -> Option<&ToolScopes> {
+        match &self.user_credential {
+            Some(UserCredential::Exchange(exchange)) => exchange.per_run.as_ref(),
+            Some(UserCredential::Login | UserCredential::Secret(_)) | None => None,
+        }
+    }
+
+    /// Returns the scopes that every token has.
+    pub(super) fn scopes(&self) -> &[String] {
+        match &self.endpoint {
+            Endpoint::Http(endpoint) => match &endpoint.authorization {
+                Authorization::OAuth(client) => &client.scopes,
+                _ => &[],
+            },
+            Endpoint::Stdio(_) | Endpoint::Socket(_) => &[],
+        }
+    }
+
+    /// Makes these the scopes of every token.
+    pub(super) fn set_scopes(&mut self, scopes: &str) {
+        let Endpoint::Http(endpoint) = &mut self.endpoint else { return };
+        let mut client = match &endpoint.authorization {
+            Authorization::OAuth(client) => client.clone(),
+            _ => OAuthClient::default(),
+        };
+        client.scopes = scopes.split_ascii_whitespace().map(str::to_owned).collect();
+        endpoint.authorization = Authorization::OAuth(client);
     }
 }
 

@@ -19,7 +19,7 @@
 //! - `tool_cache.rs` and `tool_pins.rs`: the stored tool lists, and the definitions that a person accepted.
 //! - `call_concurrency.rs`, `in_flight_calls.rs`, `instances.rs`: how many calls run at one time, for whom, and on
 //!   which instance. `user_connection.rs` and `user_credentials.rs`: instances with credentials of their user, which
-//!   `auth/credential_key.rs` encrypts.
+//!   `auth/credential_key.rs` encrypts. `run_connections.rs` and `tool_scopes.rs`: instances with a token of their run.
 //!
 //! # Invariants
 //!
@@ -91,6 +91,7 @@ mod program_digest;
 mod request;
 mod resource_and_prompt_lists;
 mod resource_subscriptions;
+mod run_connections;
 mod server_events;
 mod server_identity;
 mod server_log;
@@ -101,6 +102,7 @@ mod storage_paths;
 mod tool_cache;
 mod tool_list;
 mod tool_pins;
+mod tool_scopes;
 mod user_connection;
 mod user_credentials;
 
@@ -109,6 +111,7 @@ use std::sync::Arc;
 
 use lockhouse_base::secrets::Secrets;
 use lockhouse_messages::Owner;
+use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{Failure, ServerName};
 use tokio::sync::Semaphore;
 
@@ -133,19 +136,21 @@ pub use definition::{
     StartOptions, TextDecoding, TokenExchange, ToolSelection, UserCredential,
 };
 pub use direct_request::{DirectFailure, DirectRequest, DirectRequestKind};
-use instances::{Instances, too_many};
+use instances::{InstanceKey, Instances, too_many};
 pub use launcher::{FileHelperProcess, LaunchError, Launchers, launch_servers};
 pub use login::{Callback, LOGIN_REQUESTS_TIMEOUT, LOGIN_TIMEOUT, Login, LoginError, log_out};
 
 use auth::LoginSource;
 pub use auth::{CredentialKey, CredentialKeyError, ExchangeSettings, SubjectTokens};
 pub use program_digest::program_digest;
+pub use run_connections::RunConnections;
 use server_events::ServerEvents;
 pub use server_events::{ServerEvent, ServerEventKind};
 pub use start_fault::{NotExecutable, find_program};
 pub use storage_paths::StoragePaths;
 pub use tool_cache::cached_tools;
 pub use tool_pins::{ChangedTool, Pins, PinsError, ToolReview};
+pub use tool_scopes::ToolScopes;
 pub use user_credentials::{UserAccount, UserCredentials, UserSecretError};
 
 /// Environment variable that is set for every upstream server, to the mark of the process that started it (see
@@ -279,7 +284,8 @@ impl Upstreams {
     }
 
     /// Returns the connection with which an owner (an AI client) calls a server: `connection`, which is that of the server,
-    /// unless the server has `share = false` and another owner called it first, or its users have credentials of their own.
+    /// unless the server has `share = false` and another owner called it first, or its users have credentials of their own. If each
+    /// run has tokens of its own, it is the connection for all that comes before the call ([`Self::for_run`]).
     ///
     /// # Errors
     /// Returns an error if too many owners use a server that is not shared, if the owner has no credential of their own for
@@ -288,15 +294,40 @@ impl Upstreams {
         connection.refuse_withdrawn()?;
         let Some(upstream) = self.servers.get(&connection.name) else { return Ok(connection.clone()) };
         let definition = &upstream.setup.definition;
+        if definition.run_scopes().is_some() {
+            upstream.setup.present_credential(owner.user())?;
+            return Ok(connection.clone());
+        }
         if definition.user_credential.is_some() {
-            self.make_room(upstream, owner.user())?;
-            return upstream.instances.of_user(owner.user(), &upstream.setup);
+            let key = InstanceKey::from(owner.user());
+            self.make_room(upstream, &key)?;
+            return upstream.instances.of_user(key, &upstream.setup);
         }
         if definition.is_shared {
             return Ok(connection.clone());
         }
         let own = upstream.instances.of(owner, &upstream.setup)?;
         Ok(own.unwrap_or_else(|| connection.clone()))
+    }
+
+    /// Returns the connection with which a run makes a permitted call: `connection`, which [`Self::for_owner`] has returned, unless
+    /// the server has `token = "per_run"`.
+    ///
+    /// # Errors
+    /// The user has no token that can be exchanged, or too many connections are in use.
+    pub fn for_run(
+        &self,
+        connection: &Arc<Connection>,
+        owner: Owner,
+        run: &RunConnections,
+        item: &CallTarget,
+    ) -> Result<Arc<Connection>, Failure> {
+        let Some(upstream) = self.servers.get(&connection.name) else { return Ok(connection.clone()) };
+        let Some(tool_scopes) = upstream.setup.definition.run_scopes() else { return Ok(connection.clone()) };
+        let scopes = tool_scopes.of(upstream.setup.definition.scopes(), item);
+        let key = run.key(owner.user(), scopes, &upstream.instances);
+        self.make_room(upstream, &key)?;
+        upstream.instances.of_user(key, &upstream.setup)
     }
 
     /// Whether calls of a server use credentials of each user.
@@ -325,17 +356,17 @@ impl Upstreams {
 
     /// If a user has no connection to a server, and all users together have too many to all servers, closes the one that has been
     /// without a call for longest.
-    fn make_room(&self, upstream: &Upstream, user: Owner) -> Result<(), Failure> {
+    fn make_room(&self, upstream: &Upstream, key: &InstanceKey) -> Result<(), Failure> {
         let of_users = || self.servers.values().filter(|upstream| upstream.has_accounts());
         let count = || of_users().map(|upstream| upstream.instances.count()).sum::<usize>();
-        if upstream.instances.has(user) || count() < USER_CONNECTIONS_MAX {
+        if upstream.instances.has(key) || count() < USER_CONNECTIONS_MAX {
             return Ok(());
         }
         let unused =
             of_users().filter_map(|of| Some((of, of.instances.longest_unused(&of.setup.definition)?)));
         let unused = unused.min_by_key(|(_, (_, last_used))| *last_used);
-        let (of, (user, _)) = unused.ok_or_else(|| too_many(&upstream.setup, USER_CONNECTIONS_MAX))?;
-        of.instances.close_unused(user);
+        let (of, (key, _)) = unused.ok_or_else(|| too_many(&upstream.setup, USER_CONNECTIONS_MAX))?;
+        of.instances.close_unused(&key);
         Ok(())
     }
 
@@ -445,6 +476,7 @@ mod tests {
     use std::time::Duration;
 
     use lockhouse_base::principal::owner_of_name;
+    use lockhouse_protocol::{ExecutionId, FailureCode, ToolName};
     use tokio::sync::oneshot;
 
     use super::*;
@@ -469,6 +501,49 @@ mod tests {
             }
         };
         tokio::time::timeout(Duration::from_secs(20), exists).await.expect("the server is started");
+    }
+
+    #[tokio::test]
+    async fn the_connections_of_a_run_are_closed_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = CredentialKey::derive("0123456789abcdef0123456789abcdef").unwrap();
+        let provider = ExchangeSettings {
+            url: "http://127.0.0.1:1/".parse().unwrap(),
+            client_id: "lockhouse".into(),
+            client_secret: None,
+            subject_type: "urn:ietf:params:oauth:token-type:access_token".into(),
+        };
+        let users = UserCredentials::new(folder.path(), key, None).with_exchange(Some(provider));
+        let (name, mut server) = creating(&folder.path().join("started")).pop_first().unwrap();
+        let scopes =
+            ToolScopes(vec![("a".into(), "x".into()), ("b".into(), "x".into()), ("c".into(), "y".into())]);
+        let exchange = TokenExchange { kind: ExchangeKind::Token, audience: None, per_run: Some(scopes) };
+        server.user_credential = Some(UserCredential::Exchange(exchange));
+        server.start.lazy = true;
+        let paths = StoragePaths { users: Some(users), ..StoragePaths::default() };
+        let upstreams = Upstreams::connect([(name.clone(), server)].into(), &paths);
+        let (user, shared) = (owner_of_name("ada@issuer"), upstreams.get(&name).unwrap().clone());
+        let count = || upstreams.servers[&name].instances.count();
+        let [first, second] = [1, 2].map(|number| RunConnections::new(ExecutionId(number)));
+        let call = |run: &RunConnections, tool: &str| {
+            upstreams.for_run(&shared, user, run, &CallTarget::Tool(ToolName::new(tool).unwrap()))
+        };
+        assert_eq!(
+            call(&first, "a").map(drop).map_err(|failure| failure.code),
+            Err(FailureCode::LoginRequired)
+        );
+        upstreams.subjects().note(user, "token", Duration::from_secs(60));
+        let a = call(&first, "a").unwrap();
+        assert!(Arc::ptr_eq(&a, &call(&first, "b").unwrap()));
+        assert!(
+            !Arc::ptr_eq(&a, &call(&first, "c").unwrap()) && !Arc::ptr_eq(&a, &call(&second, "a").unwrap())
+        );
+        assert_eq!(count(), 3);
+        drop(first);
+        assert_eq!(count(), 1);
+        upstreams.close_connections_of(user);
+        assert_eq!(count(), 0);
+        drop(second);
     }
 
     #[tokio::test]

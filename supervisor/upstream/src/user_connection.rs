@@ -20,7 +20,7 @@ enum CredentialKind {
     /// What is stored of the user.
     Stored(SecretFile),
     /// The token with which the user authenticates to the service.
-    Exchange(UserExchange),
+    Exchange(Box<UserExchange>),
 }
 
 impl ConnectionSetup {
@@ -34,7 +34,8 @@ impl ConnectionSetup {
             let settings = users.exchange().cloned().ok_or_else(|| self.login_required())?;
             let (exchange, subjects) = (exchange.clone(), self.subjects.clone());
             subjects.get(user).ok_or_else(|| self.login_required())?;
-            let kind = CredentialKind::Exchange(UserExchange { settings, exchange, subjects, user });
+            let kind =
+                CredentialKind::Exchange(Box::new(UserExchange { settings, exchange, subjects, user }));
             return Ok(PresentCredential { kind, version: None });
         }
         let file = users.file(user, &self.name, &self.definition);
@@ -55,7 +56,7 @@ impl ConnectionSetup {
         let file = match present.kind {
             CredentialKind::Stored(file) => file,
             CredentialKind::Exchange(exchange) => {
-                setup.login = LoginSource { user_file: None, exchange: Some(exchange), advice };
+                setup.login = LoginSource { user_file: None, exchange: Some(*exchange), advice };
                 return Ok(setup);
             }
         };

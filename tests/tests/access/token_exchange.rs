@@ -1,5 +1,7 @@
 //! Tests of servers with `exchange`: the OAuth token with which a user authenticates becomes a token of this user for the server.
 
+mod per_run;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -48,7 +50,7 @@ fn subject(jwt: &str) -> String {
     claims["sub"].as_str().expect("a subject").to_owned()
 }
 
-/// Starts an identity provider. The text of a token that it issues is its kind, its user and its resource.
+/// Starts an identity provider. The text of a token that it issues is its kind, its user, its resource, its number and its scopes.
 fn identity_provider(received: &Shared) -> HttpServer {
     let received = received.clone();
     HttpServer::start(move |request: &HttpRequest| {
@@ -59,10 +61,12 @@ fn identity_provider(received: &Shared) -> HttpServer {
         if let Some(error) = received.error {
             return HttpAnswer::json(400, &json!({"error": error, "error_description": "no"}));
         }
+        let number = received.forms.len();
+        let scope = form.get("scope").map_or("", String::as_str).replace(' ', "+");
         let (kind, token_type) = if is_assertion { ("JAG", "N_A") } else { ("TOKEN", "Bearer") };
         HttpAnswer::json(
             200,
-            &json!({"access_token": format!("{kind} {user} {resource}").replace(' ', "~"), "issued_token_type": form["requested_token_type"],
+            &json!({"access_token": format!("{kind}~{user}~{resource}~{number}~{scope}"), "issued_token_type": form["requested_token_type"],
                     "token_type": token_type, "expires_in": 300}),
         )
     })
@@ -109,11 +113,19 @@ fn serve(received: &mut Received, url: &str, request: &HttpRequest) -> HttpAnswe
     if request.rpc() == "tools/call" {
         received.tokens.extend(token.map(str::to_owned));
     }
-    let user = token.and_then(|token| token.strip_prefix("TOKEN~")?.strip_suffix(&format!("~{url}/mcp")));
+    let user = token.and_then(|token| match token.split('~').collect::<Vec<_>>()[..] {
+        ["TOKEN", user, resource, ..] if resource == format!("{url}/mcp") => Some(user),
+        _ => None,
+    });
     if user.is_none() && request.rpc() == "tools/call" {
         let challenge =
             format!("Bearer resource_metadata=\"{url}/.well-known/oauth-protected-resource/mcp\"");
         return HttpAnswer::status(401).with("WWW-Authenticate", &challenge);
+    }
+    if request.rpc() == "tools/list" {
+        let tools = ["look", "change"].map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+        let result = json!({"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private"});
+        return HttpAnswer::json(200, &request.result(&result));
     }
     if let Some(answer) = request.as_mcp(false) {
         return answer;
@@ -228,7 +240,11 @@ async fn the_token_of_a_user_becomes_a_token_of_that_user_for_each_server() {
         table.row(format!("{name}: the client"), equal(client.clone(), format!("lockhouse:{SECRET}")));
     }
     let forms = std::mem::take(&mut service.by_assertion.1.lock().forms);
-    let assertion = format!("JAG~ada~{for_assertions}");
+    let assertion = forms.iter().map(|(form, _)| form["assertion"].clone());
+    let assertion = assertion
+        .into_iter()
+        .find(|text| text.starts_with(&format!("JAG~ada~{for_assertions}~")))
+        .expect("it");
     let expected = fields(&[
         ("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"),
         ("assertion", &assertion),

@@ -8,8 +8,8 @@ use http::HeaderName;
 use lockhouse_policies::OnChange;
 use lockhouse_upstream::{
     Confinement, ConfinementProfile, DirectExposure, ExchangeKind, Exposure, HttpTransport, Network,
-    PREFIX_CHARS_MAX, ProtocolMinimum, RunAs, StartOptions, TextDecoding, TokenExchange, ToolSelection,
-    UserCredential,
+    PREFIX_CHARS_MAX, ProtocolMinimum, RunAs, StartOptions, TextDecoding, TokenExchange, ToolScopes,
+    ToolSelection, UserCredential,
 };
 
 use super::SourceFile;
@@ -253,6 +253,7 @@ fn user_credential(fields: Fields<'_>, is_process: bool) -> Result<Option<UserCr
             (true, None) => Ok(Some(UserCredential::Exchange(TokenExchange {
                 kind: if kind == "token" { ExchangeKind::Token } else { ExchangeKind::Assertion },
                 audience: fields.text("exchange_audience")?.map(str::to_owned),
+                per_run: run_scopes(fields)?,
             }))),
             (false, _) => fault("a url and auth = \"per_user\" with it"),
             (true, Some(_)) => fault("no user_secret with it"),
@@ -269,6 +270,23 @@ fn user_credential(fields: Fields<'_>, is_process: bool) -> Result<Option<UserCr
         Some(name) => Ok(Some(UserCredential::Secret(name.to_owned()))),
         None => Ok(is_per_user.then_some(UserCredential::Login)),
     }
+}
+
+/// Returns the scopes of tools, if each run has tokens of its own.
+fn run_scopes(fields: Fields<'_>) -> Result<Option<ToolScopes>, SkipReason> {
+    let is_per_run = choice(fields, &server_keys::TOKEN, "token")? == Some("per_run");
+    let unexpected = |expected| SkipReason::Unexpected { key: "tool_scopes".into(), expected };
+    let Some(written) = fields.subtable("tool_scopes")? else {
+        return Ok(is_per_run.then(ToolScopes::default));
+    };
+    if !is_per_run {
+        return Err(unexpected("token = \"per_run\" with it"));
+    }
+    let scopes = written.table.iter().map(|(tool, scopes)| {
+        let scopes = scopes.text().ok_or_else(|| unexpected("a table of strings"))?;
+        Ok((tool.name.clone(), scopes.to_owned()))
+    });
+    Ok(Some(ToolScopes(scopes.collect::<Result<_, SkipReason>>()?)))
 }
 
 fn run_as(fields: Fields<'_>) -> Result<RunAs, SkipReason> {

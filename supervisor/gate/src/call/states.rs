@@ -125,6 +125,7 @@ impl<'a> AdmittedCall<'a> {
         let Self { mut attempt, destination, permission, limits, timeout } = self;
         let execution = attempt.run.execution();
         record::wait_for_delivery(&attempt).await?;
+        let destination = attempt.gate.run_destination(attempt.run, destination, attempt.item())?;
         let server = attempt.wait_for_server(destination.reserve(execution)).await?;
         attempt.gate.wait_for_requirements_look().await;
         server.refuse_withdrawn()?;
