@@ -4,6 +4,7 @@
 mod account_server;
 mod browser;
 mod forgotten_user;
+mod npm_provider;
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;

@@ -1,8 +1,12 @@
 //! A browser, as far as the page of logins and an authorization server need one.
 
-use lockhouse_tests::HttpServer;
+use std::collections::BTreeMap;
+
 use reqwest::redirect::Policy;
 use url::form_urlencoded;
+
+/// The number of redirects of an authorization server that the browser follows.
+const REDIRECTS_MAX: usize = 10;
 
 /// Follows no redirect by itself, and keeps the last cookie.
 pub(super) struct Browser {
@@ -64,8 +68,36 @@ impl Browser {
         let shown = self.post(page, &field("token", token)).await;
         let (_, rest) = shown.body.split_once("<a href=\"").unwrap_or_else(|| panic!("{shown:?}"));
         let address = rest.split('"').next().unwrap_or_default().replace("&amp;", "&");
-        let consented = HttpServer::browse(&format!("{address}&user={user}"));
-        consented.headers.get("location").expect("the way back").clone()
+        let origin = &page[..page.find("/login").unwrap_or(page.len())];
+        self.consent(format!("{address}&user={user}"), origin).await
+    }
+
+    /// Follows an authorization server, which consents by itself, until it sends the browser back to the origin of the service.
+    async fn consent(&self, mut address: String, origin: &str) -> String {
+        // By their names and paths.
+        let mut cookies: BTreeMap<(String, String), String> = BTreeMap::new();
+        for _ in 0..REDIRECTS_MAX {
+            let at = reqwest::Url::parse(&address).expect("an address");
+            let sent = cookies.iter().filter(|((_, path), _)| at.path().starts_with(path.as_str()));
+            let sent: Vec<String> = sent.map(|((name, _), value)| format!("{name}={value}")).collect();
+            let request = self.client.get(at).header("Cookie", sent.join("; "));
+            let response = request.send().await.expect("an answer");
+            for cookie in response.headers().get_all("set-cookie") {
+                let mut parts = cookie.to_str().expect("text").split("; ");
+                let (name, value) = parts.next().and_then(|pair| pair.split_once('=')).expect("a cookie");
+                let path = parts.find_map(|part| part.strip_prefix("path=")).unwrap_or("/");
+                cookies.insert((name.to_owned(), path.to_owned()), value.to_owned());
+            }
+            let location = response.headers().get("location").map(|to| to.to_str().expect("text").to_owned());
+            let Some(location) = location else {
+                panic!("{address}: {}", response.text().await.expect("text"))
+            };
+            address = response.url().join(&location).expect("an address").into();
+            if address.starts_with(origin) {
+                return address;
+            }
+        }
+        panic!("too many redirects: {address}")
     }
 
     /// Logs in with a secret, or with OAuth. Returns the text of the last page.
