@@ -3,7 +3,7 @@
 
 mod bearer_tokens;
 mod bound_tokens;
-mod client_certificates;
+pub(crate) mod client_certificates;
 mod client_quotas;
 mod configuration;
 mod ended_grants;

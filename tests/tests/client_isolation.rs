@@ -6,11 +6,15 @@ mod client;
 mod over_http;
 
 use lockhouse_tests::{
-    ClientUser, Daemon, Issuer, Lockhouse, Session, Signer, Table, UserReply, descendants, equal, is_alive,
+    ClientUser, Daemon, HttpClient, Issuer, Lockhouse, Session, Signer, Table, UserReply, descendants, equal,
+    is_alive,
 };
 
 use client::Client;
 use rmcp::service::ClientLifecycleMode;
+
+use crate::access::client_certificates::{Authority, TLS, connect, with_token};
+use crate::http::tls::install_certificate;
 
 /// A policy under which saving a skill and calling the tool `add` require approval, and calling the tool `count` is
 /// allowed.
@@ -39,19 +43,18 @@ async fn at_a_socket(lockhouse: &Lockhouse) -> Daemon {
 }
 
 /// Runs all isolation cases twice, so that each of the two AI clients is once the owner and once the client that
-/// attempts access. `pair` names the two clients in the table; `one` and `other` are their tokens.
+/// attempts access. `pair` names the two clients in the table.
 async fn in_both_directions(
     table: &mut Table,
     pair: &str,
     lockhouse: &Lockhouse,
-    daemon: &Daemon,
-    (one, other): (Option<&str>, Option<&str>),
+    (one, other): (HttpClient, HttpClient),
 ) {
-    for (way, first, second) in [("first", one, other), ("second", other, one)] {
+    for (way, first, second) in [("first", &one, &other), ("second", &other, &one)] {
         let pair = format!("{pair}, the {way} one's");
-        let clients = (Client::http(daemon, first), Client::http(daemon, second));
+        let clients = (Client::Http(first.clone()), Client::Http(second.clone()));
         all_transports::all(table, &pair, lockhouse, (&clients.0, &clients.1)).await;
-        over_http::all(table, &pair, daemon, (first, second)).await;
+        over_http::all(table, &pair, (first, second)).await;
     }
 }
 
@@ -76,7 +79,13 @@ async fn clients_with_two_tokens_are_isolated() {
     let (one, other) = (token(&lockhouse, "one"), token(&lockhouse, "other"));
     let daemon = lockhouse.daemon().await;
     let mut table = Table::new("isolation: two tokens");
-    in_both_directions(&mut table, "two tokens", &lockhouse, &daemon, (Some(&one), Some(&other))).await;
+    in_both_directions(
+        &mut table,
+        "two tokens",
+        &lockhouse,
+        (daemon.http_client(Some(&one)), daemon.http_client(Some(&other))),
+    )
+    .await;
     table.finish();
 }
 
@@ -86,7 +95,13 @@ async fn clients_with_a_token_and_with_peer_credentials_are_isolated() {
     let one = token(&lockhouse, "one");
     let daemon = at_a_socket(&lockhouse).await;
     let mut table = Table::new("isolation: a token and a user");
-    in_both_directions(&mut table, "a token and a user", &lockhouse, &daemon, (Some(&one), None)).await;
+    in_both_directions(
+        &mut table,
+        "a token and a user",
+        &lockhouse,
+        (daemon.http_client(Some(&one)), daemon.http_client(None)),
+    )
+    .await;
     table.finish();
 }
 
@@ -102,7 +117,33 @@ async fn clients_with_two_oauth_subjects_are_isolated() {
     let [one, other] = ["one", "other"].map(|subject| signer.sign(&issuer.claims(subject, AUDIENCE, "all")));
     let daemon = lockhouse.daemon().await;
     let mut table = Table::new("isolation: two subjects");
-    in_both_directions(&mut table, "two subjects", &lockhouse, &daemon, (Some(&one), Some(&other))).await;
+    in_both_directions(
+        &mut table,
+        "two subjects",
+        &lockhouse,
+        (daemon.http_client(Some(&one)), daemon.http_client(Some(&other))),
+    )
+    .await;
+    table.finish();
+}
+
+#[tokio::test]
+async fn clients_with_two_certificates_are_isolated() {
+    let authority = Authority::new("clients");
+    let lockhouse = lockhouse(&format!(
+        "[http]\nauth = [\"certificate\", \"token\"]\n[http.client_certificates]\nauthorities = \"ca.pem\"\n{TLS}"
+    ));
+    install_certificate(&lockhouse, "daemon");
+    lockhouse.file("config/lockhouse/ca.pem", authority.pem());
+    let token = token(&lockhouse, "one");
+    let daemon = lockhouse.daemon().await;
+    let [one, other] = [1, 2].map(|number| authority.issue(&format!("client-{number}@example.com"), number));
+    let mut table = Table::new("isolation: two certificates, and one with a token");
+    let clients = (connect(&daemon, Some(&one)), connect(&daemon, Some(&other)));
+    in_both_directions(&mut table, "two certificates", &lockhouse, clients).await;
+    // The token is the credential of a request that has one.
+    let clients = (connect(&daemon, Some(&one)), with_token(connect(&daemon, Some(&one)), &token));
+    in_both_directions(&mut table, "a certificate and a token", &lockhouse, clients).await;
     table.finish();
 }
 

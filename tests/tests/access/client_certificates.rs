@@ -15,18 +15,18 @@ use super::{error_description, list_tools, status_and_error, token};
 use crate::http::tls::{certificate_file, install_certificate};
 
 const RESOURCE: &str = "https://lockhouse.example.com/mcp";
-const TLS: &str = "[http.tls]\ncertificate = \"daemon.pem\"\nkey = \"daemon.key\"\n";
+pub(crate) const TLS: &str = "[http.tls]\ncertificate = \"daemon.pem\"\nkey = \"daemon.key\"\n";
 
-struct Authority(CertifiedIssuer<'static, KeyPair>);
+pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 /// The certificate and the key of a client.
-struct Client {
+pub(crate) struct Client {
     certificate: Certificate,
     key: KeyPair,
 }
 
 impl Authority {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -34,7 +34,12 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    fn issue(&self, email: &str, serial: u64) -> Client {
+    /// Returns the certificate of the authority.
+    pub(crate) fn pem(&self) -> String {
+        self.0.pem()
+    }
+
+    pub(crate) fn issue(&self, email: &str, serial: u64) -> Client {
         let key = KeyPair::generate().unwrap();
         Client { certificate: params(email, serial).signed_by(&key, &self.0).unwrap(), key }
     }
@@ -87,7 +92,7 @@ impl Client {
 }
 
 /// Returns an HTTP client that shows this certificate on a new connection.
-fn connect(daemon: &Daemon, shown: Option<&Client>) -> HttpClient {
+pub(crate) fn connect(daemon: &Daemon, shown: Option<&Client>) -> HttpClient {
     let trusted = std::fs::read(certificate_file("daemon.pem")).unwrap();
     let trusted = reqwest::Certificate::from_pem(&trusted).unwrap();
     let mut client = reqwest::Client::builder().no_proxy().tls_certs_only([trusted]);
@@ -97,7 +102,7 @@ fn connect(daemon: &Daemon, shown: Option<&Client>) -> HttpClient {
     HttpClient::with_client(client.build().unwrap(), &daemon.url("/mcp"), None)
 }
 
-fn with_token(client: HttpClient, token: &str) -> HttpClient {
+pub(crate) fn with_token(client: HttpClient, token: &str) -> HttpClient {
     client.with("Authorization", &format!("Bearer {token}"))
 }
 
@@ -127,7 +132,7 @@ async fn a_client_is_whom_the_certificate_of_its_connection_names() {
             "version = 1\n[roles.staff]\nmembers = [\"certificate:ada@example.com\", \"certificate:eve@example.com\", \"desk\"]\nmay = [\"run\"]\n",
         );
     install_certificate(&lockhouse, "daemon");
-    lockhouse.file("config/lockhouse/ca.pem", ours.0.pem());
+    lockhouse.file("config/lockhouse/ca.pem", ours.pem());
     lockhouse.file("config/lockhouse/ca.crl", ours.revoke(&[66], 1));
     let desk = token(&lockhouse, &["desk"]);
     let daemon = lockhouse.daemon().await;

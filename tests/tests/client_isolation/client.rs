@@ -1,6 +1,6 @@
 //! An AI client for the isolation tests, connected over HTTP or over standard input and output.
 
-use lockhouse_tests::{Daemon, HttpClient, Session, structured};
+use lockhouse_tests::{HttpClient, Session, structured};
 use serde_json::{Value, json};
 
 pub(crate) enum Client {
@@ -9,10 +9,6 @@ pub(crate) enum Client {
 }
 
 impl Client {
-    pub(crate) fn http(daemon: &Daemon, token: Option<&str>) -> Self {
-        Self::Http(daemon.http_client(token))
-    }
-
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
         match self {
             Self::Http(http_client) => http_client.call(tool, arguments).await,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lockhouse_tests::{Daemon, HttpClient, Table, ensure, equal};
+use lockhouse_tests::{HttpClient, Table, ensure, equal};
 use serde_json::{Value, json};
 
 use crate::client_isolation::all_transports::ASKS;
@@ -12,17 +12,15 @@ const ABLE: &str = r#"{"elicitation": {"form": {}}}"#;
 /// How long the test observes an event stream on which no message must arrive.
 const QUIET: Duration = Duration::from_millis(300);
 
-pub(crate) async fn all(
-    table: &mut Table,
-    pair: &str,
-    daemon: &Daemon,
-    (one, other): (Option<&str>, Option<&str>),
-) {
-    mcp_session(table, pair, daemon, (one, other)).await;
-    suspended(table, pair, daemon, (one, other)).await;
-    task(table, pair, daemon, (one, other)).await;
-    streams(table, pair, daemon, (one, other)).await;
-    tools(table, pair, daemon, other).await;
+/// Two clients that have made no request in an MCP session: the owner, and the one that attempts access.
+type Pair<'a> = (&'a HttpClient, &'a HttpClient);
+
+pub(crate) async fn all(table: &mut Table, pair: &str, clients: Pair<'_>) {
+    mcp_session(table, pair, clients).await;
+    suspended(table, pair, clients).await;
+    task(table, pair, clients).await;
+    streams(table, pair, clients).await;
+    tools(table, pair, clients.1).await;
 }
 
 fn asking_call(http_client: &HttpClient) -> Value {
@@ -31,16 +29,11 @@ fn asking_call(http_client: &HttpClient) -> Value {
 
 /// Tests that an MCP session id is no credential: a client that sends the id of another client's MCP session gets an
 /// error.
-async fn mcp_session(
-    table: &mut Table,
-    pair: &str,
-    daemon: &Daemon,
-    (one, other): (Option<&str>, Option<&str>),
-) {
+async fn mcp_session(table: &mut Table, pair: &str, (one, other): Pair<'_>) {
     let version = "2025-11-25";
-    let own = daemon.session(one, version).await;
+    let own = one.clone().initialize(version).await.0;
     let id = own.session_id().unwrap().to_owned();
-    let theirs = daemon.http_client(other).in_session(&id, version);
+    let theirs = other.clone().in_session(&id, version);
     let refused = |status: u16| ensure((400..500).contains(&status), status);
     table.row(
         format!("{pair}: MCP session id, POST"),
@@ -54,13 +47,8 @@ async fn mcp_session(
 }
 
 /// Tests that only the client that started a run can continue it after a pending question.
-async fn suspended(
-    table: &mut Table,
-    pair: &str,
-    daemon: &Daemon,
-    (one, other): (Option<&str>, Option<&str>),
-) {
-    let able = |token| daemon.http_client(token).with_capabilities(serde_json::from_str(ABLE).unwrap());
+async fn suspended(table: &mut Table, pair: &str, (one, other): Pair<'_>) {
+    let able = |client: &HttpClient| client.clone().with_capabilities(serde_json::from_str(ABLE).unwrap());
     let (own, theirs) = (able(one), able(other));
     let asked = own.post(&asking_call(&own)).await.answer()["result"].clone();
     let answered = |http_client: &HttpClient| {
@@ -87,13 +75,10 @@ async fn suspended(
     table.row(format!("{pair}: suspended question: control"), equal(answer["value"].clone(), json!(3)));
 }
 
-/// Tests that only the client that started a run as an MCP task, with the token `one`, can access the task. The client
-/// with the token `other` cannot.
-async fn task(table: &mut Table, pair: &str, daemon: &Daemon, (one, other): (Option<&str>, Option<&str>)) {
-    let able = |token| {
-        daemon
-            .http_client(token)
-            .with_capabilities(json!({"extensions": {"io.modelcontextprotocol/tasks": {}}}))
+/// Tests that only the client that started a run as an MCP task, `one`, can access the task, and `other` cannot.
+async fn task(table: &mut Table, pair: &str, (one, other): Pair<'_>) {
+    let able = |client: &HttpClient| {
+        client.clone().with_capabilities(json!({"extensions": {"io.modelcontextprotocol/tasks": {}}}))
     };
     let (own, theirs) = (able(one), able(other));
     let hang = json!({"language": "python", "code": "import time\nwhile True: time.sleep(0.01)"});
@@ -124,11 +109,11 @@ async fn task(table: &mut Table, pair: &str, daemon: &Daemon, (one, other): (Opt
     );
 }
 
-/// Tests that the questions and notifications of a run of the client with the token `one` are never sent on an event
-/// stream of the client with the token `other`.
-async fn streams(table: &mut Table, pair: &str, daemon: &Daemon, (one, other): (Option<&str>, Option<&str>)) {
+/// Tests that the questions and notifications of a run of the client `one` are never sent on an event
+/// stream of the client `other`.
+async fn streams(table: &mut Table, pair: &str, (one, other): Pair<'_>) {
     let version = "2025-11-25";
-    let able = |token| daemon.http_client(token).with_capabilities(serde_json::from_str(ABLE).unwrap());
+    let able = |client: &HttpClient| client.clone().with_capabilities(serde_json::from_str(ABLE).unwrap());
     let (own, _) = able(one).initialize(version).await;
     let (theirs, _) = able(other).initialize(version).await;
     let mut listening = theirs.listen().await;
@@ -190,9 +175,8 @@ async fn streams(table: &mut Table, pair: &str, daemon: &Daemon, (one, other): (
         .row(format!("{pair}: progress on another stream"), ensure(nothing.is_err(), format!("{nothing:?}")));
 }
 
-/// Tests that no tool that Lockhouse offers to the client with the token `other` reveals other clients.
-async fn tools(table: &mut Table, pair: &str, daemon: &Daemon, other: Option<&str>) {
-    let http_client = daemon.http_client(other);
+/// Tests that no tool that Lockhouse offers to the client `other` reveals other clients.
+async fn tools(table: &mut Table, pair: &str, http_client: &HttpClient) {
     let tools = http_client.request("tools/list", json!({})).await.answer()["result"]["tools"].clone();
     let names: Vec<&str> =
         tools.as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
