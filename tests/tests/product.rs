@@ -11,6 +11,7 @@
 mod access;
 mod approvals;
 mod audit;
+mod balancers;
 mod client_configuration;
 mod client_isolation;
 mod code_api;

@@ -24,6 +24,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const COMMENT: &[u8] = b":\n\n";
 /// How long a client should wait before it opens a closed stream again, in milliseconds.
 const RECONNECT_AFTER_MS: u64 = 3_000;
+const ENDED: &str =
+    "the server ended while it carried this request out: look at what it has done before you send it again";
 /// Maximum number of bytes of a message that is copied, so that its event is one part of the body.
 const COPIED_BYTES_MAX: usize = 16 * 1024;
 
@@ -56,12 +58,13 @@ pub async fn serve_request(
     let log = Arc::new(EventLog::default());
     let connection = ClientConnection::new(log.clone(), closing.child_token());
     let guard = connection.closing().clone().drop_guard();
+    let id = request.id.clone();
     if begin_request(&connection, request, handler, log.clone(), Some(head)).is_err() {
         return HttpReply::Text(StatusCode::BAD_REQUEST, "the request has an id of another".into());
     }
     let answer = tokio::select! {
         answer = log.only_answer() => answer,
-        () = closing.cancelled() => return HttpReply::Text(StatusCode::SERVICE_UNAVAILABLE, "the server ends".into()),
+        () = closing.cancelled() => return ended(id),
     };
     match answer {
         Some((answer, error)) => HttpReply::Json(status(error, has_metadata), answer),
@@ -70,6 +73,12 @@ pub async fn serve_request(
             HttpReply::Events(events.with_guard(guard).into_stream())
         }
     }
+}
+
+/// Returns the answer to a request that had begun when the server ended. The status is not 503, after which a balancer may send the
+/// request to another host: it may have been carried out.
+fn ended(id: RequestId) -> HttpReply {
+    HttpReply::error(StatusCode::INTERNAL_SERVER_ERROR, Some(id), ErrorData::internal_error(ENDED, None))
 }
 
 /// Returns the HTTP status of an answer with this error code.
@@ -158,5 +167,53 @@ impl<G: Send + 'static> Events<G> {
         }
         self.parts.extend([message, Bytes::from_static(b"\n\n")]);
         Some(head.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::ServerConfig;
+    use serde_json::{Value, json};
+
+    use super::super::client_message::{ClientMessage, Parameters};
+    use super::super::context::RequestContext;
+    use super::*;
+
+    /// A server that ends while it carries its first request out.
+    #[derive(Clone)]
+    struct Server(CancellationToken);
+
+    impl RequestHandler for Server {
+        fn info(&self) -> ServerConfig {
+            ServerConfig::default()
+        }
+
+        async fn serve(&self, _: Parameters, _: &RequestContext) -> Result<String, ErrorData> {
+            self.0.cancel();
+            std::future::pending().await
+        }
+
+        fn begin(&self, _: &ClientConnection, _: Option<&Arc<Parts>>) {}
+    }
+
+    #[tokio::test]
+    async fn a_request_that_was_begun_is_never_answered_with_503() {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {}, "io.modelcontextprotocol/clientInfo": {"name": "a", "version": "1"},
+        });
+        let message = json!({
+            "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "t", "arguments": {}, "_meta": meta},
+        });
+        let Ok(ClientMessage::Request(request)) = ClientMessage::parse(message.to_string().as_bytes()) else {
+            panic!("it is a request")
+        };
+        let closing = CancellationToken::new();
+        let (head, ()) = http::Request::new(()).into_parts();
+        let reply = serve_request(*request, Server(closing.clone()), Arc::new(head), &closing).await;
+        let HttpReply::Json(status, body) = reply else { panic!("it is JSON") };
+        let body: Value = serde_json::from_slice(&body).expect("JSON");
+        assert_eq!((status.as_u16(), &body["id"]), (500, &json!(7)));
+        assert_eq!(body["error"]["message"], ENDED);
     }
 }

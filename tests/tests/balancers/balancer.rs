@@ -1,0 +1,123 @@
+//! HAProxy, nginx and Caddy as the configurations of `packaging/balancers` describe them, in front of two hosts on this machine.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use lockhouse_tests::{Lockhouse, wait_until};
+
+/// The name under which clients know the service.
+pub(super) const NAME: &str = "lockhouse.example.com";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Haproxy,
+    Nginx,
+    Caddy,
+}
+
+/// A running balancer.
+pub(super) struct Balancer {
+    process: Child,
+    pub(super) port: u16,
+    pub(super) certificate: reqwest::Certificate,
+    _files: Lockhouse,
+}
+
+pub(super) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port()
+}
+
+/// Returns the folder with the programs. `None` if `tests/balancers/prepare.sh` has not unpacked them.
+fn programs() -> Option<PathBuf> {
+    let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("../build/balancers");
+    if build.join("stamp").exists() {
+        return Some(build.join("root"));
+    }
+    println!("left out, since `make prepare-balancers` has not unpacked the balancers");
+    None
+}
+
+impl Balancer {
+    /// Starts a balancer with its configuration, changed by `change`, in front of the hosts at two addresses. `None` if it is not there.
+    pub(super) async fn start(
+        kind: Kind,
+        hosts: &[String; 2],
+        change: impl Fn(String) -> String,
+    ) -> Option<Self> {
+        let (programs, files, port) = (programs()?, Lockhouse::new(), free_port());
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let certificate = rcgen::CertificateParams::new([NAME.to_owned()]).expect("a name");
+        let certificate = certificate.self_signed(&key).expect("a certificate").pem();
+        let pem = files.file("balancer/lockhouse.pem", format!("{certificate}{}", key.serialize_pem()));
+        let key = files.file("balancer/lockhouse.key", key.serialize_pem());
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/balancers");
+        let name = match kind {
+            Kind::Haproxy => "haproxy.cfg",
+            Kind::Nginx => "nginx.conf",
+            Kind::Caddy => "Caddyfile",
+        };
+        let text = change(std::fs::read_to_string(root.join(name)).expect("a configuration"));
+        let text = text.replace("10.0.0.1:7300", &hosts[0]).replace("10.0.0.2:7300", &hosts[1]);
+        let (pem, key) = (pem.display().to_string(), key.display().to_string());
+        let mut command = match kind {
+            Kind::Haproxy => {
+                let text = text.replace(":443", &format!("127.0.0.1:{port}"));
+                let text = text.replace("/etc/haproxy/lockhouse.pem", &pem);
+                let mut command = Command::new(programs.join("usr/sbin/haproxy"));
+                command.arg("-db").arg("-f").arg(files.file("balancer/haproxy.cfg", text));
+                command
+            }
+            Kind::Nginx => {
+                let text = text.replace("listen 443 ssl", &format!("listen 127.0.0.1:{port} ssl"));
+                let text =
+                    text.replace("/etc/nginx/lockhouse.pem", &pem).replace("/etc/nginx/lockhouse.key", &key);
+                let site = files.file("balancer/site.conf", text);
+                let places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+                    .map(|name| format!("{name}_temp_path temp-{name};\n"))
+                    .concat();
+                let main = format!(
+                    "daemon off;\nmaster_process off;\npid nginx.pid;\nerror_log stderr;\nevents {{}}\nhttp {{\naccess_log off;\n{places}include {};\n}}\n",
+                    site.display()
+                );
+                let main = files.file("balancer/main.conf", main);
+                let mut command = Command::new(programs.join("usr/sbin/nginx"));
+                command
+                    .arg("-p")
+                    .arg(main.parent().expect("a folder"))
+                    .arg("-e")
+                    .arg("stderr")
+                    .arg("-c")
+                    .arg(main);
+                command
+            }
+            Kind::Caddy => {
+                let text = text.replace(&format!("https://{NAME}"), &format!("https://{NAME}:{port}"));
+                let text =
+                    text.replace("/etc/caddy/lockhouse.pem", &pem).replace("/etc/caddy/lockhouse.key", &key);
+                let text = format!("{{\n\tadmin off\n\tauto_https disable_redirects\n}}\n{text}");
+                let mut command = Command::new(programs.join("usr/bin/caddy"));
+                command
+                    .args(["run", "--adapter", "caddyfile", "--config"])
+                    .arg(files.file("balancer/Caddyfile", text));
+                command.env("HOME", files.path("balancer"));
+                command
+            }
+        };
+        command.env("LD_LIBRARY_PATH", programs.join("usr/lib/x86_64-linux-gnu"));
+        let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it is started");
+        wait_until("the balancer listens", async || {
+            tokio::net::TcpStream::connect(("127.0.0.1", port)).await.ok().map(drop)
+        })
+        .await;
+        let certificate = reqwest::Certificate::from_pem(certificate.as_bytes()).expect("a certificate");
+        Some(Self { process, port, certificate, _files: files })
+    }
+}
+
+impl Drop for Balancer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
