@@ -2,6 +2,7 @@
 //! come as they are sent, and no program runs twice when a host drains or is killed.
 
 mod balancer;
+mod doctor;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +39,15 @@ struct Hosts {
 }
 
 impl Hosts {
+    /// Starts both hosts, and waits until the balancer uses them.
     async fn start(kind: Kind, change: impl Fn(String) -> String) -> Option<Self> {
+        let mut hosts = Self::start_unsettled(kind, change).await?;
+        hosts.settle().await;
+        Some(hosts)
+    }
+
+    /// Starts both hosts, before the balancer.
+    async fn start_unsettled(kind: Kind, change: impl Fn(String) -> String) -> Option<Self> {
         let is_open = Arc::<AtomicBool>::default();
         let answers_open = is_open.clone();
         let upstream = HttpServer::start(move |request: &HttpRequest| {
@@ -50,7 +59,7 @@ impl Hosts {
         let tokens = Lockhouse::new();
         let file = tokens.path("tokens.json").display().to_string();
         let config = format!(
-            "[http]\ntokens = \"{file}\"\nhosts = [\"{NAME}\"]\nbehind_proxy = true\ntrusted_proxies = [\"127.0.0.1\"]\n\
+            "[http]\ntokens = \"{file}\"\nhosts = [\"{NAME}\", \"127.0.0.1\"]\nbehind_proxy = true\ntrusted_proxies = [\"127.0.0.1\"]\n\
              [runs]\nwait_seconds = 1.5\n[sessions]\nmax = 32\n[servers.gate]\nurl = \"{}\"\n",
             upstream.url("/mcp")
         );
@@ -60,27 +69,24 @@ impl Hosts {
         let create = |name: &str| lockhouses[0].run(&["token", "create", name]).stdout.trim_end().to_owned();
         let clients = names.map(|name| (name.clone(), create(&name))).collect();
         let addresses = [0, 1].map(|_| format!("127.0.0.1:{}", free_port()));
+        let daemons =
+            [serve_at(&lockhouses[0], &addresses[0]).await, serve_at(&lockhouses[1], &addresses[1]).await];
         let balancer = Balancer::start(kind, &addresses, change).await?;
-        let mut hosts = Self {
+        Some(Self {
             balancer,
             lockhouses,
-            daemons: [None, None],
+            daemons: daemons.map(Some),
             addresses,
             clients,
             upstream,
             owners: Default::default(),
             is_open,
             _tokens: tokens,
-        };
-        hosts.start_host(0).await;
-        hosts.start_host(1).await;
-        hosts.settle().await;
-        Some(hosts)
+        })
     }
 
     async fn start_host(&mut self, host: usize) {
-        let command = self.lockhouses[host].command(&["serve", "--listen", &self.addresses[host]]);
-        self.daemons[host] = Some(Daemon::open(command).await);
+        self.daemons[host] = Some(serve_at(&self.lockhouses[host], &self.addresses[host]).await);
     }
 
     /// Waits until the balancer has found both hosts, and each client stays at one.
@@ -169,6 +175,10 @@ impl Hosts {
         .await;
         running
     }
+}
+
+async fn serve_at(lockhouse: &Lockhouse, address: &str) -> Daemon {
+    Daemon::open(lockhouse.command(&["serve", "--listen", address])).await
 }
 
 /// Runs a program and waits for its value. `None` if a connection fails or an answer is not that of a run.

@@ -8,6 +8,7 @@
 
 mod accept;
 mod authentication;
+mod balancer_check;
 mod body;
 mod body_permits;
 mod certificate_header;
@@ -57,7 +58,7 @@ use crate::request_claims::request_claims;
 use accept::Acceptor;
 use body::BodyReader;
 use certificate_header::CertificateHeader;
-use connection::ConnectionServer;
+use connection::{ConnectionServer, drop_connection};
 use connection_source::ConnectionSource;
 use endpoint::McpEndpoint;
 use exposure_check::ExposureError;
@@ -267,6 +268,7 @@ fn router(
         .route("/mcp", axum::routing::any(endpoint::serve))
         .with_state(Arc::new(endpoint))
         .merge(health_endpoints::authenticated_routes(&engine))
+        .merge(balancer_check::routes())
         .layer(middleware::from_fn_with_state(authenticator, authentication::authenticate));
     // Public routes are merged after the authentication layer, which does not apply to them.
     let metadata = metadata_routes(engine.settings().authentication.metadata);

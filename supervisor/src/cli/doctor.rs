@@ -4,9 +4,12 @@
 //! The command has no checks of its own: it prints the findings of the checks that decide whether `lockhouse serve`
 //! starts.
 
+mod balancer;
+mod checklist;
 mod enterprise;
 mod report;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lockhouse_client_files::unsuitable_entries;
@@ -22,7 +25,7 @@ use super::UNAVAILABLE;
 use super::command_error::CommandError;
 use super::package_costs;
 use super::terminal::sanitize;
-use enterprise::Checklist;
+use checklist::Checklist;
 use report::{Engine, Report};
 
 /// Options of `lockhouse doctor`.
@@ -40,16 +43,26 @@ pub(super) struct Arguments {
     /// Check a managed host: fail unless each check of the list passes
     #[arg(long, value_name = "PROFILE", value_parser = [enterprise::NAME], conflicts_with_all = ["all", "require"])]
     profile: Option<String>,
+    /// Check what the balancer at URL does with requests, instead of this host
+    #[arg(long, value_name = "URL", conflicts_with_all = ["all", "require", "profile"])]
+    balancer: Option<String>,
+    /// With --balancer: a file with a token of a client, which the checks use
+    #[arg(long, value_name = "FILE", requires = "balancer")]
+    token_file: Option<PathBuf>,
 }
 
 /// Runs `lockhouse doctor`: starts a sandboxed worker of each language, and prints the report.
 pub(super) async fn doctor(files: &Files, arguments: &Arguments) -> ExitCode {
+    if let Some(url) = &arguments.balancer {
+        let checklist = balancer::examine(url, arguments.token_file.as_deref()).await;
+        return print_checklist(checklist, arguments.json);
+    }
     let report = match examine(files).await {
         Ok(report) => report,
         Err(error) => return error.print(),
     };
     if arguments.profile.is_some() {
-        return print_checklist(Checklist::examine(files, &report), arguments.json);
+        return print_checklist(enterprise::examine(files, &report), arguments.json);
     }
     if arguments.json {
         println!("{:#}", report.to_json())

@@ -16,11 +16,16 @@ pub(super) enum Kind {
     Caddy,
 }
 
+/// How often a balancer is started, each time at another port, because another process may take the port first.
+const STARTS_MAX: usize = 5;
+
 /// A running balancer.
 pub(super) struct Balancer {
     process: Child,
     pub(super) port: u16,
     pub(super) certificate: reqwest::Certificate,
+    /// The file with the certificate.
+    pub(super) pem: PathBuf,
     _files: Lockhouse,
 }
 
@@ -45,9 +50,32 @@ impl Balancer {
         hosts: &[String; 2],
         change: impl Fn(String) -> String,
     ) -> Option<Self> {
-        let (programs, files, port) = (programs()?, Lockhouse::new(), free_port());
+        let programs = programs()?;
+        for _ in 0..STARTS_MAX {
+            let mut balancer = Self::start_at(free_port(), &programs, kind, hosts, &change);
+            let listens = wait_until("the balancer listens or has ended", async || {
+                let listens = tokio::net::TcpStream::connect(("127.0.0.1", balancer.port)).await.is_ok();
+                let has_ended = balancer.process.try_wait().expect("a status").is_some();
+                (listens || has_ended).then_some(!has_ended)
+            });
+            if listens.await {
+                return Some(balancer);
+            }
+        }
+        panic!("{kind:?} does not start")
+    }
+
+    fn start_at(
+        port: u16,
+        programs: &Path,
+        kind: Kind,
+        hosts: &[String; 2],
+        change: impl Fn(String) -> String,
+    ) -> Self {
+        let files = Lockhouse::new();
         let key = rcgen::KeyPair::generate().expect("a key");
-        let certificate = rcgen::CertificateParams::new([NAME.to_owned()]).expect("a name");
+        let certificate =
+            rcgen::CertificateParams::new([NAME.to_owned(), "127.0.0.1".to_owned()]).expect("a name");
         let certificate = certificate.self_signed(&key).expect("a certificate").pem();
         let pem = files.file("balancer/lockhouse.pem", format!("{certificate}{}", key.serialize_pem()));
         let key = files.file("balancer/lockhouse.key", key.serialize_pem());
@@ -59,6 +87,7 @@ impl Balancer {
         };
         let text = change(std::fs::read_to_string(root.join(name)).expect("a configuration"));
         let text = text.replace("10.0.0.1:7300", &hosts[0]).replace("10.0.0.2:7300", &hosts[1]);
+        let file = pem.clone();
         let (pem, key) = (pem.display().to_string(), key.display().to_string());
         let mut command = match kind {
             Kind::Haproxy => {
@@ -92,7 +121,10 @@ impl Balancer {
                 command
             }
             Kind::Caddy => {
-                let text = text.replace(&format!("https://{NAME}"), &format!("https://{NAME}:{port}"));
+                let text = text.replace(
+                    &format!("https://{NAME}"),
+                    &format!("https://{NAME}:{port}, https://127.0.0.1:{port}"),
+                );
                 let text =
                     text.replace("/etc/caddy/lockhouse.pem", &pem).replace("/etc/caddy/lockhouse.key", &key);
                 let text = format!("{{\n\tadmin off\n\tauto_https disable_redirects\n}}\n{text}");
@@ -106,12 +138,8 @@ impl Balancer {
         };
         command.env("LD_LIBRARY_PATH", programs.join("usr/lib/x86_64-linux-gnu"));
         let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it is started");
-        wait_until("the balancer listens", async || {
-            tokio::net::TcpStream::connect(("127.0.0.1", port)).await.ok().map(drop)
-        })
-        .await;
         let certificate = reqwest::Certificate::from_pem(certificate.as_bytes()).expect("a certificate");
-        Some(Self { process, port, certificate, _files: files })
+        Self { process, port, certificate, pem: file, _files: files }
     }
 }
 

@@ -203,6 +203,7 @@ fn crates_depend_on_each_other_as_designed() {
         (
             "reqwest",
             &[
+                "lockhouse",
                 "lockhouse-access",
                 "lockhouse-approvals",
                 "lockhouse-audit-forward",

@@ -1,6 +1,8 @@
 //! Serves one connection with HTTP/1.1 or HTTP/2, and closes it when a timeout passes.
 
 use std::convert::Infallible;
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -74,6 +76,25 @@ pub(super) struct ConnectionServer {
 /// A marker in the extensions of a response: the request was authenticated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Authenticated;
+
+/// A marker in the extensions of a response: the connection is closed instead.
+#[derive(Clone, Copy, Debug)]
+struct Unanswered;
+
+impl Display for Unanswered {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("the connection is closed without an answer")
+    }
+}
+
+impl Error for Unanswered {}
+
+/// Returns a response in whose place the connection is closed.
+pub(super) fn drop_connection() -> Response<Body> {
+    let mut response = Response::default();
+    response.extensions_mut().insert(Unanswered);
+    response
+}
 
 /// Returns the response (400) to a request whose client cannot be read from the headers of a trusted proxy.
 fn unreadable_proxy_header(why: &str) -> Response<Body> {
@@ -183,7 +204,7 @@ impl ConnectionServer {
             async move {
                 let response: Response<Body> = match answering {
                     Ok((sender, answering)) => {
-                        let response = answering.await?;
+                        let response = answering.await.unwrap_or_else(|never: Infallible| match never {});
                         // Not for a proxy: its few connections carry the requests of many clients.
                         if !is_proxy && response.extensions().get::<Authenticated>().is_none() {
                             server.delay_response(&sender, &tracker).await;
@@ -192,7 +213,10 @@ impl ConnectionServer {
                     }
                     Err(why) => unreadable_proxy_header(why),
                 };
-                Ok::<_, Infallible>(response.map(|body| TrackedBody { body, _active: active }))
+                if response.extensions().get::<Unanswered>().is_some() {
+                    return Err(Unanswered);
+                }
+                Ok(response.map(|body| TrackedBody { body, _active: active }))
             }
         });
         let builder = self.builder(turns);

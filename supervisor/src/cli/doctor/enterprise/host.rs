@@ -7,7 +7,8 @@ use lockhouse_pool::protections::describe;
 use lockhouse_protocol::{Finding, Verdict};
 use lockhouse_upstream::KernelGap;
 
-use super::{Check, Outcome, presence};
+use super::presence;
+use crate::cli::doctor::checklist::{Check, Outcome};
 use crate::cli::doctor::report::Report;
 
 pub(super) fn checks(report: &Report, settings: &Settings) -> Vec<Check> {

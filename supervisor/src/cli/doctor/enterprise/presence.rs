@@ -6,8 +6,8 @@ use std::path::Path;
 use lockhouse_config::RequiredParts;
 use lockhouse_messages::Presence;
 
-use super::Outcome;
 use crate::cli::approvals::password::{POLKIT_ACTION, is_in_path};
+use crate::cli::doctor::checklist::Outcome;
 
 /// The rule of sudo, where an administrator copies it: `packaging/sudoers`.
 const SUDO_RULE: &str = "/etc/sudoers.d/lockhouse";

@@ -5,7 +5,7 @@ use lockhouse_policies::OnChange;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{ServerDefinition, ServerSandbox};
 
-use super::{Check, Outcome};
+use crate::cli::doctor::checklist::{Check, Outcome};
 
 pub(super) fn checks(configuration: &Configuration) -> Vec<Check> {
     let servers = &configuration.settings.engine.servers;

@@ -1,0 +1,66 @@
+//! Tests of `lockhouse doctor --balancer`: it passes with the configurations of `packaging/balancers`, and finds what makes them wrong.
+
+use lockhouse_tests::{CommandOutput, Table, equal};
+use serde_json::Value;
+
+use super::Hosts;
+use super::balancer::Kind;
+
+/// Returns the names of the checks that fail, and how many there are.
+fn failed_checks(hosts: &Hosts) -> (Vec<String>, usize) {
+    let token = hosts.lockhouses[0].file("token", format!("{}\n", hosts.clients[0].1));
+    let url = format!("https://127.0.0.1:{}/mcp", hosts.balancer.port);
+    let token = token.display().to_string();
+    let arguments = ["doctor", "--json", "--balancer", &url, "--token-file", &token];
+    let mut command = hosts.lockhouses[0].command(&arguments);
+    command.env("SSL_CERT_FILE", &hosts.balancer.pem);
+    let output = CommandOutput::run(&mut command, b"");
+    let list: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let checks = list["checks"].as_array().expect("a list");
+    let failed = checks.iter().filter(|check| check["passes"] == false);
+    let failed: Vec<String> =
+        failed.map(|check| check["check"].as_str().expect("a name").to_owned()).collect();
+    assert_eq!(output.status, Some(if failed.is_empty() { 0 } else { 7 }), "{output:?}");
+    (failed, checks.len())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_finds_what_a_balancer_does_wrong() {
+    let mut table = Table::new("doctor --balancer");
+    let once = ["once_after_500", "once_after_502", "once_after_504", "once_without_answer"];
+    let buffer = "http-request del-header Forwarded\n    http-response wait-for-body time 10s";
+    let retries = "retry-on all-retryable-errors";
+    let next = "proxy_next_upstream error timeout http_500 http_502 http_504 non_idempotent;";
+    let cases: [(Kind, &str, (&str, &str), &[&str]); 9] = [
+        (Kind::Haproxy, "as packaged", ("", ""), &[]),
+        (Kind::Nginx, "as packaged", ("", ""), &[]),
+        (Kind::Caddy, "as packaged", ("", ""), &[]),
+        (Kind::Haproxy, "all retries", ("retry-on conn-failure 503", retries), &once),
+        (Kind::Haproxy, "HTTP/2 of clients", ("alpn http/1.1", "alpn h2,http/1.1"), &once[3..]),
+        (Kind::Haproxy, "round robin", ("balance hdr(X-Affinity)", "balance roundrobin"), &["stays"]),
+        (
+            Kind::Haproxy,
+            "another Host",
+            ("http-request del-header Forwarded", "http-request set-header Host x.example.com"),
+            &["reaches"],
+        ),
+        (Kind::Haproxy, "a buffer", ("http-request del-header Forwarded", buffer), &["streams"]),
+        (Kind::Nginx, "all retries", ("proxy_next_upstream error timeout;", next), &once),
+    ];
+    for (kind, name, (from, to), expected) in cases {
+        let change = |text: String| if from.is_empty() { text } else { text.replace(from, to) };
+        let Some(hosts) = Hosts::start_unsettled(kind, change).await else { return };
+        let (failed, count) = failed_checks(&hosts);
+        table.row(
+            format!("{kind:?}: {name}"),
+            equal(failed, expected.iter().map(|&id| id.to_owned()).collect()),
+        );
+        let complete = match expected {
+            ["reaches"] => 1,
+            ["stays"] => 4,
+            _ => 8,
+        };
+        table.row(format!("{kind:?}: {name}: the checks"), equal(count, complete));
+    }
+    table.finish();
+}
