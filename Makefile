@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-logins prepare-balancers prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-full endurance bench bench-http-front bench-managed-host bench-peers load load-attacks bench-audit bench-shapes bench-parts bench-policy bench-search bench-seal bench-tokens fuzz fuzz-front fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-logins prepare-balancers prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-kubernetes test-full endurance bench bench-http-front bench-managed-host bench-peers load load-attacks bench-audit bench-shapes bench-parts bench-policy bench-search bench-seal bench-tokens fuzz fuzz-front fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -101,6 +101,11 @@ test-upstreams-restarts: build-for-tests prepare-upstreams
 test-skew: build-for-tests
 	tests/skew/run.sh
 
+# Checks the manifests of packaging/kubernetes without a cluster: schemas, and the sandbox level in the pod's security context (as root).
+test-kubernetes: build-for-tests
+	tests/kubernetes/prepare.sh
+	tests/kubernetes/run.sh
+
 # Type-checks the output of `lockhouse stubs` with mypy and tsc in strict mode, for the servers that test-upstreams-subset installs, or
 # for the catalogues (results of tools/list) in the folder LOCKHOUSE_CATALOGUES.
 test-stubs: build-for-tests prepare-stubs $(if $(LOCKHOUSE_CATALOGUES),,prepare-upstreams-subset)
@@ -151,7 +156,7 @@ test-kernels: build-for-tests
 
 # All tests, with the slow ones: about 30 minutes on an otherwise idle machine.
 test-full: export LOCKHOUSE_TESTS = full
-test-full: test test-default-features test-upstreams test-upstreams-restarts test-skew test-bfcl endurance
+test-full: test test-default-features test-kubernetes test-upstreams test-upstreams-restarts test-skew test-bfcl endurance
 
 # Endurance tests: hostile programs at their deadlines, 100,000 short programs, 1,000 kills. ENDURANCE="short --count 5000" runs fewer.
 endurance: build
