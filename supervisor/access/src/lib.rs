@@ -26,6 +26,8 @@
 //! - Tokens are checked against the file on every request, so that a revoked token is refused at once, without a
 //!   message between processes.
 //! - A grant can only narrow what the policy permits. So a stolen token never has more rights than its owner's policy.
+//! - A certificate that a proxy passes on comes without its client's signature, so it authenticates nobody: it only restricts the use
+//!   of a token that is bound to it, for which no front needs to be believed.
 //! - Keys of an authorization server are fetched only over HTTPS or from this host ([`trusted_url`]), since whoever
 //!   supplies the keys decides who is authenticated.
 #![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
