@@ -7,7 +7,7 @@ mod over_http;
 
 use lockhouse_tests::{
     ClientUser, Daemon, HttpClient, Issuer, Lockhouse, Session, Signer, Table, UserReply, descendants, equal,
-    is_alive,
+    is_alive, is_full,
 };
 
 use client::Client;
@@ -141,6 +141,9 @@ async fn clients_with_two_certificates_are_isolated() {
     let mut table = Table::new("isolation: two certificates, and one with a token");
     let clients = (connect(&daemon, Some(&one)), connect(&daemon, Some(&other)));
     in_both_directions(&mut table, "two certificates", &lockhouse, clients).await;
+    if !is_full() {
+        return table.finish();
+    }
     // The token is the credential of a request that has one.
     let clients = (connect(&daemon, Some(&one)), with_token(connect(&daemon, Some(&one)), &token));
     in_both_directions(&mut table, "a certificate and a token", &lockhouse, clients).await;

@@ -136,6 +136,19 @@ fn descriptors(pid: u32) -> Option<Vec<String>> {
     Some(kinds)
 }
 
+/// Returns the elements of a sorted list that it has more often than another sorted list.
+pub(crate) fn more_than(after: &[String], before: &[String]) -> Vec<String> {
+    let mut before = before.iter().peekable();
+    let mut more = Vec::new();
+    for element in after {
+        while before.next_if(|known| *known < element).is_some() {}
+        if before.next_if_eq(&element).is_none() {
+            more.push(element.clone());
+        }
+    }
+    more
+}
+
 /// Returns the resident memory of a process in KiB; `None` if the process does not exist.
 pub(crate) fn resident_kib(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
@@ -159,4 +172,23 @@ fn has_own_name(path: &Path) -> bool {
 
 fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     std::fs::read_dir(directory).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_list_has_more_often_is_found() {
+        let list = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        for (after, before, more) in [
+            ("", "a", ""),
+            ("a b", "a a b", ""),
+            ("a a b", "a b", "a"),
+            ("b", "a c", "b"),
+            ("a b c", "b", "a c"),
+        ] {
+            assert_eq!(more_than(&list(after), &list(before)), list(more), "{after} / {before}");
+        }
+    }
 }
