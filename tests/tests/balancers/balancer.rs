@@ -26,7 +26,7 @@ pub(super) struct Balancer {
     pub(super) certificate: reqwest::Certificate,
     /// The file with the certificate.
     pub(super) pem: PathBuf,
-    _files: Lockhouse,
+    files: Lockhouse,
 }
 
 pub(super) fn free_port() -> u16 {
@@ -51,6 +51,7 @@ impl Balancer {
         change: impl Fn(String) -> String,
     ) -> Option<Self> {
         let programs = programs()?;
+        let mut log = String::new();
         for _ in 0..STARTS_MAX {
             let mut balancer = Self::start_at(free_port(), &programs, kind, hosts, &change);
             let listens = wait_until("the balancer listens or has ended", async || {
@@ -61,8 +62,9 @@ impl Balancer {
             if listens.await {
                 return Some(balancer);
             }
+            log = std::fs::read_to_string(balancer.files.path("balancer/log")).unwrap_or_default();
         }
-        panic!("{kind:?} does not start")
+        panic!("{kind:?} does not start: {log}")
     }
 
     fn start_at(
@@ -91,7 +93,7 @@ impl Balancer {
         let (pem, key) = (pem.display().to_string(), key.display().to_string());
         let mut command = match kind {
             Kind::Haproxy => {
-                let text = text.replace(":443", &format!("127.0.0.1:{port}"));
+                let text = text.replace("bind :443", &format!("bind 127.0.0.1:{port}"));
                 let text = text.replace("/etc/haproxy/lockhouse.pem", &pem);
                 let mut command = Command::new(programs.join("usr/sbin/haproxy"));
                 command.arg("-db").arg("-f").arg(files.file("balancer/haproxy.cfg", text));
@@ -137,9 +139,10 @@ impl Balancer {
             }
         };
         command.env("LD_LIBRARY_PATH", programs.join("usr/lib/x86_64-linux-gnu"));
-        let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it is started");
+        let log = std::fs::File::create(files.path("balancer/log")).expect("a log");
+        let process = command.stdout(Stdio::null()).stderr(log).spawn().expect("it is started");
         let certificate = reqwest::Certificate::from_pem(certificate.as_bytes()).expect("a certificate");
-        Self { process, port, certificate, pem: file, _files: files }
+        Self { process, port, certificate, pem: file, files }
     }
 }
 
