@@ -61,6 +61,8 @@ mod terminal;
 mod tokens;
 mod unix_user;
 
+use std::hash::{BuildHasher, Hasher};
+
 pub use ambiguous_heads::ambiguous_heads;
 pub use approver::Approver;
 pub use bare_service::BareService;
@@ -86,6 +88,22 @@ pub use sse_server::{SseServer, SseStream, accepted};
 pub use terminal::{Desktop, on_terminal};
 pub use tokens::tokens;
 pub use unix_user::{UnixUser, permit_all_accounts};
+
+/// Returns a port of 127.0.0.1 for a server that the test starts, and may start again: one that the kernel gives no connection.
+///
+/// # Panics
+/// If no such port is free.
+#[must_use]
+pub fn free_port() -> u16 {
+    /// Below those that Linux gives connections by default, which begin at 32,768.
+    const PORTS: std::ops::Range<u16> = 10_000..32_000;
+    let is_free = |port: &u16| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let random = || {
+        let hash = std::collections::hash_map::RandomState::new().build_hasher().finish();
+        PORTS.start + u16::try_from(hash % u64::from(PORTS.end - PORTS.start)).unwrap_or_default()
+    };
+    std::iter::repeat_with(random).take(1_000).find(is_free).expect("a free port")
+}
 
 /// Whether the full forms of tests run (`LOCKHOUSE_TESTS=full`), which take longer.
 #[must_use]

@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::join_all;
 use lockhouse_tests::{
-    Daemon, HttpAnswer, HttpClient, HttpRequest, HttpServer, Lockhouse, Table, ensure, equal, wait_until,
+    Daemon, HttpAnswer, HttpClient, HttpRequest, HttpServer, Lockhouse, Table, ensure, equal, free_port,
+    wait_until,
 };
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use balancer::{Balancer, Kind, NAME, free_port};
+use balancer::{Balancer, Kind, NAME};
 
 /// Enough that both hosts have several of them.
 const CLIENTS: usize = 24;

@@ -7,7 +7,6 @@ mod forgotten_user;
 mod npm_provider;
 
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -15,7 +14,7 @@ use account_server::AccountServer;
 use browser::{Browser, field};
 use futures_util::future::join_all;
 use lockhouse_tests::{
-    CommandOutput, Daemon, HttpServer, Lockhouse, Table, ensure, equal, fixture_server, is_full,
+    CommandOutput, Daemon, HttpServer, Lockhouse, Table, ensure, equal, fixture_server, free_port, is_full,
 };
 use serde_json::{Value, json};
 
@@ -47,8 +46,7 @@ impl Service {
 
     /// Returns a service with a further text at the end of its configuration.
     fn with_config(users: usize, servers: usize, further: &str) -> Self {
-        let port =
-            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+        let port = free_port();
         let servers: Vec<AccountServer> = (0..servers).map(|_| AccountServer::start()).collect();
         let lockhouse = Lockhouse::new();
         lockhouse.file("credentials/lockhouse-users", KEY);

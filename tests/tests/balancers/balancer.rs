@@ -1,10 +1,9 @@
 //! HAProxy, nginx and Caddy as the configurations of `packaging/balancers` describe them, in front of two hosts on this machine.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use lockhouse_tests::{Lockhouse, wait_until};
+use lockhouse_tests::{Lockhouse, free_port, wait_until};
 
 /// The name under which clients know the service.
 pub(super) const NAME: &str = "lockhouse.example.com";
@@ -27,10 +26,6 @@ pub(super) struct Balancer {
     /// The file with the certificate.
     pub(super) pem: PathBuf,
     files: Lockhouse,
-}
-
-pub(super) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port()
 }
 
 /// Returns the folder with the programs. `None` if `tests/balancers/prepare.sh` has not unpacked them.

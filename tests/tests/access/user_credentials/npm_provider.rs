@@ -1,12 +1,11 @@
 //! Tests of users with credentials of their own, with an authorization server of others: oidc-provider of npm, also for token exchange.
 
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use futures_util::future::join_all;
-use lockhouse_tests::{Daemon, Issuer, Lockhouse, Signer, Table, equal};
+use lockhouse_tests::{Daemon, Issuer, Lockhouse, Signer, Table, equal, free_port};
 use serde_json::{Value, json};
 
 use super::KEY;
@@ -78,7 +77,7 @@ async fn callers(daemon: &Daemon, name: &str, token: &str, servers: usize) -> Va
 async fn users_log_in_at_an_authorization_server_of_npm() {
     let (names, count, runs) = (["ada", "bob", "cy"], 2, 4);
     let Some(servers) = (0..count).map(|_| NpmServer::start("")).collect::<Option<Vec<_>>>() else { return };
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+    let port = free_port();
     let mut config =
         format!("[users]\nkey = \"${{cred:lockhouse-users}}\"\nurl = \"http://127.0.0.1:{port}\"\n");
     let mut policy = "version = 1\n".to_owned();
