@@ -314,7 +314,7 @@ impl Upstreams {
     /// the server has `token = "per_run"`.
     ///
     /// # Errors
-    /// The user has no token that can be exchanged, or too many connections are in use.
+    /// The user has no token that can be exchanged, too many connections are in use, or the server was withdrawn while the call waited.
     pub fn for_run(
         &self,
         connection: &Arc<Connection>,
@@ -322,6 +322,7 @@ impl Upstreams {
         run: &RunConnections,
         item: &CallTarget,
     ) -> Result<Arc<Connection>, Failure> {
+        connection.refuse_withdrawn()?;
         let Some(upstream) = self.servers.get(&connection.name) else { return Ok(connection.clone()) };
         let Some(tool_scopes) = upstream.setup.definition.run_scopes() else { return Ok(connection.clone()) };
         let scopes = tool_scopes.of(upstream.setup.definition.scopes(), item);
