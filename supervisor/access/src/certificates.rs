@@ -21,12 +21,13 @@ use x509_cert::der::Decode;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
+use super::exact_name::is_exact_name;
 pub use trust_files::TrustFileError;
 use trust_files::{Trust, TrustFiles};
 
-/// Maximum number of characters of the name of a client, as that of the subject of an OAuth token.
+/// Maximum number of characters of the name of a client. With `certificate:` before it, it is a name of a policy, which has at most 64.
 /// Bound: AI clients.
-const NAME_CHARS_MAX: usize = 256;
+const NAME_CHARS_MAX: usize = 52;
 /// A connection lasts at most this long with one certificate.
 const VALIDITY_MAX: Duration = Duration::from_hours(24);
 
@@ -143,7 +144,7 @@ fn verify_trust(
     })
 }
 
-/// Returns the one name of this kind. It is printable ASCII: in other scripts, two names could look the same in a policy or a log.
+/// Returns the one name of this kind.
 fn name(certificate: &Certificate, kind: CertificateName) -> Result<String, &'static str> {
     let found = certificate.tbs_certificate().get_extension::<SubjectAltName>();
     let (_, SubjectAltName(names)) =
@@ -155,15 +156,11 @@ fn name(certificate: &Certificate, kind: CertificateName) -> Result<String, &'st
         _ => None,
     });
     match (of_kind.next(), of_kind.next()) {
-        (Some(name), None) if is_name(name) => Ok(name.to_owned()),
-        (Some(_), None) => Err("its name must have 1 to 256 printable ASCII characters, without spaces"),
+        (Some(name), None) if is_exact_name(name, NAME_CHARS_MAX) => Ok(name.to_owned()),
+        (Some(_), None) => Err("its name must have 1 to 52 printable ASCII characters, without spaces"),
         (Some(_), Some(_)) => Err("it has more than one name of the configured kind"),
         (None, _) => Err("it has no name of the configured kind"),
     }
-}
-
-fn is_name(name: &str) -> bool {
-    (1..=NAME_CHARS_MAX).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]

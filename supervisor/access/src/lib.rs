@@ -36,6 +36,7 @@ mod allowed_users;
 mod auth_method;
 mod authenticator;
 mod certificates;
+mod exact_name;
 mod memberships;
 mod oauth;
 mod token_format;

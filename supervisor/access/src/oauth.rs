@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::certificates;
+use crate::exact_name::is_exact_name;
 use crate::memberships::memberships_of_claims;
 use claims::{Binding, Claims};
 pub use code_login::{BegunLogin, CodeClient, CodeLogin, CodeLoginError};
@@ -168,9 +169,8 @@ impl ResourceServer {
         let claims = self.claims(token).await?;
         self.check_binding(token, &claims, possession)?;
         let subject = claims.sub.as_str();
-        // A subject is ASCII (OpenID Connect). In other scripts, two subjects could look the same in a policy or a log.
-        let is_printable = subject.bytes().all(|byte| byte.is_ascii_graphic());
-        if subject.is_empty() || subject.len() > SUBJECT_CHARS_MAX || !is_printable {
+        // OpenID Connect requires ASCII.
+        if !is_exact_name(subject, SUBJECT_CHARS_MAX) {
             return Err(AccessRefusal::InvalidJwt(
                 "the subject of the token must have 1 to 56 printable ASCII characters, without spaces"
                     .into(),

@@ -186,12 +186,28 @@ fn a_certificate_names_its_client_once() {
         (
             CertificateName::Email,
             &[email("ada lovelace@example.com")],
-            "its name must have 1 to 256 printable ASCII characters, without spaces",
+            "its name must have 1 to 52 printable ASCII characters, without spaces",
         ),
     ] {
         let verifier = place.verifier(&ours.pem(), None, kind);
         assert_eq!(outcome(&verifier, &issued(params(names), &ours)), expected, "{names:?}");
     }
+}
+
+#[test]
+fn no_two_names_are_one_in_a_policy() {
+    let ours = authority("ours");
+    let place = Place(tempfile::tempdir().expect("a directory"));
+    let verifier = place.verifier(&ours.pem(), None, CertificateName::Email);
+    let of_length = |chars: usize| format!("{}@example.com", "a".repeat(chars - "@example.com".len()));
+    let longest = of_length(NAME_CHARS_MAX);
+    assert_eq!(
+        outcome(&verifier, &issued(params(&[email(&longest)]), &ours)),
+        format!("certificate:{longest}")
+    );
+    let longer = of_length(NAME_CHARS_MAX + 1);
+    let refused = "its name must have 1 to 52 printable ASCII characters, without spaces";
+    assert_eq!(outcome(&verifier, &issued(params(&[email(&longer)]), &ours)), refused);
 }
 
 #[test]
