@@ -5,7 +5,6 @@ mod possession;
 mod trust_files;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use data_encoding::BASE64URL_NOPAD;
@@ -76,11 +75,10 @@ impl ClientCertificates {
     /// Why the certificate does not authenticate it.
     pub(super) fn principal(&self, certificate: &ClientCertificate) -> Result<Principal, AccessRefusal> {
         let refused = |reason: &'static str| AccessRefusal::InvalidCertificate(reason.into());
-        possession::verify(certificate).map_err(refused)?;
-        let mut chain = certificate.chain.iter().map(|der| CertificateDer::from(der.0.as_slice()));
-        let own = chain.next().ok_or_else(|| refused("there is none"))?;
+        let own = possession::verify(certificate).map_err(refused)?;
+        let between = certificate.chain.iter().skip(1).map(|der| CertificateDer::from(der.0.as_slice()));
         let trust = self.files.current().ok_or(AccessRefusal::AuthoritiesUnreadable)?;
-        verify_trust(&trust, &own, &chain.collect::<Vec<_>>()).map_err(refused)?;
+        verify_trust(&trust, &own, &between.collect::<Vec<_>>()).map_err(refused)?;
         let own = Certificate::from_der(&own).map_err(|_| refused("it cannot be parsed"))?;
         let name = name(&own, self.name).map_err(refused)?;
         let expires = own.tbs_certificate().validity().not_after.to_unix_duration();
@@ -113,7 +111,7 @@ fn thumbprint_of(der: &[u8]) -> String {
 }
 
 fn verify_trust(
-    trust: &Arc<Trust>,
+    trust: &Trust,
     own: &CertificateDer<'_>,
     between: &[CertificateDer<'_>],
 ) -> Result<(), &'static str> {

@@ -6,6 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::base64_bytes::Base64Bytes;
 
+/// What precedes the hash of the handshake in the message that a client signs (RFC 8446, 4.4.3): spaces, and a text that names the
+/// side.
+const PADDING: [u8; 64] = [0x20; 64];
+const CONTEXT: &[u8] = b"TLS 1.3, client CertificateVerify\0";
+
 /// A certificate that a client showed in a handshake of TLS 1.3, with the signature by which it proved that it has the key. The
 /// engine verifies both, so no front can name a certificate whose owner has not connected to one.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +34,16 @@ pub enum TokenCertificate {
 }
 
 impl ClientCertificate {
+    /// Returns the hash of the handshake in a message that a client signs. `None` if it is not of this form.
+    pub fn handshake_hash(message: &[u8]) -> Option<&[u8]> {
+        message.strip_prefix(&PADDING)?.strip_prefix(CONTEXT)
+    }
+
+    /// Returns the message that the client signed.
+    pub fn signed_message(&self) -> Vec<u8> {
+        [&PADDING, CONTEXT, &self.handshake.0].concat()
+    }
+
     /// Returns the certificate of the client itself, in DER. Empty if there is none.
     pub fn own(&self) -> &[u8] {
         self.chain.first().map_or(&[], |own| &own.0)

@@ -9,6 +9,7 @@ use lockhouse_base::url_protection::is_of_this_host;
 use lockhouse_policies::OnChange;
 use serde::{Deserialize, Serialize};
 
+use super::tool_pattern::names_tool;
 use super::tool_scopes::ToolScopes;
 
 /// One configured upstream server, with all placeholders replaced by their values.
@@ -358,11 +359,7 @@ pub struct DecodeRules {
 
 impl DecodeRules {
     pub fn for_tool(&self, tool: &str) -> TextDecoding {
-        let matches = |pattern: &str| match pattern.strip_suffix('*') {
-            Some(prefix) => tool.starts_with(prefix),
-            None => tool == pattern,
-        };
-        let matching = self.tools.iter().filter(|(pattern, _)| matches(pattern));
+        let matching = self.tools.iter().filter(|(pattern, _)| names_tool(pattern, tool));
         matching.max_by_key(|(pattern, _)| pattern.len()).map_or(self.default, |(_, decoding)| *decoding)
     }
 }
@@ -484,9 +481,7 @@ impl ServerDefinition {
         client.scopes = scopes.split_ascii_whitespace().map(str::to_owned).collect();
         endpoint.authorization = Authorization::OAuth(client);
     }
-}
 
-impl ServerDefinition {
     /// Creates a server definition from its endpoint, limits and origin, with defaults for everything else.
     pub fn new(endpoint: Endpoint, limits: ServerLimits, origin: String) -> Self {
         Self {

@@ -101,6 +101,7 @@ mod stdout_noise;
 mod storage_paths;
 mod tool_cache;
 mod tool_list;
+mod tool_pattern;
 mod tool_pins;
 mod tool_scopes;
 mod user_connection;

@@ -2,6 +2,8 @@
 
 use lockhouse_policies::CallTarget;
 
+use super::tool_pattern::names_tool;
+
 /// The scopes that calls of tools need, by the name of the tool, or the beginning of names and `*`. Each text has scopes that are
 /// separated by spaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -10,12 +12,8 @@ pub struct ToolScopes(pub Vec<(String, String)>);
 impl ToolScopes {
     /// Returns the scopes of a token for a call, in their order and separated by spaces: `always`, and those of the tool.
     pub(super) fn of(&self, always: &[String], item: &CallTarget) -> String {
-        let fits = |pattern: &str, tool: &str| match pattern.strip_suffix('*') {
-            Some(stem) => tool.starts_with(stem),
-            None => pattern == tool,
-        };
         let of_tool = self.0.iter().filter(|(pattern, _)| match item {
-            CallTarget::Tool(tool) => fits(pattern, tool.as_str()),
+            CallTarget::Tool(tool) => names_tool(pattern, tool.as_str()),
             CallTarget::Resource(_) | CallTarget::Prompt(_) | CallTarget::List(_) => false,
         });
         let of_tool = of_tool.flat_map(|(_, scopes)| scopes.split_ascii_whitespace());

@@ -7,7 +7,6 @@ use rcgen::{
     SanType, SigningKey,
 };
 
-use super::possession::CLIENT_CONTEXT;
 use super::*;
 
 /// The certificate of RFC 8705, appendix A, and its thumbprint.
@@ -18,6 +17,7 @@ const RFC_CERTIFICATE: &str = "MIIBBjCBrAIBAjAKBggqhkjOPQQDAjAPMQ0wCwYDVQQDDARtd
 const RFC_THUMBPRINT: &str = "A4DtL2JmUMhAsvJj5tKyn64SqzmuXbMrJa0n761y5v0";
 
 const HASH: [u8; 32] = [7; 32];
+const CLIENT_CONTEXT: &[u8] = b"TLS 1.3, client CertificateVerify\0";
 
 fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
     let mut params = CertificateParams::default();

@@ -98,27 +98,27 @@ impl Trust {
 }
 
 fn read_authorities(path: &Path) -> Result<Vec<TrustAnchor<'static>>, TrustFileError> {
-    let none = || TrustFileError::NoCertificate { path: path.to_owned() };
-    let text = read_file(path)?;
-    let anchors: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text)
-        .map(|certificate| {
-            let certificate = certificate.map_err(|_| none())?;
-            Ok(anchor_from_trusted_cert(&certificate).map_err(|_| none())?.to_owned())
-        })
-        .collect();
-    anchors.and_then(|anchors| if anchors.is_empty() { Err(none()) } else { Ok(anchors) })
+    let parse =
+        |certificate: CertificateDer<'_>| Some(anchor_from_trusted_cert(&certificate).ok()?.to_owned());
+    read_pem(path, parse, || TrustFileError::NoCertificate { path: path.to_owned() })
 }
 
 fn read_lists(path: &Path) -> Result<Vec<CertRevocationList<'static>>, TrustFileError> {
-    let none = || TrustFileError::NoList { path: path.to_owned() };
+    let parse =
+        |list: CertificateRevocationListDer<'_>| Some(OwnedCertRevocationList::from_der(&list).ok()?.into());
+    read_pem(path, parse, || TrustFileError::NoList { path: path.to_owned() })
+}
+
+/// Reads all objects of one kind in a PEM file. Fails with `unusable` if there is none, or if one cannot be parsed.
+fn read_pem<D: PemObject, T>(
+    path: &Path,
+    parse: impl Fn(D) -> Option<T>,
+    unusable: impl Fn() -> TrustFileError,
+) -> Result<Vec<T>, TrustFileError> {
     let text = read_file(path)?;
-    let lists: Result<Vec<_>, _> = CertificateRevocationListDer::pem_slice_iter(&text)
-        .map(|list| {
-            let list = list.map_err(|_| none())?;
-            Ok(OwnedCertRevocationList::from_der(&list).map_err(|_| none())?.into())
-        })
-        .collect();
-    lists.and_then(|lists| if lists.is_empty() { Err(none()) } else { Ok(lists) })
+    let objects = D::pem_slice_iter(&text).map(|object| parse(object.ok()?));
+    let objects: Option<Vec<T>> = objects.collect();
+    objects.filter(|objects| !objects.is_empty()).ok_or_else(unusable)
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, TrustFileError> {

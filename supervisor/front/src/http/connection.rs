@@ -1,8 +1,6 @@
 //! Serves one connection with HTTP/1.1 or HTTP/2, and closes it when a timeout passes.
 
 use std::convert::Infallible;
-use std::error::Error;
-use std::fmt::{self, Display, Formatter};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -78,16 +76,9 @@ pub(super) struct ConnectionServer {
 pub(super) struct Authenticated;
 
 /// A marker in the extensions of a response: the connection is closed instead.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the connection is closed without an answer")]
 struct Unanswered;
-
-impl Display for Unanswered {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("the connection is closed without an answer")
-    }
-}
-
-impl Error for Unanswered {}
 
 /// Returns a response in whose place the connection is closed.
 pub(super) fn drop_connection() -> Response<Body> {

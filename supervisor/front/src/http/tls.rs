@@ -139,7 +139,7 @@ impl Tls {
             let stream = TlsAcceptor::from(served.without_certificates.clone()).accept(stream).await?;
             return Ok((stream, None));
         }
-        let shown = ShownCertificate::new();
+        let shown = ShownCertificate::new(served.provider.signature_verification_algorithms);
         let configuration = served.with_certificates(&shown).map_err(io::Error::other)?;
         let stream = TlsAcceptor::from(Arc::new(configuration)).accept(stream).await?;
         Ok((stream, shown.take()))

@@ -18,13 +18,13 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const TOKEN_BYTES_MAX: u64 = 64 * 1024;
 /// How many connections must reach the same host.
 const CONNECTIONS: usize = 8;
-/// The ends after which a request must not be sent again, by their names at the hosts. After the last one, some balancers leave the host
+/// The ends after which a request must not be sent again, by their names at the hosts, with the ids and titles of their checks. After the last one, some balancers leave the host
 /// out for some seconds.
-const ENDS: [(&str, &str); 4] = [
-    ("500", "a request that ends with 500 is not sent again"),
-    ("502", "a request that ends with 502 is not sent again"),
-    ("504", "a request that ends with 504 is not sent again"),
-    ("none", "a request that ends without an answer is not sent again"),
+const ENDS: [(&str, &str, &str); 4] = [
+    ("500", "once_after_500", "a request that ends with 500 is not sent again"),
+    ("502", "once_after_502", "a request that ends with 502 is not sent again"),
+    ("504", "once_after_504", "a request that ends with 504 is not sent again"),
+    ("none", "once_without_answer", "a request that ends without an answer is not sent again"),
 ];
 /// The time between the two events of the hosts is 2 s.
 const APART_MIN: Duration = Duration::from_secs(1);
@@ -69,15 +69,6 @@ pub(super) async fn examine(url: &str, token_file: Option<&Path>) -> Result<Chec
     Ok(Checklist { profile: "balancer", checks: client.checks().await })
 }
 
-fn end_id(end: &str) -> &'static str {
-    match end {
-        "500" => "once_after_500",
-        "502" => "once_after_502",
-        "504" => "once_after_504",
-        _ => "once_without_answer",
-    }
-}
-
 impl BalancerClient {
     fn new(url: &str, token_file: Option<&Path>) -> Result<Self, UnusableArgument> {
         let base =
@@ -103,8 +94,8 @@ impl BalancerClient {
         }
         let host = self.host().await.unwrap_or_default();
         if checks.iter().all(|check| is_passed(check) || check.id == "streams") {
-            for (end, title) in ENDS {
-                checks.push(Check { id: end_id(end), title, outcome: self.sends_once(end, &host).await });
+            for (end, id, title) in ENDS {
+                checks.push(Check { id, title, outcome: self.sends_once(end, &host).await });
             }
         }
         checks

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lockhouse_messages::{Base64Bytes, ClientCertificate};
 use parking_lot::Mutex;
 use tokio_rustls::rustls::client::danger::HandshakeSignatureValid;
-use tokio_rustls::rustls::crypto::{WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls13_signature};
+use tokio_rustls::rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature};
 use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
 use tokio_rustls::rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use tokio_rustls::rustls::{
@@ -19,10 +19,6 @@ const CHAIN_MAX: usize = 8;
 /// Maximum size of these certificates together, in bytes.
 /// Bound: AI clients.
 const CHAIN_BYTES_MAX: usize = 32 * 1024;
-/// The number of bytes before the hash in the message that a client signs (RFC 8446, 4.4.3): 64 spaces, and a text that names the
-/// side.
-const BEFORE_HASH: usize = 64 + b"TLS 1.3, client CertificateVerify\0".len();
-
 /// The certificate that the client of one connection shows. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct ShownCertificate {
@@ -33,9 +29,8 @@ pub(super) struct ShownCertificate {
 }
 
 impl ShownCertificate {
-    /// For a new connection.
-    pub(super) fn new() -> Self {
-        let algorithms = aws_lc_rs::default_provider().signature_verification_algorithms;
+    /// For a new connection, with the algorithms by which signatures are verified.
+    pub(super) fn new(algorithms: WebPkiSupportedAlgorithms) -> Self {
         Self { algorithms, chain: Arc::default(), shown: Arc::default() }
     }
 
@@ -85,9 +80,11 @@ impl ClientCertVerifier for ShownCertificate {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let valid = verify_tls13_signature(message, own, signed, &self.algorithms)?;
+        let hash = ClientCertificate::handshake_hash(message);
+        let hash = hash.ok_or_else(|| Error::General("it is no handshake of a client".into()))?;
         *self.shown.lock() = Some(ClientCertificate {
             chain: std::mem::take(&mut self.chain.lock()),
-            handshake: Base64Bytes(message.get(BEFORE_HASH..).unwrap_or_default().to_vec()),
+            handshake: Base64Bytes(hash.to_vec()),
             scheme: signed.scheme.into(),
             signature: Base64Bytes(signed.signature().to_vec()),
         });
