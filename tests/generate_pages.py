@@ -60,7 +60,7 @@ Everything that a worker, an upstream server or an AI client can fill has a boun
 maximum unless the text says otherwise.
 """
 BOUND_TOPICS = ("workers and programs", "values and answers", "calls and arguments", "approvals and questions", "files of the host", "skills",
-                "upstream servers", "tools and searches", "AI clients", "engines and fronts", "the live page", "configuration and policy",
+                "upstream servers", "tools and searches", "AI clients", "engines and fronts", "hosts of a cluster", "the live page", "configuration and policy",
                 "the audit log")
 SOURCES = ("policies", "protocol", "supervisor", "worker")
 SOURCE_SUFFIXES = (".rs", ".py", ".js")

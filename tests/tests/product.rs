@@ -14,6 +14,7 @@ mod audit;
 mod balancers;
 mod client_configuration;
 mod client_isolation;
+mod cluster;
 mod code_api;
 mod design_examples;
 mod direct_tools;

@@ -17,6 +17,7 @@
 //! - [`listen`], [`http_checks`], [`tcp_connection`], [`unix_accept`], [`confined_mark`]: what every server of the
 //!   product checks about a request and about who is at the other end of a connection. [`localhost_listener`] and
 //!   [`browser_opening`] let a browser of this host in.
+//! - [`own_host`] is what this process is in a cluster, and [`fence`] says whether a host may act.
 //! - [`percent`], [`plain_text`], [`line_buffer`], [`representable_time`], [`log_throttle`] and the limiters of rates are small parts.
 //!
 //! # Invariants
@@ -47,6 +48,7 @@ pub mod confined_mark;
 pub mod delegated_files;
 pub mod directories;
 pub mod expiring_map;
+pub mod fence;
 pub mod files;
 pub mod host_name;
 pub mod http_checks;
@@ -58,6 +60,7 @@ pub mod listen;
 pub mod localhost_listener;
 pub mod log_throttle;
 mod new_file;
+pub mod own_host;
 pub mod own_places;
 pub mod path_trust;
 pub mod percent;

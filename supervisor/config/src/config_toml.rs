@@ -22,8 +22,8 @@ use super::keys::{DeclaredTable, table};
 use super::multi_error_parser::{self, ReadOutcome};
 use super::placeholders::{Environment, placeholder_files};
 use super::tables::{
-    Approvals, Audit, Catalogue, Clients, JavaScript, LimitsTable, Log, Metrics, Page, Pool, Python, Results,
-    Runs, Service, Sessions, Sharing, Skills, Tools, Users,
+    Approvals, Audit, Catalogue, Clients, ClusterTable, JavaScript, LimitsTable, Log, Metrics, Page, Pool,
+    Python, Results, Runs, Service, Sessions, Sharing, Skills, Tools, Users,
 };
 
 table! {
@@ -48,6 +48,7 @@ table! {
         table service: Service;
         table sharing: Sharing;
         table users: Users;
+        table cluster: ClusterTable;
         table metrics: Metrics;
         table page: Page;
         table log: Log;

@@ -42,6 +42,7 @@
 )]
 
 mod client_access;
+mod cluster_settings;
 mod code_trust;
 mod config_diagnostics;
 mod config_edit;

@@ -10,6 +10,7 @@ use lockhouse_approvals::ApproverKind;
 use lockhouse_audit as audit;
 use lockhouse_audit::{ConfiguredFile, digest};
 use lockhouse_audit_forward::ForwardSettings;
+use lockhouse_cluster::ClusterSettings;
 use lockhouse_engine::supervisor::{self, MissingProgram};
 use lockhouse_front::http::{HttpSettings, ListenAddress, TlsVersion};
 use lockhouse_protocol::ServerName;
@@ -28,8 +29,9 @@ use crate::secret_detection::secrets_directory;
 use crate::skipped_server::SkippedServer;
 use crate::user_part::{UserPart, confine};
 use crate::{
-    client_access, code_trust, deprecated_transport, engine_settings, file_permissions, files_table,
-    forwarding, own_places, policy_files, search_paths, tool_decoding, users_table, worker_pools,
+    client_access, cluster_settings, code_trust, deprecated_transport, engine_settings, file_permissions,
+    files_table, forwarding, own_places, policy_files, search_paths, tool_decoding, users_table,
+    worker_pools,
 };
 
 /// The complete, validated configuration.
@@ -101,6 +103,7 @@ impl Settings {
             engine.approvals.through = ApproverKind::Local;
         }
         let access = client_access::access_settings(&document, path, environment)?;
+        cluster_settings::cluster_settings(&document, path, environment)?;
         let mut http = document.http.settings(
             client_access::client_limits(&document.clients).requests,
             document.limits.code_kib,
@@ -185,6 +188,17 @@ impl Settings {
     /// Whether the requirements set a key of the configuration, so that no option replaces it.
     pub fn requires_key(&self, table: &str, key: &str) -> bool {
         self.requirements.set_key(table, key)
+    }
+
+    /// Returns how this host takes part in a cluster, with its secret. `None` if it does not.
+    ///
+    /// # Errors
+    /// [`ConfigError::Unusable`] if the secret cannot be read.
+    pub fn cluster(&self) -> Result<Option<ClusterSettings>, ConfigError> {
+        let (document, path, environment) = (&self.document, &self.path, &self.user.environment);
+        let settings = cluster_settings::cluster_settings(document, path, environment)?;
+        let with_secret = |settings| cluster_settings::with_secret(settings, document, path, environment);
+        settings.map(with_secret).transpose()
     }
 
     /// Returns which parts of a managed host the administrator requires.

@@ -308,6 +308,28 @@ table! {
 }
 
 table! {
+    /// several hosts as one service over HTTP: see docs/cluster.md
+    pub(super) struct ClusterTable = "cluster" {
+        /// NATS servers with JetStream, version 2.12 or later, which have the state that the hosts share: tls://HOST:PORT, or
+        /// nats://127.0.0.1:PORT on this machine
+        nats: Vec<String> = Vec::new(), within Range::Entries(16), else "none: this host is part of no cluster",
+            like "[\"tls://nats.example.com:4222\"]";
+        /// seed of the NKEY with which this host logs in to them: `${cred:NAME}` or `${file:PATH}`
+        nkey: Option<String> = None, else "none", like "\"${cred:lockhouse-nats}\"";
+        /// PEM file with the certificates that must have issued those of the NATS servers
+        nats_ca: Option<String> = None, else "those that the system trusts", like "\"/etc/lockhouse/nats-ca.pem\"";
+        /// number of NATS servers that keep each value
+        replicas: u32 = 1, within 1..=5;
+        /// name of this host, of a-z, 0-9 and -, which no other host has
+        name: Option<String> = None, else "the name of this machine", like "\"host-1\"";
+        /// IP:PORT at which this host accepts connections of the others
+        listen: Option<String> = None, else "required with nats", like "\"10.0.0.1:7303\"";
+        /// IP:PORT at which the others reach it
+        address: Option<String> = None, else "listen", like "\"10.0.0.1:7303\"";
+    }
+}
+
+table! {
     /// metrics and health endpoints: see docs/metrics.md
     pub(super) struct Metrics = "metrics" {
         /// addresses that serve /live, /ready, /health and /metrics without authentication: loopback or unix:/PATH

@@ -5,6 +5,7 @@ mod call_requests;
 mod change_notifications;
 mod code_requests;
 mod exchange;
+mod forwarding;
 mod front_reports;
 mod grants;
 mod key_requests;
@@ -13,6 +14,7 @@ mod operator_responses;
 mod search_requests;
 mod server_requests;
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -29,9 +31,11 @@ use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::cluster::ForwardedCaller;
 use crate::runs::RequestDigest;
 use crate::supervisor::Supervisor;
 use exchange::{EngineExchange, OpenExchanges, TooManyInputs};
+use forwarding::Elsewhere;
 use front_reports::FrontReports;
 use grants::{AccessGrant, Grants};
 pub(crate) use grants::{FrontKind, HttpFront, OperatorPeer};
@@ -158,6 +162,11 @@ impl FrontConnection {
         self.grants.count_request();
         let RequestHead { id: request_id, is_chosen, caller, deadline, span } = head;
         let request_id = ChosenId { id: request_id, is_chosen };
+        let elsewhere = self.supervisor.cluster().map(|cluster| Elsewhere {
+            cluster: cluster.clone(),
+            caller: self.forwarded_caller(&caller),
+            is_from_host: self.grants.is_host(),
+        });
         let admission = match self.is_remote.then(|| self.admit(id, &request, bytes)) {
             None => RemoteAdmission::default(),
             Some(Ok(admission)) => admission,
@@ -182,7 +191,18 @@ impl FrontConnection {
         let (supervisor, life) = (self.supervisor.clone(), self.life());
         let operator = self.grants.operator().cloned();
         let serving = async move {
-            let serving = serve(&supervisor, client, operator, request_id, request, &mut exchange, life);
+            let serving = async {
+                let request = match elsewhere {
+                    Some(elsewhere) => {
+                        match elsewhere.serve(&client, request_id, request, &mut exchange, &life).await {
+                            ControlFlow::Continue(request) => request,
+                            ControlFlow::Break(response) => return response,
+                        }
+                    }
+                    None => request,
+                };
+                serve(&supervisor, client, operator, request_id, request, &mut exchange, life).await
+            };
             let response = match deadline {
                 Some(deadline) => tokio::time::timeout(deadline, serving).await,
                 None => Ok(serving.await),
@@ -271,7 +291,7 @@ impl FrontConnection {
 
     /// Returns what a request learns of the end of the front.
     fn life(&self) -> FrontLife {
-        let runs = match self.grants.is_http() {
+        let runs = match self.grants.is_http() || self.grants.is_host() {
             true => self.supervisor.lifecycle().closing(),
             false => &self.closed,
         };
@@ -306,6 +326,18 @@ impl FrontConnection {
                 self.reports.end();
             }
         }
+    }
+
+    /// Returns who asks, for another host. `None` if no other host can verify the credential of the client.
+    fn forwarded_caller(&self, caller: &Caller) -> Option<ForwardedCaller> {
+        let grant = caller.grant?;
+        let credential = self.grants.credential(grant)?;
+        Some(ForwardedCaller {
+            grant,
+            credential,
+            client: caller.client.clone(),
+            abilities: caller.abilities,
+        })
     }
 
     #[must_use]
@@ -365,7 +397,7 @@ pub(super) struct FrontLife {
     /// Cancelled when the front disconnects.
     closed: CancellationToken,
     /// Cancelled when the run of the request must end: with its AI client's own front, or with the engine if the front serves
-    /// AI clients over HTTP, since it may be lost while they are there.
+    /// AI clients over HTTP or is another host, since it may be lost while they are there.
     runs: CancellationToken,
 }
 
@@ -434,6 +466,7 @@ async fn serve(
         Request::Health => Some(Response::Json(supervisor.health_for(&client))),
         Request::ServiceHealth => Some(Response::Json(supervisor.complete_health())),
         Request::Readiness => Some(Response::Reasons(supervisor.unready_reasons())),
+        Request::SharedState => Some(Response::Reasons(supervisor.cluster_failures())),
         Request::Metrics => Some(Response::Text(supervisor.render_metrics())),
         Request::Operator(request) => tokio::select! {
             response = Box::pin(operator_requests::carry_out(supervisor, request, operator.as_ref().and_then(OperatorPeer::user))) => Some(Response::Operator(response)),

@@ -35,9 +35,9 @@ pub(crate) async fn serve(
     greetings::write(writer, &GreetingReply::Welcome { version, incarnation }).await?;
     let limits = match &kind {
         FrontKind::Operator(_) => FROM_OPERATOR,
-        FrontKind::Client(_) | FrontKind::Http(_) => FROM_FRONT,
+        FrontKind::Client(_) | FrontKind::Http(_) | FrontKind::Host => FROM_FRONT,
     };
-    let needs_begun = !matches!(kind, FrontKind::Http(_));
+    let needs_begun = !matches!(kind, FrontKind::Http(_) | FrontKind::Host);
     let (sender, outbox) = outbox();
     let front: Arc<dyn FrontEndpoint> = Arc::new(SocketFront(sender.clone()));
     let connection = FrontConnection::remote(supervisor, Arc::downgrade(&front), kind);
@@ -131,7 +131,7 @@ struct FromFrontReceiver<'f> {
     sender: &'f OutboxSender,
     /// Cancelled when requests with effects are left to the next engine. `None` if there is no next engine.
     draining: Option<&'f CancellationToken>,
-    /// Whether the front needs [`ToFront::Begun`]: one for HTTP ends with its engine, and repeats nothing.
+    /// Whether the front needs [`ToFront::Begun`]: one for HTTP ends with its engine, and another host repeats nothing.
     needs_begun: bool,
 }
 

@@ -14,6 +14,8 @@
 //! - `front_connection.rs` is the engine's end of the edge: each request of a front is a task with an exchange.
 //!   `grants.rs` below it is the table of accesses. [`front_socket`] accepts fronts of other processes;
 //!   `unix_acceptor.rs` accepts their clients.
+//! - [`Cluster`] is the part of this engine in a cluster. A request that names an id of another host is passed on to that host
+//!   (`front_connection/forwarding.rs`); `host_socket.rs` serves the other hosts.
 //! - [`launcher_socket`] accepts launchers, which start upstream servers in the session of a person.
 //! - [`control_socket`] serves operators' commands. [`systemd_notify`] reports to systemd.
 //! - `direct.rs` has the names and lists of tools that AI clients call without code.
@@ -48,6 +50,7 @@
 #![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 pub mod client_quotas;
+mod cluster;
 pub mod connected_clients;
 pub mod control_socket;
 mod direct;
@@ -56,6 +59,7 @@ mod front_budget;
 mod front_connection;
 mod front_link;
 pub mod front_socket;
+mod host_socket;
 pub mod launcher_socket;
 mod mcp_sessions;
 mod pending_questions;
@@ -66,6 +70,8 @@ pub mod systemd_notify;
 mod unix_acceptor;
 mod unix_connections;
 
+pub use cluster::Cluster;
 pub use front_budget::FrontBudget;
 pub use front_connection::connect;
+pub use host_socket::serve_cluster;
 pub use unix_acceptor::UnixAcceptor;

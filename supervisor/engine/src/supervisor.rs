@@ -3,6 +3,7 @@
 
 mod administration;
 mod administrator_stop;
+mod cluster_report;
 mod definition_acceptance;
 mod direct_calls;
 mod fronts;
@@ -43,6 +44,7 @@ use lockhouse_stores::results::Results;
 use lockhouse_stores::skills::Skills;
 use lockhouse_upstream::Upstreams;
 
+use crate::cluster::Cluster;
 use crate::connected_clients::ConnectedClients;
 use crate::direct::DirectServers;
 use crate::execution::Cancellation;
@@ -98,6 +100,8 @@ pub struct Supervisor {
     incarnation: Incarnation,
     pools: WorkerPools,
     serving_process: ServingProcess,
+    /// Empty without a cluster.
+    cluster: OnceLock<Arc<Cluster>>,
     logins: ServerLogins,
     user_logins: UserLogins,
 }
@@ -176,6 +180,7 @@ impl Supervisor {
             incarnation: Incarnation::generate(),
             pools,
             serving_process: ServingProcess::default(),
+            cluster: OnceLock::new(),
             logins: ServerLogins::default(),
             user_logins: UserLogins::default(),
         };

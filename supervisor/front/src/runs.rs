@@ -2,6 +2,7 @@
 //! for a limited time. A run that takes longer continues without the request, and later requests of the
 //! same client find it by its handle.
 
+mod request_state;
 mod run_follower;
 mod suspended_requests;
 mod tasks;
@@ -9,8 +10,9 @@ mod tasks;
 use lockhouse_link::{Exchange, ExchangeStep};
 use lockhouse_messages::{Event, Input, Response, RunView};
 
+pub(super) use request_state::new_handle;
 pub(super) use run_follower::RunTool;
-pub(super) use suspended_requests::{SuspendedRequests, new_handle};
+pub(super) use suspended_requests::SuspendedRequests;
 
 use super::answer::ToolAnswer;
 

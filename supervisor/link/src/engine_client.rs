@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use interprocess::local_socket::tokio::Stream;
 use lockhouse_messages::{
     AccessRefusal, Caller, Credential, EVENTS_AHEAD_MAX, Event, ExchangeId, FrontSettings, Input,
     InputSupport, Request, RequestHead, RequestId, Response, SpanId, ToEngine, ToFront,
 };
 use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
@@ -20,8 +20,8 @@ use crate::endpoints::round_trip_in_debug;
 use crate::engine_lifecycle::EngineLifecycle;
 use crate::granted_access::{GrantedAccess, KnownGrants};
 use crate::outbox::{Waiting, outbox};
-use crate::parent_engine::{self, ParentEngine};
 use crate::remote_engine::{self, HANDSHAKE_TIMEOUT, RemoteEngine, RemoteEngineError, RemoteEngineSettings};
+use crate::single_engine::{self, SingleEngine};
 use crate::{EngineEndpoint, FrontEndpoint};
 
 /// Maximum number of buffered events for one request: those that the engine sends ahead, and the answers to inputs. An
@@ -106,21 +106,33 @@ impl EngineClient {
         Self { shared, span: None }
     }
 
-    /// Connects a front to the engine whose process started the front's process, over `stream`. If the connection ends, the
-    /// front learns that the engine closes.
+    /// Connects a front to the one engine at the other end of a connection: the engine whose process started the front's process,
+    /// or that of another host, which accepts the front only if it has the setup `setup`. If the connection ends, the open
+    /// exchanges end, and `closing` is cancelled.
     ///
     /// # Errors
     /// The engine ended, or does not serve the front.
-    pub async fn connect_to_parent(stream: Stream, closing: CancellationToken) -> std::io::Result<Self> {
-        parent_engine::greet(&stream).await?;
+    pub async fn connect_once(
+        mut reader: impl AsyncRead + Send + Unpin + 'static,
+        mut writer: impl AsyncWrite + Send + Unpin + 'static,
+        setup: Option<String>,
+        closing: CancellationToken,
+    ) -> std::io::Result<Self> {
+        single_engine::greet(&mut reader, &mut writer, setup).await?;
         let (sender, outbox) = outbox();
         let mut engine = None;
         let connect =
-            |front| engine.insert(ParentEngine::new(front, sender)).clone() as Arc<dyn EngineEndpoint>;
+            |front| engine.insert(SingleEngine::new(front, sender)).clone() as Arc<dyn EngineEndpoint>;
         let client = Self::connect(connect, closing.clone());
         let mut settings = client.shared.settings.subscribe();
         if let Some(engine) = engine {
-            tokio::spawn(async move { engine.serve(&stream, outbox).await });
+            let shared = Arc::downgrade(&client.shared);
+            tokio::spawn(async move {
+                engine.serve(reader, writer, outbox).await;
+                if let Some(shared) = shared.upgrade() {
+                    shared.end_all();
+                }
+            });
         }
         // The settings are the first message of the engine. The end of the connection cancels `closing`.
         match closing.run_until_cancelled(settings.changed()).await {

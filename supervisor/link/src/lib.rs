@@ -11,8 +11,8 @@
 //! - `outbox.rs` is the bounded queue of a connection, `connection.rs` reads and writes it and finds out whether the
 //!   peer lives.
 //! - `remote_engine.rs` is a connection to a shared engine, which is opened again when it is lost;
-//!   `remote_engine/open_requests.rs` decides without I/O which requests are repeated. `parent_engine.rs` is the
-//!   connection to the engine that started this front.
+//!   `remote_engine/open_requests.rs` decides without I/O which requests are repeated. `single_engine.rs` is the
+//!   connection to the engine that started this front, or to that of another host.
 //! - [`GrantedAccess`], [`EngineLifecycle`], [`RequestInFlight`] and [`CallSpan`] are what a front knows of, and
 //!   reports to, its engine.
 //! - [`OpenConnection`] and [`PassedConnections`]: connections of Unix domain sockets, which the engine's process
@@ -57,12 +57,12 @@ mod open_connection;
 mod operator_client;
 mod outbox;
 mod packet_channel;
-mod parent_engine;
 mod passed_connections;
 mod passed_packets;
 mod passed_sockets;
 mod remote_engine;
 mod setup_channel;
+mod single_engine;
 
 pub use assembler::{Assembler, MessageLimits, PART_OVERHEAD_BYTES, Parts};
 pub use connection::{FROM_ENGINE, FROM_FRONT, FROM_OPERATOR, Receiver, serve};

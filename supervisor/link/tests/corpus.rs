@@ -60,6 +60,7 @@ fn messages_of_fronts() {
         "Health",
         "ServiceHealth",
         "Readiness",
+        "SharedState",
         "Metrics",
     ];
     let inputs =

@@ -101,6 +101,7 @@ fn of_request(request: &mut Request) -> Vec<LargeValue<'_>> {
         | Request::ServiceHealth
         | Request::Authenticate(_)
         | Request::Readiness
+        | Request::SharedState
         | Request::Operator(_)
         | Request::WatchApprovals(_)
         | Request::UserLogin(_)

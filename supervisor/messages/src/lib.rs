@@ -18,6 +18,7 @@
 //! - [`LifecycleState`] tells fronts whether the engine serves, drains or closes. While it drains, a front sends no new
 //!   request and reports its requests in flight. [`FrontCounters`] and [`ToolCallSpan`] are what a front counts, and
 //!   the spans that the engine opens for it: the engine alone exports metrics and traces.
+//! - [`HostTag`] is the part of an id that says which host of a cluster made it.
 //! - [`Bodies`] are the large values of a message. A link sends them beside it as bytes.
 //!
 //! # Invariants
@@ -51,6 +52,7 @@ mod direct;
 mod failure;
 mod front_counters;
 mod greeting;
+mod host_tag;
 mod lifecycle_state;
 mod message;
 mod operator;
@@ -86,6 +88,7 @@ pub use direct::{
 pub use failure::RequestFailure;
 pub use front_counters::{FrontCounters, HttpRefusal};
 pub use greeting::{Greeting, GreetingReply, VERSIONS, VersionRange};
+pub use host_tag::{HostTag, InvalidHostTag};
 pub use lifecycle_state::LifecycleState;
 pub use message::{
     BuiltinTool, BuiltinTools, EVENTS_AHEAD_MAX, Event, ExchangeId, FrontSettings, Input, McpSessionRequest,

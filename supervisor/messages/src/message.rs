@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::{
     Access, AccessRefusal, Answer, ApprovalEvent, ApprovalInput, AskError, Authentication,
     BUILT_IN_TOOL_NAMES, ConnectionId, Credential, DirectCall, DirectReply, FinishedRun,
-    ForwardedNotification, FrontCounters, GrantId, JsonRpcError, LifecycleState, ListChanges, ListKind,
-    OpenQuestion, OperatorRequest, OperatorResponse, RequestHead, Role, RunCode, RunView, SpanId,
+    ForwardedNotification, FrontCounters, GrantId, HostTag, JsonRpcError, LifecycleState, ListChanges,
+    ListKind, OpenQuestion, OperatorRequest, OperatorResponse, RequestHead, Role, RunCode, RunView, SpanId,
     SpanOutcome, ToolCallSpan, UserLoginRequest, WatcherRole,
 };
 
@@ -111,6 +111,9 @@ pub struct FrontSettings {
     /// Whether the engine exports traces, so that the front reports calls as spans.
     #[serde(default)]
     pub has_traces: bool,
+    /// The tag of this host, with which the front ends the ids that it makes. `None` without a cluster.
+    #[serde(default)]
+    pub host_tag: Option<HostTag>,
 }
 
 /// Which of Lockhouse's own tools AI clients get, and under which names.
@@ -213,6 +216,9 @@ pub enum Request {
     /// Requests the reasons why the service cannot run code now. Answered with [`Response::Reasons`], which is empty
     /// if the service can run code.
     Readiness,
+    /// A request of another host of the cluster: can this one reach the state that the hosts share? Answered with
+    /// [`Response::Reasons`], which is empty if it can.
+    SharedState,
     /// Requests the metrics in the Prometheus text format. Answered with [`Response::Text`], which contains `None`
     /// if metrics are disabled.
     Metrics,
@@ -419,6 +425,7 @@ impl Request {
             | Self::Health
             | Self::ServiceHealth
             | Self::Readiness
+            | Self::SharedState
             | Self::Metrics
             | Self::Authenticate(_) => Repetition::Once,
             Self::FollowChanges | Self::WatchApprovals(_) => Repetition::Always,
@@ -443,9 +450,36 @@ impl Request {
             | Self::Health
             | Self::UserLogin(_)
             | Self::FollowChanges => Some(Role::Run),
-            Self::ServiceHealth | Self::Readiness | Self::Metrics => Some(Role::Operate),
+            Self::ServiceHealth | Self::Readiness | Self::SharedState | Self::Metrics => Some(Role::Operate),
             Self::Operator(request) => Some(request.role()),
             Self::WatchApprovals(_) => Some(Role::Approve),
+        }
+    }
+
+    /// Returns the tag of the host that made the id which the request names. `None` if it names none: any host can serve it.
+    pub fn host_tag(&self) -> Option<HostTag> {
+        match self {
+            Self::FollowRun(RunReference::Execution(id)) => Some(HostTag::of_execution(*id)),
+            Self::FollowRun(RunReference::Handle(handle))
+            | Self::ReadResult { handle, .. }
+            | Self::ReadFile { handle } => HostTag::of_id(handle.as_str()),
+            Self::McpSession(McpSessionRequest::Find { id }) => HostTag::of_id(id),
+            Self::McpSession(McpSessionRequest::Keep { .. })
+            | Self::Authenticate(_)
+            | Self::RunCode(_)
+            | Self::Search(_)
+            | Self::DescribeCatalogue
+            | Self::List(_)
+            | Self::Call(_)
+            | Self::FollowChanges
+            | Self::Health
+            | Self::ServiceHealth
+            | Self::Readiness
+            | Self::SharedState
+            | Self::Metrics
+            | Self::UserLogin(_)
+            | Self::Operator(_)
+            | Self::WatchApprovals(_) => None,
         }
     }
 

@@ -33,6 +33,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use lockhouse_audit::Audit;
+use lockhouse_base::own_host;
 use lockhouse_base::principal::Principal;
 use lockhouse_policies::ClientName;
 use lockhouse_protocol::{ExecutionId, ServerName};
@@ -265,7 +266,7 @@ impl Channel {
         is_direct: bool,
         messages: Option<mpsc::Sender<ClientMessage>>,
     ) -> Self {
-        let execution = ExecutionId(uuid::Uuid::now_v7().as_u128());
+        let execution = ExecutionId(own_host::mark(uuid::Uuid::now_v7().as_u128()));
         let (asked, questions) = (AtomicU32::new(0), OpenQuestions::default());
         Self { execution, principal, audit, question_timeout, asked, questions, is_direct, messages }
     }

@@ -102,7 +102,9 @@ async fn serve(sandbox: ServiceSandbox, mapped: MappedMemory) -> Result<Infallib
     let _ = tokio::task::spawn_blocking(|| ()).await;
     let _sandboxed = sandbox.seal(&limits(server.limits()), mapped)?;
     let closing = CancellationToken::new();
-    if let Ok(engine) = EngineClient::connect_to_parent(link, closing.clone()).await {
+    // The process lasts as long as the link.
+    let link: &Stream = Box::leak(Box::new(link));
+    if let Ok(engine) = EngineClient::connect_once(link, link, None, closing.clone()).await {
         tokio::spawn(return_freed_memory());
         server.serve(engine, closing).await;
     }

@@ -1,5 +1,6 @@
 //! `lockhouse serve`: runs the MCP server over standard input and output or over HTTP.
 
+mod cluster_member;
 mod http_service;
 mod shared;
 mod system;
@@ -27,6 +28,7 @@ use super::reloader::{Reloader, UnmetRequirements};
 use super::startup_code::release_after_start;
 use super::stop_signals::end_on_signal;
 use super::{REQUIREMENTS, UNAVAILABLE, USAGE, load, print_config_error, print_error, start_with};
+use cluster_member::ClusterMember;
 pub(super) use http_service::HttpService;
 use shared::{NotShared, ThinProcess};
 
@@ -97,6 +99,8 @@ struct Instance {
     supervisor: Arc<Supervisor>,
     forwarding: AuditForwarding,
     front: Front,
+    /// `None` if this process is part of no cluster.
+    cluster: Option<ClusterMember>,
 }
 
 /// The front, which speaks MCP with AI clients, before it serves the first one.
@@ -197,17 +201,25 @@ async fn start(configuration: Configuration, arguments: Arguments) -> Result<Ins
     if arguments.uses_http() {
         telemetry::install();
     }
+    // Before the first id is made.
+    let cluster = match arguments.uses_http() {
+        true => ClusterMember::join(settings).await?,
+        false => None,
+    };
     let languages = [Language::Python, Language::Typescript];
     let supervisor = Arc::new(start_with(settings.engine.clone(), policy.clone(), &languages)?);
+    if let Some(cluster) = &cluster {
+        supervisor.set_cluster(cluster.engine_part().clone());
+    }
     supervisor.warn_about_first_policy();
     let forwarding = AuditForwarding::start(&configuration.settings, &supervisor)?;
-    Ok(Instance { configuration, supervisor, forwarding, front })
+    Ok(Instance { configuration, supervisor, forwarding, front, cluster })
 }
 
 /// Serves AI clients until the AI client on standard input disconnects, a signal stops the process or a part of it
 /// fails. Meanwhile, reloads the configuration whenever something requires it. Finally closes the supervisor.
 async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()> {
-    let Instance { configuration, supervisor, forwarding, front } = instance;
+    let Instance { configuration, supervisor, forwarding, front, mut cluster } = instance;
     supervisor.record_start("serve", &configuration.settings.configured_files(files));
     let http = match &front {
         Front::Http(service) => Some(service.clone()),
@@ -227,10 +239,14 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
         error = supervisor.wait_for_failed_protection() => Err(error.into()),
         served = serve_clients(&supervisor, front) => served,
         unmet = reloader.run() => unmet.map(|never| match never {}).map_err(Into::into),
+        end = cluster_member::serve(&mut cluster, &supervisor) => Err(end.into()),
     };
     supervisor.set_end_reason(&describe_end(&supervisor, &served));
     supervisor.lifecycle().close();
     supervisor.close().await;
+    if let Some(cluster) = cluster {
+        cluster.leave().await;
+    }
     forwarding.close().await;
     served
 }

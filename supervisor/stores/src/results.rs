@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use lockhouse_base::own_host;
 use lockhouse_messages::{Owner, ResultListing};
 use lockhouse_protocol::ResultHandle;
 
@@ -238,9 +239,9 @@ impl Results {
     }
 }
 
-/// Generates a result handle from 128 random bits. `None` if the kernel provides no random numbers.
+/// Generates a result handle from 128 random bits; in a cluster, the last 40 are the tag of this host. `None` if the kernel provides no random numbers.
 fn new_handle() -> Option<ResultHandle> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).ok()?;
-    ResultHandle::new(format!("{:032x}", u128::from_ne_bytes(bits))).ok()
+    ResultHandle::new(format!("{:032x}", own_host::mark(u128::from_ne_bytes(bits)))).ok()
 }

@@ -84,6 +84,13 @@ impl HttpClient {
         (self, reply)
     }
 
+    /// Returns this client, in the same MCP session, with another endpoint.
+    #[must_use]
+    pub fn at(mut self, url: &str) -> Self {
+        url.clone_into(&mut self.url);
+        self
+    }
+
     /// Sets an HTTP header that every request of this client carries.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {

@@ -14,7 +14,7 @@ use crate::multi_error_parser::span_of;
 use crate::placeholders::account_home;
 
 /// The keys that name files or directories, each with its table.
-const PATHS: [(&[&str], &str); 11] = [
+const PATHS: [(&[&str], &str); 12] = [
     (&["python"], "interpreter"),
     (&["python"], "extension"),
     (&["python"], "environment"),
@@ -23,6 +23,7 @@ const PATHS: [(&[&str], &str); 11] = [
     (&["audit"], "forward_ca"),
     (&["sharing"], "directory"),
     (&["skills"], "directories"),
+    (&["cluster"], "nats_ca"),
     (&["http"], "tokens"),
     (&["http", "tls"], "certificate"),
     (&["http", "tls"], "key"),

@@ -56,6 +56,10 @@ pub(super) async fn run(
     });
     let run = runs.start(owner, follower, life.runs.clone(), answering);
     runs.set_run_of(owner, id.id, &run, id.is_chosen);
+    if supervisor.cluster().is_some() {
+        // Any host may get the user's answers to the questions of the run.
+        exchange.send(Event::Following(run.execution())).await;
+    }
     follow(supervisor, run, exchange, &life).await
 }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 use lockhouse_access::{Authenticator, DpopProof, Evidence};
 use lockhouse_approvals::Approver;
 use lockhouse_audit::LocalUser;
+use lockhouse_base::own_host;
 use lockhouse_base::principal::Principal;
 use lockhouse_link::FrontEndpoint;
 use lockhouse_messages::{
@@ -28,6 +29,8 @@ pub(crate) enum FrontKind {
     Client(Principal),
     /// It serves AI clients over HTTP, and passes their credentials on.
     Http(HttpFront),
+    /// It is another host of the cluster, which passes requests of AI clients on with their credentials.
+    Host,
     /// It is an operator's command, whose peer the engine has checked itself.
     Operator(OperatorPeer),
 }
@@ -123,7 +126,7 @@ impl Grants {
     pub(super) fn operator(&self) -> Option<&OperatorPeer> {
         match &self.kind {
             FrontKind::Operator(operator) => Some(operator),
-            FrontKind::Client(_) | FrontKind::Http(_) => None,
+            FrontKind::Client(_) | FrontKind::Http(_) | FrontKind::Host => None,
         }
     }
 
@@ -132,7 +135,7 @@ impl Grants {
         match self.kind {
             FrontKind::Client(_) | FrontKind::Operator(_) => 1_024,
             // It serves many AI clients.
-            FrontKind::Http(_) => 16 * 1_024,
+            FrontKind::Http(_) | FrontKind::Host => 16 * 1_024,
         }
     }
 
@@ -140,7 +143,7 @@ impl Grants {
     pub(super) fn only_client(&self) -> Option<&Principal> {
         match &self.kind {
             FrontKind::Client(client) => Some(client),
-            FrontKind::Http(_) | FrontKind::Operator(_) => None,
+            FrontKind::Http(_) | FrontKind::Host | FrontKind::Operator(_) => None,
         }
     }
 
@@ -158,9 +161,20 @@ impl Grants {
         }
     }
 
-    /// Whether the front serves AI clients over HTTP, whose runs continue without it.
+    /// Whether the front serves AI clients over HTTP.
     pub(super) fn is_http(&self) -> bool {
         matches!(self.kind, FrontKind::Http(_))
+    }
+
+    /// Whether the front is another host of the cluster.
+    pub(super) fn is_host(&self) -> bool {
+        matches!(self.kind, FrontKind::Host)
+    }
+
+    /// Returns the credential with which the client of a grant was authenticated last, to pass it on to another host. `None` if
+    /// no host but this one can verify it.
+    pub(super) fn credential(&self, grant: GrantId) -> Option<Arc<Credential>> {
+        self.table.lock().credential(grant)
     }
 
     /// Verifies a credential that the front passes on. The same token, and all connections of the same user, get the same
@@ -183,18 +197,21 @@ impl Grants {
             (_, FrontKind::Client(_) | FrontKind::Operator(_)) => {
                 return Err(AccessRefusal::CredentialNotAccepted);
             }
-            (Credential::Bearer(token), FrontKind::Http(_)) => Evidence::Token(token),
-            (Credential::BoundToken { token, proof, method }, FrontKind::Http(_)) => {
+            (Credential::Bearer(token), _) => Evidence::Token(token),
+            (Credential::BoundToken { token, proof, method }, _) => {
                 Evidence::BoundToken(token, DpopProof { proof, method })
             }
-            (Credential::CertificateToken { token, certificate }, FrontKind::Http(_)) => {
+            (Credential::CertificateToken { token, certificate }, _) => {
                 Evidence::CertificateToken(token, certificate)
             }
-            (Credential::Certificate(certificate), FrontKind::Http(_)) => Evidence::Certificate(certificate),
+            (Credential::Certificate(certificate), _) => Evidence::Certificate(certificate),
             (Credential::UnixConnection(id), FrontKind::Http(HttpFront { connections, .. })) => {
                 Evidence::User(connections.peer(*id).ok_or(AccessRefusal::UnknownConnection)?)
             }
             (Credential::None, FrontKind::Http(_)) => Evidence::Nothing,
+            (Credential::UnixConnection(_) | Credential::None, FrontKind::Host) => {
+                return Err(AccessRefusal::CredentialNotAccepted);
+            }
         };
         let authenticator = authenticator.ok_or(AccessRefusal::CredentialNotAccepted)?;
         let verified = authenticator.authenticate(evidence).await.and_then(|principal| {
@@ -205,6 +222,10 @@ impl Grants {
         let (principal, roles) =
             verified.inspect_err(|_| self.table.lock().suspend(&CredentialKey::of(evidence)))?;
         let (grant, is_new) = self.issue(evidence, &principal);
+        let is_for_hosts = !matches!(evidence, Evidence::User(_) | Evidence::Nothing);
+        if is_for_hosts && own_host::tag().is_some() && self.is_http() {
+            self.table.lock().set_credential(grant, credential);
+        }
         Ok(AccessGrant { access: access(grant, &principal, roles), is_new })
     }
 
@@ -238,7 +259,7 @@ impl Grants {
     fn connection(&self, policy: &Policy) -> (Principal, Roles) {
         match &self.kind {
             FrontKind::Client(principal) => (principal.clone(), Roles::only(Role::Run)),
-            FrontKind::Http(_) => (Principal::local(), Roles::only(Role::Operate)),
+            FrontKind::Http(_) | FrontKind::Host => (Principal::local(), Roles::only(Role::Operate)),
             FrontKind::Operator(OperatorPeer { rights: OperatorRights::Fixed(roles), .. }) => {
                 (Principal::local(), *roles)
             }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use lockhouse_access::Authenticator;
+use lockhouse_base::own_host;
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry::{self, traces};
 use lockhouse_link::FrontEndpoint;
@@ -91,6 +92,7 @@ impl Supervisor {
             task_lifetime: self.settings.limits.wall + self.results.lifetime(),
             authentication: self.authenticator().map(Authenticator::how_to_authenticate).unwrap_or_default(),
             has_traces: traces::are_exported(),
+            host_tag: own_host::tag(),
         }
     }
 

@@ -157,7 +157,7 @@ impl SuspendedCalls {
         let mut calls = self.0.lock();
         let of_client = calls.values().filter(|suspended_call| suspended_call.owner == owner).count();
         let has_capacity = calls.len() < SUSPENDED_MAX && of_client < SUSPENDED_PER_CLIENT_MAX;
-        let handle = if has_capacity { new_handle() } else { None };
+        let handle = if has_capacity { new_handle(None) } else { None };
         let unasked = match (elicitation::to_input_request(question), handle) {
             (Ok(input_request), Some(handle)) => {
                 let state = format!("{STATE_PREFIX}{handle}");
@@ -193,7 +193,8 @@ impl SuspendedCalls {
         let mut calls = self.0.lock();
         let suspended_call = calls.get(state).filter(|suspended_call| suspended_call.owner == access.owner());
         let suspended_call = suspended_call.ok_or(
-            "no request waits for this answer: it came too late, or twice, or its requestState was changed. Call again",
+            "no request waits here for this answer: it came too late, or twice, its requestState was changed, or another host asked the \
+             question. The call may have been made: check its effects before you call again",
         )?;
         if suspended_call.request != *request {
             return Err("the repeated request must have the same parameters as the first one");

@@ -171,7 +171,7 @@ impl LoginPage {
         let (Some(host), Some((_, state))) = (parsed.as_ref().and_then(url::Url::host_str), state) else {
             return message(StatusCode::BAD_GATEWAY, "The authorization server has no usable address.");
         };
-        let Some(cookie) = new_handle() else {
+        let Some(cookie) = new_handle(None) else {
             return message(StatusCode::SERVICE_UNAVAILABLE, "The service cannot do this now. Try again.");
         };
         let secure = if self.redirect.starts_with("https:") { "; Secure" } else { "" };

@@ -75,7 +75,8 @@ impl McpSessions {
         access: &GrantedAccess,
         session: Arc<HttpSession<McpHandler>>,
     ) -> Result<String, Full> {
-        let (id, client) = (new_handle().ok_or(Full)?, session.client());
+        let host = self.engine.settings().host_tag;
+        let (id, client) = (new_handle(host).ok_or(Full)?, session.client());
         self.insert(access.owner(), id.clone(), session)?;
         if let Some(client) = client.and_then(|client| serde_json::to_string(&*client).ok()) {
             let keep = Request::McpSession(McpSessionRequest::Keep { id: id.clone(), client });

@@ -9,13 +9,15 @@ use lockhouse_mcp::server::RequestContext;
 use lockhouse_messages::{
     AskError, Event, Input, OpenQuestion, Request, RequestId, Response, RunReference, RunView,
 };
-use lockhouse_protocol::ResultHandle;
+use lockhouse_protocol::{ExecutionId, ResultHandle};
 use rmcp::model::{InputResponses, JsonObject};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::super::progress_notifications::{ProgressReporter, VIEW_INTERVAL};
 use super::super::{McpHandler, client_name, elicitation};
+use super::request_state;
 use super::response_to_answer;
+use super::suspended_requests::NotResumed;
 use crate::answer::{RunningAnswer, ToolAnswer, ToolResponse};
 use crate::elicitation_queue::ElicitationQueue;
 use crate::http;
@@ -24,6 +26,10 @@ use crate::tool_arguments::{self, run_code_request};
 /// Delay before a failed attempt to detach a run from its request is repeated. A detached run continues
 /// without its request.
 const DETACH_RETRY_DELAY: Duration = Duration::from_secs(1);
+
+const NO_SUSPENDED_REQUEST: &str = "no request waits for this answer: it came too late, or twice, or the host that asked the \
+    question has ended. The program has run up to its question, and perhaps further: check its effects before you run it again";
+const OTHER_ARGUMENTS: &str = "the repeated call must have the same arguments as the first one";
 
 /// The tool that an MCP request calls to start or follow a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,6 +55,8 @@ struct RunRequest<'a> {
     /// Keys of the questions that this request answers. These questions are not asked again, although the engine may
     /// still list them as pending.
     answered: Vec<String>,
+    /// The run, in a cluster.
+    run: Option<ExecutionId>,
 }
 
 impl<'a> RunRequest<'a> {
@@ -60,8 +68,8 @@ impl<'a> RunRequest<'a> {
         arguments: &'a JsonObject,
         wait: Duration,
     ) -> Self {
-        let (handle, is_repeatable, is_resumed, answered) = (None, false, false, Vec::new());
-        Self { exchange, access, handle, tool, is_repeatable, arguments, wait, is_resumed, answered }
+        let (handle, is_repeatable, is_resumed, answered, run) = (None, false, false, Vec::new(), None);
+        Self { exchange, access, handle, tool, is_repeatable, arguments, wait, is_resumed, answered, run }
     }
 }
 
@@ -107,7 +115,13 @@ impl McpHandler {
     ) -> ToolResponse {
         let (exchange, answered) = match self.suspended.resume(access, follower, arguments, responses) {
             Ok(resumed) => resumed,
-            Err(message) => return ToolAnswer::invalid_request(message).into(),
+            Err(NotResumed::Unknown(responses)) => {
+                match self.resume_elsewhere(access, arguments, follower, responses, context).await {
+                    Some(resumed) => resumed,
+                    None => return ToolAnswer::invalid_request(NO_SUSPENDED_REQUEST).into(),
+                }
+            }
+            Err(NotResumed::OtherArguments) => return ToolAnswer::invalid_request(OTHER_ARGUMENTS).into(),
         };
         let (wait, limit) = (self.default_wait(access), self.answers.wait_limit(access));
         let (handle, wait) = match tool {
@@ -118,13 +132,38 @@ impl McpHandler {
                 tool_arguments::parse_wait(arguments, wait, limit).unwrap_or(wait),
             ),
         };
+        let run = request_state::run_of(follower, arguments).and_then(|run| self.cluster_run(run));
         let request = RunRequest {
             handle,
             is_resumed: true,
             answered,
+            run,
             ..RunRequest::new(exchange, access, tool, arguments, wait)
         };
         self.follow(request, context).await
+    }
+
+    /// Resumes a request that another front of the cluster has suspended: follows its run, and passes the user's answers on to it.
+    /// Returns the exchange and the keys of the answered questions. `None` if there is no such run.
+    async fn resume_elsewhere(
+        &self,
+        access: &GrantedAccess,
+        arguments: &JsonObject,
+        state: &str,
+        responses: InputResponses,
+        context: &RequestContext,
+    ) -> Option<(Exchange, Vec<String>)> {
+        self.engine.settings().host_tag?;
+        let run = request_state::run_of(state, arguments)?;
+        let request = Request::FollowRun(RunReference::Execution(run));
+        let mut exchange = self.open(access, context, None, request).await;
+        let ExchangeStep::Event(Event::Following(_)) = exchange.next().await else { return None };
+        let mut answered = Vec::new();
+        for (key, response) in responses {
+            exchange.send(Input::Answer(key.clone(), Ok(elicitation::parse_answer(response))));
+            answered.push(key);
+        }
+        Some((exchange, answered))
     }
 
     /// Serves `get_result` for a run. Returns `None` if the handle in the arguments does not name a run.
@@ -137,11 +176,12 @@ impl McpHandler {
         let handle = tool_arguments::parse_handle(arguments).ok()?;
         let request = Request::FollowRun(RunReference::Handle(handle.clone()));
         let mut exchange = self.open(access, context, None, request).await;
-        match exchange.next().await {
+        let run = match exchange.next().await {
             ExchangeStep::Finished(Response::NotFound) => return None,
             ExchangeStep::Finished(response) => return Some(response_to_answer(response).into()),
-            ExchangeStep::Event(_) => {}
-        }
+            ExchangeStep::Event(Event::Following(run)) => self.cluster_run(run),
+            ExchangeStep::Event(_) => None,
+        };
         let limit = self.answers.wait_limit(access);
         let wait = match tool_arguments::parse_wait(arguments, self.default_wait(access), limit) {
             Ok(wait) => wait,
@@ -150,6 +190,7 @@ impl McpHandler {
         let request = RunRequest {
             handle: Some(handle),
             is_resumed: true,
+            run,
             ..RunRequest::new(exchange, access, RunTool::GetResult, arguments, wait)
         };
         Some(self.follow(request, context).await)
@@ -167,6 +208,11 @@ impl McpHandler {
         let abilities = elicitation::client_abilities(context.client_capabilities());
         let client = client_name(access, context);
         self.engine.open_with_id(chosen, access, client, abilities, request).await
+    }
+
+    /// Returns the run if the front is a part of a cluster. Elsewhere, the state of a suspended request does not name it.
+    fn cluster_run(&self, run: ExecutionId) -> Option<ExecutionId> {
+        self.engine.settings().host_tag.map(|_| run)
     }
 
     async fn follow(&self, request: RunRequest<'_>, context: &RequestContext) -> ToolResponse {
@@ -286,7 +332,8 @@ impl<'a> RunFollower<'a> {
             }
             Event::Question(question) => self.questions.add(question),
             Event::Questions(questions) => return self.suspend(questions),
-            Event::Following(_) | Event::Notification(_) | Event::Changed(_) | Event::Approval(_) => {}
+            Event::Following(run) => self.request.run = self.handler.cluster_run(run),
+            Event::Notification(_) | Event::Changed(_) | Event::Approval(_) => {}
         }
         ControlFlow::Continue(self)
     }
@@ -320,8 +367,8 @@ impl<'a> RunFollower<'a> {
         let owner = self.request.access.owner();
         questions.retain(|question| !self.request.answered.contains(&question.key));
         let arrived = std::mem::take(&mut self.arrived);
-        let RunRequest { exchange, arguments, .. } = self.request;
-        match self.handler.suspended.suspend(owner, exchange, questions, arrived, arguments) {
+        let RunRequest { exchange, arguments, run, .. } = self.request;
+        match self.handler.suspended.suspend(owner, exchange, questions, arrived, arguments, run) {
             Ok(required) => ControlFlow::Break(required.into()),
             Err(exchange) => {
                 self.request = RunRequest { exchange, ..self.request };

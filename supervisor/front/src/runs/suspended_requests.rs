@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use data_encoding::HEXLOWER;
 use lockhouse_link::{Exchange, GrantedAccess};
 use lockhouse_messages::{Answer, AskError, Input, OpenQuestion, Owner};
+use lockhouse_protocol::ExecutionId;
 use parking_lot::Mutex;
 use rmcp::model::{InputRequest, InputRequiredResult, InputResponses, JsonObject};
 
 use super::super::elicitation;
+use super::request_state::{self, new_handle};
 
 /// Maximum number of suspended requests (requests that wait for the user's answers to questions), of all clients
 /// together (`SUSPENDED_MAX`) and per client (`SUSPENDED_PER_CLIENT_MAX`).
@@ -24,6 +25,14 @@ const SUSPENDED_PER_CLIENT_MAX: usize = 16;
 #[derive(Clone, Default)]
 pub(crate) struct SuspendedRequests {
     requests: Arc<Mutex<HashMap<String, SuspendedRequest>>>,
+}
+
+/// Why a suspended request cannot be resumed.
+#[derive(Debug)]
+pub(super) enum NotResumed {
+    /// This front has no such request of the client, to which these are the answers.
+    Unknown(InputResponses),
+    OtherArguments,
 }
 
 struct SuspendedRequest {
@@ -46,7 +55,8 @@ impl SuspendedRequests {
 
     /// Suspends a request until its client repeats it or the last question times out. After a timeout, the
     /// run is cancelled unless another request follows it. Returns the result that asks the questions. If no
-    /// question can be asked, returns the exchange as `Err`.
+    /// question can be asked, returns the exchange as `Err`. `run` is the run of the request in a cluster, where any host may get the
+    /// answers.
     ///
     /// If too many requests are suspended, or the kernel provides no random numbers, answers the questions with the keys
     /// `arrived` with an error, so that the run does not wait for them. The other questions remain pending, because
@@ -58,8 +68,13 @@ impl SuspendedRequests {
         questions: Vec<OpenQuestion>,
         arrived: Vec<String>,
         arguments: &JsonObject,
+        run: Option<ExecutionId>,
     ) -> Result<InputRequiredResult, Exchange> {
-        let name = if self.has_capacity(owner) { new_handle() } else { None };
+        let name = match (self.has_capacity(owner), run) {
+            (false, _) => None,
+            (true, None) => new_handle(None),
+            (true, Some(run)) => request_state::of_run(run, arguments),
+        };
         let Some(name) = name else {
             for key in arrived {
                 exchange.send(Input::Answer(key, Err(AskError::Busy)));
@@ -80,24 +95,27 @@ impl SuspendedRequests {
     }
 
     /// Resumes the suspended request with this `requestState`: passes the user's answers on to the run. Returns the
-    /// exchange with the engine and the keys of the answered questions. `Err` says why the request cannot be resumed.
+    /// exchange with the engine and the keys of the answered questions.
+    ///
+    /// # Errors
+    /// [`NotResumed`]
     pub(super) fn resume(
         &self,
         access: &GrantedAccess,
         state: &str,
         arguments: &JsonObject,
         mut responses: InputResponses,
-    ) -> Result<(Exchange, Vec<String>), &'static str> {
+    ) -> Result<(Exchange, Vec<String>), NotResumed> {
         let mut requests = self.requests.lock();
         let own = |request: &&SuspendedRequest| request.owner == access.owner();
-        let request = requests.get(state).filter(own).ok_or(
-            "no request waits for this answer: it came too late, or twice. The execution has ended; run the code again",
-        )?;
+        let Some(request) = requests.get(state).filter(own) else {
+            return Err(NotResumed::Unknown(responses));
+        };
         if request.arguments != *arguments {
-            return Err("the repeated call must have the same arguments as the first one");
+            return Err(NotResumed::OtherArguments);
         }
         let Some(SuspendedRequest { exchange, keys, .. }) = requests.remove(state) else {
-            return Err("the request has ended");
+            return Err(NotResumed::Unknown(responses));
         };
         drop(requests);
         // A question without an answer counts as cancelled.
@@ -127,14 +145,6 @@ pub(super) fn input_requests(
         }
     }
     (input_requests, most)
-}
-
-/// Generates a handle of 64 hexadecimal digits from 256 random bits, which nobody can guess. `None` if the kernel
-/// provides no random numbers.
-pub(crate) fn new_handle() -> Option<String> {
-    let mut bits = [0; 32];
-    getrandom::fill(&mut bits).ok()?;
-    Some(HEXLOWER.encode(&bits))
 }
 
 #[cfg(test)]
@@ -184,7 +194,7 @@ mod tests {
         let (suspended, arguments) = (SuspendedRequests::default(), JsonObject::new());
         let suspend = async |keys: [&str; 2], arrived: &str| {
             let (questions, arrived) = (keys.map(question).into(), vec![arrived.to_owned()]);
-            suspended.suspend(Owner::LOCAL, open().await, questions, arrived, &arguments).is_ok()
+            suspended.suspend(Owner::LOCAL, open().await, questions, arrived, &arguments, None).is_ok()
         };
         for number in 0..SUSPENDED_PER_CLIENT_MAX {
             assert!(suspend(["question-1", "question-2"], "question-2").await, "request {number}");
@@ -193,19 +203,5 @@ mod tests {
         assert!(!suspend(["question-1", "question-2"], "question-2").await);
         let busy: Result<Answer, AskError> = Err(AskError::Busy);
         assert_eq!(*answers.0.lock(), vec![("question-2".to_owned(), busy)]);
-    }
-
-    #[test]
-    fn each_digit_of_a_handle_is_random() {
-        let handles: Vec<String> = (0..64).map(|_| new_handle().expect("random numbers")).collect();
-        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        assert!(
-            handles.iter().all(|handle| handle.len() == 64 && handle.bytes().all(is_digit)),
-            "{handles:?}"
-        );
-        for at in 0..64 {
-            let first = handles[0].as_bytes()[at];
-            assert!(handles.iter().any(|handle| handle.as_bytes()[at] != first), "digit {at}: {handles:?}");
-        }
     }
 }

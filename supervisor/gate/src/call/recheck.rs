@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use lockhouse_base::own_host;
 use lockhouse_catalog::Tool;
 use lockhouse_policies::{Decision, PermittedCall};
 use lockhouse_protocol::Failure;
@@ -53,8 +54,13 @@ pub(super) fn refuse_changed_definition(
 }
 
 /// Refuses the call if this process was suspended while symbolic links were resolved: the requirements may have changed
-/// since the decision was checked.
+/// since the decision was checked, or the other hosts of the cluster may count this one as ended.
 pub(super) fn refuse_after_suspension(attempt: &CallAttempt<'_>) -> Result<(), Failure> {
+    if !own_host::may_act() {
+        return Err(attempt.record_stale_decision(
+            "this host has lost its place in the cluster, and makes no further call",
+        ));
+    }
     match attempt.gate.requirements.is_recent() {
         true => Ok(()),
         false => Err(attempt.record_stale_decision(

@@ -145,6 +145,7 @@ fn from_front() -> Vec<Vec<u8>> {
         Request::Health,
         Request::ServiceHealth,
         Request::Readiness,
+        Request::SharedState,
         Request::Metrics,
     ];
     let request = |request| ToEngine::Request(ExchangeId(1), Box::new(head.clone()), Box::new(request));

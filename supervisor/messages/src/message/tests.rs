@@ -106,6 +106,7 @@ fn each_message_of_a_front_round_trips() {
         Request::ServiceHealth,
         Request::Authenticate(Credential::UnixConnection(ConnectionId(u64::MAX))),
         Request::Readiness,
+        Request::SharedState,
         Request::Metrics,
     ] {
         assert_round_trip(ToEngine::McpSessionEnded("s".into()));

@@ -1,10 +1,11 @@
 //! The table of the grants of one front. It is bounded.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use lockhouse_access::Evidence;
 use lockhouse_base::principal::Principal;
-use lockhouse_messages::{GrantId, Owner};
+use lockhouse_messages::{Credential, GrantId, Owner};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -50,6 +51,8 @@ struct Grant {
     is_suspended: bool,
     /// The time of the last use, as a count of uses.
     last_used: u64,
+    /// The credential itself. `None` without a cluster: no other host needs it.
+    passed_on: Option<Arc<Credential>>,
     /// Stops the task that waits for the revocation.
     _stop: DropGuard,
 }
@@ -126,10 +129,24 @@ impl GrantTable {
             principal: principal.clone(),
             is_suspended: false,
             last_used: self.uses,
+            passed_on: None,
             _stop: stop.clone().drop_guard(),
         };
         self.grants.insert(id, grant);
         Issued { grant: id, is_new: true, ended }
+    }
+
+    /// Stores the newest credential of a grant, so that it can be passed on to another host.
+    pub(super) fn set_credential(&mut self, id: GrantId, credential: &Credential) {
+        if let Some(grant) = self.grants.get_mut(&id)
+            && grant.passed_on.as_deref() != Some(credential)
+        {
+            grant.passed_on = Some(Arc::new(credential.clone()));
+        }
+    }
+
+    pub(super) fn credential(&self, id: GrantId) -> Option<Arc<Credential>> {
+        self.grants.get(&id)?.passed_on.clone()
     }
 
     pub(super) fn remove(&mut self, id: GrantId) {

@@ -1,11 +1,10 @@
-//! The connection of a front to the engine whose process started the front's process. The front ends with this connection:
-//! no other engine has its AI clients.
+//! The connection of a front to one engine: that whose process started the front's process, or that of another host. No other
+//! engine takes its place.
 
 use std::sync::{Arc, Weak};
 
-use interprocess::local_socket::tokio::Stream;
 use lockhouse_messages::{ExchangeId, Greeting, GreetingReply, LifecycleState, Response, ToEngine, ToFront};
-use tokio::io::BufReader;
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 
 use crate::connection::{self, FROM_ENGINE};
 use crate::encoding::to_parts;
@@ -14,7 +13,7 @@ use crate::greetings;
 use crate::outbox::{OutboxSender, OutboxWriter, Queued, Waiting};
 
 /// The front's end of the connection.
-pub(crate) struct ParentEngine {
+pub(crate) struct SingleEngine {
     front: Weak<dyn FrontEndpoint>,
     sender: OutboxSender,
 }
@@ -23,27 +22,38 @@ pub(crate) struct ParentEngine {
 ///
 /// # Errors
 /// The engine ended, or does not serve the front.
-pub(crate) async fn greet(stream: &Stream) -> std::io::Result<()> {
-    greetings::write(&mut &*stream, &Greeting::new(None)).await?;
-    match greetings::read(&mut &*stream).await? {
+pub(crate) async fn greet(
+    reader: &mut (impl AsyncRead + Unpin),
+    writer: &mut (impl AsyncWrite + Unpin),
+    setup: Option<String>,
+) -> std::io::Result<()> {
+    greetings::write(writer, &Greeting::new(setup)).await?;
+    match greetings::read(reader).await? {
         Some(GreetingReply::Welcome { .. }) => Ok(()),
-        Some(GreetingReply::Unsupported { .. } | GreetingReply::OtherSetup | GreetingReply::Busy) => {
+        Some(GreetingReply::Unsupported { .. }) => {
             Err(std::io::Error::other("the engine is of another version"))
+        }
+        Some(GreetingReply::OtherSetup | GreetingReply::Busy) => {
+            Err(std::io::Error::other("the engine does not accept the connection"))
         }
         None => Err(std::io::ErrorKind::UnexpectedEof.into()),
     }
 }
 
-impl ParentEngine {
+impl SingleEngine {
     pub(crate) fn new(front: Weak<dyn FrontEndpoint>, sender: OutboxSender) -> Arc<Self> {
         Arc::new(Self { front, sender })
     }
 
     /// Reads and writes messages until the connection ends, and then ends the front.
-    pub(crate) async fn serve(&self, stream: &Stream, outbox: OutboxWriter) {
-        let mut reader = BufReader::new(stream);
+    pub(crate) async fn serve(
+        &self,
+        reader: impl AsyncRead + Unpin,
+        mut writer: impl AsyncWrite + Unpin,
+        outbox: OutboxWriter,
+    ) {
+        let mut reader = BufReader::new(reader);
         let mut from_engine = FromEngine(self.front.clone());
-        let mut writer = stream;
         let served =
             connection::serve(&mut reader, &mut writer, FROM_ENGINE, &self.sender, outbox, &mut from_engine)
                 .await;
@@ -56,7 +66,7 @@ impl ParentEngine {
     }
 }
 
-impl EngineEndpoint for ParentEngine {
+impl EngineEndpoint for SingleEngine {
     fn begin(&self) {}
 
     fn receive(&self, message: ToEngine) -> Option<Waiting> {

@@ -1,0 +1,162 @@
+//! The lease of this host: while it renews it, the others count the host as alive.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use lockhouse_base::fence::{Fence, since_boot};
+
+use crate::host_record::HostRecord;
+use crate::join_error::JoinError;
+use crate::settings::HostName;
+use crate::shared_state::{SharedState, Table, Unavailable};
+
+/// Time between two renewals.
+pub(crate) const RENEWAL_INTERVAL: Duration = Duration::from_secs(4);
+/// Time after the start of its last renewal after which the host itself counts its lease as ended, before the others do.
+const FENCE_AFTER: Duration = Duration::from_secs(20);
+/// Maximum difference between the clocks of this host and of the NATS servers.
+const CLOCK_SKEW_MAX: Duration = Duration::from_secs(5);
+
+/// Why this host is no longer a member of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LeaseEnd {
+    #[error(
+        "this host could not renew its lease for {} s, and the others count it as ended. Its runs and sessions are lost",
+        FENCE_AFTER.as_secs()
+    )]
+    Expired,
+    #[error("another process has joined the cluster as {0}. Each host needs a name of its own")]
+    Superseded(HostName),
+}
+
+/// The lease of this host.
+#[derive(Debug)]
+pub struct HostLease {
+    state: SharedState,
+    name: HostName,
+    revision: u64,
+    fence: Fence,
+}
+
+/// The result of an attempt to renew a lease.
+#[derive(Debug)]
+pub(crate) enum Renewal {
+    Renewed,
+    /// It was not renewed, and may still be valid.
+    Unavailable(Unavailable),
+}
+
+impl HostLease {
+    /// Takes the lease of this host. An earlier life of the host, which has the same key, loses its own.
+    pub(crate) async fn take(
+        state: SharedState,
+        name: HostName,
+        record: &HostRecord,
+        fence: Fence,
+    ) -> Result<Self, JoinError> {
+        let begun = since_boot();
+        let value = encode(record);
+        let revision = match state.create(Table::Hosts, name.as_str(), value.clone()).await? {
+            Some(revision) => revision,
+            None => replace(&state, &name, record, value).await?,
+        };
+        let lease = Self { state, name, revision, fence };
+        if let Err(error) = lease.check_clock().await {
+            lease.leave().await;
+            return Err(error);
+        }
+        lease.extend(begun);
+        Ok(lease)
+    }
+
+    /// Compares the clock of this host with that of the NATS server.
+    async fn check_clock(&self) -> Result<(), JoinError> {
+        let Some(stored) = self.state.get(Table::Hosts, self.name.as_str()).await? else {
+            return Ok(());
+        };
+        let now = SystemTime::now();
+        let ahead = now.duration_since(stored.written).unwrap_or_else(|behind| behind.duration());
+        match ahead > CLOCK_SKEW_MAX {
+            true => Err(JoinError::Clock { seconds: ahead.as_secs(), limit: CLOCK_SKEW_MAX.as_secs() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Renews the lease.
+    ///
+    /// # Errors
+    /// [`LeaseEnd`] if the lease has ended. The host must not act any more.
+    pub(crate) async fn renew(&mut self, record: &HostRecord) -> Result<Renewal, LeaseEnd> {
+        // A process that was stopped for a long time must not come back.
+        if !self.fence.is_open() {
+            return Err(LeaseEnd::Expired);
+        }
+        let begun = since_boot();
+        match self.write(record).await {
+            Ok(Some(revision)) => {
+                self.revision = revision;
+                self.extend(begun);
+                Ok(Renewal::Renewed)
+            }
+            Ok(None) => Err(LeaseEnd::Superseded(self.name.clone())),
+            Err(unavailable) => Ok(Renewal::Unavailable(unavailable)),
+        }
+    }
+
+    /// Writes the lease. Returns its revision, or `None` if another process has the name.
+    async fn write(&self, record: &HostRecord) -> Result<Option<u64>, Unavailable> {
+        let (name, value) = (self.name.as_str(), encode(record));
+        if let Some(revision) = self.state.update(Table::Hosts, name, value.clone(), self.revision).await? {
+            return Ok(Some(revision));
+        }
+        // Either the answer to an earlier renewal was lost, or NATS was away for longer than a lease lasts.
+        match self.state.get(Table::Hosts, name).await? {
+            None => self.state.create(Table::Hosts, name, value).await,
+            Some(stored) if decode(&stored.value).is_some_and(|stored| stored.tag == record.tag) => {
+                self.state.update(Table::Hosts, name, value, stored.revision).await
+            }
+            Some(_) => Ok(None),
+        }
+    }
+
+    /// Lets this host act for [`FENCE_AFTER`] from a moment on.
+    pub(crate) fn extend(&self, begun: Duration) {
+        self.fence.extend_until(begun + FENCE_AFTER);
+    }
+
+    /// Gives the lease up, so that the others know at once that this host has ended.
+    pub async fn leave(self) {
+        if let Err(error) = self.state.delete(Table::Hosts, self.name.as_str(), self.revision).await {
+            tracing::warn!("the lease of this host stays until it ends by itself: {error}");
+        }
+    }
+}
+
+async fn replace(
+    state: &SharedState,
+    name: &HostName,
+    record: &HostRecord,
+    value: Bytes,
+) -> Result<u64, JoinError> {
+    let taken = |address| JoinError::NameTaken { name: name.clone(), address };
+    let Some(stored) = state.get(Table::Hosts, name.as_str()).await? else {
+        return state.create(Table::Hosts, name.as_str(), value).await?.ok_or_else(|| taken(None));
+    };
+    let other = decode(&stored.value);
+    let address = other.as_ref().map(|other| other.address);
+    if other.is_none_or(|other| other.key != record.key) {
+        return Err(taken(address));
+    }
+    let replaced = state.update(Table::Hosts, name.as_str(), value, stored.revision).await?;
+    replaced.ok_or_else(|| taken(address))
+}
+
+fn encode(record: &HostRecord) -> Bytes {
+    // Its members are texts and numbers.
+    serde_json::to_vec(record).unwrap_or_default().into()
+}
+
+/// Reads a lease. `None` if it is none that this version understands.
+pub(crate) fn decode(value: &[u8]) -> Option<HostRecord> {
+    serde_json::from_slice(value).ok()
+}

@@ -1,0 +1,57 @@
+//! The hosts of a cluster: which ones there are, where the sessions of AI clients are, and connections between hosts.
+//!
+//! # Parts
+//!
+//! - [`ClusterSettings`] is the table `[cluster]` of the configuration.
+//! - [`Membership`] is the part of this host in the cluster: it keeps the lease of this host, and knows those of the others.
+//!   `lease.rs` renews the lease, `host_table.rs` decides without I/O which hosts there are.
+//! - [`SessionPlaces`] says on which host a session is.
+//! - [`HostListener`] and [`connect`] are connections between hosts, over TLS with the keys of both; `host_key.rs` has the key of
+//!   this host.
+//! - `shared_state.rs` has the state that the hosts share, in NATS JetStream.
+//!
+//! # Invariants
+//!
+//! - Nothing here knows a run, a policy or MCP.
+//! - Nothing but `shared_state.rs` names NATS, and each of its functions takes at most a second.
+//! - No host acts after its lease could have ended for others: see [`lockhouse_base::fence::Fence`]. Leases are measured by the
+//!   own clock of each host, which nobody sets.
+//! - No connection between hosts exists without the keys of both, which are in their leases.
+//!
+//! # Decisions
+//!
+//! - The state in NATS is small, and no run needs it: an id of a run says which host has it
+//!   ([`lockhouse_messages::HostTag`]), and hosts exchange requests over connections of their own. Subjects of NATS prove no
+//!   sender and drop messages of slow receivers.
+//! - The keys of hosts are raw public keys (RFC 7250), not certificates: a lease pins a key, and a certificate would add names
+//!   and dates that nobody checks.
+//! - A host whose lease has ended ends its process: what others count as lost is gone with it. Its service manager starts it
+//!   again, as another life of the host.
+//!
+//! # Limits
+//!
+//! A cluster has at most 1,000 hosts. The lease of a host that does not renew it ends after 30 s for others, and after 20 s for
+//! itself.
+#![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
+
+mod connections;
+mod host_key;
+mod host_record;
+mod host_table;
+mod join_error;
+mod lease;
+mod membership;
+mod session_places;
+mod settings;
+mod shared_state;
+
+pub use connections::{ConnectError, HostConnection, HostListener, connect};
+pub use host_key::HostKeyError;
+pub use host_record::{HostRecord, HostReport};
+pub use host_table::{Host, HostStatus, Place};
+pub use join_error::JoinError;
+pub use lease::{HostLease, LeaseEnd};
+pub use membership::Membership;
+pub use session_places::{SessionPlace, SessionPlaces};
+pub use settings::{ClusterSettings, HostName, InvalidHostName, InvalidStateAddress, StateAddress};
+pub use shared_state::Unavailable;

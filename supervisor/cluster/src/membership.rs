@@ -1,0 +1,182 @@
+//! The part of this host in its cluster.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures_util::StreamExt;
+use lockhouse_base::fence::{Fence, since_boot};
+use lockhouse_messages::{Base64Bytes, HostTag};
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep};
+
+use crate::host_key::HostKey;
+use crate::host_record::{HostRecord, HostReport};
+use crate::host_table::{Host, HostStatus, HostTable, Place};
+use crate::join_error::JoinError;
+use crate::lease::{HostLease, LeaseEnd, RENEWAL_INTERVAL, Renewal, decode};
+use crate::session_places::SessionPlaces;
+use crate::settings::{ClusterSettings, HostName};
+use crate::shared_state::{SharedState, Table, Unavailable};
+
+/// Pause before the leases of the others are read again after the connection failed.
+const WATCH_RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// The part of this host in its cluster. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Membership(Arc<MembershipInner>);
+
+#[derive(Debug)]
+struct MembershipInner {
+    name: HostName,
+    key: HostKey,
+    state: SharedState,
+    fence: Fence,
+    table: Mutex<HostTable>,
+    /// What this host says of itself, but for its clock and its report.
+    record: HostRecord,
+    places: SessionPlaces,
+    /// Why the last renewal failed. `None` if it succeeded.
+    failure: Mutex<Option<Unavailable>>,
+}
+
+impl Membership {
+    /// Joins the cluster. `version` is that of this program. From now on, the lease must be kept: see [`Self::keep`].
+    ///
+    /// # Errors
+    /// [`JoinError`]
+    pub async fn join(settings: &ClusterSettings, version: &str) -> Result<(Self, HostLease), JoinError> {
+        let key = HostKey::load(&settings.key_file)?;
+        let state = SharedState::connect(settings).await?;
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|_| JoinError::NoRandomNumbers)?;
+        let record = HostRecord {
+            tag: HostTag::of_bits(u128::from_ne_bytes(random)),
+            address: settings.address,
+            key: Base64Bytes(key.public().to_vec()),
+            version: version.to_owned(),
+            started: unix_time().as_secs(),
+            clock: 0,
+            report: HostReport::default(),
+        };
+        let (name, fence) = (settings.name.clone(), Fence::default());
+        let first = with_clock(&record, HostReport::default());
+        let lease = HostLease::take(state.clone(), name.clone(), &first, fence.clone()).await?;
+        let table = Mutex::new(HostTable::new(name.clone(), record.tag));
+        let places = SessionPlaces::new(state.clone(), record.tag);
+        let failure = Mutex::default();
+        let inner = MembershipInner { name, key, state, fence, table, record, places, failure };
+        Ok((Self(Arc::new(inner)), lease))
+    }
+
+    pub fn name(&self) -> &HostName {
+        &self.0.name
+    }
+
+    /// Returns the tag of this life of this host.
+    pub fn tag(&self) -> HostTag {
+        self.0.record.tag
+    }
+
+    /// Returns whether this host may act.
+    pub fn fence(&self) -> &Fence {
+        &self.0.fence
+    }
+
+    /// Returns where sessions are.
+    pub fn session_places(&self) -> &SessionPlaces {
+        &self.0.places
+    }
+
+    /// Returns the host that made an id with this tag.
+    pub fn locate(&self, tag: HostTag) -> Place {
+        self.0.table.lock().locate(tag)
+    }
+
+    /// Returns the other hosts.
+    pub fn others(&self) -> Vec<Host> {
+        self.0.table.lock().others().collect()
+    }
+
+    /// Returns all hosts, for reports.
+    pub fn list(&self) -> Vec<HostStatus> {
+        self.0.table.lock().list(Instant::now())
+    }
+
+    /// Returns why the last renewal of the lease failed. `None` if it succeeded.
+    pub fn failure(&self) -> Option<Unavailable> {
+        self.0.failure.lock().clone()
+    }
+
+    pub(crate) fn key(&self) -> &HostKey {
+        &self.0.key
+    }
+
+    /// Returns the other host with this public key.
+    pub(crate) fn host_with_key(&self, key: &[u8]) -> Option<Host> {
+        self.0.table.lock().others().find(|host| host.record.key.0 == key)
+    }
+
+    /// Renews the lease of this host and hears those of the others, until the lease has ended. `report` returns what the host
+    /// says of itself. `all_agree` asks all other hosts whether they cannot reach the shared state either: then nobody can count
+    /// this host as ended.
+    pub async fn keep(
+        &self,
+        lease: &mut HostLease,
+        report: impl Fn() -> HostReport,
+        all_agree: impl AsyncFn() -> bool,
+    ) -> LeaseEnd {
+        let renewing = async {
+            loop {
+                let record = with_clock(&self.0.record, report());
+                let begun = since_boot();
+                match lease.renew(&record).await {
+                    Ok(Renewal::Renewed) => drop(self.0.failure.lock().take()),
+                    Ok(Renewal::Unavailable(reason)) => {
+                        tracing::warn!("the lease of this host was not renewed: {reason}");
+                        *self.0.failure.lock() = Some(reason);
+                        if all_agree().await {
+                            lease.extend(begun);
+                        }
+                    }
+                    Err(end) => return end,
+                }
+                sleep(RENEWAL_INTERVAL).await;
+            }
+        };
+        tokio::select! {
+            end = renewing => end,
+            never = self.hear() => match never {},
+        }
+    }
+
+    /// Hears the leases of all hosts.
+    async fn hear(&self) -> std::convert::Infallible {
+        loop {
+            match self.0.state.watch(Table::Hosts).await {
+                Ok(mut changes) => {
+                    while let Some((key, value)) = changes.next().await {
+                        // Other versions may have keys and values of other forms.
+                        let Ok(name) = key.parse::<HostName>() else { continue };
+                        let record = match value.map(|value| decode(&value)) {
+                            Some(None) => continue,
+                            Some(record) => record,
+                            None => None,
+                        };
+                        self.0.table.lock().change(name, record, Instant::now());
+                    }
+                }
+                Err(error) => tracing::debug!("the leases of the other hosts cannot be read: {error}"),
+            }
+            sleep(WATCH_RETRY_DELAY).await;
+        }
+    }
+}
+
+fn with_clock(record: &HostRecord, report: HostReport) -> HostRecord {
+    let clock = unix_time().as_millis().try_into().unwrap_or(u64::MAX);
+    HostRecord { clock, report, ..record.clone() }
+}
+
+fn unix_time() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}

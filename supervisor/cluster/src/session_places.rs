@@ -1,0 +1,136 @@
+//! On which host the sessions of AI clients are. The first host that gets a run for a session has it from then on.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use lockhouse_messages::{HostTag, Owner};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+use crate::shared_state::{SharedState, Table, Unavailable};
+
+/// A place that was written longer ago is written again with the next run, so that a session that is in use keeps it.
+const REWRITE_AFTER: Duration = Duration::from_hours(6);
+/// Maximum number of places that this host remembers. Further ones are read from NATS for each run.
+/// Bound: hosts of a cluster.
+const REMEMBERED_MAX: usize = 65_536;
+
+/// Where a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionPlace {
+    /// On this host, which had it before, or has it from now on.
+    Here,
+    /// On the host with this tag, if that has not ended.
+    At(HostTag, Revision),
+}
+
+/// The number of the write of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Revision(u64);
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    host: HostTag,
+}
+
+/// The places of sessions. Clones share them.
+#[derive(Clone, Debug)]
+pub struct SessionPlaces(Arc<SessionPlacesInner>);
+
+#[derive(Debug)]
+struct SessionPlacesInner {
+    state: SharedState,
+    own: HostTag,
+    /// The sessions that this host has, so that their runs need no exchange with NATS.
+    remembered: Mutex<HashMap<String, Written>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    revision: u64,
+    at: Instant,
+}
+
+impl SessionPlaces {
+    pub(crate) fn new(state: SharedState, own: HostTag) -> Self {
+        Self(Arc::new(SessionPlacesInner { state, own, remembered: Mutex::default() }))
+    }
+
+    /// Returns where a session is. If it is nowhere, it is on this host from now on.
+    ///
+    /// # Errors
+    /// [`Unavailable`] if the session is not on this host, and NATS cannot say where it is.
+    pub async fn find(&self, owner: Owner, name: &str) -> Result<SessionPlace, Unavailable> {
+        let key = key(owner, name);
+        let written = self.0.remembered.lock().get(&key).copied();
+        if let Some(written) = written {
+            if written.at.elapsed() >= REWRITE_AFTER {
+                let (places, key) = (self.clone(), key.clone());
+                tokio::spawn(async move { drop(places.write(&key, written.revision).await) });
+            }
+            return Ok(SessionPlace::Here);
+        }
+        if let Some(revision) = self.0.state.create(Table::Sessions, &key, self.value()).await? {
+            self.remember(key, revision);
+            return Ok(SessionPlace::Here);
+        }
+        let Some(stored) = self.0.state.get(Table::Sessions, &key).await? else {
+            return Err(Unavailable::changing());
+        };
+        match serde_json::from_slice::<Record>(&stored.value) {
+            Ok(Record { host }) if host == self.0.own => {
+                self.remember(key, stored.revision);
+                Ok(SessionPlace::Here)
+            }
+            Ok(Record { host }) => Ok(SessionPlace::At(host, Revision(stored.revision))),
+            Err(_) => Err(Unavailable::changing()),
+        }
+    }
+
+    /// Takes the session of a host that has ended: it is on this host from now on.
+    ///
+    /// # Errors
+    /// [`Unavailable`] if NATS cannot say so, or another host has taken it meanwhile.
+    pub async fn take_over(&self, owner: Owner, name: &str, seen: Revision) -> Result<(), Unavailable> {
+        match self.write(&key(owner, name), seen.0).await? {
+            true => Ok(()),
+            false => Err(Unavailable::changing()),
+        }
+    }
+
+    /// Writes this host as the place of a session over the write that was seen last. Returns `false` if there was another one.
+    async fn write(&self, key: &str, seen: u64) -> Result<bool, Unavailable> {
+        let written = self.0.state.update(Table::Sessions, key, self.value(), seen).await?;
+        match written {
+            Some(revision) => self.remember(key.to_owned(), revision),
+            None => drop(self.0.remembered.lock().remove(key)),
+        }
+        Ok(written.is_some())
+    }
+
+    fn remember(&self, key: String, revision: u64) {
+        let mut remembered = self.0.remembered.lock();
+        let now = Instant::now();
+        if remembered.len() >= REMEMBERED_MAX {
+            remembered.retain(|_, written| now.duration_since(written.at) < REWRITE_AFTER);
+        }
+        if remembered.len() < REMEMBERED_MAX {
+            remembered.insert(key, Written { revision, at: now });
+        }
+    }
+
+    fn value(&self) -> Bytes {
+        // A text.
+        serde_json::to_vec(&Record { host: self.0.own }).unwrap_or_default().into()
+    }
+}
+
+/// Returns the key of a session: its client, and a digest of its name, which may have any length and form.
+fn key(owner: Owner, name: &str) -> String {
+    let digest = Sha256::digest(name.as_bytes());
+    format!("{}.{}", owner.to_hex(), data_encoding::HEXLOWER.encode(&digest[..16]))
+}

@@ -1,0 +1,146 @@
+//! The settings of a cluster, from the configuration table `[cluster]`.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Maximum length of the name of a host, in characters.
+/// Bound: hosts of a cluster.
+const NAME_CHARS_MAX: usize = 63;
+
+/// The name of a host in its cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostName(String);
+
+/// A text is no name of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the name of a host in a cluster must have 1 to {NAME_CHARS_MAX} of a-z, 0-9 and '-'")]
+pub struct InvalidHostName;
+
+impl HostName {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for HostName {
+    type Err = InvalidHostName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidHostName> {
+        let is_allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+        match (1..=NAME_CHARS_MAX).contains(&text.len()) && text.bytes().all(is_allowed) {
+            true => Ok(Self(text.to_owned())),
+            false => Err(InvalidHostName),
+        }
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The address of a NATS server: `tls://HOST:PORT`, or `nats://HOST:PORT` on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateAddress(String);
+
+/// A text is no address of a NATS server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected tls://HOST:PORT, or nats://127.0.0.1:PORT for a server on this machine")]
+pub struct InvalidStateAddress;
+
+impl StateAddress {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the connection to the server is encrypted.
+    pub fn uses_tls(&self) -> bool {
+        self.0.starts_with("tls://")
+    }
+}
+
+impl FromStr for StateAddress {
+    type Err = InvalidStateAddress;
+
+    fn from_str(text: &str) -> Result<Self, InvalidStateAddress> {
+        let (is_local_only, rest) = match (text.strip_prefix("tls://"), text.strip_prefix("nats://")) {
+            (Some(rest), _) => (false, rest),
+            (None, Some(rest)) => (true, rest),
+            (None, None) => return Err(InvalidStateAddress),
+        };
+        let (host, port) = rest.rsplit_once(':').ok_or(InvalidStateAddress)?;
+        let has_port = port.parse::<u16>().is_ok_and(|port| port > 0);
+        let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
+        // A name and a password in the address would be in the configuration as plain text.
+        let is_name = !host.is_empty() && !host.contains(['@', '/', '?', '#', ' ']);
+        match has_port && is_name && (is_local || !is_local_only) {
+            true => Ok(Self(text.to_owned())),
+            false => Err(InvalidStateAddress),
+        }
+    }
+}
+
+/// How this host takes part in a cluster.
+#[derive(Clone, Debug)]
+pub struct ClusterSettings {
+    /// The name of this host, which no other one has.
+    pub name: HostName,
+    /// The NATS servers, of which one is enough.
+    pub servers: Vec<StateAddress>,
+    /// The seed of this host's NKEY. `None` if the servers ask for none.
+    pub nkey: Option<String>,
+    /// The file with the certificates that must have issued those of the NATS servers. `None` for those that the system trusts.
+    pub authorities: Option<PathBuf>,
+    /// Number of NATS servers that keep each value, for buckets that this host creates.
+    pub replicas: usize,
+    /// Where this host accepts connections of the others.
+    pub listen: SocketAddr,
+    /// Where the others find it.
+    pub address: SocketAddr,
+    /// The file with the key of this host, which is created if it is not there.
+    pub key_file: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_hosts_are_plain() {
+        for (name, is_valid) in [
+            ("h1", true),
+            ("host-7", true),
+            ("", false),
+            ("H1", false),
+            ("a.b", false),
+            ("a*", false),
+            ("ä", false),
+        ] {
+            assert_eq!(name.parse::<HostName>().is_ok(), is_valid, "{name}");
+        }
+        assert!("a".repeat(63).parse::<HostName>().is_ok() && "a".repeat(64).parse::<HostName>().is_err());
+    }
+
+    #[test]
+    fn only_servers_of_this_machine_go_without_tls() {
+        for (address, uses_tls) in [
+            ("tls://nats.example.com:4222", Some(true)),
+            ("tls://10.0.0.1:4222", Some(true)),
+            ("nats://127.0.0.1:4222", Some(false)),
+            ("nats://[::1]:4222", Some(false)),
+            ("nats://10.0.0.1:4222", None),
+            ("nats://nats.example.com:4222", None),
+            ("tls://user:password@nats.example.com:4222", None),
+            ("tls://nats.example.com", None),
+            ("tls://:4222", None),
+            ("tls://nats.example.com:0", None),
+            ("ws://nats.example.com:4222", None),
+        ] {
+            let parsed = address.parse::<StateAddress>();
+            assert_eq!(parsed.ok().map(|address| address.uses_tls()), uses_tls, "{address}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The state that the hosts of a cluster share: small values under keys, in NATS JetStream. This file alone knows NATS. Another
+//! engine of this state would have the same functions.
+
+use std::time::{Duration, SystemTime};
+
+use async_nats::jetstream::kv::{CreateErrorKind, Operation, Store, UpdateErrorKind};
+use async_nats::jetstream::stream::{self, DiscardPolicy, StorageType};
+use async_nats::jetstream::{self, Context};
+use async_nats::{Client, ConnectOptions};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use tokio::time::timeout;
+
+use crate::settings::{ClusterSettings, StateAddress};
+
+/// Maximum time of one operation. What needs it fails after this time, with the reason.
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time after its last renewal after which the lease of a host has ended for the other hosts. A NATS cluster that elects a leader
+/// refuses writes for up to 11 s.
+pub(crate) const LEASE_LIFETIME: Duration = Duration::from_secs(30);
+/// Time after the last run in a session after which its name has no place any more. It is longer than any session lasts without
+/// a run.
+const SESSION_LIFETIME: Duration = Duration::from_hours(48);
+/// Maximum time for the first connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The client notices a server that hangs after a few of these intervals. Its own default is a minute.
+const PING_INTERVAL: Duration = Duration::from_secs(2);
+/// The oldest version of the servers.
+const VERSION_MIN: (u64, u64) = (2, 12);
+/// Maximum length of a value, in bytes.
+/// Bound: hosts of a cluster.
+const VALUE_BYTES_MAX: i32 = 64 * 1024;
+/// Maximum size of a table, in bytes.
+/// Bound: hosts of a cluster.
+const TABLE_BYTES_MAX: i64 = 256 * 1024 * 1024;
+
+/// Why the shared state could not be read or changed, as a clause.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the state that the hosts of the cluster share is not available: {0}")]
+pub struct Unavailable(String);
+
+impl Unavailable {
+    fn new(error: impl std::fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+
+    /// Several hosts write the same value now.
+    pub(crate) fn changing() -> Self {
+        Self("another host has changed it at the same time; try again".to_owned())
+    }
+
+    fn timed_out() -> Self {
+        Self(format!("NATS did not answer within {} s", OPERATION_TIMEOUT.as_secs()))
+    }
+}
+
+/// A table of the state, which is a bucket of NATS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Table {
+    /// The lease of each host, under its name. Only that host may write it.
+    Hosts,
+    /// The place of each session, under its client and name.
+    Sessions,
+}
+
+impl Table {
+    const ALL: [Self; 2] = [Self::Hosts, Self::Sessions];
+
+    fn bucket(self) -> &'static str {
+        match self {
+            Self::Hosts => "lockhouse_hosts",
+            Self::Sessions => "lockhouse_sessions",
+        }
+    }
+
+    /// The time after which a value that nobody writes again disappears.
+    fn lifetime(self) -> Duration {
+        match self {
+            Self::Hosts => LEASE_LIFETIME,
+            Self::Sessions => SESSION_LIFETIME,
+        }
+    }
+}
+
+/// A stored value.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredValue {
+    pub(crate) value: Bytes,
+    /// The number of the write, by which the next writer shows that it has seen this value.
+    pub(crate) revision: u64,
+    /// When the value was written, by the clock of the NATS server.
+    pub(crate) written: SystemTime,
+}
+
+/// A change of a table: the key, and its value unless it was deleted.
+pub(crate) type Change = (String, Option<Bytes>);
+
+/// The shared state.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedState {
+    hosts: Store,
+    sessions: Store,
+}
+
+impl SharedState {
+    /// Connects to the servers, and creates the tables that are not there.
+    pub(crate) async fn connect(settings: &ClusterSettings) -> Result<Self, Unavailable> {
+        let connecting = async {
+            let client = connect(settings).await?;
+            check_version(&client)?;
+            let context = jetstream::new(client);
+            for table in Table::ALL {
+                open(&context, table, settings.replicas).await?;
+            }
+            let store =
+                async |table: Table| context.get_key_value(table.bucket()).await.map_err(Unavailable::new);
+            Ok(Self { hosts: store(Table::Hosts).await?, sessions: store(Table::Sessions).await? })
+        };
+        let connected = timeout(CONNECT_TIMEOUT, connecting).await;
+        connected.unwrap_or_else(|_| Err(Unavailable("no NATS server can be reached".to_owned())))
+    }
+
+    /// Writes a value that is not there yet. Returns its revision, or `None` if there is one.
+    pub(crate) async fn create(
+        &self,
+        table: Table,
+        key: &str,
+        value: Bytes,
+    ) -> Result<Option<u64>, Unavailable> {
+        match timeout(OPERATION_TIMEOUT, self.store(table).create(key, value)).await {
+            Ok(Ok(revision)) => Ok(Some(revision)),
+            Ok(Err(error)) if error.kind() == CreateErrorKind::AlreadyExists => Ok(None),
+            Ok(Err(error)) => Err(Unavailable::new(error)),
+            Err(_) => Err(Unavailable::timed_out()),
+        }
+    }
+
+    /// Replaces the value with this revision. Returns the new revision, or `None` if the value was replaced or deleted
+    /// meanwhile.
+    pub(crate) async fn update(
+        &self,
+        table: Table,
+        key: &str,
+        value: Bytes,
+        revision: u64,
+    ) -> Result<Option<u64>, Unavailable> {
+        match timeout(OPERATION_TIMEOUT, self.store(table).update(key, value, revision)).await {
+            Ok(Ok(revision)) => Ok(Some(revision)),
+            Ok(Err(error)) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
+            Ok(Err(error)) => Err(Unavailable::new(error)),
+            Err(_) => Err(Unavailable::timed_out()),
+        }
+    }
+
+    /// Reads a value from the leader, not from a copy that may be older.
+    pub(crate) async fn get(&self, table: Table, key: &str) -> Result<Option<StoredValue>, Unavailable> {
+        let entry = timeout(OPERATION_TIMEOUT, self.store(table).entry(key)).await;
+        let entry = entry.map_err(|_| Unavailable::timed_out())?.map_err(Unavailable::new)?;
+        Ok(entry.filter(|entry| entry.operation == Operation::Put).map(|entry| StoredValue {
+            value: entry.value,
+            revision: entry.revision,
+            written: entry.created.into(),
+        }))
+    }
+
+    /// Deletes a value, if it has this revision.
+    pub(crate) async fn delete(&self, table: Table, key: &str, revision: u64) -> Result<(), Unavailable> {
+        let deleting = self.store(table).delete_expect_revision(key, Some(revision));
+        match timeout(OPERATION_TIMEOUT, deleting).await {
+            Ok(deleted) => deleted.map_err(Unavailable::new),
+            Err(_) => Err(Unavailable::timed_out()),
+        }
+    }
+
+    /// Returns the values of a table, and then its changes, until the connection fails.
+    pub(crate) async fn watch(
+        &self,
+        table: Table,
+    ) -> Result<impl Stream<Item = Change> + Send + Unpin + use<>, Unavailable> {
+        let watch = timeout(CONNECT_TIMEOUT, self.store(table).watch_with_history(">")).await;
+        let watch = watch.map_err(|_| Unavailable::timed_out())?.map_err(Unavailable::new)?;
+        let changes = watch.take_while(|entry| std::future::ready(entry.is_ok())).filter_map(|entry| {
+            let change = entry.ok().map(|entry| {
+                let value = (entry.operation == Operation::Put).then_some(entry.value);
+                (entry.key, value)
+            });
+            std::future::ready(change)
+        });
+        Ok(changes.boxed())
+    }
+
+    fn store(&self, table: Table) -> &Store {
+        match table {
+            Table::Hosts => &self.hosts,
+            Table::Sessions => &self.sessions,
+        }
+    }
+}
+
+async fn connect(settings: &ClusterSettings) -> Result<Client, Unavailable> {
+    let name = settings.name.as_str();
+    let mut options = ConnectOptions::new()
+        .name(format!("lockhouse {name}"))
+        // No host can read what is for another one.
+        .custom_inbox_prefix(format!("_INBOX_{name}"))
+        .ping_interval(PING_INTERVAL)
+        .connection_timeout(PING_INTERVAL)
+        .request_timeout(Some(OPERATION_TIMEOUT))
+        .require_tls(settings.servers.iter().all(StateAddress::uses_tls))
+        .ignore_discovered_servers()
+        .event_callback(|event| async move { tracing::info!("NATS: {event}") });
+    if let Some(authorities) = &settings.authorities {
+        options = options.add_root_certificates(authorities.clone());
+    }
+    if let Some(seed) = &settings.nkey {
+        options = options.nkey(seed.clone());
+    }
+    let addresses: Vec<&str> = settings.servers.iter().map(StateAddress::as_str).collect();
+    options.connect(addresses).await.map_err(Unavailable::new)
+}
+
+fn check_version(client: &Client) -> Result<(), Unavailable> {
+    let version = client.server_info().version;
+    let mut numbers = version.split('.').map_while(|number| number.parse().ok());
+    let found: (u64, u64) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if found >= VERSION_MIN {
+        return Ok(());
+    }
+    let (major, minor) = VERSION_MIN;
+    Err(Unavailable(format!("the NATS server has version {version}, and {major}.{minor} or later is needed")))
+}
+
+/// Opens the stream behind a table, or creates it.
+async fn open(context: &Context, table: Table, replicas: usize) -> Result<(), Unavailable> {
+    let (bucket, max_age) = (table.bucket(), table.lifetime());
+    let config = stream::Config {
+        name: format!("KV_{bucket}"),
+        subjects: vec![format!("$KV.{bucket}.>")],
+        max_messages_per_subject: 1,
+        max_message_size: VALUE_BYTES_MAX,
+        max_bytes: TABLE_BYTES_MAX,
+        max_age,
+        duplicate_window: max_age.min(Duration::from_secs(120)),
+        discard: DiscardPolicy::New,
+        storage: StorageType::File,
+        num_replicas: replicas,
+        allow_rollup: true,
+        deny_delete: true,
+        // A copy may be older than what this host has just written.
+        allow_direct: false,
+        ..stream::Config::default()
+    };
+    context.get_or_create_stream(config).await.map(drop).map_err(Unavailable::new)
+}

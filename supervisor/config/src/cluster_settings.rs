@@ -1,0 +1,89 @@
+//! Converts the configuration table `[cluster]`.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use lockhouse_base::host_name::host_name;
+use lockhouse_cluster::{ClusterSettings, HostName, StateAddress};
+
+use super::config_toml::ConfigToml;
+use super::dialects::secret_template;
+use super::error::ConfigError;
+use super::http_tables::file;
+use super::placeholders::Environment;
+use super::tables::ClusterTable;
+
+/// Name of the file with the key of this host, in the directory of the state.
+const KEY_FILE: &str = "cluster-key";
+
+/// Returns how this host takes part in a cluster, without its secret. `None` if it does not.
+///
+/// # Errors
+/// [`ConfigError::Unusable`] for the first key that cannot be used.
+pub(super) fn cluster_settings(
+    document: &ConfigToml,
+    configuration: &Path,
+    environment: &Environment,
+) -> Result<Option<ClusterSettings>, ConfigError> {
+    let table = &document.cluster;
+    if table.nats.is_empty() {
+        return Ok(None);
+    }
+    let unusable = |reason: String| ConfigError::Unusable { path: configuration.to_owned(), reason };
+    if document.http.auth.is_none() {
+        return Err(unusable("[cluster] needs clients that authenticate: auth of [http]".to_owned()));
+    }
+    let key_file = lockhouse_base::directories::state().ok_or(ConfigError::NoStateDirectory)?.join(KEY_FILE);
+    let authorities = table.nats_ca.as_ref().map(|path| file(path, configuration, environment));
+    settings(table, key_file, authorities).map(Some).map_err(unusable)
+}
+
+fn settings(
+    table: &ClusterTable,
+    key_file: PathBuf,
+    authorities: Option<PathBuf>,
+) -> Result<ClusterSettings, String> {
+    let servers = table
+        .nats
+        .iter()
+        .map(|text| text.parse::<StateAddress>().map_err(|fault| format!("nats of [cluster]: {fault}")));
+    let servers: Vec<StateAddress> = servers.collect::<Result<_, _>>()?;
+    if servers.iter().any(|server| server.uses_tls() != servers[0].uses_tls()) {
+        return Err("nats of [cluster]: use TLS for all servers, or for none".to_owned());
+    }
+    let name = table.name.clone().or_else(host_name).unwrap_or_default();
+    let name = name.parse::<HostName>().map_err(|fault| format!("name of [cluster]: {fault}"))?;
+    let listen = table.listen.as_ref().ok_or("listen of [cluster] is needed: IP:PORT")?;
+    let listen = address(listen, "listen")?;
+    let address = table.address.as_ref().map_or(Ok(listen), |text| address(text, "address"))?;
+    if address.ip().is_unspecified() || address.port() == 0 {
+        return Err(
+            "address of [cluster] is needed: the other hosts cannot reach the address of listen".to_owned()
+        );
+    }
+    let replicas = table.replicas as usize;
+    Ok(ClusterSettings { name, servers, nkey: None, authorities, replicas, listen, address, key_file })
+}
+
+fn address(text: &str, key: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| format!("{key} of [cluster]: expected IP:PORT"))
+}
+
+/// Adds the secret of this host.
+///
+/// # Errors
+/// [`ConfigError::Unusable`] if it is none, or cannot be read.
+pub(super) fn with_secret(
+    settings: ClusterSettings,
+    document: &ConfigToml,
+    configuration: &Path,
+    environment: &Environment,
+) -> Result<ClusterSettings, ConfigError> {
+    let unusable = |reason: String| ConfigError::Unusable { path: configuration.to_owned(), reason };
+    let Some(written) = &document.cluster.nkey else { return Ok(settings) };
+    let expected = "nkey of [cluster]: expected a placeholder, such as \"${cred:NAME}\"";
+    let template = secret_template(written, environment).ok_or_else(|| unusable(expected.to_owned()))?;
+    let seed = template.resolve(environment);
+    let seed = seed.map_err(|error| unusable(format!("nkey of [cluster]: {error}")))?;
+    Ok(ClusterSettings { nkey: Some(seed.trim().to_owned()), ..settings })
+}

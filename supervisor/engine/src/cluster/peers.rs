@@ -1,0 +1,145 @@
+//! The connections to the other hosts: one to each life of a host, opened when it is needed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use lockhouse_cluster::{ConnectError, Host, Membership, connect};
+use lockhouse_link::{EngineClient, Exchange, GrantedAccess};
+use lockhouse_messages::{
+    AccessRefusal, Credential, GrantId, HostTag, InputSupport, Request, RequestId, Response,
+};
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// Maximum time for the first messages of a connection, and for an answer about the shared state.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// Maximum number of accesses on another host that this host remembers. When there are more, all are forgotten, and verified
+/// again with their next request.
+/// Bound: hosts of a cluster.
+const ACCESSES_MAX: usize = 4_096;
+
+/// The connections to the other hosts.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    membership: Membership,
+    connections: Mutex<HashMap<HostTag, Arc<OnceCell<Arc<HostPeer>>>>>,
+}
+
+/// Who asks, as another host learns it: it verifies the credential itself.
+pub(crate) struct ForwardedCaller {
+    /// The grant of the credential on this host.
+    pub(crate) grant: GrantId,
+    pub(crate) credential: Arc<Credential>,
+    pub(crate) client: Option<String>,
+    pub(crate) abilities: InputSupport,
+}
+
+/// A connection to another host.
+pub(crate) struct HostPeer {
+    client: EngineClient,
+    /// Cancelled when the connection has ended. Cancelling it ends the connection.
+    closing: CancellationToken,
+    /// The accesses that the other host has granted for credentials.
+    accesses: Mutex<HashMap<GrantId, (Arc<Credential>, GrantedAccess)>>,
+}
+
+impl std::fmt::Debug for HostPeer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HostPeer")
+    }
+}
+
+impl Peers {
+    pub(super) fn new(membership: Membership) -> Self {
+        Self { membership, connections: Mutex::default() }
+    }
+
+    /// Returns the connection to a host, which is opened if there is none.
+    ///
+    /// # Errors
+    /// [`ConnectError`]
+    pub(crate) async fn get(&self, host: &Host) -> Result<Arc<HostPeer>, ConnectError> {
+        let cell = {
+            let mut connections = self.connections.lock();
+            connections.retain(|_, cell| cell.get().is_none_or(|peer| !peer.has_ended()));
+            connections.entry(host.record.tag).or_default().clone()
+        };
+        let peer = cell.get_or_try_init(|| HostPeer::connect(&self.membership, host)).await;
+        peer.cloned()
+    }
+
+    /// Whether all other hosts say that they cannot reach the shared state either: then none of them can count this host as
+    /// ended. A host that does not answer could.
+    pub(crate) async fn all_lack_shared_state(&self) -> bool {
+        let others = self.membership.others();
+        let answers = others.iter().map(|host| async {
+            let peer = self.get(host).await.ok()?;
+            timeout(ANSWER_TIMEOUT, peer.lacks_shared_state()).await.ok()
+        });
+        join_all(answers).await.into_iter().all(|lacks| lacks == Some(true))
+    }
+}
+
+impl HostPeer {
+    async fn connect(membership: &Membership, host: &Host) -> Result<Arc<Self>, ConnectError> {
+        let (reader, writer) = tokio::io::split(connect(membership, host).await?);
+        let closing = CancellationToken::new();
+        let setup = Some(host.record.tag.to_string());
+        let greeting = EngineClient::connect_once(reader, writer, setup, closing.clone());
+        let client = timeout(ANSWER_TIMEOUT, greeting).await.map_err(|_| ConnectError::TimedOut)??;
+        Ok(Arc::new(Self { client, closing, accesses: Mutex::default() }))
+    }
+
+    /// Whether the connection has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.closing.is_cancelled()
+    }
+
+    /// Opens an exchange with the other host on behalf of an AI client, whose credential that host verifies.
+    ///
+    /// # Errors
+    /// Why the other host refuses the credential.
+    pub(crate) async fn open(
+        &self,
+        caller: ForwardedCaller,
+        chosen: Option<RequestId>,
+        request: Request,
+    ) -> Result<Exchange, AccessRefusal> {
+        let access = self.access(&caller).await?;
+        let ForwardedCaller { client, abilities, .. } = caller;
+        Ok(self.client.open_with_id(chosen, &access, client, abilities, request).await)
+    }
+
+    async fn access(&self, caller: &ForwardedCaller) -> Result<GrantedAccess, AccessRefusal> {
+        let known = self.accesses.lock().get(&caller.grant).cloned();
+        if let Some((credential, access)) = known
+            && credential == caller.credential
+            && !access.has_ended()
+        {
+            return Ok(access.for_another_request());
+        }
+        let access = self.client.authenticate(Credential::clone(&caller.credential)).await?;
+        let mut accesses = self.accesses.lock();
+        if accesses.len() >= ACCESSES_MAX {
+            accesses.clear();
+        }
+        accesses.insert(caller.grant, (caller.credential.clone(), access.clone()));
+        Ok(access)
+    }
+
+    async fn lacks_shared_state(&self) -> bool {
+        let Ok(own) = self.client.authenticate(Credential::Connection).await else { return false };
+        let response = self.client.ask(&own, None, Request::SharedState).await;
+        matches!(response, Response::Reasons(reasons) if !reasons.is_empty())
+    }
+}
+
+impl Drop for HostPeer {
+    fn drop(&mut self) {
+        self.closing.cancel();
+    }
+}

@@ -1,0 +1,173 @@
+//! Passes a request on to the host of the cluster that made the id which it names, or that has the session of its run.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use lockhouse_base::principal::Principal;
+use lockhouse_cluster::{Host, Place, SessionPlace};
+use lockhouse_link::{Exchange, ExchangeStep};
+use lockhouse_messages::{Input, Request, Response, RunCode};
+
+use super::exchange::{Credit, EngineExchange};
+use super::{ChosenId, FrontLife};
+use crate::cluster::{Cluster, ForwardedCaller, HostPeer};
+
+/// Serves the requests that another host of the cluster must serve.
+pub(super) struct Elsewhere {
+    pub(super) cluster: Arc<Cluster>,
+    /// `None` if no other host can verify the credential of the client.
+    pub(super) caller: Option<ForwardedCaller>,
+    /// Whether the request comes from another host, so that it is not passed on again.
+    pub(super) is_from_host: bool,
+}
+
+/// Which host serves a request.
+enum Server {
+    ThisHost,
+    OtherHost(Box<Host>),
+    /// None does.
+    Nobody(Response),
+}
+
+impl Elsewhere {
+    /// Serves a request if this host cannot serve it. Returns the request if it can.
+    pub(super) async fn serve(
+        self,
+        client: &Principal,
+        id: ChosenId,
+        request: Request,
+        exchange: &mut EngineExchange,
+        life: &FrontLife,
+    ) -> ControlFlow<Option<Response>, Request> {
+        let host = match self.server(client, &request).await {
+            Server::ThisHost => return ControlFlow::Continue(request),
+            Server::Nobody(response) => return ControlFlow::Break(Some(response)),
+            Server::OtherHost(host) => host,
+        };
+        if self.is_from_host {
+            let moved =
+                "what this request names has moved to another host meanwhile. Nothing was run; send it again";
+            return ControlFlow::Break(Some(Response::Unavailable(moved.to_owned())));
+        }
+        let Some(caller) = self.caller else {
+            let name = &host.name;
+            return ControlFlow::Break(Some(Response::Unavailable(format!(
+                "the host {name} has what this request names, and only this host can verify the credential of this client. \
+                 Nothing was run; use a token, or ask {name} itself"
+            ))));
+        };
+        let may_have_run = matches!(request, Request::RunCode(_));
+        let peer = match self.cluster.peers().get(&host).await {
+            Ok(peer) => peer,
+            Err(error) => {
+                return ControlFlow::Break(Some(Response::Unavailable(format!(
+                    "the host {} has what this request names, and cannot be reached: {error}. Nothing was run; send it again",
+                    host.name
+                ))));
+            }
+        };
+        let opened = peer.open(caller, id.is_chosen.then_some(id.id), request).await;
+        ControlFlow::Break(match opened {
+            Ok(remote) => relay(&peer, &host, remote, exchange, life, may_have_run).await,
+            Err(refusal) => Some(Response::Refused(refusal)),
+        })
+    }
+
+    async fn server(&self, client: &Principal, request: &Request) -> Server {
+        if let Request::RunCode(RunCode { session: Some(name), .. }) = request {
+            return self.server_of_session(client, name).await;
+        }
+        let Some(tag) = request.host_tag() else { return Server::ThisHost };
+        match (self.cluster.membership().locate(tag), request) {
+            (Place::Here, _) => Server::ThisHost,
+            (Place::At(host), _) => Server::OtherHost(host),
+            (Place::Nowhere, Request::ReadResult { handle, .. } | Request::ReadFile { handle }) => {
+                Server::Nobody(Response::Invalid(format!(
+                    "no host of the cluster has {handle}: it has expired, or the host that had it has ended. If it was a run, the \
+                     run was not started again, and its calls may have been made: check their effects"
+                )))
+            }
+            // This host knows it not either, and says so in the words of the request.
+            (Place::Nowhere, _) => Server::ThisHost,
+        }
+    }
+
+    async fn server_of_session(&self, client: &Principal, name: &str) -> Server {
+        let (membership, owner) = (self.cluster.membership(), client.owner());
+        let places = membership.session_places();
+        let nothing_run = |error: &dyn std::fmt::Display| {
+            let reason = format!("the host of the session {name:?} is not known: {error}. Nothing was run");
+            Server::Nobody(Response::Unavailable(reason))
+        };
+        let (tag, seen) = match places.find(owner, name).await {
+            Ok(SessionPlace::Here) => return Server::ThisHost,
+            Ok(SessionPlace::At(tag, seen)) => (tag, seen),
+            Err(error) => return nothing_run(&error),
+        };
+        if let Place::At(host) = membership.locate(tag) {
+            return Server::OtherHost(host);
+        }
+        // One run learns that the variables are lost. The next one begins a session on this host.
+        if let Err(error) = places.take_over(owner, name, seen).await {
+            return nothing_run(&error);
+        }
+        let ended = format!(
+            "the session {name:?} has ended: the host that had it has ended. Its variables are lost; run again to start a new \
+             session with this name"
+        );
+        Server::Nobody(Response::Invalid(ended))
+    }
+}
+
+/// Passes the events and the response of another host on to the front, and the inputs of the front to the other host.
+async fn relay(
+    peer: &HostPeer,
+    host: &Host,
+    mut remote: Exchange,
+    exchange: &mut EngineExchange,
+    life: &FrontLife,
+    may_have_run: bool,
+) -> Option<Response> {
+    let credit = exchange.credit();
+    loop {
+        tokio::select! {
+            biased;
+            input = exchange.input() => match input {
+                Some(input) => remote.send(input),
+                None => {
+                    if life.is_lost() {
+                        remote.send(Input::Detach);
+                    }
+                    return None;
+                }
+            },
+            step = next_step(&credit, &mut remote) => match step {
+                ExchangeStep::Event(event) => exchange.send(event).await,
+                ExchangeStep::Finished(Response::EngineFailed) if peer.has_ended() => {
+                    return Some(lost(host, may_have_run));
+                }
+                ExchangeStep::Finished(response) => return Some(response),
+            },
+        }
+    }
+}
+
+/// Returns the next step of an exchange when the front can get one more event.
+async fn next_step(credit: &Credit, remote: &mut Exchange) -> ExchangeStep {
+    credit.available().await;
+    remote.next().await
+}
+
+fn lost(host: &Host, may_have_run: bool) -> Response {
+    let consequence = match may_have_run {
+        true => {
+            "The program may have run, in part or completely, and is not started again: check its effects, and repeat it only if \
+             that is safe"
+        }
+        false => "Send the request again",
+    };
+    Response::Unavailable(format!(
+        "the connection to the host {} of the cluster was lost before it answered. {consequence}",
+        host.name
+    ))
+}

@@ -1,0 +1,98 @@
+//! Serves the other hosts of the cluster, and keeps the lease of this one. Requests of other hosts come with the credentials of AI
+//! clients, and are served as those of a front.
+
+use std::convert::Infallible;
+use std::io::{Error, ErrorKind, Result};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockhouse_cluster::{HostConnection, HostLease, HostListener, LeaseEnd};
+use lockhouse_link::greetings;
+use lockhouse_messages::{Greeting, GreetingReply, VERSIONS};
+use tokio::io::BufReader;
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use crate::cluster::Cluster;
+use crate::front_connection::FrontKind;
+use crate::front_link;
+use crate::supervisor::Supervisor;
+
+/// Maximum number of handshakes at one time. Further connections wait.
+/// Bound: hosts of a cluster.
+const HANDSHAKES_MAX: usize = 64;
+/// Maximum time until another host sends its first message.
+const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pause after the socket failed to accept a connection.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
+
+/// Serves the other hosts and keeps the lease of this one, until the lease has ended.
+pub async fn serve_cluster(
+    supervisor: &Arc<Supervisor>,
+    cluster: &Cluster,
+    lease: &mut HostLease,
+    listener: &HostListener,
+) -> LeaseEnd {
+    let report = || supervisor.host_report();
+    let all_agree = async || cluster.peers().all_lack_shared_state().await;
+    tokio::select! {
+        end = cluster.membership().keep(lease, report, all_agree) => end,
+        never = accept(supervisor, listener) => match never {},
+    }
+}
+
+/// Accepts other hosts until this future is dropped.
+async fn accept(supervisor: &Arc<Supervisor>, listener: &HostListener) -> Infallible {
+    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+    // Dropped with this future, which ends the connections.
+    let mut serving = tokio::task::JoinSet::new();
+    loop {
+        while serving.try_join_next().is_some() {}
+        // The semaphore is never closed.
+        let Ok(handshake) = handshakes.clone().acquire_owned().await else { continue };
+        match listener.accept().await {
+            Ok(stream) => {
+                let (supervisor, listener) = (supervisor.clone(), listener.clone());
+                serving.spawn(async move {
+                    if let Err(error) = serve(&supervisor, &listener, stream, handshake).await {
+                        tracing::warn!("the connection of another host ended: {error}");
+                    }
+                });
+            }
+            Err(error) => {
+                tracing::warn!("the socket for other hosts cannot accept a connection: {error}");
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+            }
+        }
+    }
+}
+
+async fn serve(
+    supervisor: &Arc<Supervisor>,
+    listener: &HostListener,
+    stream: TcpStream,
+    handshake: OwnedSemaphorePermit,
+) -> Result<()> {
+    let (connection, host) = listener.shake_hands(stream).await?;
+    drop(handshake);
+    tracing::debug!("the host {} has connected", host.name);
+    serve_host(supervisor, connection).await
+}
+
+async fn serve_host(supervisor: &Arc<Supervisor>, connection: HostConnection) -> Result<()> {
+    let (reader, mut writer) = tokio::io::split(connection);
+    let mut reader = BufReader::new(reader);
+    let greeting = timeout(GREETING_TIMEOUT, greetings::read::<Greeting>(&mut reader)).await;
+    let Some(greeting) = greeting.map_err(|_| Error::from(ErrorKind::TimedOut))?? else { return Ok(()) };
+    let Some(version) = greeting.versions().newest_common(VERSIONS) else {
+        return greetings::write(&mut writer, &GreetingReply::Unsupported { version: VERSIONS.newest }).await;
+    };
+    let own = supervisor.cluster().map(|cluster| cluster.membership().tag().to_string());
+    let Greeting::Hello { setup, .. } = greeting;
+    if setup != own {
+        // The other host looks for an earlier life of this one.
+        return greetings::write(&mut writer, &GreetingReply::OtherSetup).await;
+    }
+    front_link::serve(supervisor, version, &mut reader, &mut writer, FrontKind::Host, false).await
+}

@@ -1,0 +1,40 @@
+//! What the supervisor says of itself to the other hosts of a cluster.
+
+use std::sync::Arc;
+
+use lockhouse_cluster::HostReport;
+
+use super::Supervisor;
+use crate::cluster::Cluster;
+
+impl Supervisor {
+    /// Makes this engine a part of a cluster, before the first front connects. Later calls have no effect.
+    pub fn set_cluster(&self, cluster: Arc<Cluster>) {
+        let _ = self.cluster.set(cluster);
+    }
+
+    pub(crate) fn cluster(&self) -> Option<&Arc<Cluster>> {
+        self.cluster.get()
+    }
+
+    /// Returns why this host cannot reach the state that the hosts of the cluster share. Empty if it can.
+    pub(crate) fn cluster_failures(&self) -> Vec<String> {
+        let failure = self.cluster().and_then(|cluster| cluster.membership().failure());
+        failure.into_iter().map(|failure| failure.to_string()).collect()
+    }
+
+    /// Returns what this host says of itself in its lease.
+    pub(crate) fn host_report(&self) -> HostReport {
+        let digests = self.digests_in_force();
+        let free =
+            self.pools.all().map(|pool| pool.stats()).map(|pool| pool.places.saturating_sub(pool.running));
+        HostReport {
+            draining: self.lifecycle.draining().is_cancelled(),
+            runs: self.lifecycle.runs_in_flight(),
+            free: free.min().unwrap_or_default(),
+            sessions: self.sessions.list().len(),
+            configuration: digests.configuration.unwrap_or_default(),
+            policy: digests.policy.unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Tests of several hosts as one service: requests reach any host, and the host that has what they name serves them.
+
+mod failures;
+mod hosts;
+mod nats;
+
+use lockhouse_tests::{HttpClient, Lockhouse, Table, ensure, equal, wait_until};
+use serde_json::{Value, json};
+
+use hosts::{HOSTS, Hosts, LONG, stored_handle};
+use nats::Nats;
+
+const CONFIG: &str = "[runs]\nwait_seconds = 1.0\n";
+
+/// Returns what a program got as the text of an error.
+fn message(answer: &Value) -> &str {
+    answer["error"]["message"].as_str().unwrap_or_default()
+}
+
+async fn values_and_files(table: &mut Table, hosts: &Hosts) {
+    let mut values = Vec::new();
+    let (mut texts, mut files) = (Vec::new(), Vec::new());
+    for owner in 0..HOSTS {
+        let answer = hosts.client(owner).run_code("python", LONG).await;
+        let handle = stored_handle(&answer);
+        let file = hosts.client(owner).run_code("python", "open('/out/a.csv', 'w').write('1,2')\n1").await;
+        let uri = format!("lockhouse://result/{}", file["files"][0]["handle"].as_str().unwrap_or_default());
+        for host in 0..HOSTS {
+            let arguments = json!({"handle": handle, "offset": 49_990});
+            values.push(hosts.client(host).call("get_result", arguments).await);
+            let read = hosts.client(host).request("resources/read", json!({"uri": uri})).await.answer();
+            texts.push(read["result"]["contents"][0]["text"].clone());
+        }
+        files.push(uri);
+    }
+    let parts: Vec<&Value> = values.iter().map(|part| &part["value"]).collect();
+    table.row("each value from each host", equal(parts, vec![&json!("xxxxxxxxxxend"); HOSTS * HOSTS]));
+    table.row("each file from each host", equal(texts, vec![json!("1,2"); HOSTS * HOSTS]));
+}
+
+async fn sessions(table: &mut Table, hosts: &Hosts) {
+    let mut found = Vec::new();
+    for owner in 0..HOSTS {
+        let session = format!("s{owner}");
+        hosts.run_in(owner, &session, &format!("x = ['{session}']")).await;
+        for host in 0..HOSTS {
+            hosts.run_in(host, &session, &format!("x.append({host})")).await;
+        }
+        found.push(hosts.run_in((owner + 1) % HOSTS, &session, "x").await["value"].clone());
+    }
+    let expected: Vec<Value> = (0..HOSTS).map(|owner| json!([format!("s{owner}"), 0, 1, 2])).collect();
+    table.row("each session from each host", equal(found, expected));
+}
+
+async fn background_runs(table: &mut Table, hosts: &Hosts) {
+    let code = "import time\ntime.sleep(2.5)\n42";
+    let begun = hosts.client(0).run_code("python", code).await;
+    table.row("a run in the background", equal(begun["status"].clone(), json!("running")));
+    let ask = json!({"handle": begun["handle"], "wait_s": 60});
+    let other = hosts.client(1).call("get_result", ask.clone()).await;
+    table.row("its result from another host", equal(other["value"].clone(), json!(42)));
+    let stored = hosts.client(2).call("get_result", ask).await;
+    table.row("its stored result from a third host", equal(stored["value"].clone(), json!(42)));
+
+    let endless = hosts.client(0).run_code("python", "import time\nwhile True: time.sleep(0.01)").await;
+    let tasks = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    let client = hosts.client(2).with_capabilities(tasks.clone());
+    let task = json!({"taskId": endless["handle"]});
+    let state = client.request("tasks/get", task.clone()).await.answer();
+    table.row("a task from another host", equal(state["result"]["status"].clone(), json!("working")));
+    client.request("tasks/cancel", task.clone()).await;
+    let able = |host: usize| hosts.client(host).with_capabilities(tasks.clone());
+    let cancelled = wait_until("the task is cancelled", async || {
+        let state = able(1).request("tasks/get", task.clone()).await.answer();
+        let status = state["result"]["status"].clone();
+        (status != "working").then_some(status)
+    });
+    table.row("it is cancelled from another host", equal(cancelled.await, json!("cancelled")));
+}
+
+/// A question of a run is answered at another host than the one that asked it.
+async fn questions(table: &mut Table, hosts: &Hosts) {
+    let able = |host: usize| hosts.client(host).with_capabilities(json!({"elicitation": {"form": {}}}));
+    let arguments = json!({"language": "python", "code": "from mcp_tools import call_tool\ncall_tool('fixture.add', {'a': 1, 'b': 2})['sum']"});
+    let asked =
+        able(0).post(&able(0).calling("run_code", arguments.clone())).await.answer()["result"].clone();
+    let answered = |client: &HttpClient, code: &Value| {
+        let mut message = client.calling("run_code", code.clone());
+        message["params"]["requestState"] = asked["requestState"].clone();
+        let keys = asked["inputRequests"].as_object().into_iter().flatten();
+        let responses = keys.map(|(key, _)| (key.clone(), json!({"action": "accept", "content": {}})));
+        message["params"]["inputResponses"] = responses.collect::<serde_json::Map<_, _>>().into();
+        message
+    };
+    let other = able(1);
+    let changed = json!({"language": "python", "code": "'other'"});
+    let refused =
+        other.post(&answered(&other, &changed)).await.answer()["result"]["structuredContent"].clone();
+    table.row(
+        "another program with its state",
+        ensure(message(&refused).contains("no request waits"), &refused),
+    );
+    let result =
+        other.post(&answered(&other, &arguments)).await.answer()["result"]["structuredContent"].clone();
+    table.row("a question answered at another host", equal(result["value"].clone(), json!(3)));
+    let third = able(2);
+    let late =
+        third.post(&answered(&third, &arguments)).await.answer()["result"]["structuredContent"].clone();
+    let words = "The program has run up to its question, and perhaps further: check its effects before you run it again";
+    table.row("answered once more", ensure(message(&late).ends_with(words), &late));
+}
+
+async fn mcp_sessions(table: &mut Table, hosts: &Hosts) {
+    let (session, reply) = hosts.client(0).initialize("2025-11-25").await;
+    table.row("initialize of 2025-11-25", equal(reply.status, 200));
+    let mut statuses = Vec::new();
+    for host in (0..HOSTS).chain(0..HOSTS) {
+        let client = session.clone().at(&hosts.url(host));
+        statuses.push(client.request("tools/list", json!({})).await.status);
+    }
+    table.row("requests of its session at each host", equal(statuses, vec![200; 2 * HOSTS]));
+    let stranger = "f".repeat(64);
+    let client = hosts.client(1).in_session(&stranger, "2025-11-25");
+    table
+        .row("control: an unknown session", equal(client.request("tools/list", json!({})).await.status, 404));
+}
+
+fn asks_for_add(lockhouse: Lockhouse) -> Lockhouse {
+    lockhouse.policy("version = 1\n[servers.fixture]\nallow = [\"*\"]\nask = [\"add\"]\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_request_may_reach_any_host() {
+    let Some(nats) = Nats::start().await else { return };
+    let hosts = Hosts::start(&nats, CONFIG, asks_for_add).await;
+    let mut table = Table::new("three hosts, requests at any of them");
+    values_and_files(&mut table, &hosts).await;
+    sessions(&mut table, &hosts).await;
+    background_runs(&mut table, &hosts).await;
+    questions(&mut table, &hosts).await;
+    mcp_sessions(&mut table, &hosts).await;
+    table.finish();
+}

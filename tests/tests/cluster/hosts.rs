@@ -1,0 +1,91 @@
+//! Three hosts of one cluster on this machine.
+
+use lockhouse_tests::{Daemon, HttpClient, Lockhouse, free_port, wait_until};
+use serde_json::{Value, json};
+
+use super::nats::Nats;
+
+pub(super) const HOSTS: usize = 3;
+
+/// Hosts with the same tokens and policy, each with a state of its own.
+pub(super) struct Hosts {
+    pub(super) lockhouses: [Lockhouse; HOSTS],
+    pub(super) daemons: [Option<Daemon>; HOSTS],
+    /// The ports at which the hosts accept each other.
+    pub(super) ports: [u16; HOSTS],
+    pub(super) token: String,
+    _tokens: Lockhouse,
+}
+
+impl Hosts {
+    /// Starts the hosts, and waits until each knows the others.
+    pub(super) async fn start(nats: &Nats, config: &str, change: impl Fn(Lockhouse) -> Lockhouse) -> Self {
+        let tokens = Lockhouse::new();
+        let file = tokens.path("tokens.json").display().to_string();
+        let ports = [(); HOSTS].map(|()| free_port());
+        let mut number = 0;
+        let lockhouses = ports.map(|port| {
+            let text = format!(
+                "[http]\ntokens = \"{file}\"\n[cluster]\nname = \"h{number}\"\nnats = [\"{}\"]\nlisten = \"127.0.0.1:{port}\"\n{config}",
+                nats.url()
+            );
+            number += 1;
+            change(Lockhouse::with_fixture().config(&text))
+        });
+        let token = lockhouses[0].run(&["token", "create", "desk"]).stdout.trim_end().to_owned();
+        let mut daemons = Vec::new();
+        for lockhouse in &lockhouses {
+            daemons.push(Some(lockhouse.daemon().await));
+        }
+        let daemons = daemons.try_into().unwrap_or_else(|_| unreachable!("one of each host"));
+        let hosts = Self { lockhouses, daemons, ports, token, _tokens: tokens };
+        hosts.know_each_other().await;
+        hosts
+    }
+
+    /// Waits until each host knows the others: a value of each is found from each.
+    async fn know_each_other(&self) {
+        for one in 0..HOSTS {
+            let handle = self.stored_value(one).await;
+            for other in 0..HOSTS {
+                wait_until("the hosts know each other", async || {
+                    let arguments = json!({"handle": handle});
+                    let answer = self.client(other).call("get_result", arguments).await;
+                    (answer["error"].is_null()).then_some(())
+                })
+                .await;
+            }
+        }
+    }
+
+    /// Returns the client at a host.
+    pub(super) fn client(&self, host: usize) -> HttpClient {
+        self.daemons[host].as_ref().expect("it runs").http_client(Some(&self.token))
+    }
+
+    /// Returns the URL of a host.
+    pub(super) fn url(&self, host: usize) -> String {
+        self.daemons[host].as_ref().expect("it runs").url("/mcp")
+    }
+
+    /// Returns the handle of a value that a host has stored.
+    pub(super) async fn stored_value(&self, host: usize) -> String {
+        let answer = self.client(host).run_code("python", LONG).await;
+        stored_handle(&answer)
+    }
+
+    /// Runs code in a session at a host.
+    pub(super) async fn run_in(&self, host: usize, session: &str, code: &str) -> Value {
+        let arguments = json!({"language": "python", "code": code, "session": session});
+        self.client(host).call("run_code", arguments).await
+    }
+}
+
+/// A program with a value that is too long to be shown.
+pub(super) const LONG: &str = "'x' * 50_000 + 'end'";
+
+/// Returns the handle under which an answer says that its value is stored.
+pub(super) fn stored_handle(answer: &Value) -> String {
+    let handle = answer["truncated"]["value"]["handle"].as_str();
+    handle.unwrap_or_else(|| panic!("no handle: {answer}")).to_owned()
+}
