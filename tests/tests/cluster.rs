@@ -141,3 +141,27 @@ async fn each_request_may_reach_any_host() {
     mcp_sessions(&mut table, &hosts).await;
     table.finish();
 }
+
+/// The rates of the configuration and of the policy hold for all hosts together, but for one block of each host.
+#[tokio::test(flavor = "multi_thread")]
+async fn rates_hold_for_all_hosts_together() {
+    const LIMIT: usize = 24;
+    let Some(nats) = Nats::start().await else { return };
+    let config = format!("{CONFIG}[clients]\nruns = \"1000/h\"\n");
+    let policy = format!("version = 1\n[servers.fixture]\nallow = [\"*\"]\nrate = \"{LIMIT}/h\"\n");
+    let hosts = Hosts::start(&nats, &config, |lockhouse| lockhouse.policy(&policy)).await;
+    let mut table = Table::new("rates of three hosts");
+    let code = "from mcp_tools import call_tool, ToolError\nmade = 0\nfor _ in range(20):\n    try:\n        call_tool('fixture.add', {'a': 1, 'b': 2})\n        made += 1\n    except ToolError as e: code = e.code\nmade, code";
+    let mut made = 0;
+    for round in 0..2 * HOSTS {
+        let answer = hosts.client(round % HOSTS).run_code("python", code).await;
+        made += usize::try_from(answer["value"][0].as_u64().unwrap_or_default()).expect("a count");
+        table.row(
+            format!("round {round}: further calls"),
+            equal(answer["value"][1].clone(), json!("rate_limited")),
+        );
+    }
+    // A block has one unit with this limit and three hosts.
+    table.row("calls that were made", ensure((LIMIT..=LIMIT + HOSTS).contains(&made), made));
+    table.finish();
+}

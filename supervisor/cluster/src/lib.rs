@@ -5,7 +5,7 @@
 //! - [`ClusterSettings`] is the table `[cluster]` of the configuration.
 //! - [`Membership`] is the part of this host in the cluster: it keeps the lease of this host, and knows those of the others.
 //!   `lease.rs` renews the lease, `host_table.rs` decides without I/O which hosts there are.
-//! - [`SessionPlaces`] says on which host a session is.
+//! - [`SessionPlaces`] says on which host a session is, and [`LeasedRates`] are the rates of all hosts together.
 //! - [`HostListener`] and [`connect`] are connections between hosts, over TLS with the keys of both; `host_key.rs` has the key of
 //!   this host.
 //! - `shared_state.rs` has the state that the hosts share, in NATS JetStream.
@@ -40,6 +40,7 @@ mod host_record;
 mod host_table;
 mod join_error;
 mod lease;
+mod leased_rates;
 mod membership;
 mod session_places;
 mod settings;
@@ -51,6 +52,7 @@ pub use host_record::{HostRecord, HostReport};
 pub use host_table::{Host, HostStatus, Place};
 pub use join_error::JoinError;
 pub use lease::{HostLease, LeaseEnd};
+pub use leased_rates::LeasedRates;
 pub use membership::Membership;
 pub use session_places::{SessionPlace, SessionPlaces};
 pub use settings::{ClusterSettings, HostName, InvalidHostName, InvalidStateAddress, StateAddress};

@@ -14,6 +14,7 @@ use crate::host_record::{HostRecord, HostReport};
 use crate::host_table::{Host, HostStatus, HostTable, Place};
 use crate::join_error::JoinError;
 use crate::lease::{HostLease, LeaseEnd, RENEWAL_INTERVAL, Renewal, decode};
+use crate::leased_rates::LeasedRates;
 use crate::session_places::SessionPlaces;
 use crate::settings::{ClusterSettings, HostName};
 use crate::shared_state::{SharedState, Table, Unavailable};
@@ -35,6 +36,7 @@ struct MembershipInner {
     /// What this host says of itself, but for its clock and its report.
     record: HostRecord,
     places: SessionPlaces,
+    rates: LeasedRates,
     /// Why the last renewal failed. `None` if it succeeded.
     failure: Mutex<Option<Unavailable>>,
 }
@@ -63,8 +65,9 @@ impl Membership {
         let lease = HostLease::take(state.clone(), name.clone(), &first, fence.clone()).await?;
         let table = Mutex::new(HostTable::new(name.clone(), record.tag));
         let places = SessionPlaces::new(state.clone(), record.tag);
+        let rates = LeasedRates::new(state.clone());
         let failure = Mutex::default();
-        let inner = MembershipInner { name, key, state, fence, table, record, places, failure };
+        let inner = MembershipInner { name, key, state, fence, table, record, places, rates, failure };
         Ok((Self(Arc::new(inner)), lease))
     }
 
@@ -85,6 +88,11 @@ impl Membership {
     /// Returns where sessions are.
     pub fn session_places(&self) -> &SessionPlaces {
         &self.0.places
+    }
+
+    /// Returns the rates that hold for all hosts together.
+    pub fn rates(&self) -> &LeasedRates {
+        &self.0.rates
     }
 
     /// Returns the host that made an id with this tag.
@@ -162,7 +170,9 @@ impl Membership {
                             Some(record) => record,
                             None => None,
                         };
-                        self.0.table.lock().change(name, record, Instant::now());
+                        let mut table = self.0.table.lock();
+                        table.change(name, record, Instant::now());
+                        self.0.rates.set_hosts(table.others().count() + 1);
                     }
                 }
                 Err(error) => tracing::debug!("the leases of the other hosts cannot be read: {error}"),

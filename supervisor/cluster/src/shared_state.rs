@@ -21,6 +21,8 @@ pub(crate) const LEASE_LIFETIME: Duration = Duration::from_secs(30);
 /// Time after the last run in a session after which its name has no place any more. It is longer than any session lasts without
 /// a run.
 const SESSION_LIFETIME: Duration = Duration::from_hours(48);
+/// Time after its last use after which a rate is forgotten. No period of a rate is longer.
+const RATE_LIFETIME: Duration = Duration::from_hours(48);
 /// Maximum time for the first connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The client notices a server that hangs after a few of these intervals. Its own default is a minute.
@@ -61,15 +63,18 @@ pub(crate) enum Table {
     Hosts,
     /// The place of each session, under its client and name.
     Sessions,
+    /// What was used of each rate, under a digest of its name.
+    Rates,
 }
 
 impl Table {
-    const ALL: [Self; 2] = [Self::Hosts, Self::Sessions];
+    const ALL: [Self; 3] = [Self::Hosts, Self::Sessions, Self::Rates];
 
     fn bucket(self) -> &'static str {
         match self {
             Self::Hosts => "lockhouse_hosts",
             Self::Sessions => "lockhouse_sessions",
+            Self::Rates => "lockhouse_rates",
         }
     }
 
@@ -78,6 +83,7 @@ impl Table {
         match self {
             Self::Hosts => LEASE_LIFETIME,
             Self::Sessions => SESSION_LIFETIME,
+            Self::Rates => RATE_LIFETIME,
         }
     }
 }
@@ -98,8 +104,8 @@ pub(crate) type Change = (String, Option<Bytes>);
 /// The shared state.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedState {
-    hosts: Store,
-    sessions: Store,
+    /// The buckets of the tables, in their order.
+    stores: [Store; Table::ALL.len()],
 }
 
 impl SharedState {
@@ -109,12 +115,9 @@ impl SharedState {
             let client = connect(settings).await?;
             check_version(&client)?;
             let context = jetstream::new(client);
-            for table in Table::ALL {
-                open(&context, table, settings.replicas).await?;
-            }
-            let store =
-                async |table: Table| context.get_key_value(table.bucket()).await.map_err(Unavailable::new);
-            Ok(Self { hosts: store(Table::Hosts).await?, sessions: store(Table::Sessions).await? })
+            let open = |table| open(&context, table, settings.replicas);
+            let [hosts, sessions, rates] = Table::ALL;
+            Ok(Self { stores: [open(hosts).await?, open(sessions).await?, open(rates).await?] })
         };
         let connected = timeout(CONNECT_TIMEOUT, connecting).await;
         connected.unwrap_or_else(|_| Err(Unavailable("no NATS server can be reached".to_owned())))
@@ -190,10 +193,7 @@ impl SharedState {
     }
 
     fn store(&self, table: Table) -> &Store {
-        match table {
-            Table::Hosts => &self.hosts,
-            Table::Sessions => &self.sessions,
-        }
+        &self.stores[table as usize]
     }
 }
 
@@ -230,8 +230,8 @@ fn check_version(client: &Client) -> Result<(), Unavailable> {
     Err(Unavailable(format!("the NATS server has version {version}, and {major}.{minor} or later is needed")))
 }
 
-/// Opens the stream behind a table, or creates it.
-async fn open(context: &Context, table: Table, replicas: usize) -> Result<(), Unavailable> {
+/// Opens the bucket of a table, or creates it.
+async fn open(context: &Context, table: Table, replicas: usize) -> Result<Store, Unavailable> {
     let (bucket, max_age) = (table.bucket(), table.lifetime());
     let config = stream::Config {
         name: format!("KV_{bucket}"),
@@ -250,5 +250,6 @@ async fn open(context: &Context, table: Table, replicas: usize) -> Result<(), Un
         allow_direct: false,
         ..stream::Config::default()
     };
-    context.get_or_create_stream(config).await.map(drop).map_err(Unavailable::new)
+    context.get_or_create_stream(config).await.map_err(Unavailable::new)?;
+    context.get_key_value(bucket).await.map_err(Unavailable::new)
 }

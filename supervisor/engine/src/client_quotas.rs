@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockhouse_base::keyed_limiter::KeyedLimiter;
+use lockhouse_cluster::LeasedRates;
 use lockhouse_messages::Owner;
 use lockhouse_policies::Rate;
 use tokio::sync::Semaphore;
@@ -45,6 +46,8 @@ pub enum QuotaExceeded {
 pub(crate) struct ClientQuotas {
     limits: ClientLimits,
     runs: KeyedLimiter<Owner>,
+    /// Set in a cluster, where the rate of runs holds for all hosts together.
+    of_cluster: Option<LeasedRates>,
     running: BTreeMap<Owner, ClientRuns>,
     cpu: KeyedLimiter<Owner>,
 }
@@ -59,7 +62,13 @@ struct ClientRuns {
 
 impl ClientQuotas {
     pub(crate) fn new(limits: ClientLimits) -> Self {
-        Self { limits, runs: KeyedLimiter::default(), running: BTreeMap::new(), cpu: KeyedLimiter::default() }
+        let (runs, running, cpu) = (KeyedLimiter::default(), BTreeMap::new(), KeyedLimiter::default());
+        Self { limits, runs, of_cluster: None, running, cpu }
+    }
+
+    /// Lets the rate of runs hold for all hosts of a cluster together.
+    pub(crate) fn share(&mut self, rates: LeasedRates) {
+        self.of_cluster = Some(rates);
     }
 
     /// Admits one more run of an AI client. The run then counts as waiting or active, until [`Self::end_run`] is called.
@@ -78,7 +87,10 @@ impl ClientQuotas {
                 return Err(QuotaExceeded::TooManyConcurrent { active_max, waiting_max });
             }
             let now = Instant::now();
-            let reserved = self.runs.bucket(owner, rate, now).reserve(Duration::ZERO, now);
+            let reserved = match &self.of_cluster {
+                Some(rates) => rates.reserve(&format!("runs {}", owner.to_hex()), rate),
+                None => self.runs.bucket(owner, rate, now).reserve(Duration::ZERO, now).map(drop),
+            };
             reserved.map_err(|retry_after| QuotaExceeded::RateLimit { retry_after })?;
         }
         let places = if owner.is_limited() { active_max } else { Semaphore::MAX_PERMITS };

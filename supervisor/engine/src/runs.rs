@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lockhouse_cluster::LeasedRates;
 use lockhouse_messages::{FinishedRun, Owner, RequestId, RunListing, RunReference};
 use lockhouse_pool::process_usage;
 use lockhouse_protocol::{ExecutionId, ResultHandle};
@@ -105,6 +106,11 @@ impl Runs {
             kept: HashMap::new(),
         });
         Self(Arc::new(RunsInner { results, table }))
+    }
+
+    /// Lets the rates of clients hold for all hosts of a cluster together.
+    pub(crate) fn share_rates(&self, rates: LeasedRates) {
+        self.0.table.lock().quotas.share(rates);
     }
 
     pub(crate) fn register(&self, execution: ExecutionId, run: ActiveRun) -> ActiveRunGuard {

@@ -94,6 +94,7 @@ use std::time::Instant;
 
 use lockhouse_audit::Audit;
 use lockhouse_base::principal::Principal;
+use lockhouse_cluster::LeasedRates;
 use lockhouse_policies::Policy;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{Upstreams, UserAccount};
@@ -194,6 +195,11 @@ impl Gate {
             tool_lists: ToolListCache::default(),
             requirements: self.requirements.clone(),
         }
+    }
+
+    /// Lets the rates of the policy hold for all hosts of a cluster together.
+    pub fn share_rates(&self, rates: LeasedRates) {
+        self.limiter.share(rates);
     }
 
     /// From now on, no run and no call begins unless this process has looked at the administrator's requirements shortly

@@ -7,10 +7,11 @@
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Write;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use lockhouse_base::keyed_limiter::KeyedLimiter;
+use lockhouse_cluster::LeasedRates;
 use lockhouse_policies::{Limits, PermittedCall, Rate, ScopedLimits, SourceLocation};
 use lockhouse_protocol::{Failure, FailureCode, ServerName, ToolName};
 use serde_json::{Map, Value};
@@ -41,7 +42,14 @@ struct ScopeUsage {
 /// The counters of rate limits, which all executions share. A counter is identified by the scope of its limit and the
 /// rate, and by the person if each has a counter.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Limiter(Arc<KeyedLimiter<(String, Option<String>, Rate)>>);
+pub(super) struct Limiter(Arc<LimiterInner>);
+
+#[derive(Debug, Default)]
+struct LimiterInner {
+    local: KeyedLimiter<(String, Option<String>, Rate)>,
+    /// Set in a cluster, where the limits hold for all hosts together.
+    of_cluster: OnceLock<LeasedRates>,
+}
 
 /// The refusal of a call that exceeds a limit.
 #[derive(Debug)]
@@ -80,6 +88,11 @@ impl Usage {
 }
 
 impl Limiter {
+    /// Lets the rate limits hold for all hosts of a cluster together.
+    pub(super) fn share(&self, rates: LeasedRates) {
+        let _ = self.0.of_cluster.set(rates);
+    }
+
     /// Counts a permitted call against the quotas and rate limits that apply to it.
     ///
     /// # Errors
@@ -118,7 +131,10 @@ impl Limiter {
             let Some(rate) = scoped.limits.rate else { continue };
             let counted = (scoped.scope.clone(), scoped.member.clone(), rate);
             if seen.insert(counted.clone()) {
-                let reserved = self.0.bucket(counted, rate, now).reserve(Duration::ZERO, now);
+                let reserved = match self.0.of_cluster.get() {
+                    Some(rates) => rates.reserve(&format!("calls {counted:?}"), rate),
+                    None => self.0.local.bucket(counted, rate, now).reserve(Duration::ZERO, now).map(drop),
+                };
                 reserved.map_err(|wait| rate_exceeded(scoped, rate, wait))?;
             }
         }

@@ -10,6 +10,9 @@ use crate::cluster::Cluster;
 impl Supervisor {
     /// Makes this engine a part of a cluster, before the first front connects. Later calls have no effect.
     pub fn set_cluster(&self, cluster: Arc<Cluster>) {
+        let rates = cluster.membership().rates();
+        self.runs.share_rates(rates.clone());
+        self.gate().share_rates(rates.clone());
         let _ = self.cluster.set(cluster);
     }
 
