@@ -12,6 +12,7 @@ mod audit;
 mod audit_forwarding;
 mod check;
 mod client_sandbox;
+mod cluster;
 mod command_audit_log;
 mod command_error;
 mod configuration;
@@ -188,6 +189,9 @@ enum Command {
     /// List and end sessions, whose variables persist between runs
     #[command(subcommand)]
     Sessions(sessions::Command),
+    /// List the hosts of a cluster, or make its account in NATS
+    #[command(subcommand)]
+    Cluster(cluster::Command),
     /// Create, list and revoke the tokens that authenticate AI clients over HTTP
     #[command(subcommand)]
     Token(token::Command),
@@ -351,6 +355,7 @@ async fn run_command(command: Command, files: &Files) -> ExitCode {
         Command::PageAction => page::page_action(files).await,
         Command::Runs(command) => runs::runs(command).await,
         Command::Sessions(command) => sessions::sessions(command).await,
+        Command::Cluster(command) => cluster::cluster(command).await,
         Command::Token(command) => token::token(files, command),
         Command::User(command) => user::user(files, command).await,
         Command::Audit(command) => audit::audit(files, command).await,

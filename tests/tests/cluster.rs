@@ -1,5 +1,6 @@
 //! Tests of several hosts as one service: requests reach any host, and the host that has what they name serves them.
 
+mod account;
 mod failures;
 mod hosts;
 mod nats;

@@ -8,12 +8,12 @@
 //! - [`SessionPlaces`] says on which host a session is, and [`LeasedRates`] are the rates of all hosts together.
 //! - [`HostListener`] and [`connect`] are connections between hosts, over TLS with the keys of both; `host_key.rs` has the key of
 //!   this host.
-//! - `shared_state.rs` has the state that the hosts share, in NATS JetStream.
+//! - `shared_state.rs` has the state that the hosts share, in NATS JetStream. [`NatsAccount`] is their account there.
 //!
 //! # Invariants
 //!
 //! - Nothing here knows a run, a policy or MCP.
-//! - Nothing but `shared_state.rs` names NATS, and each of its functions takes at most a second.
+//! - Nothing but `shared_state.rs` and `nats_account.rs` knows NATS, and each of its functions takes at most a second.
 //! - No host acts after its lease could have ended for others: see [`lockhouse_base::fence::Fence`]. Leases are measured by the
 //!   own clock of each host, which nobody sets.
 //! - No connection between hosts exists without the keys of both, which are in their leases.
@@ -42,6 +42,7 @@ mod join_error;
 mod lease;
 mod leased_rates;
 mod membership;
+mod nats_account;
 mod session_places;
 mod settings;
 mod shared_state;
@@ -54,6 +55,7 @@ pub use join_error::JoinError;
 pub use lease::{HostLease, LeaseEnd};
 pub use leased_rates::LeasedRates;
 pub use membership::Membership;
+pub use nats_account::{KeyError, NatsAccount};
 pub use session_places::{SessionPlace, SessionPlaces};
 pub use settings::{ClusterSettings, HostName, InvalidHostName, InvalidStateAddress, StateAddress};
 pub use shared_state::Unavailable;

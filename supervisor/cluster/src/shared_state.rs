@@ -6,12 +6,12 @@ use std::time::{Duration, SystemTime};
 use async_nats::jetstream::kv::{CreateErrorKind, Operation, Store, UpdateErrorKind};
 use async_nats::jetstream::stream::{self, DiscardPolicy, StorageType};
 use async_nats::jetstream::{self, Context};
-use async_nats::{Client, ConnectOptions};
+use async_nats::{Client, ConnectOptions, Event};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use tokio::time::timeout;
 
-use crate::settings::{ClusterSettings, StateAddress};
+use crate::settings::{ClusterSettings, HostName, StateAddress};
 
 /// Maximum time of one operation. What needs it fails after this time, with the reason.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(1);
@@ -68,9 +68,9 @@ pub(crate) enum Table {
 }
 
 impl Table {
-    const ALL: [Self; 3] = [Self::Hosts, Self::Sessions, Self::Rates];
+    pub(crate) const ALL: [Self; 3] = [Self::Hosts, Self::Sessions, Self::Rates];
 
-    fn bucket(self) -> &'static str {
+    pub(crate) fn bucket(self) -> &'static str {
         match self {
             Self::Hosts => "lockhouse_hosts",
             Self::Sessions => "lockhouse_sessions",
@@ -201,14 +201,19 @@ async fn connect(settings: &ClusterSettings) -> Result<Client, Unavailable> {
     let name = settings.name.as_str();
     let mut options = ConnectOptions::new()
         .name(format!("lockhouse {name}"))
-        // No host can read what is for another one.
-        .custom_inbox_prefix(format!("_INBOX_{name}"))
+        .custom_inbox_prefix(inbox_prefix(&settings.name))
         .ping_interval(PING_INTERVAL)
         .connection_timeout(PING_INTERVAL)
         .request_timeout(Some(OPERATION_TIMEOUT))
         .require_tls(settings.servers.iter().all(StateAddress::uses_tls))
         .ignore_discovered_servers()
-        .event_callback(|event| async move { tracing::info!("NATS: {event}") });
+        .event_callback(|event| async move {
+            match event {
+                // A refused write is a timeout for its caller. The reason comes here.
+                Event::ServerError(error) => tracing::warn!("NATS: {error}"),
+                event => tracing::info!("NATS: {event}"),
+            }
+        });
     if let Some(authorities) = &settings.authorities {
         options = options.add_root_certificates(authorities.clone());
     }
@@ -217,6 +222,11 @@ async fn connect(settings: &ClusterSettings) -> Result<Client, Unavailable> {
     }
     let addresses: Vec<&str> = settings.servers.iter().map(StateAddress::as_str).collect();
     options.connect(addresses).await.map_err(Unavailable::new)
+}
+
+/// Returns the beginning of the subjects at which a host gets answers. No other host can subscribe to them.
+pub(crate) fn inbox_prefix(host: &HostName) -> String {
+    format!("_INBOX_{host}")
 }
 
 fn check_version(client: &Client) -> Result<(), Unavailable> {

@@ -110,6 +110,8 @@ pub enum OperatorRequest {
     BeginEnrolment,
     /// Register a key.
     EnrolKey(Box<KeyRegistration>),
+    /// Requests the hosts of the cluster. Answered with [`OperatorResponse::Hosts`].
+    ListHosts,
     /// List the registered keys.
     ListKeys,
     /// Remove the registered key with this credential id. Only for root.
@@ -156,6 +158,7 @@ impl OperatorRequest {
             | Self::ForgetUser { .. }
             | Self::ReviewDefinitions { .. }
             | Self::EnrolKey(_)
+            | Self::ListHosts
             | Self::ListKeys => Role::Operate,
             Self::AcceptProposal { .. }
             | Self::ChallengeProposal { .. }
@@ -189,6 +192,7 @@ impl OperatorRequest {
             | Self::EnrolKey(_)
             | Self::RemoveKey(_) => true,
             Self::Health
+            | Self::ListHosts
             | Self::ListKeys
             | Self::ListSessions
             | Self::ListRuns
@@ -210,6 +214,7 @@ impl OperatorRequest {
 pub enum OperatorResponse {
     /// The health of the process, as `/health` reports it.
     Health(Value),
+    Hosts(HostListing),
     Sessions(Vec<SessionListing>),
     /// The names of the sessions that were ended. Their active runs are being stopped.
     EndedSessions(Vec<String>),
@@ -323,6 +328,40 @@ pub struct ProposedChange {
     pub proposed: Option<String>,
     /// Whether it may permit more than the approved policy.
     pub widens: bool,
+}
+
+/// The hosts of a cluster, as one of them knows them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostListing {
+    /// Empty if the engine is part of no cluster.
+    pub hosts: Vec<ListedHost>,
+    /// Why the state that the hosts share cannot be reached. `None` if it can.
+    pub problem: Option<String>,
+}
+
+/// One host of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedHost {
+    pub name: String,
+    /// Whether this is the host that answers.
+    pub is_this: bool,
+    /// Where the others reach it.
+    pub address: String,
+    /// The version of Lockhouse.
+    pub version: String,
+    /// `serving` or `draining`.
+    pub state: String,
+    pub runs: usize,
+    /// Number of runs that could begin at once.
+    pub free: usize,
+    pub sessions: usize,
+    /// When it was started, in seconds since 1970.
+    pub started: u64,
+    /// Seconds since it renewed its lease.
+    pub heard_s: u64,
+    /// SHA-256 of the configuration in force, and of the policy. Empty if there is none.
+    pub configuration: String,
+    pub policy: String,
 }
 
 /// One session in the list of sessions.

@@ -22,7 +22,7 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sig
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, User, fork, geteuid, initgroups, setresgid, setresuid, setsid};
 
-use super::{Command, USAGE, print_error};
+use super::{Command, USAGE, cluster, print_error};
 
 /// The name of the program for commands about the service. It is beside this program.
 const SERVICE_PROGRAM: &str = "lockhouse-service";
@@ -53,6 +53,7 @@ fn is_about_service(command: &Command) -> bool {
         command,
         Command::Approvals(_)
             | Command::Audit(_)
+            | Command::Cluster(cluster::Command::Status { .. })
             | Command::Config(_)
             | Command::Doctor(_)
             | Command::Page(_)

@@ -18,7 +18,7 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// Starts the hosts, and waits until each knows the others.
+    /// Starts the hosts, and waits until each knows the others. `HOST` in `config` is the name of the host.
     pub(super) async fn start(nats: &Nats, config: &str, change: impl Fn(Lockhouse) -> Lockhouse) -> Self {
         let tokens = Lockhouse::new();
         let file = tokens.path("tokens.json").display().to_string();
@@ -26,8 +26,9 @@ impl Hosts {
         let mut number = 0;
         let lockhouses = ports.map(|port| {
             let text = format!(
-                "[http]\ntokens = \"{file}\"\n[cluster]\nname = \"h{number}\"\nnats = [\"{}\"]\nlisten = \"127.0.0.1:{port}\"\n{config}",
-                nats.url()
+                "[http]\ntokens = \"{file}\"\n[cluster]\nname = \"h{number}\"\nnats = [\"{}\"]\nlisten = \"127.0.0.1:{port}\"\n{}",
+                nats.url(),
+                config.replace("HOST", &format!("h{number}")),
             );
             number += 1;
             change(Lockhouse::with_fixture().config(&text))

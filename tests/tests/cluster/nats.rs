@@ -13,6 +13,7 @@ pub(super) struct Nats {
     process: Child,
     port: u16,
     files: Lockhouse,
+    configuration: Option<PathBuf>,
 }
 
 impl Nats {
@@ -23,15 +24,56 @@ impl Nats {
             println!("left out, since `make prepare-cluster` has not installed NATS");
             return None;
         }
-        let (program, port, files) = (build.join("venv/bin/nats-server"), free_port(), Lockhouse::new());
-        let process = spawn(&program, port, &files);
-        let nats = Self { program, process, port, files };
+        let nats = Self::start_with(build.join("venv/bin/nats-server"), Lockhouse::new(), None);
         nats.listens().await;
         Some(nats)
     }
 
+    /// Starts a server with the configuration that `lockhouse cluster account` has written for these hosts into the folder
+    /// `account` of `files`, with a certificate for this machine. `None` if the program is not installed.
+    pub(super) async fn start_secured(files: Lockhouse, hosts: &[&str]) -> Option<Self> {
+        let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("../build/cluster");
+        if !build.join("stamp").exists() {
+            println!("left out, since `make prepare-cluster` has not installed NATS");
+            return None;
+        }
+        let out = files.path("account").display().to_string();
+        let made = files.run(&[&["cluster", "account", "--out", &out], hosts].concat());
+        assert_eq!(made.status, Some(0), "{made:?}");
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let certificate = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).expect("a name");
+        let certificate = certificate.self_signed(&key).expect("a certificate").pem();
+        let (pem, key) = (files.file("nats.pem", certificate), files.file("nats.key", key.serialize_pem()));
+        let text = std::fs::read_to_string(files.path("account/nats-server.conf")).expect("a configuration");
+        let text = text.replace("/etc/nats/server.pem", &pem.display().to_string());
+        let text = text.replace("/etc/nats/server.key", &key.display().to_string());
+        let text = text.replace("/var/lib/nats", &files.path("nats").display().to_string());
+        let text = text.replace("port: 4222\n", "");
+        let configuration = files.file("nats.conf", text);
+        let nats = Self::start_with(build.join("venv/bin/nats-server"), files, Some(configuration));
+        nats.listens().await;
+        Some(nats)
+    }
+
+    fn start_with(program: PathBuf, files: Lockhouse, configuration: Option<PathBuf>) -> Self {
+        let port = free_port();
+        let process = spawn(&program, port, &files, configuration.as_deref());
+        Self { program, process, port, files, configuration }
+    }
+
     pub(super) fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port)
+        let scheme = if self.configuration.is_some() { "tls" } else { "nats" };
+        format!("{scheme}://127.0.0.1:{}", self.port)
+    }
+
+    /// Returns the path of a file of the server.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.files.path(name)
+    }
+
+    /// Returns what the server has logged.
+    pub(super) fn log(&self) -> String {
+        std::fs::read_to_string(self.path("nats.log")).unwrap_or_default()
     }
 
     async fn listens(&self) {
@@ -47,7 +89,7 @@ impl Nats {
     }
 
     pub(super) async fn start_again(&mut self) {
-        self.process = spawn(&self.program, self.port, &self.files);
+        self.process = spawn(&self.program, self.port, &self.files, self.configuration.as_deref());
         self.listens().await;
     }
 
@@ -58,11 +100,15 @@ impl Nats {
     }
 }
 
-fn spawn(program: &Path, port: u16, files: &Lockhouse) -> Child {
+fn spawn(program: &Path, port: u16, files: &Lockhouse, configuration: Option<&Path>) -> Child {
     let log = std::fs::File::create(files.path("nats.log")).expect("a log");
     let mut command = Command::new(program);
-    command.args(["--addr", "127.0.0.1", "--port", &port.to_string(), "--jetstream", "--store_dir"]);
-    command.arg(files.path("nats")).stdout(Stdio::null()).stderr(log).spawn().expect("it is started")
+    command.args(["--addr", "127.0.0.1", "--port", &port.to_string()]);
+    match configuration {
+        Some(configuration) => command.arg("--config").arg(configuration),
+        None => command.args(["--jetstream", "--store_dir"]).arg(files.path("nats")),
+    };
+    command.stdout(Stdio::null()).stderr(log).spawn().expect("it is started")
 }
 
 impl Drop for Nats {

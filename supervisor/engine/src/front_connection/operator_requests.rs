@@ -47,6 +47,7 @@ pub(super) async fn carry_out(
 ) -> OperatorResponse {
     match request {
         OperatorRequest::Health => OperatorResponse::Health(supervisor.complete_health()),
+        OperatorRequest::ListHosts => OperatorResponse::Hosts(supervisor.list_hosts()),
         OperatorRequest::ListSessions => OperatorResponse::Sessions(supervisor.sessions().list()),
         OperatorRequest::EndSessions(ended) => end_sessions(supervisor, &ended, by),
         OperatorRequest::ListRuns => OperatorResponse::Runs(supervisor.runs().list()),

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use lockhouse_cluster::HostReport;
+use lockhouse_cluster::{HostRecord, HostReport, HostStatus};
+use lockhouse_messages::{HostListing, ListedHost};
 
 use super::Supervisor;
 use crate::cluster::Cluster;
@@ -39,5 +40,29 @@ impl Supervisor {
             configuration: digests.configuration.unwrap_or_default(),
             policy: digests.policy.unwrap_or_default(),
         }
+    }
+
+    /// Returns the hosts of the cluster, for operators. There are none without a cluster.
+    pub(crate) fn list_hosts(&self) -> HostListing {
+        let hosts = self.cluster().map(|cluster| cluster.membership().list()).unwrap_or_default();
+        let listed = |HostStatus { host, heard, is_this }: HostStatus| {
+            let HostRecord { address, version, started, report, .. } = host.record;
+            ListedHost {
+                name: host.name.to_string(),
+                is_this,
+                address: address.to_string(),
+                version,
+                state: if report.draining { "draining" } else { "serving" }.to_owned(),
+                runs: report.runs,
+                free: report.free,
+                sessions: report.sessions,
+                started,
+                heard_s: heard.as_secs(),
+                configuration: report.configuration,
+                policy: report.policy,
+            }
+        };
+        let problem = self.cluster_failures().into_iter().next();
+        HostListing { hosts: hosts.into_iter().map(listed).collect(), problem }
     }
 }

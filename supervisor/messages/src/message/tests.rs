@@ -261,6 +261,7 @@ fn each_message_of_an_operator_round_trips_and_requires_a_role() {
         (OperatorRequest::ChallengeProposal { digest: "0".into(), port: 4_711 }, Role::Policy),
         (OperatorRequest::BeginEnrolment, Role::Approve),
         (OperatorRequest::EnrolKey(Box::new(registration())), Role::Operate),
+        (OperatorRequest::ListHosts, Role::Operate),
         (OperatorRequest::ListKeys, Role::Operate),
         (OperatorRequest::RemoveKey("AA".into()), Role::Approve),
     ] {
