@@ -166,3 +166,74 @@ async fn rates_hold_for_all_hosts_together() {
     table.row("calls that were made", ensure((LIMIT..=LIMIT + HOSTS).contains(&made), made));
     table.finish();
 }
+
+/// Returns which life of which host made an execution.
+fn tag(answer: &Value) -> String {
+    let execution = answer["execution"].as_str().unwrap_or_else(|| panic!("no execution: {answer}"));
+    execution[execution.len() - 10..].to_owned()
+}
+
+/// A run that finds no free worker begins at once on a host that has one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_without_a_worker_begins_on_another_host() {
+    let Some(nats) = Nats::start().await else { return };
+    let config = format!("{CONFIG}[pool]\nrunning = 1\n");
+    let hosts = Hosts::start(&nats, &config, |lockhouse| lockhouse).await;
+    let mut table = Table::new("three hosts with one worker each");
+    let mut own = Vec::new();
+    for host in 0..HOSTS {
+        own.push(tag(&hosts.client(host).run_code("python", "1").await));
+    }
+    wait_until("the leases say that all workers are free", async || {
+        let listing = hosts.lockhouses[0].run(&["cluster", "status", "--json"]).stdout;
+        let listing: Value = serde_json::from_str(&listing).ok()?;
+        listing["hosts"].as_array()?.iter().all(|host| host["free"] == 1).then_some(())
+    })
+    .await;
+    let endless = "print('begun')\nimport time\nwhile True: time.sleep(0.01)";
+    let mut running = Vec::new();
+    for number in 0..HOSTS {
+        let answer = hosts.client(0).run_code("python", endless).await;
+        let view = hosts.client(0).call("get_result", json!({"handle": answer["handle"], "wait_s": 0})).await;
+        let begun = view["progress"]["stdout_tail"].as_str().unwrap_or_default().contains("begun");
+        table.row(format!("run {number} has begun"), ensure(begun, &view));
+        running.push(tag(&answer));
+    }
+    table.row("the first one on its own host", equal(&running[0], &own[0]));
+    running.sort();
+    own.sort();
+    table.row("one on each host", equal(running, own));
+    let waits = hosts.client(0).run_code("python", "'done'").await;
+    table.row("a further one waits", equal(waits["status"].clone(), json!("running")));
+    // Another host ends a run, and the further one gets the worker.
+    let ended = hosts.lockhouses[0].run(&["runs", "end", "--all"]);
+    table.row("a run is ended", ensure(ended.status == Some(0), &ended));
+    table.finish();
+}
+
+/// A token that is revoked on one host is refused by all, and the runs of its client end.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_token_is_refused_by_each_host() {
+    let Some(nats) = Nats::start().await else { return };
+    let hosts = Hosts::start(&nats, CONFIG, |lockhouse| lockhouse).await;
+    let mut table = Table::new("a token is revoked on one host");
+    let endless = hosts.client(0).run_code("python", "import time\nwhile True: time.sleep(0.01)").await;
+    table.row("control: a run", equal(endless["status"].clone(), json!("running")));
+    let revoked = hosts.lockhouses[2].run(&["token", "revoke", "desk"]);
+    table.row("it is revoked on h2", equal(revoked.status, Some(0)));
+    for host in 0..HOSTS {
+        let client = hosts.client(host);
+        let message = client.calling("run_code", json!({"language": "python", "code": "1"}));
+        wait_until("the token is refused", async || {
+            (client.post(&message).await.status == 401).then_some(())
+        })
+        .await;
+        table.row(format!("h{host} refuses it"), Ok(()));
+    }
+    wait_until("the run ends", async || {
+        let runs = hosts.lockhouses[0].run(&["runs", "list", "--json"]);
+        (runs.stdout.trim() == "[]").then_some(())
+    })
+    .await;
+    table.finish();
+}

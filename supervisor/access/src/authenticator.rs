@@ -115,6 +115,22 @@ impl Authenticator {
         }
     }
 
+    /// Returns the digests of the tokens that were revoked on this host.
+    pub fn revoked_tokens(&self) -> Vec<[u8; 32]> {
+        self.token_store().map(TokenStore::revoked).unwrap_or_default()
+    }
+
+    /// Revokes the token with this digest, which was revoked on another host of the cluster.
+    pub fn revoke_token(&self, digest: [u8; 32]) {
+        if let Some(tokens) = self.token_store() {
+            tokens.revoke_elsewhere(digest);
+        }
+    }
+
+    fn token_store(&self) -> Option<&TokenStore> {
+        self.verifiers.as_ref()?.tokens.as_deref()
+    }
+
     /// Returns what clients need to know in order to authenticate.
     pub fn how_to_authenticate(&self) -> Authentication {
         let Some(verifiers) = &self.verifiers else { return Authentication::default() };

@@ -21,6 +21,10 @@ use lockhouse_messages::AccessRefusal;
 /// file cannot be read, the error is cached for the same time.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Maximum number of tokens that were revoked on other hosts and that this host remembers.
+/// Bound: hosts of a cluster.
+const REVOKED_ELSEWHERE_MAX: usize = 65_536;
+
 /// The name of a token, by which the policy and the audit log know its client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -118,6 +122,8 @@ struct TokenCache {
     issued: Vec<TokenRecord>,
     /// Why the token file could not be read, and when that was found. `None` if it could be read.
     fault: Option<(TokenFileError, Instant)>,
+    /// Digests of tokens that were revoked on other hosts of the cluster.
+    revoked_elsewhere: HashSet<Digest>,
     /// For each token in use, the revocable authorization of its client's connections. When the token is
     /// revoked or expires, the authorization is revoked, which ends the connections.
     grants: HashMap<Digest, Grant>,
@@ -158,6 +164,9 @@ impl TokenStore {
             }
         }
         let Some(issued) = found.cloned() else { return Err(AccessRefusal::UnknownToken) };
+        if cache.revoked_elsewhere.contains(&digest) {
+            return Err(AccessRefusal::RevokedToken);
+        }
         match issued.state(SystemTime::now()) {
             "revoked" => return Err(AccessRefusal::RevokedToken),
             "expired" => return Err(AccessRefusal::ExpiredToken),
@@ -166,6 +175,24 @@ impl TokenStore {
         let grant = cache.grants.entry(digest).or_default().clone();
         let name = issued.name.as_str();
         Ok(Principal::authenticated(&format!("token:{name}"), name, issued.only, Validity::Revocable(grant)))
+    }
+
+    /// Returns the digests of the tokens that the file says were revoked.
+    pub(super) fn revoked(&self) -> Vec<Digest> {
+        self.refresh();
+        let cache = self.cache.lock();
+        cache.issued.iter().filter(|issued| issued.revoked.is_some()).map(|issued| issued.sha256).collect()
+    }
+
+    /// Revokes a token that was revoked on another host, and ends the connections of its client.
+    pub(super) fn revoke_elsewhere(&self, digest: Digest) {
+        let mut cache = self.cache.lock();
+        if cache.revoked_elsewhere.len() < REVOKED_ELSEWHERE_MAX {
+            cache.revoked_elsewhere.insert(digest);
+            cache.revoke_invalid();
+        } else {
+            tracing::error!("a token that was revoked on another host is still accepted here: too many are");
+        }
     }
 
     /// Reloads the token file if it has changed.
@@ -211,6 +238,7 @@ impl TokenCache {
         }
         let now = SystemTime::now();
         let valid = self.issued.iter().filter(|issued| issued.state(now) == "valid");
+        let valid = valid.filter(|issued| !self.revoked_elsewhere.contains(&issued.sha256));
         let valid: HashSet<Digest> = valid.map(|issued| issued.sha256).collect();
         self.grants.retain(|digest, grant| {
             let counts = valid.contains(digest);

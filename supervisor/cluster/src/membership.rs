@@ -1,5 +1,6 @@
 //! The part of this host in its cluster.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,6 +16,7 @@ use crate::host_table::{Host, HostStatus, HostTable, Place};
 use crate::join_error::JoinError;
 use crate::lease::{HostLease, LeaseEnd, RENEWAL_INTERVAL, Renewal, decode};
 use crate::leased_rates::LeasedRates;
+use crate::revocations::{self, TokenDigest};
 use crate::session_places::SessionPlaces;
 use crate::settings::{ClusterSettings, HostName};
 use crate::shared_state::{SharedState, Table, Unavailable};
@@ -124,6 +126,16 @@ impl Membership {
         self.0.table.lock().others().find(|host| host.record.key.0 == key)
     }
 
+    /// Tells the other hosts which tokens were revoked here, which `own` returns, and calls `revoke` for those that were revoked on any
+    /// host.
+    pub async fn share_revocations(
+        &self,
+        own: impl Fn() -> Vec<TokenDigest>,
+        revoke: impl Fn(TokenDigest),
+    ) -> Infallible {
+        revocations::share(&self.0.state, own, revoke).await
+    }
+
     /// Renews the lease of this host and hears those of the others, until the lease has ended. `report` returns what the host
     /// says of itself. `all_agree` asks all other hosts whether they cannot reach the shared state either: then nobody can count
     /// this host as ended.
@@ -158,7 +170,7 @@ impl Membership {
     }
 
     /// Hears the leases of all hosts.
-    async fn hear(&self) -> std::convert::Infallible {
+    async fn hear(&self) -> Infallible {
         loop {
             match self.0.state.watch(Table::Hosts).await {
                 Ok(mut changes) => {

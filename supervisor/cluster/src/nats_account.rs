@@ -66,15 +66,18 @@ fn user(host: &HostName, key: &str) -> String {
         );
         publish.push(match table {
             Table::Hosts => format!("$KV.{bucket}.{host}"),
-            Table::Sessions | Table::Rates => format!("$KV.{bucket}.>"),
+            Table::Sessions | Table::Rates | Table::Revocations => format!("$KV.{bucket}.>"),
         });
     }
-    let hosts = Table::Hosts.bucket();
-    publish.push(format!("$JS.API.CONSUMER.CREATE.KV_{hosts}"));
-    publish.push(format!("$JS.API.CONSUMER.CREATE.KV_{hosts}.>"));
-    publish.push(format!("$JS.API.CONSUMER.INFO.KV_{hosts}.*"));
-    publish.push(format!("$JS.API.CONSUMER.DELETE.KV_{hosts}.*"));
-    publish.push(format!("$JS.FC.KV_{hosts}.>"));
+    // Those that every host watches.
+    for bucket in [Table::Hosts, Table::Revocations].map(Table::bucket) {
+        let create = format!("$JS.API.CONSUMER.CREATE.KV_{bucket}");
+        publish.extend([format!("{create}.>"), create]);
+        publish.extend(
+            ["INFO", "DELETE"].map(|operation| format!("$JS.API.CONSUMER.{operation}.KV_{bucket}.*")),
+        );
+        publish.push(format!("$JS.FC.KV_{bucket}.>"));
+    }
     let publish: Vec<String> = publish.iter().map(|subject| format!("            \"{subject}\"\n")).collect();
     format!(
         "      # {host}\n      {{\n        nkey: {key}\n        permissions {{\n          publish: [\n{}          ]\n          \

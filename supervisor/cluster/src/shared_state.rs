@@ -29,6 +29,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const PING_INTERVAL: Duration = Duration::from_secs(2);
 /// The oldest version of the servers.
 const VERSION_MIN: (u64, u64) = (2, 12);
+/// How long NATS remembers the ids of messages, which are not used here. It must not be longer than values live.
+const DUPLICATE_WINDOW: Duration = Duration::from_mins(2);
 /// Maximum length of a value, in bytes.
 /// Bound: hosts of a cluster.
 const VALUE_BYTES_MAX: i32 = 64 * 1024;
@@ -65,25 +67,29 @@ pub(crate) enum Table {
     Sessions,
     /// What was used of each rate, under a digest of its name.
     Rates,
+    /// The tokens that were revoked, under their digests.
+    Revocations,
 }
 
 impl Table {
-    pub(crate) const ALL: [Self; 3] = [Self::Hosts, Self::Sessions, Self::Rates];
+    pub(crate) const ALL: [Self; 4] = [Self::Hosts, Self::Sessions, Self::Rates, Self::Revocations];
 
     pub(crate) fn bucket(self) -> &'static str {
         match self {
             Self::Hosts => "lockhouse_hosts",
             Self::Sessions => "lockhouse_sessions",
             Self::Rates => "lockhouse_rates",
+            Self::Revocations => "lockhouse_revocations",
         }
     }
 
-    /// The time after which a value that nobody writes again disappears.
+    /// The time after which a value that nobody writes again disappears. Zero if it stays.
     fn lifetime(self) -> Duration {
         match self {
             Self::Hosts => LEASE_LIFETIME,
             Self::Sessions => SESSION_LIFETIME,
             Self::Rates => RATE_LIFETIME,
+            Self::Revocations => Duration::ZERO,
         }
     }
 }
@@ -116,8 +122,10 @@ impl SharedState {
             check_version(&client)?;
             let context = jetstream::new(client);
             let open = |table| open(&context, table, settings.replicas);
-            let [hosts, sessions, rates] = Table::ALL;
-            Ok(Self { stores: [open(hosts).await?, open(sessions).await?, open(rates).await?] })
+            let stores: Vec<Store> = futures_util::future::try_join_all(Table::ALL.map(open)).await?;
+            // There is one for each table.
+            let stores = stores.try_into().map_err(|_| Unavailable("a bucket is missing".to_owned()))?;
+            Ok(Self { stores })
         };
         let connected = timeout(CONNECT_TIMEOUT, connecting).await;
         connected.unwrap_or_else(|_| Err(Unavailable("no NATS server can be reached".to_owned())))
@@ -250,7 +258,7 @@ async fn open(context: &Context, table: Table, replicas: usize) -> Result<Store,
         max_message_size: VALUE_BYTES_MAX,
         max_bytes: TABLE_BYTES_MAX,
         max_age,
-        duplicate_window: max_age.min(Duration::from_secs(120)),
+        duplicate_window: if max_age.is_zero() { DUPLICATE_WINDOW } else { max_age.min(DUPLICATE_WINDOW) },
         discard: DiscardPolicy::New,
         storage: StorageType::File,
         num_replicas: replicas,

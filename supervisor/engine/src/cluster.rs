@@ -2,7 +2,9 @@
 
 mod peers;
 
-use lockhouse_cluster::Membership;
+use std::cmp::Reverse;
+
+use lockhouse_cluster::{Host, Membership};
 
 use peers::Peers;
 pub(crate) use peers::{ForwardedCaller, HostPeer};
@@ -21,6 +23,14 @@ impl Cluster {
 
     pub(crate) fn membership(&self) -> &Membership {
         &self.membership
+    }
+
+    /// Returns the hosts with free workers, those with most of them first.
+    pub(crate) fn hosts_with_room(&self) -> Vec<Host> {
+        let mut hosts = self.membership.others();
+        hosts.retain(|host| host.record.report.free > 0 && !host.record.report.draining);
+        hosts.sort_by_key(|host| Reverse(host.record.report.free));
+        hosts
     }
 
     pub(crate) fn peers(&self) -> &Peers {

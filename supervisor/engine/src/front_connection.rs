@@ -163,6 +163,7 @@ impl FrontConnection {
         let RequestHead { id: request_id, is_chosen, caller, deadline, span } = head;
         let request_id = ChosenId { id: request_id, is_chosen };
         let elsewhere = self.supervisor.cluster().map(|cluster| Elsewhere {
+            supervisor: self.supervisor.clone(),
             cluster: cluster.clone(),
             caller: self.forwarded_caller(&caller),
             is_from_host: self.grants.is_host(),

@@ -6,6 +6,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_access::Authenticator;
 use lockhouse_cluster::{HostConnection, HostLease, HostListener, LeaseEnd};
 use lockhouse_link::greetings;
 use lockhouse_messages::{Greeting, GreetingReply, VERSIONS};
@@ -39,7 +40,18 @@ pub async fn serve_cluster(
     tokio::select! {
         end = cluster.membership().keep(lease, report, all_agree) => end,
         never = accept(supervisor, listener) => match never {},
+        never = share_revocations(supervisor, cluster) => match never {},
     }
+}
+
+async fn share_revocations(supervisor: &Supervisor, cluster: &Cluster) -> Infallible {
+    let own = || supervisor.authenticator().map(Authenticator::revoked_tokens).unwrap_or_default();
+    let revoke = |digest| {
+        if let Some(authenticator) = supervisor.authenticator() {
+            authenticator.revoke_token(digest);
+        }
+    };
+    cluster.membership().share_revocations(own, revoke).await
 }
 
 /// Accepts other hosts until this future is dropped.

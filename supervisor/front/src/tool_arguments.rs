@@ -63,7 +63,9 @@ pub(crate) fn run_code_request(arguments: &JsonObject) -> Result<RunCode, Invali
         Some(_) => return Err(InvalidRunCode::Session),
     };
     let claims = RequestClaims::default();
-    Ok(RunCode { language, code: code.to_owned(), timeout, servers, session, for_program: false, claims })
+    let code = code.to_owned();
+    let (for_program, is_offered) = (false, false);
+    Ok(RunCode { language, code, timeout, servers, session, for_program, claims, is_offered })
 }
 
 /// Parses the argument `servers` of `run_code`, or the same argument under another name. Two of them are an error, so that

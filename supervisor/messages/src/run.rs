@@ -29,6 +29,10 @@ pub struct RunCode {
     /// The ids that the AI client gave the request, for the records.
     #[serde(default)]
     pub claims: RequestClaims,
+    /// Whether another host of the cluster has no worker for the program, and asks this one to run it only if it has one at once.
+    /// Otherwise, the response is [`Response::NotFound`](crate::Response::NotFound).
+    #[serde(default)]
+    pub is_offered: bool,
 }
 
 /// The progress of a run.

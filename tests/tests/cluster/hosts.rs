@@ -7,26 +7,26 @@ use super::nats::Nats;
 
 pub(super) const HOSTS: usize = 3;
 
-/// Hosts with the same tokens and policy, each with a state of its own.
+/// The file with the tokens of a host.
+const TOKENS: &str = "config/lockhouse/tokens.json";
+
+/// Hosts with the same policy and copies of the same tokens, each with a state of its own.
 pub(super) struct Hosts {
     pub(super) lockhouses: [Lockhouse; HOSTS],
     pub(super) daemons: [Option<Daemon>; HOSTS],
     /// The ports at which the hosts accept each other.
     pub(super) ports: [u16; HOSTS],
     pub(super) token: String,
-    _tokens: Lockhouse,
 }
 
 impl Hosts {
     /// Starts the hosts, and waits until each knows the others. `HOST` in `config` is the name of the host.
     pub(super) async fn start(nats: &Nats, config: &str, change: impl Fn(Lockhouse) -> Lockhouse) -> Self {
-        let tokens = Lockhouse::new();
-        let file = tokens.path("tokens.json").display().to_string();
         let ports = [(); HOSTS].map(|()| free_port());
         let mut number = 0;
         let lockhouses = ports.map(|port| {
             let text = format!(
-                "[http]\ntokens = \"{file}\"\n[cluster]\nname = \"h{number}\"\nnats = [\"{}\"]\nlisten = \"127.0.0.1:{port}\"\n{}",
+                "[http]\ntokens = \"tokens.json\"\n[cluster]\nname = \"h{number}\"\nnats = [\"{}\"]\nlisten = \"127.0.0.1:{port}\"\n{}",
                 nats.url(),
                 config.replace("HOST", &format!("h{number}")),
             );
@@ -34,12 +34,16 @@ impl Hosts {
             change(Lockhouse::with_fixture().config(&text))
         });
         let token = lockhouses[0].run(&["token", "create", "desk"]).stdout.trim_end().to_owned();
+        for other in &lockhouses[1..] {
+            let tokens = std::fs::read(lockhouses[0].path(TOKENS)).expect("tokens");
+            other.file(TOKENS, tokens);
+        }
         let mut daemons = Vec::new();
         for lockhouse in &lockhouses {
             daemons.push(Some(lockhouse.daemon().await));
         }
         let daemons = daemons.try_into().unwrap_or_else(|_| unreachable!("one of each host"));
-        let hosts = Self { lockhouses, daemons, ports, token, _tokens: tokens };
+        let hosts = Self { lockhouses, daemons, ports, token };
         hosts.know_each_other().await;
         hosts
     }

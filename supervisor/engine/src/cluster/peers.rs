@@ -30,6 +30,7 @@ pub(crate) struct Peers {
 }
 
 /// Who asks, as another host learns it: it verifies the credential itself.
+#[derive(Clone)]
 pub(crate) struct ForwardedCaller {
     /// The grant of the credential on this host.
     pub(crate) grant: GrantId,

@@ -26,6 +26,9 @@ pub(super) async fn run(
         Ok(name) => name.map(|name| SessionKey { owner, name }),
         Err(invalid) => return Some(Response::Invalid(invalid.to_string())),
     };
+    if program.is_offered && !supervisor.has_free_worker(program.language) {
+        return Some(Response::NotFound);
+    }
     let runs = supervisor.runs();
     // The ids in the claims differ when a request is sent again.
     let claims = std::mem::take(&mut program.claims);

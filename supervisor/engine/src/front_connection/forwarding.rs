@@ -1,4 +1,5 @@
-//! Passes a request on to the host of the cluster that made the id which it names, or that has the session of its run.
+//! Passes a request on to the host of the cluster that made the id which it names, that has the session of its run, or that has a
+//! worker for it.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -11,9 +12,15 @@ use lockhouse_messages::{Input, Request, Response, RunCode};
 use super::exchange::{Credit, EngineExchange};
 use super::{ChosenId, FrontLife};
 use crate::cluster::{Cluster, ForwardedCaller, HostPeer};
+use crate::supervisor::Supervisor;
 
-/// Serves the requests that another host of the cluster must serve.
+/// Maximum number of hosts that a run is offered to.
+/// Bound: hosts of a cluster.
+const OFFERS_MAX: usize = 3;
+
+/// Serves the requests that another host of the cluster must serve, and offers runs to others if this host has no worker.
 pub(super) struct Elsewhere {
+    pub(super) supervisor: Arc<Supervisor>,
     pub(super) cluster: Arc<Cluster>,
     /// `None` if no other host can verify the credential of the client.
     pub(super) caller: Option<ForwardedCaller>,
@@ -40,7 +47,7 @@ impl Elsewhere {
         life: &FrontLife,
     ) -> ControlFlow<Option<Response>, Request> {
         let host = match self.server(client, &request).await {
-            Server::ThisHost => return ControlFlow::Continue(request),
+            Server::ThisHost => return self.place(id, request, exchange, life).await,
             Server::Nobody(response) => return ControlFlow::Break(Some(response)),
             Server::OtherHost(host) => host,
         };
@@ -71,6 +78,34 @@ impl Elsewhere {
             Ok(remote) => relay(&peer, &host, remote, exchange, life, may_have_run).await,
             Err(refusal) => Some(Response::Refused(refusal)),
         })
+    }
+
+    /// Offers a run to hosts with a free worker, if this host has none. Returns the request if this host serves it.
+    async fn place(
+        self,
+        id: ChosenId,
+        request: Request,
+        exchange: &mut EngineExchange,
+        life: &FrontLife,
+    ) -> ControlFlow<Option<Response>, Request> {
+        let (Request::RunCode(program), Some(caller)) = (&request, &self.caller) else {
+            return ControlFlow::Continue(request);
+        };
+        // A session, and a run that its client may ask for by an id of its own, stay on this host.
+        let can_move = program.session.is_none() && !id.is_chosen && !self.is_from_host;
+        if !can_move || self.supervisor.has_free_worker(program.language) {
+            return ControlFlow::Continue(request);
+        }
+        for host in self.cluster.hosts_with_room().into_iter().take(OFFERS_MAX) {
+            let Ok(peer) = self.cluster.peers().get(&host).await else { continue };
+            let offered = Request::RunCode(RunCode { is_offered: true, ..program.clone() });
+            let Ok(remote) = peer.open(caller.clone(), None, offered).await else { continue };
+            match relay(&peer, &host, remote, exchange, life, true).await {
+                Some(Response::NotFound) => {}
+                response => return ControlFlow::Break(response),
+            }
+        }
+        ControlFlow::Continue(request)
     }
 
     async fn server(&self, client: &Principal, request: &Request) -> Server {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lockhouse_cluster::{HostRecord, HostReport, HostStatus};
 use lockhouse_messages::{HostListing, ListedHost};
+use lockhouse_protocol::Language;
 
 use super::Supervisor;
 use crate::cluster::Cluster;
@@ -25,6 +26,12 @@ impl Supervisor {
     pub(crate) fn cluster_failures(&self) -> Vec<String> {
         let failure = self.cluster().and_then(|cluster| cluster.membership().failure());
         failure.into_iter().map(|failure| failure.to_string()).collect()
+    }
+
+    /// Whether a run in this language would begin at once.
+    pub(crate) fn has_free_worker(&self, language: Language) -> bool {
+        let pool = self.pools.get(language.into()).and_then(Result::ok);
+        pool.map(|pool| pool.stats()).is_some_and(|pool| pool.running < pool.places && pool.waiting == 0)
     }
 
     /// Returns what this host says of itself in its lease.

@@ -70,6 +70,7 @@ fn each_message_of_a_front_round_trips() {
         servers: Some(vec!["git".into()]),
         session: Some("work".into()),
         for_program: true,
+        is_offered: true,
         claims: RequestClaims { request_id: Claim::new("r1"), ..RequestClaims::default() },
     };
     let completion = json!({
