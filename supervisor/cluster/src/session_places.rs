@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use lockhouse_base::keyed_limiter::KeyedLimiter;
 use lockhouse_messages::{HostTag, Owner};
+use lockhouse_policies::Rate;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -18,6 +20,8 @@ const REWRITE_AFTER: Duration = Duration::from_hours(6);
 /// Maximum number of places that this host remembers. Further ones are read from NATS for each run.
 /// Bound: hosts of a cluster.
 const REMEMBERED_MAX: usize = 65_536;
+/// Rate at which the sessions of one client get places from this host, so that no client fills the table.
+const NEW_PLACES: Rate = Rate::new(30, Duration::from_mins(1), 30);
 
 /// Where a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +51,7 @@ struct SessionPlacesInner {
     own: HostTag,
     /// The sessions that this host has, so that their runs need no exchange with NATS.
     remembered: Mutex<HashMap<String, Written>>,
+    new_places: KeyedLimiter<Owner>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +62,12 @@ struct Written {
 
 impl SessionPlaces {
     pub(crate) fn new(state: SharedState, own: HostTag) -> Self {
-        Self(Arc::new(SessionPlacesInner { state, own, remembered: Mutex::default() }))
+        Self(Arc::new(SessionPlacesInner {
+            state,
+            own,
+            remembered: Mutex::default(),
+            new_places: KeyedLimiter::default(),
+        }))
     }
 
     /// Returns where a session is. If it is nowhere, it is on this host from now on.
@@ -74,12 +84,14 @@ impl SessionPlaces {
             }
             return Ok(SessionPlace::Here);
         }
-        if let Some(revision) = self.0.state.create(Table::Sessions, &key, self.value()).await? {
-            self.remember(key, revision);
-            return Ok(SessionPlace::Here);
-        }
         let Some(stored) = self.0.state.get(Table::Sessions, &key).await? else {
-            return Err(Unavailable::changing());
+            let now = Instant::now().into_std();
+            if self.0.new_places.bucket(owner, NEW_PLACES, now).reserve(Duration::ZERO, now).is_err() {
+                return Err(Unavailable::too_many("this client has begun too many sessions; wait a minute"));
+            }
+            let created = self.0.state.create(Table::Sessions, &key, self.value()).await?;
+            self.remember(key, created.ok_or_else(Unavailable::changing)?);
+            return Ok(SessionPlace::Here);
         };
         match serde_json::from_slice::<Record>(&stored.value) {
             Ok(Record { host }) if host == self.0.own => {

@@ -53,6 +53,11 @@ impl Unavailable {
         Self("another host has changed it at the same time; try again".to_owned())
     }
 
+    /// This host refuses to use more of it.
+    pub(crate) fn too_many(what: &str) -> Self {
+        Self(what.to_owned())
+    }
+
     fn timed_out() -> Self {
         Self(format!("NATS did not answer within {} s", OPERATION_TIMEOUT.as_secs()))
     }

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared, join_all};
 use lockhouse_cluster::{ConnectError, Host, Membership, connect};
 use lockhouse_link::{EngineClient, Exchange, GrantedAccess};
 use lockhouse_messages::{
     AccessRefusal, Credential, GrantId, HostTag, InputSupport, Request, RequestId, Response,
 };
 use parking_lot::Mutex;
-use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -26,8 +26,11 @@ const ACCESSES_MAX: usize = 4_096;
 #[derive(Debug)]
 pub(crate) struct Peers {
     membership: Membership,
-    connections: Mutex<HashMap<HostTag, Arc<OnceCell<Arc<HostPeer>>>>>,
+    connections: Mutex<HashMap<HostTag, Connecting>>,
 }
+
+/// A connection that is open or being opened. All requests that need it wait for the same attempt.
+type Connecting = Shared<BoxFuture<'static, Result<Arc<HostPeer>, Arc<ConnectError>>>>;
 
 /// Who asks, as another host learns it: it verifies the credential itself.
 #[derive(Clone)]
@@ -63,14 +66,22 @@ impl Peers {
     ///
     /// # Errors
     /// [`ConnectError`]
-    pub(crate) async fn get(&self, host: &Host) -> Result<Arc<HostPeer>, ConnectError> {
-        let cell = {
+    pub(crate) async fn get(&self, host: &Host) -> Result<Arc<HostPeer>, Arc<ConnectError>> {
+        let connecting = {
             let mut connections = self.connections.lock();
-            connections.retain(|_, cell| cell.get().is_none_or(|peer| !peer.has_ended()));
-            connections.entry(host.record.tag).or_default().clone()
+            connections.retain(|_, connecting| match connecting.peek() {
+                Some(Ok(peer)) => !peer.has_ended(),
+                // The next request tries again.
+                Some(Err(_)) => false,
+                None => true,
+            });
+            let connect = || {
+                let (membership, host) = (self.membership.clone(), host.clone());
+                async move { HostPeer::connect(&membership, &host).await.map_err(Arc::new) }.boxed().shared()
+            };
+            connections.entry(host.record.tag).or_insert_with(connect).clone()
         };
-        let peer = cell.get_or_try_init(|| HostPeer::connect(&self.membership, host)).await;
-        peer.cloned()
+        connecting.await
     }
 
     /// Whether all other hosts say that they cannot reach the shared state either: then none of them can count this host as

@@ -12,6 +12,7 @@ use lockhouse_messages::{Input, Request, Response, RunCode};
 use super::exchange::{Credit, EngineExchange};
 use super::{ChosenId, FrontLife};
 use crate::cluster::{Cluster, ForwardedCaller, HostPeer};
+use crate::sessions::SessionName;
 use crate::supervisor::Supervisor;
 
 /// Maximum number of hosts that a run is offered to.
@@ -110,7 +111,11 @@ impl Elsewhere {
 
     async fn server(&self, client: &Principal, request: &Request) -> Server {
         if let Request::RunCode(RunCode { session: Some(name), .. }) = request {
-            return self.server_of_session(client, name).await;
+            return match SessionName::new(name) {
+                Ok(name) => self.server_of_session(client, name.as_str()).await,
+                // It says so.
+                Err(_) => Server::ThisHost,
+            };
         }
         let Some(tag) = request.host_tag() else { return Server::ThisHost };
         match (self.cluster.membership().locate(tag), request) {
