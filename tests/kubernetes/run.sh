@@ -19,7 +19,7 @@ holds() {
     if "$bin/kubernetes-validate" --strict "$1" >"$work/log" 2>&1; then echo yes; else echo no; fi
 }
 
-for place in base overlays/balanced; do
+for place in base overlays/balanced overlays/clustered; do
     file=$work/$(basename "$place").yaml
     "$bin/kubectl" kustomize "$manifests/$place" >"$file"
     is "$place is valid" "$(holds "$file")" yes

@@ -237,3 +237,43 @@ async fn a_revoked_token_is_refused_by_each_host() {
     .await;
     table.finish();
 }
+
+/// A client that knows the ids and names of another one gets nothing of it, at its own host and at others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_gets_nothing_of_another_one_at_any_host() {
+    let Some(nats) = Nats::start().await else { return };
+    let hosts = Hosts::start(&nats, CONFIG, |lockhouse| lockhouse).await;
+    let mut table = Table::new("what is another client's, of h1");
+    let value = hosts.stored_value(1).await;
+    let file = hosts.client(1).run_code("python", "open('/out/a.csv', 'w').write('1,2')\n1").await;
+    let uri = format!("lockhouse://result/{}", file["files"][0]["handle"].as_str().unwrap_or_default());
+    let endless = hosts.client(1).run_code("python", "import time\nwhile True: time.sleep(0.01)").await;
+    hosts.run_in(1, "s", "x = 'SECRET'").await;
+    let session = hosts.client(1).initialize("2025-11-25").await.0;
+    let id = session.session_id().expect("a session").to_owned();
+    for host in 0..HOSTS {
+        let other = hosts.other_client(host);
+        let part = other.call("get_result", json!({"handle": value})).await;
+        table.row(
+            format!("h{host}: a value"),
+            ensure(message(&part).starts_with("there is no result"), &part),
+        );
+        let run = other.call("get_result", json!({"handle": endless["handle"], "wait_s": 0})).await;
+        table.row(format!("h{host}: a run"), ensure(message(&run).starts_with("there is no result"), &run));
+        let read = other.request("resources/read", json!({"uri": uri})).await.answer();
+        let words = read["error"]["message"].as_str().unwrap_or_default();
+        table.row(format!("h{host}: a file"), ensure(words.contains("there is no file"), &read));
+        let arguments = json!({"language": "python", "code": "x", "session": "s"});
+        let run = other.call("run_code", arguments).await;
+        table.row(
+            format!("h{host}: a session of this name"),
+            ensure(message(&run).contains("'x' is not defined"), &run),
+        );
+        let stranger = other.in_session(&id, "2025-11-25");
+        let status = stranger.request("tools/list", json!({})).await.status;
+        table.row(format!("h{host}: an MCP session"), equal(status, 404));
+        let own = hosts.run_in(host, "s", "x").await;
+        table.row(format!("h{host}: control: its own session"), equal(own["value"].clone(), json!("SECRET")));
+    }
+    table.finish();
+}

@@ -23,6 +23,8 @@ pub enum JoinError {
         "the clocks of this host and of the NATS server differ by {seconds} s, and {limit} s is the most; synchronise them"
     )]
     Clock { seconds: u64, limit: u64 },
+    #[error("the address of this host is not known, since no NATS server is found; set address of [cluster]")]
+    NoAddress,
     #[error("the kernel provides no random numbers")]
     NoRandomNumbers,
 }

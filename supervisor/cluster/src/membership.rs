@@ -1,6 +1,7 @@
 //! The part of this host in its cluster.
 
 use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,6 +9,7 @@ use futures_util::StreamExt;
 use lockhouse_base::fence::{Fence, since_boot};
 use lockhouse_messages::{Base64Bytes, HostTag};
 use parking_lot::Mutex;
+use tokio::net::UdpSocket;
 use tokio::time::{Instant, sleep};
 
 use crate::host_key::HostKey;
@@ -55,7 +57,7 @@ impl Membership {
         getrandom::fill(&mut random).map_err(|_| JoinError::NoRandomNumbers)?;
         let record = HostRecord {
             tag: HostTag::of_bits(u128::from_ne_bytes(random)),
-            address: settings.address,
+            address: address(settings).await.ok_or(JoinError::NoAddress)?,
             key: Base64Bytes(key.public().to_vec()),
             version: version.to_owned(),
             started: unix_time().as_secs(),
@@ -192,6 +194,30 @@ impl Membership {
             sleep(WATCH_RETRY_DELAY).await;
         }
     }
+}
+
+/// Returns where the other hosts find this one.
+async fn address(settings: &ClusterSettings) -> Option<SocketAddr> {
+    if let Some(address) = settings.address {
+        return Some(address);
+    }
+    if !settings.listen.ip().is_unspecified() {
+        return Some(settings.listen);
+    }
+    for server in &settings.servers {
+        for server in tokio::net::lookup_host(server.host_and_port()).await.into_iter().flatten() {
+            let own: IpAddr =
+                if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+            // Sends nothing, and lets the kernel choose the address.
+            let socket = UdpSocket::bind((own, 0)).await.ok()?;
+            if socket.connect(server).await.is_ok()
+                && let Ok(own) = socket.local_addr()
+            {
+                return Some((own.ip(), settings.listen.port()).into());
+            }
+        }
+    }
+    None
 }
 
 fn with_clock(record: &HostRecord, report: HostReport) -> HostRecord {

@@ -56,6 +56,11 @@ impl StateAddress {
         &self.0
     }
 
+    /// Returns the host and the port.
+    pub(crate) fn host_and_port(&self) -> &str {
+        self.0.split_once("://").map_or(&self.0, |(_, rest)| rest)
+    }
+
     /// Whether the connection to the server is encrypted.
     pub fn uses_tls(&self) -> bool {
         self.0.starts_with("tls://")
@@ -98,8 +103,8 @@ pub struct ClusterSettings {
     pub replicas: usize,
     /// Where this host accepts connections of the others.
     pub listen: SocketAddr,
-    /// Where the others find it.
-    pub address: SocketAddr,
+    /// Where the others find it. `None` for the address with which it reaches NATS, and the port of `listen`.
+    pub address: Option<SocketAddr>,
     /// The file with the key of this host, which is created if it is not there.
     pub key_file: PathBuf,
 }

@@ -55,10 +55,13 @@ fn settings(
     let name = name.parse::<HostName>().map_err(|fault| format!("name of [cluster]: {fault}"))?;
     let listen = table.listen.as_ref().ok_or("listen of [cluster] is needed: IP:PORT")?;
     let listen = address(listen, "listen")?;
-    let address = table.address.as_ref().map_or(Ok(listen), |text| address(text, "address"))?;
-    if address.ip().is_unspecified() || address.port() == 0 {
+    let address = table.address.as_ref().map(|text| address(text, "address")).transpose()?;
+    if listen.port() == 0
+        || address.is_some_and(|address| address.ip().is_unspecified() || address.port() == 0)
+    {
         return Err(
-            "address of [cluster] is needed: the other hosts cannot reach the address of listen".to_owned()
+            "listen and address of [cluster] need a port, and address an address that the others reach"
+                .to_owned(),
         );
     }
     let replicas = table.replicas as usize;

@@ -325,7 +325,7 @@ table! {
         /// IP:PORT at which this host accepts connections of the others
         listen: Option<String> = None, else "required with nats", like "\"10.0.0.1:7303\"";
         /// IP:PORT at which the others reach it
-        address: Option<String> = None, else "listen", like "\"10.0.0.1:7303\"";
+        address: Option<String> = None, else "listen, or with 0.0.0.0 there the address with which it reaches NATS", like "\"10.0.0.1:7303\"";
     }
 }
 

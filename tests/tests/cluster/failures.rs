@@ -108,6 +108,57 @@ async fn a_host_that_ends_is_lost_and_no_program_runs_twice() {
     table.finish();
 }
 
+/// A host is killed at different moments of a request that another host has passed on: no program runs twice, and one of which an
+/// answer says that nothing was run has made no call.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_is_killed_during_a_request() {
+    let rounds: u32 = if is_full() { 200 } else { 5 };
+    let Some(nats) = Nats::start().await else { return };
+    let gate = Gate::start();
+    gate.is_open.store(true, Ordering::SeqCst);
+    let mut hosts = Hosts::start(&nats, &gate.config(), permit_gate).await;
+    let mut table = Table::new("a host is killed during a request");
+    let (mut answered, mut lost, mut not_run, mut wrong) = (0, 0, 0, Vec::new());
+    for round in 0..rounds {
+        let name = format!("kill-{round}");
+        // The session is on h1 from here on.
+        wait_until("h1 has the session", async || {
+            let begun = hosts.run_in(1, &name, "1").await;
+            begun["error"].is_null().then_some(())
+        })
+        .await;
+        let arguments = json!({"language": "python", "code": waiting_program(&name), "session": name});
+        let client = hosts.client(0);
+        let running = tokio::spawn(async move { client.call("run_code", arguments).await });
+        // From before the request has arrived until after its answer: a run takes some milliseconds.
+        tokio::time::sleep(Duration::from_micros(u64::from(round * 7_919 % 24_000))).await;
+        hosts.daemons[1].take().expect("it runs").kill();
+        let answer = running.await.expect("an answer");
+        let (calls, text) = (gate.calls(&name), message(&answer));
+        let is_right = if answer["value"] == json!(name) {
+            answered += 1;
+            calls == 1
+        } else if text.contains("Nothing was run") {
+            not_run += 1;
+            calls == 0
+        } else {
+            lost += 1;
+            text.contains("The program may have run") && calls <= 1
+        };
+        if !is_right {
+            wrong.push((round, calls, answer));
+        }
+        hosts.daemons[1] = Some(hosts.lockhouses[1].daemon().await);
+    }
+    println!("{rounds} kills: {answered} answered, {lost} lost, {not_run} not run");
+    table.row("each program ran once at most, and the answers say what is true", equal(wrong, Vec::new()));
+    table.row(
+        "control: a program can have all ends",
+        ensure(answered + lost + not_run == rounds, (answered, lost, not_run)),
+    );
+    table.finish();
+}
+
 /// How NATS is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Away {

@@ -17,6 +17,8 @@ pub(super) struct Hosts {
     /// The ports at which the hosts accept each other.
     pub(super) ports: [u16; HOSTS],
     pub(super) token: String,
+    /// The token of another client.
+    other_token: String,
 }
 
 impl Hosts {
@@ -33,7 +35,8 @@ impl Hosts {
             number += 1;
             change(Lockhouse::with_fixture().config(&text))
         });
-        let token = lockhouses[0].run(&["token", "create", "desk"]).stdout.trim_end().to_owned();
+        let create = |name| lockhouses[0].run(&["token", "create", name]).stdout.trim_end().to_owned();
+        let (token, other_token) = (create("desk"), create("other"));
         for other in &lockhouses[1..] {
             let tokens = std::fs::read(lockhouses[0].path(TOKENS)).expect("tokens");
             other.file(TOKENS, tokens);
@@ -43,7 +46,7 @@ impl Hosts {
             daemons.push(Some(lockhouse.daemon().await));
         }
         let daemons = daemons.try_into().unwrap_or_else(|_| unreachable!("one of each host"));
-        let hosts = Self { lockhouses, daemons, ports, token };
+        let hosts = Self { lockhouses, daemons, ports, token, other_token };
         hosts.know_each_other().await;
         hosts
     }
@@ -66,6 +69,11 @@ impl Hosts {
     /// Returns the client at a host.
     pub(super) fn client(&self, host: usize) -> HttpClient {
         self.daemons[host].as_ref().expect("it runs").http_client(Some(&self.token))
+    }
+
+    /// Returns another client at a host.
+    pub(super) fn other_client(&self, host: usize) -> HttpClient {
+        self.daemons[host].as_ref().expect("it runs").http_client(Some(&self.other_token))
     }
 
     /// Returns the URL of a host.
