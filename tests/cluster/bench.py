@@ -53,7 +53,7 @@ class Host:
             if self.group:
                 (self.group / "cgroup.procs").write_text(str(os.getpid()))
         log = open(self.home / "log", "wb")
-        self.process = subprocess.Popen([self.program, "serve", "--listen", f"127.0.0.1:{self.port}"], env=self.environment,
+        self.process = subprocess.Popen([self.program, "serve", "--answer", "structured", "--listen", f"127.0.0.1:{self.port}"], env=self.environment,
                                         stdout=log, stderr=log, preexec_fn=enter)
         for _ in range(200):
             if "listening at" in (self.home / "log").read_text():

@@ -17,6 +17,10 @@ use crate::shared_state::{SharedState, Table, Unavailable};
 
 /// A place that was written longer ago is written again with the next run, so that a session that is in use keeps it.
 const REWRITE_AFTER: Duration = Duration::from_hours(6);
+/// Time after its last write for which this host remembers a place of its own. NATS keeps it for twice this time.
+const REMEMBER_OWN: Duration = Duration::from_hours(24);
+/// Time for which this host remembers where another host has a session.
+const REMEMBER_OTHERS: Duration = Duration::from_hours(1);
 /// Maximum number of places that this host remembers. Further ones are read from NATS for each run.
 /// Bound: hosts of a cluster.
 const REMEMBERED_MAX: usize = 65_536;
@@ -49,13 +53,14 @@ pub struct SessionPlaces(Arc<SessionPlacesInner>);
 struct SessionPlacesInner {
     state: SharedState,
     own: HostTag,
-    /// The sessions that this host has, so that their runs need no exchange with NATS.
-    remembered: Mutex<HashMap<String, Written>>,
+    /// Where sessions are, so that their runs need no exchange with NATS.
+    remembered: Mutex<HashMap<String, Remembered>>,
     new_places: KeyedLimiter<Owner>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Written {
+struct Remembered {
+    host: HostTag,
     revision: u64,
     at: Instant,
 }
@@ -70,19 +75,31 @@ impl SessionPlaces {
         }))
     }
 
-    /// Returns where a session is. If it is nowhere, it is on this host from now on.
+    /// Returns where a session is. If it is nowhere, it is on this host from now on. `is_alive` says whether another host has not
+    /// ended.
     ///
     /// # Errors
-    /// [`Unavailable`] if the session is not on this host, and NATS cannot say where it is.
-    pub async fn find(&self, owner: Owner, name: &str) -> Result<SessionPlace, Unavailable> {
+    /// [`Unavailable`] if this host does not remember where the session is, and NATS cannot say it.
+    pub async fn find(
+        &self,
+        owner: Owner,
+        name: &str,
+        is_alive: impl Fn(HostTag) -> bool,
+    ) -> Result<SessionPlace, Unavailable> {
         let key = key(owner, name);
-        let written = self.0.remembered.lock().get(&key).copied();
-        if let Some(written) = written {
-            if written.at.elapsed() >= REWRITE_AFTER {
-                let (places, key) = (self.clone(), key.clone());
-                tokio::spawn(async move { drop(places.write(&key, written.revision).await) });
+        let remembered = self.0.remembered.lock().get(&key).copied();
+        if let Some(Remembered { host, revision, at }) = remembered {
+            let age = at.elapsed();
+            if host == self.0.own && age < REMEMBER_OWN {
+                if age >= REWRITE_AFTER {
+                    let (places, key) = (self.clone(), key.clone());
+                    tokio::spawn(async move { drop(places.write(&key, revision).await) });
+                }
+                return Ok(SessionPlace::Here);
             }
-            return Ok(SessionPlace::Here);
+            if host != self.0.own && age < REMEMBER_OTHERS && is_alive(host) {
+                return Ok(SessionPlace::At(host, Revision(revision)));
+            }
         }
         let Some(stored) = self.0.state.get(Table::Sessions, &key).await? else {
             let now = Instant::now().into_std();
@@ -90,17 +107,21 @@ impl SessionPlaces {
                 return Err(Unavailable::too_many("this client has begun too many sessions; wait a minute"));
             }
             let created = self.0.state.create(Table::Sessions, &key, self.value()).await?;
-            self.remember(key, created.ok_or_else(Unavailable::changing)?);
+            self.remember(key, self.0.own, created.ok_or_else(Unavailable::changing)?);
             return Ok(SessionPlace::Here);
         };
-        match serde_json::from_slice::<Record>(&stored.value) {
-            Ok(Record { host }) if host == self.0.own => {
-                self.remember(key, stored.revision);
-                Ok(SessionPlace::Here)
-            }
-            Ok(Record { host }) => Ok(SessionPlace::At(host, Revision(stored.revision))),
-            Err(_) => Err(Unavailable::changing()),
-        }
+        let record = serde_json::from_slice::<Record>(&stored.value);
+        let Record { host } = record.map_err(|_| Unavailable::changing())?;
+        self.remember(key, host, stored.revision);
+        Ok(match host == self.0.own {
+            true => SessionPlace::Here,
+            false => SessionPlace::At(host, Revision(stored.revision)),
+        })
+    }
+
+    /// Forgets where a session is, because it was not there.
+    pub fn forget(&self, owner: Owner, name: &str) {
+        self.0.remembered.lock().remove(&key(owner, name));
     }
 
     /// Takes the session of a host that has ended: it is on this host from now on.
@@ -118,20 +139,20 @@ impl SessionPlaces {
     async fn write(&self, key: &str, seen: u64) -> Result<bool, Unavailable> {
         let written = self.0.state.update(Table::Sessions, key, self.value(), seen).await?;
         match written {
-            Some(revision) => self.remember(key.to_owned(), revision),
+            Some(revision) => self.remember(key.to_owned(), self.0.own, revision),
             None => drop(self.0.remembered.lock().remove(key)),
         }
         Ok(written.is_some())
     }
 
-    fn remember(&self, key: String, revision: u64) {
+    fn remember(&self, key: String, host: HostTag, revision: u64) {
         let mut remembered = self.0.remembered.lock();
         let now = Instant::now();
         if remembered.len() >= REMEMBERED_MAX {
-            remembered.retain(|_, written| now.duration_since(written.at) < REWRITE_AFTER);
+            remembered.retain(|_, known| now.duration_since(known.at) < REMEMBER_OTHERS);
         }
         if remembered.len() < REMEMBERED_MAX {
-            remembered.insert(key, Written { revision, at: now });
+            remembered.insert(key, Remembered { host, revision, at: now });
         }
     }
 

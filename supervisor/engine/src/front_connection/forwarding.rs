@@ -74,11 +74,20 @@ impl Elsewhere {
                 ))));
             }
         };
+        let session = match &request {
+            Request::RunCode(program) => program.session.clone(),
+            _ => None,
+        };
         let opened = peer.open(caller, id.is_chosen.then_some(id.id), request).await;
-        ControlFlow::Break(match opened {
+        let response = match opened {
             Ok(remote) => relay(&peer, &host, remote, exchange, life, may_have_run).await,
             Err(refusal) => Some(Response::Refused(refusal)),
-        })
+        };
+        if let (Some(Response::Unavailable(_)), Some(name)) = (&response, session) {
+            // The next run asks NATS where the session is.
+            self.cluster.membership().session_places().forget(client.owner(), &name);
+        }
+        ControlFlow::Break(response)
     }
 
     /// Offers a run to hosts with a free worker, if this host has none. Returns the request if this host serves it.
@@ -139,7 +148,8 @@ impl Elsewhere {
             let reason = format!("the host of the session {name:?} is not known: {error}. Nothing was run");
             Server::Nobody(Response::Unavailable(reason))
         };
-        let (tag, seen) = match places.find(owner, name).await {
+        let is_alive = |tag| matches!(membership.locate(tag), Place::At(_));
+        let (tag, seen) = match places.find(owner, name, is_alive).await {
             Ok(SessionPlace::Here) => return Server::ThisHost,
             Ok(SessionPlace::At(tag, seen)) => (tag, seen),
             Err(error) => return nothing_run(&error),
