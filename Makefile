@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 
-.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-logins prepare-balancers prepare-cluster prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-kubernetes test-full endurance bench bench-http-front bench-managed-host bench-peers load load-attacks bench-audit bench-shapes bench-parts bench-policy bench-search bench-seal bench-tokens fuzz fuzz-front fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
+.PHONY: build build-dist demo test test-default-features build-for-tests prepare-libraries prepare-logins prepare-balancers prepare-cluster prepare-upstreams prepare-upstreams-subset prepare-stubs prepare-bfcl test-quick test-upstreams test-upstreams-subset test-upstreams-restarts test-skew test-service test-stubs test-packages-python test-bfcl test-bfcl-subset test-load-subset test-conformance test-inspector test-page test-kernels test-kubernetes test-cluster test-full endurance bench bench-http-front bench-managed-host bench-peers bench-cluster load load-attacks bench-audit bench-shapes bench-parts bench-policy bench-search bench-seal bench-tokens fuzz fuzz-front fuzz-corpus memory-checks lint lint-files doc msrv install uninstall package test-package package-mcpb packages test-packages reproducible-build container tools tools-for-tests clean prepare-eval eval prepare-clients test-clients
 
 build: tools
 	$(CARGO) build --release --locked -p lockhouse -p lockhouse-worker -p lockhouse-python
@@ -178,6 +178,14 @@ bench: build-dist
 # Node.js, Python and bubblewrap. Installs them into build/peers and build/eval, and writes build/peers/results.json and chart.svg. PEERS="--rounds 4 --only fastmcp python" selects.
 bench-peers: build-dist
 	LOCKHOUSE=$(CURDIR)/target/dist/lockhouse tests/peers/run.sh $(PEERS)
+
+# Measures a cluster of three hosts on this machine.
+bench-cluster: build prepare-cluster
+	tests/cluster/bench.py target/release/lockhouse
+
+# Full forms of the tests of clusters: NATS is away for longer than a lease lasts, a host is stopped and wakes up, 200 kills.
+test-cluster: build-for-tests prepare-cluster
+	LOCKHOUSE_TESTS=full packaging/run-tests $(BUILD_FOR_TESTS) cluster::
 
 # Compares `serve --http` with that of an older build, whose programs are in the directory BEFORE: times, memory, and what a kill costs.
 bench-http-front: build

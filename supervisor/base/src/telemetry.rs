@@ -88,6 +88,11 @@ pub fn count_kill(reason: &'static str) {
     counter!("lockhouse_kills_total", "reason" => reason).increment(1);
 }
 
+/// Counts a request that was passed on to another host of the cluster. `outcome` is `answered`, `unreachable` or `lost`.
+pub fn count_passed_on(outcome: &'static str) {
+    counter!("lockhouse_cluster_passed_on_total", "outcome" => outcome).increment(1);
+}
+
 /// Counts bytes of tool results that were not shown to a model.
 pub fn count_withheld_bytes(bytes: u64) {
     counter!("lockhouse_kept_out_bytes_total").increment(bytes);

@@ -14,7 +14,7 @@ use Kind::{Counter, Gauge, Histogram};
 type Metric = (&'static str, Kind, &'static [&'static str], &'static str);
 
 #[rustfmt::skip]
-const METRICS: [Metric; 40] = [
+const METRICS: [Metric; 43] = [
     ("lockhouse_build_info", Gauge, &["version"], "1, with the version of Lockhouse"),
     ("lockhouse_uptime_seconds", Gauge, &[], "Seconds since the process was started"),
     ("lockhouse_ready", Gauge, &[], "1 while runs are accepted, as /ready reports"),
@@ -54,13 +54,16 @@ const METRICS: [Metric; 40] = [
     ("lockhouse_http_connections_total", Counter, &[], "HTTP connections that were opened"),
     ("lockhouse_http_authentication_failures_total", Counter, &[], "HTTP requests whose authentication failed"),
     ("lockhouse_http_refused_total", Counter, &["reason"], "HTTP requests and connections that were refused"),
+    ("lockhouse_cluster_hosts", Gauge, &[], "Hosts of the cluster that this one knows, with itself; 0 without a cluster"),
+    ("lockhouse_cluster_state_reachable", Gauge, &[], "1 while the state that the hosts of the cluster share can be reached, and without a cluster"),
+    ("lockhouse_cluster_passed_on_total", Counter, &["outcome"], "Requests that were passed on to another host of the cluster"),
     ("lockhouse_process_resident_bytes", Gauge, &[], "Resident memory of the supervisor"),
 ];
 
 /// Label values that are known in advance, each with its metric and label. The counters with these label
 /// values are set to zero when metrics are enabled, so that alert rules notice the first increment.
 #[rustfmt::skip]
-const KNOWN_LABEL_VALUES: [(&str, &str, &[&str]); 7] = [
+const KNOWN_LABEL_VALUES: [(&str, &str, &[&str]); 8] = [
     ("lockhouse_kills_total", "reason", &["timeout", "cpu", "memory", "amount", "violation", "cancelled", "died"]),
     ("lockhouse_decisions_total", "decision", &["allow", "ask", "deny"]),
     ("lockhouse_rate_limited_total", "by", &["policy", "client"]),
@@ -68,6 +71,7 @@ const KNOWN_LABEL_VALUES: [(&str, &str, &[&str]); 7] = [
     ("lockhouse_configuration_reloads_total", "outcome", &["taken", "refused"]),
     ("lockhouse_http_refused_total", "reason", &["rate", "quota", "connections", "body", "host", "origin", "timeout", "draining", "head", "evicted"]),
     ("lockhouse_http_requests_total", "status", &["200", "401", "503"]),
+    ("lockhouse_cluster_passed_on_total", "outcome", &["answered", "unreachable", "lost"]),
 ];
 
 /// Registers the descriptions of all metrics. Sets the counters and gauges without labels, and the counters in

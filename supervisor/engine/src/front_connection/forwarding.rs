@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use lockhouse_base::principal::Principal;
+use lockhouse_base::telemetry;
 use lockhouse_cluster::{Host, Place, SessionPlace};
 use lockhouse_link::{Exchange, ExchangeStep};
 use lockhouse_messages::{Input, Request, Response, RunCode};
@@ -68,6 +69,7 @@ impl Elsewhere {
         let peer = match self.cluster.peers().get(&host).await {
             Ok(peer) => peer,
             Err(error) => {
+                telemetry::count_passed_on("unreachable");
                 return ControlFlow::Break(Some(Response::Unavailable(format!(
                     "the host {} has what this request names, and cannot be reached: {error}. Nothing was run; send it again",
                     host.name
@@ -194,9 +196,13 @@ async fn relay(
             step = next_step(&credit, &mut remote) => match step {
                 ExchangeStep::Event(event) => exchange.send(event).await,
                 ExchangeStep::Finished(Response::EngineFailed) if peer.has_ended() => {
+                    telemetry::count_passed_on("lost");
                     return Some(lost(host, may_have_run));
                 }
-                ExchangeStep::Finished(response) => return Some(response),
+                ExchangeStep::Finished(response) => {
+                    telemetry::count_passed_on("answered");
+                    return Some(response);
+                }
             },
         }
     }

@@ -35,6 +35,9 @@ pub fn set_gauges(supervisor: &Supervisor) {
         counter!("lockhouse_upstream_reconnects_total", "server" => server.clone())
             .absolute(upstream.reconnects);
     }
+    let hosts = supervisor.cluster().map_or(0, |cluster| cluster.membership().list().len());
+    gauge!("lockhouse_cluster_hosts").set(hosts as f64);
+    gauge!("lockhouse_cluster_state_reachable").set(flag(supervisor.cluster_failures().is_empty()));
     if let Some(bytes) = resident_bytes() {
         gauge!("lockhouse_process_resident_bytes").set(bytes as f64);
     }
