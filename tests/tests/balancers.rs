@@ -1,7 +1,7 @@
 //! Tests of two hosts behind a balancer, with the configurations of `packaging/balancers`: clients keep their sessions and runs, events
 //! come as they are sent, and no program runs twice when a host drains or is killed.
 
-mod balancer;
+pub(crate) mod balancer;
 mod doctor;
 
 use std::collections::BTreeMap;

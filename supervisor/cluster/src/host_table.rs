@@ -14,6 +14,9 @@ use crate::shared_state::LEASE_LIFETIME;
 /// Bound: hosts of a cluster.
 const HOSTS_MAX: usize = 1_000;
 
+/// After a longer pause between two renewals of its own lease, a host may have missed those of the others too.
+const PAUSE_MAX: Duration = Duration::from_secs(12);
+
 /// Another host.
 #[derive(Clone, Debug)]
 pub struct Host {
@@ -45,6 +48,8 @@ pub(crate) struct HostTable {
     own: HostName,
     own_tag: HostTag,
     hosts: BTreeMap<HostName, KnownHost>,
+    /// Since when this host has heard its own lease without a longer pause.
+    hearing_since: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -55,11 +60,18 @@ struct KnownHost {
 
 impl HostTable {
     pub(crate) fn new(own: HostName, own_tag: HostTag) -> Self {
-        Self { own, own_tag, hosts: BTreeMap::new() }
+        Self { own, own_tag, hosts: BTreeMap::new(), hearing_since: None }
     }
 
     /// Records a lease that was written now, or that a host has given up.
     pub(crate) fn change(&mut self, name: HostName, record: Option<HostRecord>, now: Instant) {
+        if name == self.own {
+            let has_paused =
+                self.hosts.get(&name).is_none_or(|own| now.duration_since(own.heard) > PAUSE_MAX);
+            if has_paused {
+                self.hearing_since = Some(now);
+            }
+        }
         match record {
             Some(record) if self.hosts.contains_key(&name) || self.hosts.len() < HOSTS_MAX => {
                 self.hosts.insert(name, KnownHost { record, heard: now });
@@ -78,10 +90,13 @@ impl HostTable {
         }
     }
 
-    /// Whether a lease has ended: this host has heard its own lease for so long after that one. While it hears nothing, such as
-    /// during a failure of NATS, no lease ends.
+    /// Whether a lease has ended: this host has heard its own lease for so long, and that one not. While it hears nothing, such as
+    /// during a failure of NATS, no lease ends; after that, each host has the whole time to renew its own.
     fn has_ended(&self, host: &KnownHost) -> bool {
-        self.hosts.get(&self.own).is_some_and(|own| own.heard.duration_since(host.heard) >= LEASE_LIFETIME)
+        let (Some(own), Some(hearing_since)) = (self.hosts.get(&self.own), self.hearing_since) else {
+            return false;
+        };
+        own.heard.duration_since(host.heard.max(hearing_since)) >= LEASE_LIFETIME
     }
 
     pub(crate) fn locate(&self, tag: HostTag) -> Place {
@@ -139,24 +154,40 @@ mod tests {
         }
     }
 
+    /// Renews the lease of `a`, which is this host, at intervals from one second to another.
+    fn hear_own(table: &mut HostTable, begun: Instant, seconds: std::ops::RangeInclusive<u64>) {
+        for second in seconds.step_by(4) {
+            table.change(name("a"), Some(record(1)), begun + Duration::from_secs(second));
+        }
+    }
+
     #[test]
     fn a_lease_ends_only_while_this_host_hears_its_own() {
         let begun = Instant::now();
         let mut table = HostTable::new(name("a"), HostTag::of_bits(1));
-        table.change(name("a"), Some(record(1)), begun);
         table.change(name("b"), Some(record(2)), begun);
         assert_eq!([1, 2, 3].map(|tag| place(&table, tag)), ["here", "there", "nowhere"]);
-        // Nothing is heard for an hour, and then `c` before all others.
-        let later = begun + Duration::from_secs(3_600);
-        table.change(name("c"), Some(record(3)), later);
-        assert_eq!([1, 2, 3].map(|tag| place(&table, tag)), ["here", "there", "there"]);
-        // From here on, this host is heard, and `b` has not been for an hour.
-        table.change(name("a"), Some(record(1)), later);
-        assert_eq!([1, 2, 3].map(|tag| place(&table, tag)), ["here", "nowhere", "there"]);
-        table.change(name("a"), Some(record(1)), later + LEASE_LIFETIME - Duration::from_secs(1));
-        assert_eq!(place(&table, 3), "there");
-        table.change(name("a"), Some(record(1)), later + LEASE_LIFETIME);
-        assert_eq!(place(&table, 3), "nowhere");
+        hear_own(&mut table, begun, 0..=28);
+        assert_eq!(place(&table, 2), "there");
+        hear_own(&mut table, begun, 32..=32);
+        assert_eq!(place(&table, 2), "nowhere");
+    }
+
+    #[test]
+    fn after_a_pause_each_host_has_the_whole_time_to_renew_its_lease() {
+        let begun = Instant::now();
+        let mut table = HostTable::new(name("a"), HostTag::of_bits(1));
+        table.change(name("b"), Some(record(2)), begun);
+        table.change(name("c"), Some(record(3)), begun);
+        hear_own(&mut table, begun, 0..=8);
+        // Nothing is heard for an hour, and then this host before the others.
+        hear_own(&mut table, begun, 3_600..=3_600);
+        assert_eq!([2, 3].map(|tag| place(&table, tag)), ["there", "there"]);
+        table.change(name("c"), Some(record(3)), begun + Duration::from_secs(3_603));
+        hear_own(&mut table, begun, 3_604..=3_628);
+        assert_eq!([2, 3].map(|tag| place(&table, tag)), ["there", "there"]);
+        hear_own(&mut table, begun, 3_632..=3_632);
+        assert_eq!([2, 3].map(|tag| place(&table, tag)), ["nowhere", "there"]);
     }
 
     #[test]

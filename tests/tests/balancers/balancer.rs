@@ -6,10 +6,10 @@ use std::process::{Child, Command, Stdio};
 use lockhouse_tests::{Lockhouse, free_port, wait_until};
 
 /// The name under which clients know the service.
-pub(super) const NAME: &str = "lockhouse.example.com";
+pub(crate) const NAME: &str = "lockhouse.example.com";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Haproxy,
     Nginx,
     Caddy,
@@ -19,12 +19,12 @@ pub(super) enum Kind {
 const STARTS_MAX: usize = 5;
 
 /// A running balancer.
-pub(super) struct Balancer {
+pub(crate) struct Balancer {
     process: Child,
-    pub(super) port: u16,
-    pub(super) certificate: reqwest::Certificate,
+    pub(crate) port: u16,
+    pub(crate) certificate: reqwest::Certificate,
     /// The file with the certificate.
-    pub(super) pem: PathBuf,
+    pub(crate) pem: PathBuf,
     files: Lockhouse,
 }
 
@@ -40,7 +40,7 @@ fn programs() -> Option<PathBuf> {
 
 impl Balancer {
     /// Starts a balancer with its configuration, changed by `change`, in front of the hosts at two addresses. `None` if it is not there.
-    pub(super) async fn start(
+    pub(crate) async fn start(
         kind: Kind,
         hosts: &[String; 2],
         change: impl Fn(String) -> String,

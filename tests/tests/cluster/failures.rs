@@ -127,11 +127,17 @@ async fn a_host_that_is_killed_during_a_request() {
             begun["error"].is_null().then_some(())
         })
         .await;
+        // h0 knows the new life of h1, and is connected to it.
+        wait_until("h0 reaches h1", async || {
+            let begun = hosts.run_in(0, &name, "1").await;
+            begun["error"].is_null().then_some(())
+        })
+        .await;
         let arguments = json!({"language": "python", "code": waiting_program(&name), "session": name});
         let client = hosts.client(0);
         let running = tokio::spawn(async move { client.call("run_code", arguments).await });
-        // From before the request has arrived until after its answer: a run takes some milliseconds.
-        tokio::time::sleep(Duration::from_micros(u64::from(round * 7_919 % 24_000))).await;
+        // From before the request has arrived until after its answer.
+        tokio::time::sleep(Duration::from_micros(u64::from(round * 7_919 % 40_000))).await;
         hosts.daemons[1].take().expect("it runs").kill();
         let answer = running.await.expect("an answer");
         let (calls, text) = (gate.calls(&name), message(&answer));

@@ -24,11 +24,21 @@ pub(super) struct Hosts {
 impl Hosts {
     /// Starts the hosts, and waits until each knows the others. `HOST` in `config` is the name of the host.
     pub(super) async fn start(nats: &Nats, config: &str, change: impl Fn(Lockhouse) -> Lockhouse) -> Self {
+        Self::start_with(nats, "", config, change).await
+    }
+
+    /// Starts the hosts as [`Self::start`], with further keys of `[http]`.
+    pub(super) async fn start_with(
+        nats: &Nats,
+        http: &str,
+        config: &str,
+        change: impl Fn(Lockhouse) -> Lockhouse,
+    ) -> Self {
         let ports = [(); HOSTS].map(|()| free_port());
         let mut number = 0;
         let lockhouses = ports.map(|port| {
             let text = format!(
-                "[http]\ntokens = \"tokens.json\"\n[cluster]\nname = \"h{number}\"\nnats = [\"{}\"]\nlisten = \"127.0.0.1:{port}\"\n{}",
+                "[http]\ntokens = \"tokens.json\"\n{http}[cluster]\nname = \"h{number}\"\nnats = [\"{}\"]\nlisten = \"127.0.0.1:{port}\"\n{}",
                 nats.url(),
                 config.replace("HOST", &format!("h{number}")),
             );
@@ -74,6 +84,11 @@ impl Hosts {
     /// Returns another client at a host.
     pub(super) fn other_client(&self, host: usize) -> HttpClient {
         self.daemons[host].as_ref().expect("it runs").http_client(Some(&self.other_token))
+    }
+
+    /// Returns the address of a host.
+    pub(super) fn address(&self, host: usize) -> String {
+        self.daemons[host].as_ref().expect("it runs").address()
     }
 
     /// Returns the URL of a host.
