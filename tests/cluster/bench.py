@@ -70,8 +70,8 @@ class Host:
 
 
 class Client:
-    def __init__(self, host, token):
-        self.connection = http.client.HTTPConnection("127.0.0.1", host.port, timeout=60)
+    def __init__(self, host, token, where="127.0.0.1"):
+        self.connection = http.client.HTTPConnection(where, host.port, timeout=60)
         self.token, self.number = token, 0
 
     def call(self, tool, arguments):

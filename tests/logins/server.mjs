@@ -19,6 +19,8 @@ const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 const SCOPE = "use";
 /** Clients renew a token that expires in half a minute, so this one is renewed some seconds after it was issued. */
 const LIFETIME_S = 33;
+/** Tokens of logins end by `/expire` alone, however long a slow machine takes. */
+const LOGIN_LIFETIME_S = 3600;
 
 const keys = process.argv[2] && createRemoteJWKSet(new URL(process.argv[2]));
 const figures = { calls: 0, crossed: 0, renewals: 0, exchanges: 0, revocations: 0, logins: 0 };
@@ -29,7 +31,7 @@ const server = createServer((request, response) => answer(request, response));
 await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
 const base = `http://127.0.0.1:${server.address().port}`;
 const resource = `${base}/mcp`;
-const resourceServer = { scope: SCOPE, audience: resource, accessTokenTTL: LIFETIME_S, accessTokenFormat: "opaque" };
+const resourceServer = { scope: SCOPE, audience: resource, accessTokenTTL: LOGIN_LIFETIME_S, accessTokenFormat: "opaque" };
 
 const provider = new Provider(base, {
   clients: [

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::host_record::HostRecord;
 use crate::settings::HostName;
-use crate::shared_state::LEASE_LIFETIME;
+use crate::state_table::LEASE_LIFETIME;
 
 /// Maximum number of hosts. Further ones are not noticed.
 /// Bound: hosts of a cluster.

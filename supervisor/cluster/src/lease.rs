@@ -8,7 +8,8 @@ use lockhouse_base::fence::{Fence, since_boot};
 use crate::host_record::HostRecord;
 use crate::join_error::JoinError;
 use crate::settings::HostName;
-use crate::shared_state::{SharedState, Table, Unavailable};
+use crate::shared_state::{SharedState, Unavailable};
+use crate::state_table::Table;
 
 /// Time between two renewals.
 pub(crate) const RENEWAL_INTERVAL: Duration = Duration::from_secs(4);

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, sleep};
 
-use crate::shared_state::{SharedState, Table, Unavailable};
+use crate::shared_state::{SharedState, Unavailable};
+use crate::state_table::Table;
 use allowance::Allowance;
 
 /// Maximum number of rates of which this host remembers its units. When there are more, those that were not used for long are

@@ -8,7 +8,7 @@
 //! - [`SessionPlaces`] says on which host a session is, and [`LeasedRates`] are the rates of all hosts together.
 //! - [`HostListener`] and [`connect`] are connections between hosts, over TLS with the keys of both; `host_key.rs` has the key of
 //!   this host.
-//! - `shared_state.rs` has the state that the hosts share, in NATS JetStream. [`NatsAccount`] is their account there.
+//! - `shared_state.rs` has the state that the hosts share, in NATS JetStream; `state_table.rs` has its tables. [`NatsAccount`] is their account there.
 //!
 //! # Invariants
 //!
@@ -47,6 +47,7 @@ mod revocations;
 mod session_places;
 mod settings;
 mod shared_state;
+mod state_table;
 
 pub use connections::{ConnectError, HostConnection, HostListener, connect};
 pub use host_key::HostKeyError;

@@ -21,7 +21,8 @@ use crate::leased_rates::LeasedRates;
 use crate::revocations::{self, TokenDigest};
 use crate::session_places::SessionPlaces;
 use crate::settings::{ClusterSettings, HostName};
-use crate::shared_state::{SharedState, Table, Unavailable};
+use crate::shared_state::{SharedState, Unavailable};
+use crate::state_table::Table;
 
 /// Pause before the leases of the others are read again after the connection failed.
 const WATCH_RETRY_DELAY: Duration = Duration::from_secs(1);

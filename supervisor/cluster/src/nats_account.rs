@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use crate::settings::HostName;
-use crate::shared_state::{Table, inbox_prefix};
+use crate::shared_state::inbox_prefix;
+use crate::state_table::Table;
 
 /// What the servers of NATS and the hosts need.
 #[derive(Clone, Debug)]

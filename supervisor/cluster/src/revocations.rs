@@ -10,7 +10,8 @@ use data_encoding::HEXLOWER;
 use futures_util::StreamExt;
 use tokio::time::sleep;
 
-use crate::shared_state::{SharedState, Table};
+use crate::shared_state::SharedState;
+use crate::state_table::Table;
 
 /// Interval at which a host looks for tokens that were revoked there, and tries again what has failed.
 const INTERVAL: Duration = Duration::from_millis(500);

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-use crate::shared_state::{SharedState, Table, Unavailable};
+use crate::shared_state::{SharedState, Unavailable};
+use crate::state_table::Table;
 
 /// A place that was written longer ago is written again with the next run, so that a session that is in use keeps it.
 const REWRITE_AFTER: Duration = Duration::from_hours(6);

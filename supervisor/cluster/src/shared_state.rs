@@ -12,17 +12,10 @@ use futures_util::{Stream, StreamExt};
 use tokio::time::timeout;
 
 use crate::settings::{ClusterSettings, HostName, StateAddress};
+use crate::state_table::Table;
 
 /// Maximum time of one operation. What needs it fails after this time, with the reason.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time after its last renewal after which the lease of a host has ended for the other hosts. A NATS cluster that elects a leader
-/// refuses writes for up to 11 s.
-pub(crate) const LEASE_LIFETIME: Duration = Duration::from_secs(30);
-/// Time after the last run in a session after which its name has no place any more. It is longer than any session lasts without
-/// a run.
-const SESSION_LIFETIME: Duration = Duration::from_hours(48);
-/// Time after its last use after which a rate is forgotten. No period of a rate is longer.
-const RATE_LIFETIME: Duration = Duration::from_hours(48);
 /// Maximum time for the first connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The client notices a server that hangs after a few of these intervals. Its own default is a minute.
@@ -63,42 +56,6 @@ impl Unavailable {
     }
 }
 
-/// A table of the state, which is a bucket of NATS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Table {
-    /// The lease of each host, under its name. Only that host may write it.
-    Hosts,
-    /// The place of each session, under its client and name.
-    Sessions,
-    /// What was used of each rate, under a digest of its name.
-    Rates,
-    /// The tokens that were revoked, under their digests.
-    Revocations,
-}
-
-impl Table {
-    pub(crate) const ALL: [Self; 4] = [Self::Hosts, Self::Sessions, Self::Rates, Self::Revocations];
-
-    pub(crate) fn bucket(self) -> &'static str {
-        match self {
-            Self::Hosts => "lockhouse_hosts",
-            Self::Sessions => "lockhouse_sessions",
-            Self::Rates => "lockhouse_rates",
-            Self::Revocations => "lockhouse_revocations",
-        }
-    }
-
-    /// The time after which a value that nobody writes again disappears. Zero if it stays.
-    fn lifetime(self) -> Duration {
-        match self {
-            Self::Hosts => LEASE_LIFETIME,
-            Self::Sessions => SESSION_LIFETIME,
-            Self::Rates => RATE_LIFETIME,
-            Self::Revocations => Duration::ZERO,
-        }
-    }
-}
-
 /// A stored value.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredValue {
@@ -133,7 +90,8 @@ impl SharedState {
             Ok(Self { stores })
         };
         let connected = timeout(CONNECT_TIMEOUT, connecting).await;
-        connected.unwrap_or_else(|_| Err(Unavailable("no NATS server can be reached".to_owned())))
+        let silent = || Unavailable(format!("NATS did not answer within {} s", CONNECT_TIMEOUT.as_secs()));
+        connected.unwrap_or_else(|_| Err(silent()))
     }
 
     /// Writes a value that is not there yet. Returns its revision, or `None` if there is one.
@@ -234,7 +192,9 @@ async fn connect(settings: &ClusterSettings) -> Result<Client, Unavailable> {
         options = options.nkey(seed.clone());
     }
     let addresses: Vec<&str> = settings.servers.iter().map(StateAddress::as_str).collect();
-    options.connect(addresses).await.map_err(Unavailable::new)
+    let all = addresses.join(", ");
+    let connected = options.connect(addresses).await;
+    connected.map_err(|error| Unavailable(format!("no NATS server can be reached at {all}: {error}")))
 }
 
 /// Returns the beginning of the subjects at which a host gets answers. No other host can subscribe to them.

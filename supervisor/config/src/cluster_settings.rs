@@ -51,7 +51,7 @@ fn settings(
     if servers.iter().any(|server| server.uses_tls() != servers[0].uses_tls()) {
         return Err("nats of [cluster]: use TLS for all servers, or for none".to_owned());
     }
-    let name = table.name.clone().or_else(host_name).unwrap_or_default();
+    let name = table.name.clone().or_else(machine_name).unwrap_or_default();
     let name = name.parse::<HostName>().map_err(|fault| format!("name of [cluster]: {fault}"))?;
     let listen = table.listen.as_ref().ok_or("listen of [cluster] is needed: IP:PORT")?;
     let listen = address(listen, "listen")?;
@@ -66,6 +66,11 @@ fn settings(
     }
     let replicas = table.replicas as usize;
     Ok(ClusterSettings { name, servers, nkey: None, authorities, replicas, listen, address, key_file })
+}
+
+/// Returns the name of this machine without its domain, in small letters.
+fn machine_name() -> Option<String> {
+    host_name()?.split('.').next().map(str::to_lowercase)
 }
 
 fn address(text: &str, key: &str) -> Result<SocketAddr, String> {

@@ -98,6 +98,15 @@ async fn a_host_that_ends_is_lost_and_no_program_runs_twice() {
     .await;
     let words = "If it was a run, the run was not started again, and its calls may have been made: check their effects";
     table.row("its value, after that", ensure(message(&gone).contains(words), &gone));
+    let tasks = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    let task = hosts
+        .client(2)
+        .with_capabilities(tasks)
+        .request("tasks/get", json!({"taskId": value}))
+        .await
+        .answer();
+    let text = task["error"]["message"].as_str().unwrap_or_default();
+    table.row("the same as a task", ensure(text.starts_with("no host of the cluster has"), &task));
     let ended = hosts.run_in(2, "s", "x").await;
     let words = "the session \"s\" has ended: the host that had it has ended. Its variables are lost";
     table.row("its session", ensure(message(&ended).contains(words), &ended));

@@ -8,7 +8,8 @@ use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry;
 use lockhouse_cluster::{Host, Place, SessionPlace};
 use lockhouse_link::{Exchange, ExchangeStep};
-use lockhouse_messages::{Input, Request, Response, RunCode};
+use lockhouse_messages::{Input, Request, Response, RunCode, RunReference};
+use lockhouse_protocol::ResultHandle;
 
 use super::exchange::{Credit, EngineExchange};
 use super::{ChosenId, FrontLife};
@@ -133,10 +134,13 @@ impl Elsewhere {
             (Place::Here, _) => Server::ThisHost,
             (Place::At(host), _) => Server::OtherHost(host),
             (Place::Nowhere, Request::ReadResult { handle, .. } | Request::ReadFile { handle }) => {
-                Server::Nobody(Response::Invalid(format!(
-                    "no host of the cluster has {handle}: it has expired, or the host that had it has ended. If it was a run, the \
-                     run was not started again, and its calls may have been made: check their effects"
-                )))
+                Server::Nobody(lost_id(handle))
+            }
+            // A client may have chosen the id of a run of this host.
+            (Place::Nowhere, Request::FollowRun(name @ RunReference::Handle(handle)))
+                if self.supervisor.runs().find(client.owner(), name).is_none() =>
+            {
+                Server::Nobody(lost_id(handle))
             }
             // This host knows it not either, and says so in the words of the request.
             (Place::Nowhere, _) => Server::ThisHost,
@@ -212,6 +216,13 @@ async fn relay(
 async fn next_step(credit: &Credit, remote: &mut Exchange) -> ExchangeStep {
     credit.available().await;
     remote.next().await
+}
+
+fn lost_id(handle: &ResultHandle) -> Response {
+    Response::Invalid(format!(
+        "no host of the cluster has {handle}: it has expired, or the host that had it has ended. If it was a run, the run was not \
+         started again, and its calls may have been made: check their effects"
+    ))
 }
 
 fn lost(host: &Host, may_have_run: bool) -> Response {
