@@ -26,6 +26,8 @@ SWITCH, CLIENTS = "lockhouse-switch", "lockhouse-clients"
 ENDS_WITHIN = 20 + 5
 # A lease of 30 s, and the time in which NATS elects leaders.
 LOST_WITHIN = 30 + 15
+# Another host is silent for at most 15 s.
+ANSWERED_WITHIN = 15 + 5
 status = 0
 
 
@@ -229,15 +231,34 @@ def play(hosts, servers, token):
     client = Client(third, token, third.where)
     handle = client.run("'x' * 50_000")["truncated"]["value"]["handle"]
     row("control: a value of h3 at h1", answer_of(hosts[0], token, handle) == "a value", "")
+    client.run("1", "cut")
+    answers = []
+
+    def passed_on():
+        try:
+            answers.append(Client(hosts[0], token, hosts[0].where).run("import time; time.sleep(90)", "cut"))
+        except SystemExit as error:
+            answers.append(str(error))
+        answers.append(time.time())
+
+    waiting = threading.Thread(target=passed_on)
+    waiting.start()
+    time.sleep(2)
     load = Load(hosts[:2], token)
     cut(3, "down")
-    begun, ended, lost = time.time(), None, None
-    while time.time() - begun < LOST_WITHIN + 5 and (ended is None or lost is None):
-        if ended is None and third.process.poll() is not None:
-            ended = time.time() - begun
-        if lost is None and "no host of the cluster has" in answer_of(hosts[0], token, handle):
+    begun, ends = time.time(), []
+    ending = threading.Thread(target=lambda: (third.process.wait(), ends.append(time.time())))
+    ending.start()
+    lost = None
+    while time.time() - begun < LOST_WITHIN + 5 and lost is None:
+        if "no host of the cluster has" in answer_of(hosts[0], token, handle):
             lost = time.time() - begun
         time.sleep(0.5)
+    waiting.join(30)
+    ended = ends[0] - begun if ends else None
+    answered = answers[1] - begun if answers else None
+    is_true = bool(answers) and "The program may have run" in str(answers[0])
+    row("a run that it had from another host is answered", is_true and answered <= ANSWERED_WITHIN, f"after {answered} s: {answers[:1]}")
     row("the host that is cut off ends", ended is not None and ended <= ENDS_WITHIN, f"after {ended} s, status {third.process.poll()}")
     row("its value is lost for others", lost is not None and lost <= LOST_WITHIN and (ended is None or lost > ended), f"after {lost} s")
     _, during, count, errors = load.end()

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_link::{
-    self as link, EngineEndpoint, FROM_FRONT, FROM_OPERATOR, FromFront, FrontEndpoint, OutboxSender, Parts,
-    Queued, Receiver, Waiting, greetings, memory_of, outbox, read_from_front, to_parts,
+    self as link, EngineEndpoint, FROM_FRONT, FROM_HOST, FROM_OPERATOR, FromFront, FrontEndpoint,
+    OutboxSender, Parts, Queued, Receiver, Waiting, greetings, memory_of, outbox, read_from_front, to_parts,
 };
 use lockhouse_messages::{ExchangeId, GreetingReply, Repetition, Response, ToEngine, ToFront};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -35,7 +35,8 @@ pub(crate) async fn serve(
     greetings::write(writer, &GreetingReply::Welcome { version, incarnation }).await?;
     let limits = match &kind {
         FrontKind::Operator(_) => FROM_OPERATOR,
-        FrontKind::Client(_) | FrontKind::Http(_) | FrontKind::Host => FROM_FRONT,
+        FrontKind::Client(_) | FrontKind::Http(_) => FROM_FRONT,
+        FrontKind::Host => FROM_HOST,
     };
     let needs_begun = !matches!(kind, FrontKind::Http(_) | FrontKind::Host);
     let (sender, outbox) = outbox();

@@ -25,6 +25,8 @@ use crate::supervisor::Supervisor;
 const HANDSHAKES_MAX: usize = 64;
 /// Maximum time until another host sends its first message.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
+/// Interval at which connections to hosts that have ended are closed.
+const CLOSE_INTERVAL: Duration = Duration::from_secs(1);
 /// Pause after the socket failed to accept a connection.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 
@@ -41,6 +43,15 @@ pub async fn serve_cluster(
         end = cluster.membership().keep(lease, report, all_agree) => end,
         never = accept(supervisor, listener) => match never {},
         never = share_revocations(supervisor, cluster) => match never {},
+        never = close_ended(cluster) => match never {},
+    }
+}
+
+/// Ends the connections to hosts that have ended.
+async fn close_ended(cluster: &Cluster) -> Infallible {
+    loop {
+        tokio::time::sleep(CLOSE_INTERVAL).await;
+        cluster.peers().close_ended();
     }
 }
 

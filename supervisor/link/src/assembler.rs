@@ -1,6 +1,7 @@
 //! Puts the frames of a connection together to messages. The frames of different exchanges may alternate.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use lockhouse_messages::ExchangeId;
 
@@ -19,6 +20,11 @@ const INCOMPLETE_MAX: usize = 2_048;
 /// could otherwise fill the memory with empty parts.
 pub const PART_OVERHEAD_BYTES: usize = 64;
 
+/// If nothing has arrived for this time, the peer counts as lost: the end of its process is noticed at once, and so only a
+/// peer that hangs is silent for so long.
+/// Bound: engines and fronts.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+
 /// Limits of what the peer sends.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageLimits {
@@ -31,12 +37,21 @@ pub struct MessageLimits {
     pub parts: usize,
     /// Maximum number of messages that have not arrived completely.
     pub incomplete_messages: usize,
+    /// Maximum time for which nothing arrives.
+    pub silence: Duration,
 }
 
 impl MessageLimits {
     /// Returns limits with the usual numbers of parts and of incomplete messages.
     pub const fn new(message_bytes: usize, incomplete_bytes: usize) -> Self {
-        Self { message_bytes, incomplete_bytes, parts: PARTS_MAX, incomplete_messages: INCOMPLETE_MAX }
+        let (parts, incomplete_messages, silence) = (PARTS_MAX, INCOMPLETE_MAX, SILENCE_MAX);
+        Self { message_bytes, incomplete_bytes, parts, incomplete_messages, silence }
+    }
+
+    /// Returns the same limits with another time for which nothing arrives.
+    #[must_use]
+    pub const fn with_silence(self, silence: Duration) -> Self {
+        Self { silence, ..self }
     }
 }
 

@@ -12,13 +12,12 @@ use crate::assembler::{Assembler, MessageLimits, Parts};
 use crate::frame::{FrameHeader, FrameKind, HEADER_BYTES, Violation};
 use crate::outbox::{OutboxSender, OutboxWriter};
 
-/// If nothing has arrived for this time, the peer is asked for a sign of life.
-/// Bound: engines and fronts.
-const PING_AFTER: Duration = Duration::from_secs(20);
-/// If nothing has arrived for this time, the peer counts as lost: the end of its process is noticed at once, and so only a
-/// peer that hangs, or whose host is gone, is silent for so long.
-/// Bound: engines and fronts.
-const LEASE: Duration = Duration::from_secs(60);
+/// After this part of the time for which a peer may be silent, it is asked for a sign of life.
+const PING_SHARE: u32 = 3;
+/// Maximum time for which another host is silent. The end of its process is noticed at once; the end of the machine or of its network is
+/// not.
+/// Bound: hosts of a cluster.
+const HOST_SILENCE_MAX: Duration = Duration::from_secs(15);
 
 /// The messages of fronts: a line of an AI client has up to 32 MiB.
 pub const FROM_FRONT: MessageLimits = MessageLimits::new(40 * 1024 * 1024, 80 * 1024 * 1024);
@@ -26,6 +25,10 @@ pub const FROM_FRONT: MessageLimits = MessageLimits::new(40 * 1024 * 1024, 80 * 
 pub const FROM_OPERATOR: MessageLimits = MessageLimits::new(64 * 1024, 128 * 1024);
 /// The messages of the engine. The longest has the result of a direct call.
 pub const FROM_ENGINE: MessageLimits = MessageLimits::new(256 * 1024 * 1024, 320 * 1024 * 1024);
+
+/// The messages of another host that passes requests on, and those of the engine of another host.
+pub const FROM_HOST: MessageLimits = FROM_FRONT.with_silence(HOST_SILENCE_MAX);
+pub(crate) const FROM_ENGINE_OF_HOST: MessageLimits = FROM_ENGINE.with_silence(HOST_SILENCE_MAX);
 
 impl From<Violation> for Error {
     fn from(Violation(what): Violation) -> Self {
@@ -45,7 +48,7 @@ pub trait Receiver: Send {
 /// Serves a connection until the peer closes it, or the queue is closed and empty. Passes each message to `receiver`.
 ///
 /// # Errors
-/// The connection is broken, the peer does not keep to the format or the limits, it is silent for [`LEASE`], or the
+/// The connection is broken, the peer does not keep to the format or the limits, it is silent for too long, or the
 /// receiver failed.
 pub async fn serve(
     reader: &mut (impl AsyncRead + Unpin),
@@ -59,7 +62,7 @@ pub async fn serve(
     tokio::select! {
         read = read_all(reader, limits, sender, &heard, receiver) => read,
         written = outbox.write_to(writer) => written,
-        error = watch(sender, &heard) => Err(error),
+        error = watch(sender, &heard, limits.silence) => Err(error),
     }
 }
 
@@ -96,20 +99,18 @@ async fn read_all(
 }
 
 /// Asks the peer for signs of life. Returns the error when it is silent for too long.
-async fn watch(sender: &OutboxSender, heard: &Mutex<Instant>) -> Error {
+async fn watch(sender: &OutboxSender, heard: &Mutex<Instant>, silence: Duration) -> Error {
     loop {
         let since = *heard.lock();
-        sleep_until(since + PING_AFTER).await;
+        sleep_until(since + silence / PING_SHARE).await;
         if *heard.lock() != since {
             continue;
         }
         sender.send_ping(FrameKind::Ping);
-        sleep_until(since + LEASE).await;
+        sleep_until(since + silence).await;
         if *heard.lock() == since {
-            return Error::new(
-                ErrorKind::TimedOut,
-                format!("nothing was heard from it for {} s", LEASE.as_secs()),
-            );
+            let reason = format!("nothing was heard from it for {} s", silence.as_secs());
+            return Error::new(ErrorKind::TimedOut, reason);
         }
     }
 }
@@ -146,12 +147,12 @@ mod tests {
         let begun = Instant::now();
         let (served, _) = serve_end(one).await;
         assert_eq!(served.expect_err("an error").kind(), ErrorKind::TimedOut);
-        assert_eq!(begun.elapsed().as_secs(), LEASE.as_secs());
+        assert_eq!(begun.elapsed().as_secs(), LIMITS.silence.as_secs());
 
         let (one, other) = tokio::io::duplex(1024);
         let serving = tokio::spawn(serve_end(one));
         let peer = tokio::spawn(serve_end(other));
-        tokio::time::sleep(10 * LEASE).await;
+        tokio::time::sleep(10 * LIMITS.silence).await;
         assert!(!serving.is_finished());
         peer.abort();
         // The connection ends, perhaps while an answer to a ping is written.
@@ -175,7 +176,7 @@ mod tests {
         }
         let (served, received) = serving.await.expect("a task");
         assert_eq!(served.expect_err("an error").kind(), ErrorKind::TimedOut);
-        assert!(received.is_empty() && begun.elapsed() < 2 * LEASE, "{:?}", begun.elapsed());
+        assert!(received.is_empty() && begun.elapsed() < 2 * LIMITS.silence, "{:?}", begun.elapsed());
     }
 
     #[tokio::test]

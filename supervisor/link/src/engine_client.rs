@@ -16,6 +16,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::assembler::MessageLimits;
+use crate::connection::{FROM_ENGINE, FROM_ENGINE_OF_HOST};
 use crate::endpoints::round_trip_in_debug;
 use crate::engine_lifecycle::EngineLifecycle;
 use crate::granted_access::{GrantedAccess, KnownGrants};
@@ -106,17 +108,41 @@ impl EngineClient {
         Self { shared, span: None }
     }
 
-    /// Connects a front to the one engine at the other end of a connection: the engine whose process started the front's process,
-    /// or that of another host, which accepts the front only if it has the setup `setup`. If the connection ends, the open
-    /// exchanges end, and `closing` is cancelled.
+    /// Connects a front to the engine whose process started the front's process. If the connection ends, the open exchanges end,
+    /// and `closing` is cancelled.
     ///
     /// # Errors
     /// The engine ended, or does not serve the front.
-    pub async fn connect_once(
+    pub async fn connect_to_parent(
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+        closing: CancellationToken,
+    ) -> std::io::Result<Self> {
+        Self::connect_once(reader, writer, None, FROM_ENGINE, closing, CancellationToken::new()).await
+    }
+
+    /// Connects to the engine of another host, which accepts the connection only if it has the setup `setup`. If the connection
+    /// ends, the open exchanges end, and `closing` is cancelled. Cancelling `closing` ends the connection.
+    ///
+    /// # Errors
+    /// The engine ended, or does not accept the connection.
+    pub async fn connect_to_host(
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+        setup: String,
+        closing: CancellationToken,
+    ) -> std::io::Result<Self> {
+        let stop = closing.clone();
+        Self::connect_once(reader, writer, Some(setup), FROM_ENGINE_OF_HOST, closing, stop).await
+    }
+
+    async fn connect_once(
         mut reader: impl AsyncRead + Send + Unpin + 'static,
         mut writer: impl AsyncWrite + Send + Unpin + 'static,
         setup: Option<String>,
+        limits: MessageLimits,
         closing: CancellationToken,
+        stop: CancellationToken,
     ) -> std::io::Result<Self> {
         single_engine::greet(&mut reader, &mut writer, setup).await?;
         let (sender, outbox) = outbox();
@@ -128,7 +154,7 @@ impl EngineClient {
         if let Some(engine) = engine {
             let shared = Arc::downgrade(&client.shared);
             tokio::spawn(async move {
-                engine.serve(reader, writer, outbox).await;
+                stop.run_until_cancelled(engine.serve(reader, writer, limits, outbox)).await;
                 if let Some(shared) = shared.upgrade() {
                     shared.end_all();
                 }

@@ -32,7 +32,7 @@
 //! # Decisions
 //!
 //! - In one process there is no task and no queue between the two ends, so that no call pays for the edge.
-//! - A peer that reads nothing for a minute, or sends no whole frame in that time, loses the connection. End of file
+//! - A peer that reads nothing for a minute, or sends no whole frame in that time, loses the connection; another host after 15 s. End of file
 //!   alone would leave a stopped process connected for ever.
 //! - Values of JSON count with the memory that they need, and before they are parsed.
 //!
@@ -65,7 +65,7 @@ mod setup_channel;
 mod single_engine;
 
 pub use assembler::{Assembler, MessageLimits, PART_OVERHEAD_BYTES, Parts};
-pub use connection::{FROM_ENGINE, FROM_FRONT, FROM_OPERATOR, Receiver, serve};
+pub use connection::{FROM_ENGINE, FROM_FRONT, FROM_HOST, FROM_OPERATOR, Receiver, serve};
 pub use counted::Counted;
 pub use encoding::{FromFront, memory_of, read_from_engine, read_from_front, to_parts};
 pub use endpoints::{EngineEndpoint, FrontEndpoint};

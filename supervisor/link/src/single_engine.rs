@@ -6,7 +6,8 @@ use std::sync::{Arc, Weak};
 use lockhouse_messages::{ExchangeId, Greeting, GreetingReply, LifecycleState, Response, ToEngine, ToFront};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 
-use crate::connection::{self, FROM_ENGINE};
+use crate::assembler::MessageLimits;
+use crate::connection;
 use crate::encoding::to_parts;
 use crate::endpoints::{EngineEndpoint, FromEngine, FrontEndpoint};
 use crate::greetings;
@@ -50,13 +51,13 @@ impl SingleEngine {
         &self,
         reader: impl AsyncRead + Unpin,
         mut writer: impl AsyncWrite + Unpin,
+        limits: MessageLimits,
         outbox: OutboxWriter,
     ) {
         let mut reader = BufReader::new(reader);
         let mut from_engine = FromEngine(self.front.clone());
         let served =
-            connection::serve(&mut reader, &mut writer, FROM_ENGINE, &self.sender, outbox, &mut from_engine)
-                .await;
+            connection::serve(&mut reader, &mut writer, limits, &self.sender, outbox, &mut from_engine).await;
         if let Err(error) = served {
             tracing::warn!("the connection to the engine is lost: {error}");
         }

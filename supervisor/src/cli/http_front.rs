@@ -104,7 +104,7 @@ async fn serve(sandbox: ServiceSandbox, mapped: MappedMemory) -> Result<Infallib
     let closing = CancellationToken::new();
     // The process lasts as long as the link.
     let link: &Stream = Box::leak(Box::new(link));
-    if let Ok(engine) = EngineClient::connect_once(link, link, None, closing.clone()).await {
+    if let Ok(engine) = EngineClient::connect_to_parent(link, link, closing.clone()).await {
         tokio::spawn(return_freed_memory());
         server.serve(engine, closing).await;
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, join_all};
-use lockhouse_cluster::{ConnectError, Host, Membership, connect};
+use lockhouse_cluster::{ConnectError, Host, Membership, Place, connect};
 use lockhouse_link::{EngineClient, Exchange, GrantedAccess};
 use lockhouse_messages::{
     AccessRefusal, Credential, GrantId, HostTag, InputSupport, Request, RequestId, Response,
@@ -84,6 +84,17 @@ impl Peers {
         connecting.await
     }
 
+    /// Ends the connections to hosts that have ended, so that nobody waits for their answers.
+    pub(crate) fn close_ended(&self) {
+        self.connections.lock().retain(|tag, connecting| {
+            let has_ended = matches!(self.membership.locate(*tag), Place::Nowhere);
+            if let (true, Some(Ok(peer))) = (has_ended, connecting.peek()) {
+                peer.closing.cancel();
+            }
+            !has_ended
+        });
+    }
+
     /// Whether all other hosts say that they cannot reach the shared state either: then none of them can count this host as
     /// ended. A host that does not answer could.
     pub(crate) async fn all_lack_shared_state(&self) -> bool {
@@ -100,8 +111,8 @@ impl HostPeer {
     async fn connect(membership: &Membership, host: &Host) -> Result<Arc<Self>, ConnectError> {
         let (reader, writer) = tokio::io::split(connect(membership, host).await?);
         let closing = CancellationToken::new();
-        let setup = Some(host.record.tag.to_string());
-        let greeting = EngineClient::connect_once(reader, writer, setup, closing.clone());
+        let setup = host.record.tag.to_string();
+        let greeting = EngineClient::connect_to_host(reader, writer, setup, closing.clone());
         let client = timeout(ANSWER_TIMEOUT, greeting).await.map_err(|_| ConnectError::TimedOut)??;
         Ok(Arc::new(Self { client, closing, accesses: Mutex::default() }))
     }

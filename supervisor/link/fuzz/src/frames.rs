@@ -25,6 +25,7 @@ pub fn frames(bytes: &[u8]) -> Coverage {
         incomplete_bytes: bytes_max,
         parts: PARTS_MAX,
         incomplete_messages: INCOMPLETE_MAX,
+        silence: std::time::Duration::from_secs(60),
     };
     let mut assembly = Assembly {
         assembler: Assembler::new(limits),
