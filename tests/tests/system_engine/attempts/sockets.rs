@@ -10,16 +10,18 @@ const ATTEMPTS: &[Attempt] = &[
     ),
     (
         "approve its own call with lockhouse approvals",
-        "mkfifo \"$HOME/answers\" 2>/dev/null; exec 3<>\"$HOME/answers\"
+        "mkfifo \"$HOME/answers\" 2>/dev/null; exec 3<>\"$HOME/answers\"; rm -f \"$HOME/answers.watching\"
          lockhouse approvals --json < \"$HOME/answers\" 2>/dev/null | python3 -c '
 import json, sys
 for line in sys.stdin:
     message = json.loads(line)
+    if message.get(\"watching\"): open(sys.argv[1] + \".watching\", \"w\").close()
     question = message.get(\"ask\")
     if question:
         answer = {\"id\": question[\"id\"], \"digest\": question[\"digest\"], \"decision\": \"approve\", \"scope\": \"once\"}
         print(json.dumps({\"supervisor\": message[\"supervisor\"], \"answer\": answer}), file=open(sys.argv[1], \"w\"), flush=True)
 ' \"$HOME/answers\" & approver=$!
+         n=0; until [ -e \"$HOME/answers.watching\" ] || [ $n -ge 50 ]; do n=$((n + 1)); sleep 0.1; done
          run 'from fixture import echo; echo(value=7)' | grep -q '\"value\": *{\"value\": *7}'; done=$?; kill $approver
          pkill -P $$ -f 'lockhouse approvals'; exit $done",
     ),
