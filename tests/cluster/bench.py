@@ -5,6 +5,7 @@ throughput of one, two and three hosts that are each limited to a quarter of a C
     tests/cluster/bench.py target/release/lockhouse
 """
 
+import atexit
 import http.client
 import json
 import os
@@ -55,6 +56,8 @@ class Host:
         log = open(self.home / "log", "wb")
         self.process = subprocess.Popen([self.program, "serve", "--answer", "structured", "--listen", f"127.0.0.1:{self.port}"], env=self.environment,
                                         stdout=log, stderr=log, preexec_fn=enter)
+        # Also if the benchmark fails.
+        atexit.register(self.process.kill)
         for _ in range(200):
             if "listening at" in (self.home / "log").read_text():
                 return self
