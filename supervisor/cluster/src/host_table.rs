@@ -79,48 +79,57 @@ impl HostTable {
             Some(_) => {}
             None => drop(self.hosts.remove(&name)),
         }
-        let ended: Vec<HostName> = self
-            .hosts
-            .iter()
-            .filter(|(_, host)| self.has_ended(host))
-            .map(|(name, _)| name.clone())
-            .collect();
-        for name in ended {
-            self.hosts.remove(&name);
-        }
+        self.remove_ended();
     }
 
-    /// Whether a lease has ended: this host has heard its own lease for so long, and that one not. While it hears nothing, such as
-    /// during a failure of NATS, no lease ends; after that, each host has the whole time to renew its own.
-    fn has_ended(&self, host: &KnownHost) -> bool {
-        let (Some(own), Some(hearing_since)) = (self.hosts.get(&self.own), self.hearing_since) else {
-            return false;
+    /// Removes the leases that have ended: this host has heard its own lease for so long, and those not. While it hears nothing, such
+    /// as during a failure of NATS, no lease ends; after that, each host has the whole time to renew its own.
+    fn remove_ended(&mut self) {
+        let own_heard = self.hosts.get(&self.own).map(|own| own.heard);
+        let (Some(own_heard), Some(hearing_since)) = (own_heard, self.hearing_since) else {
+            return;
         };
-        own.heard.duration_since(host.heard.max(hearing_since)) >= LEASE_LIFETIME
+        self.hosts.retain(|_, host| own_heard.duration_since(host.heard.max(hearing_since)) < LEASE_LIFETIME);
     }
 
     pub(crate) fn locate(&self, tag: HostTag) -> Place {
         if tag == self.own_tag {
             return Place::Here;
         }
-        let found = self.others().find(|host| host.record.tag == tag);
-        found.map_or(Place::Nowhere, |host| Place::At(Box::new(host)))
+        self.find(|record| record.tag == tag).map_or(Place::Nowhere, |host| Place::At(Box::new(host)))
+    }
+
+    /// Returns another host.
+    pub(crate) fn find(&self, is_it: impl Fn(&HostRecord) -> bool) -> Option<Host> {
+        self.others().find(|(_, known)| is_it(&known.record)).map(host)
     }
 
     /// Returns the other hosts.
-    pub(crate) fn others(&self) -> impl Iterator<Item = Host> {
-        let others = self.hosts.iter().filter(|(name, _)| **name != self.own);
-        others.map(|(name, host)| Host { name: name.clone(), record: host.record.clone() })
+    pub(crate) fn list_others(&self) -> Vec<Host> {
+        self.others().map(host).collect()
+    }
+
+    /// Returns the number of hosts, with this one.
+    pub(crate) fn count(&self) -> usize {
+        self.others().count() + 1
+    }
+
+    fn others(&self) -> impl Iterator<Item = (&HostName, &KnownHost)> {
+        self.hosts.iter().filter(|(name, _)| **name != self.own)
     }
 
     pub(crate) fn list(&self, now: Instant) -> Vec<HostStatus> {
         let status = |(name, known): (&HostName, &KnownHost)| HostStatus {
-            host: Host { name: name.clone(), record: known.record.clone() },
+            host: host((name, known)),
             heard: now.duration_since(known.heard),
             is_this: *name == self.own,
         };
         self.hosts.iter().map(status).collect()
     }
+}
+
+fn host((name, known): (&HostName, &KnownHost)) -> Host {
+    Host { name: name.clone(), record: known.record.clone() }
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ impl Membership {
 
     /// Returns the other hosts.
     pub fn others(&self) -> Vec<Host> {
-        self.0.table.lock().others().collect()
+        self.0.table.lock().list_others()
     }
 
     /// Returns all hosts, for reports.
@@ -126,7 +126,7 @@ impl Membership {
 
     /// Returns the other host with this public key.
     pub(crate) fn host_with_key(&self, key: &[u8]) -> Option<Host> {
-        self.0.table.lock().others().find(|host| host.record.key.0 == key)
+        self.0.table.lock().find(|record| record.key.0 == key)
     }
 
     /// Tells the other hosts which tokens were revoked here, which `own` returns, and calls `revoke` for those that were revoked on any
@@ -187,7 +187,7 @@ impl Membership {
                         };
                         let mut table = self.0.table.lock();
                         table.change(name, record, Instant::now());
-                        self.0.rates.set_hosts(table.others().count() + 1);
+                        self.0.rates.set_hosts(table.count());
                     }
                 }
                 Err(error) => tracing::debug!("the leases of the other hosts cannot be read: {error}"),
