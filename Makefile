@@ -105,7 +105,8 @@ test-upstreams-restarts: build-for-tests prepare-upstreams
 test-skew: build-for-tests
 	tests/skew/run.sh
 
-# Checks the manifests of packaging/kubernetes without a cluster: schemas, and the sandbox level in the pod's security context (as root).
+# Checks the manifests of packaging/kubernetes, the Helm chart and the Compose file without a cluster: schemas, configurations, and the sandbox level in the
+# pod's security context (as root).
 test-kubernetes: build-for-tests
 	tests/kubernetes/prepare.sh
 	tests/kubernetes/run.sh
