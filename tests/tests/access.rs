@@ -14,7 +14,7 @@ mod roles;
 mod token_command;
 mod token_exchange;
 mod token_forwarding;
-mod user_credentials;
+pub(crate) mod user_credentials;
 
 use lockhouse_tests::{HttpClient, Lockhouse, Reply};
 use serde_json::{Value, json};

@@ -5,6 +5,7 @@ mod behind_balancer;
 mod failures;
 mod hosts;
 mod nats;
+mod shared_items;
 
 use lockhouse_tests::{HttpClient, Lockhouse, Table, ensure, equal, wait_until};
 use serde_json::{Value, json};

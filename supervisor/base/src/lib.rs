@@ -69,6 +69,7 @@ pub mod principal;
 pub mod process_group;
 pub mod process_roles;
 pub mod representable_time;
+pub mod sealing_key;
 pub mod secrets;
 pub mod tcp_connection;
 pub mod telemetry;

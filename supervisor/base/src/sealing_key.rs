@@ -1,4 +1,4 @@
-//! The key that encrypts the credentials of users for upstream servers.
+//! A key that encrypts what is stored outside of this process, such as the credentials of users.
 
 use std::sync::Arc;
 
@@ -7,14 +7,31 @@ use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 
 /// Minimum length of the secret of which the key is derived, in bytes: as many as the key has.
 const SECRET_BYTES_MIN: usize = 32;
-/// The purpose of the key, from which HKDF derives it too.
-const PURPOSE: &[u8] = b"lockhouse: credentials of users, version 1";
 /// The first byte of each encrypted text.
 const VERSION: u8 = 1;
 
-/// Why a secret cannot encrypt the credentials of users.
+/// What a key encrypts. Keys of one secret for several purposes are different.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The credentials of users for upstream servers.
+    UserCredentials,
+    /// What the hosts of a cluster share.
+    SharedItems,
+}
+
+impl Purpose {
+    /// Returns what HKDF derives the key of, beside the secret.
+    fn info(self) -> &'static [u8] {
+        match self {
+            Self::UserCredentials => b"lockhouse: credentials of users, version 1",
+            Self::SharedItems => b"lockhouse: what the hosts of a cluster share, version 1",
+        }
+    }
+}
+
+/// Why no key can be derived of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CredentialKeyError {
+pub enum SealingKeyError {
     #[error(
         "the secret has less than 32 bytes; make one with: head -c 32 /dev/urandom | base64 | systemd-creds encrypt - FILE"
     )]
@@ -23,38 +40,38 @@ pub enum CredentialKeyError {
     Crypto,
 }
 
-/// The key that encrypts the credentials of users for upstream servers, with AES-256-GCM. Clones share it.
+/// A key that encrypts with AES-256-GCM. Clones share it.
 #[derive(Clone)]
-pub struct CredentialKey(Arc<RandomizedNonceKey>);
+pub struct SealingKey(Arc<RandomizedNonceKey>);
 
-impl CredentialKey {
+impl SealingKey {
     /// Derives the key of a secret, with HKDF.
     ///
     /// # Errors
     /// The secret is too short, or the crypto library fails.
-    pub fn derive(secret: &str) -> Result<Self, CredentialKeyError> {
+    pub fn derive(secret: &str, purpose: Purpose) -> Result<Self, SealingKeyError> {
         let secret = secret.trim();
         if secret.len() < SECRET_BYTES_MIN {
-            return Err(CredentialKeyError::TooShort);
+            return Err(SealingKeyError::TooShort);
         }
         let mut key = [0; 32];
         let pseudorandom = Salt::new(HKDF_SHA256, &[]).extract(secret.as_bytes());
         let derived =
-            pseudorandom.expand(&[PURPOSE], &AES_256_GCM).and_then(|derived| derived.fill(&mut key));
-        derived.map_err(|_| CredentialKeyError::Crypto)?;
-        let key = RandomizedNonceKey::new(&AES_256_GCM, &key).map_err(|_| CredentialKeyError::Crypto)?;
+            pseudorandom.expand(&[purpose.info()], &AES_256_GCM).and_then(|derived| derived.fill(&mut key));
+        derived.map_err(|_| SealingKeyError::Crypto)?;
+        let key = RandomizedNonceKey::new(&AES_256_GCM, &key).map_err(|_| SealingKeyError::Crypto)?;
         Ok(Self(Arc::new(key)))
     }
 
     /// Encrypts a text, which only [`Self::decrypt`] with the same context decrypts. `None` if the crypto library fails.
-    pub(super) fn encrypt(&self, context: &[u8], text: &[u8]) -> Option<Vec<u8>> {
+    pub fn encrypt(&self, context: &[u8], text: &[u8]) -> Option<Vec<u8>> {
         let mut encrypted = text.to_vec();
         let nonce = self.0.seal_in_place_append_tag(Aad::from(context), &mut encrypted).ok()?;
         Some([&[VERSION], nonce.as_ref().as_slice(), &encrypted].concat())
     }
 
     /// Decrypts a text. `None` if it was not encrypted with this key and this context, or was changed.
-    pub(super) fn decrypt(&self, context: &[u8], encrypted: Vec<u8>) -> Option<Vec<u8>> {
+    pub fn decrypt(&self, context: &[u8], encrypted: Vec<u8>) -> Option<Vec<u8>> {
         let (nonce, text) = encrypted.strip_prefix(&[VERSION])?.split_at_checked(NONCE_LEN)?;
         let (nonce, mut text) = (Nonce::try_assume_unique_for_key(nonce).ok()?, text.to_vec());
         let length = self.0.open_in_place(nonce, Aad::from(context), &mut text).ok()?.len();
@@ -64,9 +81,9 @@ impl CredentialKey {
 }
 
 /// Prints nothing of the key.
-impl std::fmt::Debug for CredentialKey {
+impl std::fmt::Debug for SealingKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("CredentialKey")
+        f.write_str("SealingKey")
     }
 }
 
@@ -74,8 +91,8 @@ impl std::fmt::Debug for CredentialKey {
 mod tests {
     use super::*;
 
-    fn key(secret: &str) -> CredentialKey {
-        CredentialKey::derive(secret).expect("a key")
+    fn key(secret: &str) -> SealingKey {
+        SealingKey::derive(secret, Purpose::UserCredentials).expect("a key")
     }
 
     const SECRET: &str = "0123456789abcdef0123456789abcdef";
@@ -102,7 +119,15 @@ mod tests {
     }
 
     #[test]
+    fn keys_for_other_purposes_are_different() {
+        let other = SealingKey::derive(SECRET, Purpose::SharedItems).expect("a key");
+        let encrypted = key(SECRET).encrypt(b"ada", b"SECRET").expect("encrypted");
+        assert_eq!(other.decrypt(b"ada", encrypted), None);
+    }
+
+    #[test]
     fn a_short_secret_is_refused() {
-        assert_eq!(CredentialKey::derive(&SECRET[1..]).err(), Some(CredentialKeyError::TooShort));
+        let refused = SealingKey::derive(&SECRET[1..], Purpose::UserCredentials).err();
+        assert_eq!(refused, Some(SealingKeyError::TooShort));
     }
 }

@@ -6,6 +6,7 @@
 //! - [`Membership`] is the part of this host in the cluster: it keeps the lease of this host, and knows those of the others.
 //!   `lease.rs` renews the lease, `host_table.rs` decides without I/O which hosts there are.
 //! - [`SessionPlaces`] says on which host a session is, and [`LeasedRates`] are the rates of all hosts together.
+//! - [`SharedItems`] are the logins, skills and result types that all hosts have copies of.
 //! - [`HostListener`] and [`connect`] are connections between hosts, over TLS with the keys of both; `host_key.rs` has the key of
 //!   this host.
 //! - `shared_state.rs` has the state that the hosts share, in NATS JetStream; `state_table.rs` has its tables. [`NatsAccount`] is their account there.
@@ -20,6 +21,8 @@
 //!
 //! # Decisions
 //!
+//! - What hosts share beside that is in the files of each host, as without a cluster, and sealed in NATS. So every part reads its files
+//!   as before, and only changes that must see all earlier ones take a lock there.
 //! - The state in NATS is small, and no run needs it: an id of a run says which host has it
 //!   ([`lockhouse_messages::HostTag`]), and hosts exchange requests over connections of their own. Subjects of NATS prove no
 //!   sender and drop messages of slow receivers.
@@ -46,6 +49,7 @@ mod nats_account;
 mod revocations;
 mod session_places;
 mod settings;
+mod shared_items;
 mod shared_state;
 mod state_table;
 
@@ -61,4 +65,5 @@ pub use nats_account::{KeyError, NatsAccount};
 pub use revocations::TokenDigest;
 pub use session_places::{SessionPlace, SessionPlaces};
 pub use settings::{ClusterSettings, HostName, InvalidHostName, InvalidStateAddress, StateAddress};
+pub use shared_items::{CopyVersion, ItemLock, ItemStore, SharedItem, SharedItems, Sharing};
 pub use shared_state::Unavailable;

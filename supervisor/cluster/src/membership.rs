@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use futures_util::StreamExt;
 use lockhouse_base::fence::{Fence, since_boot};
+use lockhouse_base::sealing_key::SealingKey;
 use lockhouse_messages::{Base64Bytes, HostTag};
 use parking_lot::Mutex;
 use tokio::net::UdpSocket;
@@ -21,11 +21,8 @@ use crate::leased_rates::LeasedRates;
 use crate::revocations::{self, TokenDigest};
 use crate::session_places::SessionPlaces;
 use crate::settings::{ClusterSettings, HostName};
-use crate::shared_state::{SharedState, Unavailable};
+use crate::shared_state::{Change, SharedState, Unavailable};
 use crate::state_table::Table;
-
-/// Pause before the leases of the others are read again after the connection failed.
-const WATCH_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// The part of this host in its cluster. Clones share it.
 #[derive(Clone, Debug)]
@@ -42,6 +39,8 @@ struct MembershipInner {
     record: HostRecord,
     places: SessionPlaces,
     rates: LeasedRates,
+    /// What seals the items that all hosts share. `None` if they share none.
+    sealing: Option<SealingKey>,
     /// Why the last renewal failed. `None` if it succeeded.
     failure: Mutex<Option<Unavailable>>,
 }
@@ -72,7 +71,9 @@ impl Membership {
         let places = SessionPlaces::new(state.clone(), record.tag);
         let rates = LeasedRates::new(state.clone());
         let failure = Mutex::default();
-        let inner = MembershipInner { name, key, state, fence, table, record, places, rates, failure };
+        let sealing = settings.shared_key.clone();
+        let inner =
+            MembershipInner { name, key, state, fence, table, record, places, rates, sealing, failure };
         Ok((Self(Arc::new(inner)), lease))
     }
 
@@ -118,6 +119,15 @@ impl Membership {
     /// Returns why the last renewal of the lease failed. `None` if it succeeded.
     pub fn failure(&self) -> Option<Unavailable> {
         self.0.failure.lock().clone()
+    }
+
+    /// Returns what seals the items that all hosts share. `None` if they share none.
+    pub(crate) fn sealing(&self) -> Option<&SealingKey> {
+        self.0.sealing.as_ref()
+    }
+
+    pub(crate) fn state(&self) -> &SharedState {
+        &self.0.state
     }
 
     pub(crate) fn key(&self) -> &HostKey {
@@ -174,26 +184,19 @@ impl Membership {
 
     /// Hears the leases of all hosts.
     async fn hear(&self) -> Infallible {
-        loop {
-            match self.0.state.watch(Table::Hosts).await {
-                Ok(mut changes) => {
-                    while let Some((key, value)) = changes.next().await {
-                        // Other versions may have keys and values of other forms.
-                        let Ok(name) = key.parse::<HostName>() else { continue };
-                        let record = match value.map(|value| decode(&value)) {
-                            Some(None) => continue,
-                            Some(record) => record,
-                            None => None,
-                        };
-                        let mut table = self.0.table.lock();
-                        table.change(name, record, Instant::now());
-                        self.0.rates.set_hosts(table.count());
-                    }
-                }
-                Err(error) => tracing::debug!("the leases of the other hosts cannot be read: {error}"),
-            }
-            sleep(WATCH_RETRY_DELAY).await;
-        }
+        let hear = async |Change { key, value }: Change| {
+            // Other versions may have keys and values of other forms.
+            let Ok(name) = key.parse::<HostName>() else { return };
+            let record = match value.map(|stored| decode(&stored.value)) {
+                Some(None) => return,
+                Some(record) => record,
+                None => None,
+            };
+            let mut table = self.0.table.lock();
+            table.change(name, record, Instant::now());
+            self.0.rates.set_hosts(table.count());
+        };
+        self.0.state.follow(Table::Hosts, hear).await
     }
 }
 

@@ -67,11 +67,13 @@ fn user(host: &HostName, key: &str) -> String {
         );
         publish.push(match table {
             Table::Hosts => format!("$KV.{bucket}.{host}"),
-            Table::Sessions | Table::Rates | Table::Revocations => format!("$KV.{bucket}.>"),
+            Table::Sessions | Table::Rates | Table::Revocations | Table::Items | Table::Locks => {
+                format!("$KV.{bucket}.>")
+            }
         });
     }
     // Those that every host watches.
-    for bucket in [Table::Hosts, Table::Revocations].map(Table::bucket) {
+    for bucket in [Table::Hosts, Table::Revocations, Table::Items].map(Table::bucket) {
         let create = format!("$JS.API.CONSUMER.CREATE.KV_{bucket}");
         publish.extend([format!("{create}.>"), create]);
         publish.extend(

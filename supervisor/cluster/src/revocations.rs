@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
-use futures_util::StreamExt;
 use tokio::time::sleep;
 
-use crate::shared_state::SharedState;
+use crate::shared_state::{Change, SharedState};
 use crate::state_table::Table;
 
 /// Interval at which a host looks for tokens that were revoked there, and tries again what has failed.
@@ -51,18 +50,10 @@ async fn publish(state: &SharedState, own: impl Fn() -> Vec<TokenDigest>) -> Inf
 }
 
 async fn listen(state: &SharedState, revoke: impl Fn(TokenDigest)) -> Infallible {
-    loop {
-        match state.watch(Table::Revocations).await {
-            Ok(mut changes) => {
-                while let Some((key, _)) = changes.next().await {
-                    let digest =
-                        HEXLOWER.decode(key.as_bytes()).ok().and_then(|digest| digest.try_into().ok());
-                    // A revocation that somebody has deleted still counts.
-                    digest.into_iter().for_each(&revoke);
-                }
-            }
-            Err(error) => tracing::debug!("the revocations of the other hosts cannot be read: {error}"),
-        }
-        sleep(INTERVAL).await;
-    }
+    let hear = async |change: Change| {
+        let digest = HEXLOWER.decode(change.key.as_bytes()).ok().and_then(|digest| digest.try_into().ok());
+        // A revocation that somebody has deleted still counts.
+        digest.into_iter().for_each(&revoke);
+    };
+    state.follow(Table::Revocations, hear).await
 }

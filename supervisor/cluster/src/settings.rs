@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use lockhouse_base::sealing_key::SealingKey;
+
 /// Maximum length of the name of a host, in characters.
 /// Bound: hosts of a cluster.
 const NAME_CHARS_MAX: usize = 63;
@@ -97,6 +99,8 @@ pub struct ClusterSettings {
     pub servers: Vec<StateAddress>,
     /// The seed of this host's NKEY. `None` if the servers ask for none.
     pub nkey: Option<String>,
+    /// What seals the logins and skills that all hosts share. `None` if each host has its own.
+    pub shared_key: Option<SealingKey>,
     /// The file with the certificates that must have issued those of the NATS servers. `None` for those that the system trusts.
     pub authorities: Option<PathBuf>,
     /// Number of NATS servers that keep each value, for buckets that this host creates.

@@ -1,15 +1,16 @@
 //! The state that the hosts of a cluster share: small values under keys, in NATS JetStream. This file alone knows NATS. Another
 //! engine of this state would have the same functions.
 
+use std::convert::Infallible;
 use std::time::{Duration, SystemTime};
 
-use async_nats::jetstream::kv::{CreateErrorKind, Operation, Store, UpdateErrorKind};
+use async_nats::jetstream::kv::{CreateErrorKind, Entry, Operation, Store, UpdateErrorKind, Watch};
 use async_nats::jetstream::stream::{self, DiscardPolicy, StorageType};
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, ConnectOptions, Event};
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt};
-use tokio::time::timeout;
+use futures_util::StreamExt;
+use tokio::time::{sleep, timeout};
 
 use crate::settings::{ClusterSettings, HostName, StateAddress};
 use crate::state_table::Table;
@@ -20,13 +21,12 @@ const OPERATION_TIMEOUT: Duration = Duration::from_secs(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The client notices a server that hangs after a few of these intervals. Its own default is a minute.
 const PING_INTERVAL: Duration = Duration::from_secs(2);
+/// Pause before a table is followed again after the connection failed.
+const FOLLOW_RETRY_DELAY: Duration = Duration::from_millis(500);
 /// The oldest version of the servers.
 const VERSION_MIN: (u64, u64) = (2, 12);
 /// How long NATS remembers the ids of messages, which are not used here. It must not be longer than values live.
 const DUPLICATE_WINDOW: Duration = Duration::from_mins(2);
-/// Maximum length of a value, in bytes.
-/// Bound: hosts of a cluster.
-const VALUE_BYTES_MAX: i32 = 64 * 1024;
 /// Maximum size of a table, in bytes.
 /// Bound: hosts of a cluster.
 const TABLE_BYTES_MAX: i64 = 256 * 1024 * 1024;
@@ -66,8 +66,21 @@ pub(crate) struct StoredValue {
     pub(crate) written: SystemTime,
 }
 
-/// A change of a table: the key, and its value unless it was deleted.
-pub(crate) type Change = (String, Option<Bytes>);
+impl StoredValue {
+    /// Returns the value of an entry. `None` if the entry says that the value was deleted.
+    fn of(entry: Entry) -> Option<Self> {
+        let Entry { value, revision, created, operation, .. } = entry;
+        (operation == Operation::Put).then(|| Self { value, revision, written: created.into() })
+    }
+}
+
+/// A change of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) key: String,
+    /// `None` if the value was deleted.
+    pub(crate) value: Option<StoredValue>,
+}
 
 /// The shared state.
 #[derive(Clone, Debug)]
@@ -101,11 +114,10 @@ impl SharedState {
         key: &str,
         value: Bytes,
     ) -> Result<Option<u64>, Unavailable> {
-        match timeout(OPERATION_TIMEOUT, self.store(table).create(key, value)).await {
-            Ok(Ok(revision)) => Ok(Some(revision)),
-            Ok(Err(error)) if error.kind() == CreateErrorKind::AlreadyExists => Ok(None),
-            Ok(Err(error)) => Err(Unavailable::new(error)),
-            Err(_) => Err(Unavailable::timed_out()),
+        match in_time(self.store(table).create(key, value)).await? {
+            Ok(revision) => Ok(Some(revision)),
+            Err(error) if error.kind() == CreateErrorKind::AlreadyExists => Ok(None),
+            Err(error) => Err(Unavailable::new(error)),
         }
     }
 
@@ -118,54 +130,54 @@ impl SharedState {
         value: Bytes,
         revision: u64,
     ) -> Result<Option<u64>, Unavailable> {
-        match timeout(OPERATION_TIMEOUT, self.store(table).update(key, value, revision)).await {
-            Ok(Ok(revision)) => Ok(Some(revision)),
-            Ok(Err(error)) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
-            Ok(Err(error)) => Err(Unavailable::new(error)),
-            Err(_) => Err(Unavailable::timed_out()),
+        match in_time(self.store(table).update(key, value, revision)).await? {
+            Ok(revision) => Ok(Some(revision)),
+            Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
+            Err(error) => Err(Unavailable::new(error)),
         }
     }
 
     /// Reads a value from the leader, not from a copy that may be older.
     pub(crate) async fn get(&self, table: Table, key: &str) -> Result<Option<StoredValue>, Unavailable> {
-        let entry = timeout(OPERATION_TIMEOUT, self.store(table).entry(key)).await;
-        let entry = entry.map_err(|_| Unavailable::timed_out())?.map_err(Unavailable::new)?;
-        Ok(entry.filter(|entry| entry.operation == Operation::Put).map(|entry| StoredValue {
-            value: entry.value,
-            revision: entry.revision,
-            written: entry.created.into(),
-        }))
+        let entry = in_time(self.store(table).entry(key)).await?.map_err(Unavailable::new)?;
+        Ok(entry.and_then(StoredValue::of))
     }
 
     /// Deletes a value, if it has this revision.
     pub(crate) async fn delete(&self, table: Table, key: &str, revision: u64) -> Result<(), Unavailable> {
         let deleting = self.store(table).delete_expect_revision(key, Some(revision));
-        match timeout(OPERATION_TIMEOUT, deleting).await {
-            Ok(deleted) => deleted.map_err(Unavailable::new),
-            Err(_) => Err(Unavailable::timed_out()),
+        in_time(deleting).await?.map_err(Unavailable::new)
+    }
+
+    /// Calls `hear` for each value of a table, and then for its changes. Begins again after the connection failed. Runs until it is
+    /// dropped.
+    pub(crate) async fn follow(&self, table: Table, mut hear: impl AsyncFnMut(Change)) -> Infallible {
+        loop {
+            match self.watch(table).await {
+                Ok(mut changes) => {
+                    while let Some(Ok(entry)) = changes.next().await {
+                        hear(Change { key: entry.key.clone(), value: StoredValue::of(entry) }).await;
+                    }
+                }
+                Err(error) => tracing::debug!("{} cannot be followed: {error}", table.bucket()),
+            }
+            sleep(FOLLOW_RETRY_DELAY).await;
         }
     }
 
-    /// Returns the values of a table, and then its changes, until the connection fails.
-    pub(crate) async fn watch(
-        &self,
-        table: Table,
-    ) -> Result<impl Stream<Item = Change> + Send + Unpin + use<>, Unavailable> {
+    async fn watch(&self, table: Table) -> Result<Watch, Unavailable> {
         let watch = timeout(CONNECT_TIMEOUT, self.store(table).watch_with_history(">")).await;
-        let watch = watch.map_err(|_| Unavailable::timed_out())?.map_err(Unavailable::new)?;
-        let changes = watch.take_while(|entry| std::future::ready(entry.is_ok())).filter_map(|entry| {
-            let change = entry.ok().map(|entry| {
-                let value = (entry.operation == Operation::Put).then_some(entry.value);
-                (entry.key, value)
-            });
-            std::future::ready(change)
-        });
-        Ok(changes.boxed())
+        watch.map_err(|_| Unavailable::timed_out())?.map_err(Unavailable::new)
     }
 
     fn store(&self, table: Table) -> &Store {
         &self.stores[table as usize]
     }
+}
+
+/// Waits for one operation.
+async fn in_time<T>(operation: impl Future<Output = T>) -> Result<T, Unavailable> {
+    timeout(OPERATION_TIMEOUT, operation).await.map_err(|_| Unavailable::timed_out())
 }
 
 async fn connect(settings: &ClusterSettings) -> Result<Client, Unavailable> {
@@ -220,7 +232,7 @@ async fn open(context: &Context, table: Table, replicas: usize) -> Result<Store,
         name: format!("KV_{bucket}"),
         subjects: vec![format!("$KV.{bucket}.>")],
         max_messages_per_subject: 1,
-        max_message_size: VALUE_BYTES_MAX,
+        max_message_size: table.value_bytes_max(),
         max_bytes: TABLE_BYTES_MAX,
         max_age,
         duplicate_window: if max_age.is_zero() { DUPLICATE_WINDOW } else { max_age.min(DUPLICATE_WINDOW) },

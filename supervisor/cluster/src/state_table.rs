@@ -11,6 +11,16 @@ const SESSION_LIFETIME: Duration = Duration::from_hours(48);
 /// Time after its last use after which a rate is forgotten. No period of a rate is longer.
 const RATE_LIFETIME: Duration = Duration::from_hours(48);
 
+/// Time after which a lock that its holder has not released is free again. It is longer than the longest wait of what holds one, which is
+/// that for a token.
+const LOCK_LIFETIME: Duration = Duration::from_mins(1);
+/// Maximum length of a value, in bytes.
+/// Bound: hosts of a cluster.
+const VALUE_BYTES_MAX: i32 = 64 * 1024;
+/// Maximum length of an item that all hosts share, such as a skill with its tests, in bytes. NATS servers permit messages of 1 MiB.
+/// Bound: hosts of a cluster.
+const ITEM_BYTES_MAX: i32 = 1_000_000;
+
 /// A table of the state. In NATS, it is a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Table {
@@ -22,10 +32,15 @@ pub(crate) enum Table {
     Rates,
     /// The tokens that were revoked, under their digests.
     Revocations,
+    /// What all hosts share, sealed, under digests of the names.
+    Items,
+    /// The hosts that change an item at present, under the key of the item.
+    Locks,
 }
 
 impl Table {
-    pub(crate) const ALL: [Self; 4] = [Self::Hosts, Self::Sessions, Self::Rates, Self::Revocations];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Hosts, Self::Sessions, Self::Rates, Self::Revocations, Self::Items, Self::Locks];
 
     pub(crate) fn bucket(self) -> &'static str {
         match self {
@@ -33,6 +48,8 @@ impl Table {
             Self::Sessions => "lockhouse_sessions",
             Self::Rates => "lockhouse_rates",
             Self::Revocations => "lockhouse_revocations",
+            Self::Items => "lockhouse_items",
+            Self::Locks => "lockhouse_locks",
         }
     }
 
@@ -42,7 +59,16 @@ impl Table {
             Self::Hosts => LEASE_LIFETIME,
             Self::Sessions => SESSION_LIFETIME,
             Self::Rates => RATE_LIFETIME,
-            Self::Revocations => Duration::ZERO,
+            Self::Revocations | Self::Items => Duration::ZERO,
+            Self::Locks => LOCK_LIFETIME,
+        }
+    }
+
+    /// The maximum length of a value, in bytes.
+    pub(crate) fn value_bytes_max(self) -> i32 {
+        match self {
+            Self::Items => ITEM_BYTES_MAX,
+            Self::Hosts | Self::Sessions | Self::Rates | Self::Revocations | Self::Locks => VALUE_BYTES_MAX,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use lockhouse_base::host_name::host_name;
+use lockhouse_base::sealing_key::{Purpose, SealingKey};
 use lockhouse_cluster::{ClusterSettings, HostName, StateAddress};
 
 use super::config_toml::ConfigToml;
@@ -65,7 +66,17 @@ fn settings(
         );
     }
     let replicas = table.replicas as usize;
-    Ok(ClusterSettings { name, servers, nkey: None, authorities, replicas, listen, address, key_file })
+    Ok(ClusterSettings {
+        name,
+        servers,
+        nkey: None,
+        shared_key: None,
+        authorities,
+        replicas,
+        listen,
+        address,
+        key_file,
+    })
 }
 
 /// Returns the name of this machine without its domain, in small letters.
@@ -77,21 +88,29 @@ fn address(text: &str, key: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| format!("{key} of [cluster]: expected IP:PORT"))
 }
 
-/// Adds the secret of this host.
+/// Adds the secrets.
 ///
 /// # Errors
-/// [`ConfigError::Unusable`] if it is none, or cannot be read.
-pub(super) fn with_secret(
+/// [`ConfigError::Unusable`] if one of them is none, or cannot be read.
+pub(super) fn with_secrets(
     settings: ClusterSettings,
     document: &ConfigToml,
     configuration: &Path,
     environment: &Environment,
 ) -> Result<ClusterSettings, ConfigError> {
-    let unusable = |reason: String| ConfigError::Unusable { path: configuration.to_owned(), reason };
-    let Some(written) = &document.cluster.nkey else { return Ok(settings) };
-    let expected = "nkey of [cluster]: expected a placeholder, such as \"${cred:NAME}\"";
-    let template = secret_template(written, environment).ok_or_else(|| unusable(expected.to_owned()))?;
-    let seed = template.resolve(environment);
-    let seed = seed.map_err(|error| unusable(format!("nkey of [cluster]: {error}")))?;
-    Ok(ClusterSettings { nkey: Some(seed.trim().to_owned()), ..settings })
+    let unusable = |key: &str, reason: &dyn std::fmt::Display| ConfigError::Unusable {
+        path: configuration.to_owned(),
+        reason: format!("{key} of [cluster]: {reason}"),
+    };
+    let secret = |key: &str, written: &Option<String>| {
+        let Some(written) = written else { return Ok(None) };
+        let expected = "expected a placeholder, such as \"${cred:NAME}\"";
+        let template = secret_template(written, environment).ok_or_else(|| unusable(key, &expected))?;
+        template.resolve(environment).map(Some).map_err(|error| unusable(key, &error))
+    };
+    let nkey = secret("nkey", &document.cluster.nkey)?.map(|seed| seed.trim().to_owned());
+    let shared_key = secret("shared_key", &document.cluster.shared_key)?;
+    let shared_key = shared_key.map(|secret| SealingKey::derive(&secret, Purpose::SharedItems)).transpose();
+    let shared_key = shared_key.map_err(|error| unusable("shared_key", &error))?;
+    Ok(ClusterSettings { nkey, shared_key, ..settings })
 }

@@ -197,8 +197,8 @@ impl Settings {
     pub fn cluster(&self) -> Result<Option<ClusterSettings>, ConfigError> {
         let (document, path, environment) = (&self.document, &self.path, &self.user.environment);
         let settings = cluster_settings::cluster_settings(document, path, environment)?;
-        let with_secret = |settings| cluster_settings::with_secret(settings, document, path, environment);
-        settings.map(with_secret).transpose()
+        let with_secrets = |settings| cluster_settings::with_secrets(settings, document, path, environment);
+        settings.map(with_secrets).transpose()
     }
 
     /// Returns which parts of a managed host the administrator requires.

@@ -316,6 +316,9 @@ table! {
             like "[\"tls://nats.example.com:4222\"]";
         /// seed of the NKEY with which this host logs in to them: `${cred:NAME}` or `${file:PATH}`
         nkey: Option<String> = None, else "none", like "\"${cred:lockhouse-nats}\"";
+        /// secret of all hosts, of at least 32 bytes, which encrypts the logins, skills and result types that they share in NATS. Without it
+        /// each host has its own
+        shared_key: Option<String> = None, else "none", like "\"${cred:lockhouse-shared}\"";
         /// PEM file with the certificates that must have issued those of the NATS servers
         nats_ca: Option<String> = None, else "those that the system trusts", like "\"/etc/lockhouse/nats-ca.pem\"";
         /// number of NATS servers that keep each value

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use lockhouse_base::directories;
+use lockhouse_base::sealing_key::{Purpose, SealingKey, SealingKeyError};
 use lockhouse_base::url_protection::is_protected;
 use lockhouse_protocol::ServerName;
 use lockhouse_upstream::{
-    Authorization, CredentialKey, CredentialKeyError, Endpoint, ExchangeSettings, ServerDefinition,
-    UserCredential, UserCredentials,
+    Authorization, Endpoint, ExchangeSettings, ServerDefinition, UserCredential, UserCredentials,
 };
 use url::Url;
 
@@ -28,7 +28,7 @@ enum UsersFault {
     #[error("[users]: key: {0}")]
     Unresolved(#[from] PlaceholderError),
     #[error("[users]: key: {0}")]
-    Unusable(#[from] CredentialKeyError),
+    Unusable(#[from] SealingKeyError),
     #[error("[users]: url: expected an https URL, or an http URL of a loopback address")]
     Address,
     #[error("[users]: set HOME, XDG_STATE_HOME or STATE_DIRECTORY: nothing can be stored")]
@@ -78,7 +78,7 @@ fn store(table: &Users, environment: &Environment) -> Result<UserCredentials, Us
     let text = table.key.as_ref().ok_or(UsersFault::NoKey)?;
     let template = own_template(text, environment).filter(|template| template.is_sealed_secret());
     let secret = template.ok_or(UsersFault::KeyPlaceholder)?.resolve(environment)?;
-    let key = CredentialKey::derive(&secret)?;
+    let key = SealingKey::derive(&secret, Purpose::UserCredentials)?;
     let url = table.url.as_deref().map(|url| service_url(url).ok_or(UsersFault::Address)).transpose()?;
     let state = directories::state().ok_or(UsersFault::NoPlace)?;
     Ok(UserCredentials::new(&state, key, url).with_exchange(exchange(table, environment)?))

@@ -3,8 +3,10 @@
 mod peers;
 
 use std::cmp::Reverse;
+use std::convert::Infallible;
+use std::sync::{Arc, OnceLock};
 
-use lockhouse_cluster::{Host, Membership};
+use lockhouse_cluster::{Host, ItemStore, Membership, SharedItems};
 
 use peers::Peers;
 pub(crate) use peers::{ForwardedCaller, HostPeer};
@@ -14,15 +16,31 @@ pub(crate) use peers::{ForwardedCaller, HostPeer};
 pub struct Cluster {
     membership: Membership,
     peers: Peers,
+    /// Empty if the hosts share none.
+    items: OnceLock<SharedItems>,
 }
 
 impl Cluster {
     pub fn new(membership: Membership) -> Self {
-        Self { peers: Peers::new(membership.clone()), membership }
+        Self { peers: Peers::new(membership.clone()), membership, items: OnceLock::new() }
     }
 
     pub(crate) fn membership(&self) -> &Membership {
         &self.membership
+    }
+
+    /// Lets all hosts share the items of these stores, if they have a key for that. Returns what they share.
+    pub(crate) fn share_items(&self, stores: Vec<Arc<dyn ItemStore>>) -> Option<SharedItems> {
+        let items = SharedItems::new(&self.membership, stores)?;
+        Some(self.items.get_or_init(|| items).clone())
+    }
+
+    /// Keeps what all hosts share up to date. Waits for ever if they share nothing.
+    pub(crate) async fn keep_items(&self) -> Infallible {
+        match self.items.get() {
+            Some(items) => items.keep().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Returns the hosts with free workers, those with most of them first.

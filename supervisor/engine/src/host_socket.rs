@@ -42,6 +42,7 @@ pub async fn serve_cluster(
     tokio::select! {
         end = cluster.membership().keep(lease, report, all_agree) => end,
         never = accept(supervisor, listener) => match never {},
+        never = cluster.keep_items() => match never {},
         never = share_revocations(supervisor, cluster) => match never {},
         never = close_ended(cluster) => match never {},
     }

@@ -197,6 +197,11 @@ impl Gate {
         }
     }
 
+    /// Returns the saved skills of all AI clients. `None` if skills are turned off.
+    pub fn saved_skills(&self) -> Option<&Arc<Skills>> {
+        self.skills.as_ref()
+    }
+
     /// Lets the rates of the policy hold for all hosts of a cluster together.
     pub fn share_rates(&self, rates: LeasedRates) {
         self.limiter.share(rates);

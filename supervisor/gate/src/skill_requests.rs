@@ -125,6 +125,9 @@ async fn write_skill(
     how: fn(&Skills, &Skill) -> Result<WrittenSkill, StoreError>,
 ) -> Reply {
     let skill = Skill::from_arguments(arguments).map_err(|fault| invalid_arguments(fault.to_string()))?;
+    let of_cluster = skills.lock(&skill.name).await;
+    let of_cluster = of_cluster
+        .map_err(|error| Failure::new(FailureCode::ToolFailed, format!("the skill is not saved: {error}")))?;
     let store = skills.clone();
     let saved = tokio::task::spawn_blocking(move || how(&store, &skill)).await;
     let saved = saved.map_err(|error| Failure::new(FailureCode::ToolFailed, error.to_string()))?;
@@ -143,6 +146,12 @@ async fn write_skill(
             Failure::new(FailureCode::ToolFailed, format!("the skill is not saved: {error}"))
         }
     })?;
+    if let Some(lock) = of_cluster {
+        lock.finish().await.map_err(|error| {
+            let message = format!("the skill is saved, and the other hosts do not have it yet: {error}");
+            Failure::new(FailureCode::ToolFailed, message)
+        })?;
+    }
     let mut reply =
         json!({"name": saved.name.as_str(), "version": saved.version, "import": saved.import_statement()});
     match state {

@@ -6,6 +6,7 @@
 
 mod front_matter;
 mod ranking;
+mod shared_skills;
 mod signature;
 mod skill;
 mod skill_folder;
@@ -13,6 +14,7 @@ mod skill_name;
 mod store;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use front_matter::FrontMatterFault;
 pub use skill::{Skill, SkillFault};
@@ -21,8 +23,10 @@ pub use skill_name::{InvalidSkillName, Name, NameFault};
 pub use store::{DraftOutcome, StoreError};
 
 use lockhouse_base::files::check_way;
+use lockhouse_cluster::{ItemLock, ItemStore, Sharing, Unavailable};
 use lockhouse_policies::{SKILLS, most_similar_name};
 use lockhouse_protocol::{Language, ServerName};
+use shared_skills::SkillFiles;
 use store::{Store, folder_names};
 
 /// Maximum number of configured directories with shared skills.
@@ -83,11 +87,37 @@ pub struct Skills {
     /// The store of the AI client's own skills and drafts; `None` if there is no state directory.
     own: Option<Store>,
     shared: Vec<PathBuf>,
+    /// What all hosts of a cluster share.
+    sharing: Sharing,
 }
 
 impl Skills {
     pub fn new(settings: &SkillSettings) -> Self {
-        Self { own: settings.own.clone().map(Store::new), shared: settings.shared.clone() }
+        Self {
+            own: settings.own.clone().map(Store::new),
+            shared: settings.shared.clone(),
+            sharing: Sharing::default(),
+        }
+    }
+
+    /// Returns all stores of skills of this host. `None` if there is no state directory.
+    pub fn item_store(&self) -> Option<Arc<dyn ItemStore>> {
+        let own = self.own.as_ref()?.directory().to_owned();
+        Some(Arc::new(SkillFiles::new(own)))
+    }
+
+    /// Returns what all hosts of a cluster share.
+    pub fn sharing(&self) -> &Sharing {
+        &self.sharing
+    }
+
+    /// Waits until no other host saves this skill, and until this host has its newest version. `None` if this host shares no skills.
+    ///
+    /// # Errors
+    /// [`Unavailable`]
+    pub async fn lock(&self, name: &Name) -> Result<Option<ItemLock>, Unavailable> {
+        let Some(own) = &self.own else { return Ok(None) };
+        self.sharing.item(shared_skills::KIND, SkillFiles::item(own, name)).lock().await
     }
 
     /// Returns the skills that an authenticated AI client can use: the skills in the client's own store, and the
@@ -95,7 +125,7 @@ impl Skills {
     /// the skills of the user.
     pub fn for_client(&self, client: Option<&str>) -> Self {
         let Some(client) = client else { return self.clone() };
-        Self { own: self.own.as_ref().map(|own| own.for_client(client)), shared: self.shared.clone() }
+        Self { own: self.own.as_ref().map(|own| own.for_client(client)), ..self.clone() }
     }
 
     /// Returns the names of the AI clients that have saved skills.

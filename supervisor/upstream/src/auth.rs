@@ -5,7 +5,6 @@
 //! error names the command with which the user logs in again.
 
 mod challenge;
-mod credential_key;
 pub(super) mod exchange;
 pub(super) mod oauth;
 pub(super) mod secret_file;
@@ -18,10 +17,10 @@ use std::time::{Duration, Instant};
 
 use http::HeaderValue;
 use lockhouse_base::secrets::Secrets;
+use lockhouse_cluster::Sharing;
 use lockhouse_protocol::ServerName;
 
 pub(super) use challenge::Challenge;
-pub use credential_key::{CredentialKey, CredentialKeyError};
 pub use exchange::ExchangeSettings;
 pub use subject_tokens::SubjectTokens;
 
@@ -43,6 +42,7 @@ pub(super) struct TokenProvider {
     renewing: tokio::sync::Mutex<Option<Instant>>,
     /// How to log in again.
     advice: String,
+    sharing: Sharing,
 }
 
 /// Whose login a connection uses.
@@ -54,13 +54,16 @@ pub(super) struct LoginSource {
     pub(super) exchange: Option<UserExchange>,
     /// How to log in again.
     pub(super) advice: String,
+    /// What all hosts of a cluster share.
+    pub(super) sharing: Sharing,
 }
 
 impl LoginSource {
     /// Returns the login of the service. With `is_per_user`, it is for the list of tools alone.
-    pub(super) fn of_service(name: &ServerName, is_per_user: bool) -> Self {
+    pub(super) fn of_service(name: &ServerName, is_per_user: bool, sharing: Sharing) -> Self {
         let flag = if is_per_user { " --service" } else { "" };
-        Self { user_file: None, exchange: None, advice: format!("run `lockhouse server login {name}{flag}`") }
+        let advice = format!("run `lockhouse server login {name}{flag}`");
+        Self { user_file: None, exchange: None, advice, sharing }
     }
 }
 
@@ -107,6 +110,7 @@ impl TokenProvider {
             current: Mutex::default(),
             renewing: tokio::sync::Mutex::default(),
             advice: login.advice.clone(),
+            sharing: login.sharing.clone(),
         })
     }
 

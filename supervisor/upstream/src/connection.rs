@@ -23,6 +23,7 @@ use super::definition::{DecodeRules, Exposure, ServerLimits, TextDecoding};
 use super::request::ping;
 use super::resource_subscriptions::Subscriptions;
 use super::server_start::{Sandbox, ServerStarter};
+use super::shared_files::shared_item;
 use super::tool_cache::ToolCache;
 use super::tool_pins::Pins;
 
@@ -78,7 +79,9 @@ impl Connection {
         let (secrets, closing) = (Secrets::from_environment(&definition.secrets()), CancellationToken::new());
         let (limits, on_change) = (definition.limits, definition.on_change);
         let decode = Arc::new(definition.decode.clone());
-        let shapes = Arc::new(ResultShapes::new(paths.shapes_file(name, definition), paths.records_shapes));
+        let shapes_file = paths.shapes_file(name, definition);
+        let shared = shapes_file.as_deref().and_then(|path| shared_item(&setup.login.sharing, path));
+        let shapes = Arc::new(ResultShapes::new(shapes_file, paths.records_shapes, shared));
         let cache = ToolCache::new(name, paths.tools_file(name, definition), paths.tools_ttl);
         let pins = Pins::new(paths.pins_file(name, definition));
         let (tools, known_catalogue) =

@@ -19,7 +19,7 @@
 //! - `tool_cache.rs` and `tool_pins.rs`: the stored tool lists, and the definitions that a person accepted.
 //! - `call_concurrency.rs`, `in_flight_calls.rs`, `instances.rs`: how many calls run at one time, for whom, and on
 //!   which instance. `user_connection.rs` and `user_credentials.rs`: instances with credentials of their user, which
-//!   `auth/credential_key.rs` encrypts. `run_connections.rs` and `tool_scopes.rs`: instances with a token of their run.
+//!   `shared_files.rs` has copies of what other hosts of a cluster have. `run_connections.rs` and `tool_scopes.rs`: instances with a token of their run.
 //!
 //! # Invariants
 //!
@@ -96,6 +96,7 @@ mod server_events;
 mod server_identity;
 mod server_log;
 mod server_start;
+mod shared_files;
 mod start_fault;
 mod stdout_noise;
 mod storage_paths;
@@ -111,6 +112,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lockhouse_base::secrets::Secrets;
+use lockhouse_cluster::Sharing;
 use lockhouse_messages::Owner;
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{Failure, ServerName};
@@ -142,11 +144,12 @@ pub use launcher::{FileHelperProcess, LaunchError, Launchers, launch_servers};
 pub use login::{Callback, LOGIN_REQUESTS_TIMEOUT, LOGIN_TIMEOUT, Login, LoginError, log_out};
 
 use auth::LoginSource;
-pub use auth::{CredentialKey, CredentialKeyError, ExchangeSettings, SubjectTokens};
+pub use auth::{ExchangeSettings, SubjectTokens};
 pub use program_digest::program_digest;
 pub use run_connections::RunConnections;
 use server_events::ServerEvents;
 pub use server_events::{ServerEvent, ServerEventKind};
+pub use shared_files::SharedFiles;
 pub use start_fault::{NotExecutable, find_program};
 pub use storage_paths::StoragePaths;
 pub use tool_cache::cached_tools;
@@ -178,6 +181,7 @@ pub struct Upstreams {
     events: ServerEvents,
     launchers: Launchers,
     subjects: SubjectTokens,
+    sharing: Sharing,
 }
 
 #[derive(Clone, Debug)]
@@ -235,8 +239,7 @@ impl Upstreams {
         paths: &StoragePaths,
         starts: &Arc<Semaphore>,
     ) -> (Self, Self) {
-        let (notices, events, launchers, subjects) =
-            (self.notices.clone(), self.events.clone(), self.launchers.clone(), self.subjects.clone());
+        let Self { notices, events, launchers, subjects, sharing, .. } = self;
         let mut obsolete = (*self.servers).clone();
         let mut connect = |(name, definition): (ServerName, ServerDefinition)| {
             let is_unchanged = obsolete
@@ -246,7 +249,8 @@ impl Upstreams {
             let upstream = existing.unwrap_or_else(|| {
                 let (name, paths, starts) = (name.clone(), paths.clone(), starts.clone());
                 let (notices, events, launchers) = (notices.clone(), events.clone(), launchers.clone());
-                let login = LoginSource::of_service(&name, definition.user_credential.is_some());
+                let login =
+                    LoginSource::of_service(&name, definition.user_credential.is_some(), sharing.clone());
                 let subjects = subjects.clone();
                 let setup = ConnectionSetup {
                     name,
@@ -270,6 +274,7 @@ impl Upstreams {
             events: events.clone(),
             launchers: launchers.clone(),
             subjects: subjects.clone(),
+            sharing: sharing.clone(),
         };
         (new_set(connected), new_set(obsolete))
     }
@@ -347,6 +352,11 @@ impl Upstreams {
     /// the servers.
     pub fn subjects(&self) -> &SubjectTokens {
         &self.subjects
+    }
+
+    /// Returns what all hosts of a cluster share. It stays the same when a changed configuration replaces the servers.
+    pub fn sharing(&self) -> &Sharing {
+        &self.sharing
     }
 
     /// Forgets the token of a user, and closes the connections with credentials of that user, also those with calls.
@@ -478,6 +488,7 @@ mod tests {
     use std::time::Duration;
 
     use lockhouse_base::principal::owner_of_name;
+    use lockhouse_base::sealing_key::{Purpose, SealingKey};
     use lockhouse_protocol::{ExecutionId, FailureCode, ToolName};
     use tokio::sync::oneshot;
 
@@ -508,7 +519,7 @@ mod tests {
     #[tokio::test]
     async fn the_connections_of_a_run_are_closed_with_it() {
         let folder = tempfile::tempdir().unwrap();
-        let key = CredentialKey::derive("0123456789abcdef0123456789abcdef").unwrap();
+        let key = SealingKey::derive("0123456789abcdef0123456789abcdef", Purpose::UserCredentials).unwrap();
         let provider = ExchangeSettings {
             url: "http://127.0.0.1:1/".parse().unwrap(),
             client_id: "lockhouse".into(),
@@ -551,7 +562,7 @@ mod tests {
     #[tokio::test]
     async fn users_have_a_bounded_number_of_connections_to_all_servers_together() {
         let folder = tempfile::tempdir().unwrap();
-        let key = CredentialKey::derive("0123456789abcdef0123456789abcdef").unwrap();
+        let key = SealingKey::derive("0123456789abcdef0123456789abcdef", Purpose::UserCredentials).unwrap();
         let users = UserCredentials::new(folder.path(), key, None);
         let (_, mut server) = creating(&folder.path().join("started")).pop_first().unwrap();
         server.user_credential = Some(UserCredential::Secret("SECRET".into()));

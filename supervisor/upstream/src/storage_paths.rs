@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use super::confine::SandboxPlaces;
 use super::definition::{DecodeRules, ServerDefinition};
 use super::server_identity::{DIGEST_CHARS, file_name, identity};
+use super::shared_files::SHAPES;
 use super::user_credentials::UserCredentials;
 use data_encoding::HEXLOWER;
 
@@ -51,7 +52,7 @@ impl StoragePaths {
                     + "-"
             }
         };
-        Some(self.cache_dir.as_ref()?.join("shapes").join(decoding + &file_name(name, definition)))
+        Some(self.cache_dir.as_ref()?.join(SHAPES).join(decoding + &file_name(name, definition)))
     }
 
     /// Returns the paths of a server's files that can be created again: its cached tools and observed result types.

@@ -52,11 +52,11 @@ impl ConnectionSetup {
         let mut setup = self.clone();
         // What a server lists for one user is stored for no other.
         setup.paths.cache_dir = None;
-        let advice = self.user_advice();
+        let (advice, sharing) = (self.user_advice(), self.login.sharing.clone());
         let file = match present.kind {
             CredentialKind::Stored(file) => file,
             CredentialKind::Exchange(exchange) => {
-                setup.login = LoginSource { user_file: None, exchange: Some(*exchange), advice };
+                setup.login = LoginSource { user_file: None, exchange: Some(*exchange), advice, sharing };
                 return Ok(setup);
             }
         };
@@ -67,7 +67,7 @@ impl ConnectionSetup {
             });
             setup.definition.set_user_secret(place, secret.ok_or_else(|| self.login_required())?);
         } else {
-            setup.login = LoginSource { user_file: Some(file), exchange: None, advice };
+            setup.login = LoginSource { user_file: Some(file), exchange: None, advice, sharing };
         }
         Ok(setup)
     }

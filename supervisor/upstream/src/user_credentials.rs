@@ -4,16 +4,18 @@
 use std::path::{Path, PathBuf};
 
 use lockhouse_base::files;
+use lockhouse_base::sealing_key::SealingKey;
 use lockhouse_messages::{Logout, Owner};
 use lockhouse_protocol::ServerName;
 use url::Url;
 
+use super::auth::ExchangeSettings;
 use super::auth::secret_file::{SecretFile, SecretFileError};
 use super::auth::token_file::TokenFile;
-use super::auth::{CredentialKey, ExchangeSettings};
 use super::definition::{Endpoint, HttpEndpoint, ServerDefinition, UserCredential};
 use super::login::{Login, LoginError, log_out_of};
 use super::server_identity::file_name;
+use super::shared_files::USERS;
 
 /// Maximum length of the secret of a user, in bytes.
 /// Bound: upstream servers.
@@ -23,7 +25,7 @@ const SECRET_BYTES_MAX: usize = 16 * 1024;
 #[derive(Clone, Debug)]
 pub struct UserCredentials {
     directory: PathBuf,
-    key: CredentialKey,
+    key: SealingKey,
     /// The URL under which browsers reach the service. `None` if users do not log in on a page.
     service: Option<Url>,
     /// Where tokens of users are exchanged. `None` if they are not.
@@ -41,8 +43,8 @@ pub enum UserSecretError {
 
 impl UserCredentials {
     /// Creates the store in a directory of Lockhouse's own. `service` is the URL under which browsers reach the service.
-    pub fn new(state: &Path, key: CredentialKey, service: Option<Url>) -> Self {
-        Self { directory: state.join("users"), key, service, exchange: None }
+    pub fn new(state: &Path, key: SealingKey, service: Option<Url>) -> Self {
+        Self { directory: state.join(USERS), key, service, exchange: None }
     }
 
     /// Lets tokens of users be exchanged at this identity provider.

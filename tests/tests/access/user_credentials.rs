@@ -2,9 +2,9 @@
 //! many users call at once, while tokens are renewed, revoked and lost, and the service restarts.
 
 mod account_server;
-mod browser;
+pub(crate) mod browser;
 mod forgotten_user;
-mod npm_provider;
+pub(crate) mod npm_provider;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::access::token;
 
 /// The secret that encrypts what users have.
-const KEY: &str = "0123456789abcdef0123456789abcdef-a-key-of-users";
+pub(crate) const KEY: &str = "0123456789abcdef0123456789abcdef-a-key-of-users";
 /// Returns an expression of Python that makes a call of a server, and whose value is the user for whom the server takes the caller.
 fn caller_at(server: &str, name: &str) -> String {
     match server {

@@ -16,13 +16,16 @@ pub(super) struct Hosts {
     pub(super) daemons: [Option<Daemon>; HOSTS],
     /// The ports at which the hosts accept each other.
     pub(super) ports: [u16; HOSTS],
+    /// The ports at which the hosts serve clients.
+    pub(super) listening: [u16; HOSTS],
     pub(super) token: String,
     /// The token of another client.
-    other_token: String,
+    pub(super) other_token: String,
 }
 
 impl Hosts {
-    /// Starts the hosts, and waits until each knows the others. `HOST` in `config` is the name of the host.
+    /// Starts the hosts, and waits until each knows the others. `HOST` in `config` is the name of the host, and `PORT` that at which it
+    /// serves clients. Secrets of a host are in its folder `credentials`.
     pub(super) async fn start(nats: &Nats, config: &str, change: impl Fn(Lockhouse) -> Lockhouse) -> Self {
         Self::start_with(nats, "", config, change).await
     }
@@ -34,13 +37,13 @@ impl Hosts {
         config: &str,
         change: impl Fn(Lockhouse) -> Lockhouse,
     ) -> Self {
-        let ports = [(); HOSTS].map(|()| free_port());
+        let (ports, listening) = ([(); HOSTS].map(|()| free_port()), [(); HOSTS].map(|()| free_port()));
         let mut number = 0;
         let lockhouses = ports.map(|port| {
             let text = format!(
                 "[http]\ntokens = \"tokens.json\"\n{http}[cluster]\nname = \"h{number}\"\nnats = [\"{}\"]\nlisten = \"127.0.0.1:{port}\"\n{}",
                 nats.url(),
-                config.replace("HOST", &format!("h{number}")),
+                config.replace("HOST", &format!("h{number}")).replace("PORT", &listening[number].to_string()),
             );
             number += 1;
             change(Lockhouse::with_fixture().config(&text))
@@ -51,14 +54,22 @@ impl Hosts {
             let tokens = std::fs::read(lockhouses[0].path(TOKENS)).expect("tokens");
             other.file(TOKENS, tokens);
         }
-        let mut daemons = Vec::new();
-        for lockhouse in &lockhouses {
-            daemons.push(Some(lockhouse.daemon().await));
+        let mut hosts =
+            Self { lockhouses, daemons: [None, None, None], ports, listening, token, other_token };
+        for number in 0..HOSTS {
+            hosts.start_host(number).await;
         }
-        let daemons = daemons.try_into().unwrap_or_else(|_| unreachable!("one of each host"));
-        let hosts = Self { lockhouses, daemons, ports, token, other_token };
         hosts.know_each_other().await;
         hosts
+    }
+
+    /// Starts a host that does not run.
+    pub(super) async fn start_host(&mut self, number: usize) {
+        let lockhouse = &self.lockhouses[number];
+        let mut command =
+            lockhouse.command(&["serve", "--listen", &format!("127.0.0.1:{}", self.listening[number])]);
+        command.env("CREDENTIALS_DIRECTORY", lockhouse.path("credentials"));
+        self.daemons[number] = Some(Daemon::open(command).await);
     }
 
     /// Waits until each host knows the others: a value of each is found from each.

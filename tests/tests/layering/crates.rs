@@ -20,7 +20,7 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 28] = [
     ("lockhouse-link", "supervisor/link/src", &["messages"]),
     ("lockhouse-base", "supervisor/base/src", &["protocol", "policies", "messages"]),
     ("lockhouse-cluster", "supervisor/cluster/src", &["policies", "base", "messages"]),
-    ("lockhouse-catalog", "supervisor/catalog/src", &["protocol", "policies", "base"]),
+    ("lockhouse-catalog", "supervisor/catalog/src", &["protocol", "policies", "base", "cluster"]),
     ("lockhouse-access", "supervisor/access/src", &["base", "messages"]),
     ("lockhouse-audit", "supervisor/audit/src", &["protocol", "policies", "base", "messages"]),
     ("lockhouse-audit-forward", "supervisor/audit-forward/src", &["base", "audit"]),
@@ -36,12 +36,12 @@ pub(crate) const CRATES: [(&str, &str, &[&str]); 28] = [
         "supervisor/approvals/src",
         &["protocol", "policies", "base", "messages", "catalog", "audit", "run-channel"],
     ),
-    ("lockhouse-stores", "supervisor/stores/src", &["protocol", "policies", "base", "messages"]),
+    ("lockhouse-stores", "supervisor/stores/src", &["protocol", "policies", "base", "messages", "cluster"]),
     ("lockhouse-host-files", "supervisor/host-files/src", &["protocol", "policies", "base", "catalog"]),
     (
         "lockhouse-upstream",
         "supervisor/upstream/src",
-        &["protocol", "sandbox", "policies", "base", "messages", "mcp", "catalog", "run-channel"],
+        &["protocol", "sandbox", "policies", "base", "messages", "cluster", "mcp", "catalog", "run-channel"],
     ),
     (
         "lockhouse-gate",

@@ -90,20 +90,30 @@ impl Shape {
         shape
     }
 
-    /// Adds the types and fields of another shape to this one.
+    /// Adds the types and fields of another shape to this one, whose objects are others.
     pub(super) fn merge(&mut self, other: Self) {
+        self.merge_counted(other, u32::saturating_add);
+    }
+
+    /// Adds the types and fields of a shape of which some objects are the same.
+    pub(super) fn unite(&mut self, other: Self) {
+        self.merge_counted(other, u32::max);
+    }
+
+    /// Adds the types and fields of another shape. `count` returns how many objects two numbers of observed objects are together.
+    fn merge_counted(&mut self, other: Self, count: fn(u32, u32) -> u32) {
         self.null |= other.null;
         self.boolean |= other.boolean;
         self.integer |= other.integer;
         self.number |= other.number;
         self.text |= other.text;
         match (&mut self.list, other.list) {
-            (Some(items), Some(others)) => items.merge(*others),
+            (Some(items), Some(others)) => items.merge_counted(*others, count),
             (items @ None, others) => *items = others,
             (Some(_), None) => {}
         }
         self.object = match (self.object.take(), other.object) {
-            (Some(one), Some(other)) => Some(one.merge(other)),
+            (Some(one), Some(other)) => Some(one.merge(other, count)),
             (one, other) => one.or(other),
         };
         if self.nodes() > NODES_MAX {
@@ -234,7 +244,7 @@ impl Object {
         Self::Map(Box::new(values))
     }
 
-    fn merge(self, other: Self) -> Self {
+    fn merge(self, other: Self, count: fn(u32, u32) -> u32) -> Self {
         match (self, other) {
             (Self::Record { seen, mut fields }, Self::Record { seen: more, fields: others }) => {
                 let shared = others.iter().any(|other| fields.iter().any(|field| field.name == other.name));
@@ -242,15 +252,15 @@ impl Object {
                 for other in others {
                     match fields.iter_mut().find(|field| field.name == other.name) {
                         Some(field) => {
-                            field.seen = field.seen.saturating_add(other.seen);
-                            field.shape.merge(other.shape);
+                            field.seen = count(field.seen, other.seen);
+                            field.shape.merge_counted(other.shape, count);
                         }
                         None => fields.push(other),
                     }
                 }
                 match is_map || fields.len() > FIELDS_MAX {
                     true => Self::into_map(fields),
-                    false => Self::Record { seen: seen.saturating_add(more), fields },
+                    false => Self::Record { seen: count(seen, more), fields },
                 }
             }
             (one, other) => {

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lockhouse_base::files;
+use lockhouse_cluster::{CopyVersion, ItemLock, SharedItem, Unavailable};
 use lockhouse_protocol::ToolName;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::runtime::Handle;
 
 use super::super::Tool;
 use super::sample::{ELEMENTS_MAX, Sample, strings};
@@ -48,6 +50,13 @@ pub(super) struct ToolShape {
     shape: Shape,
 }
 
+impl ToolShape {
+    /// Whether files and people see no difference.
+    fn shows_same(&self, other: &Self) -> bool {
+        self.definition == other.definition && self.shape.confirmed() == other.shape.confirmed()
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Record {
@@ -60,6 +69,8 @@ struct Record {
 pub struct ResultShapes {
     path: Option<PathBuf>,
     is_enabled: bool,
+    /// The file as an item that all hosts of a cluster share.
+    shared: Option<SharedItem>,
     state: Mutex<StoreState>,
     /// Whether a result is being parsed. Results that arrive in the meantime are not observed, which limits the CPU
     /// time.
@@ -68,7 +79,8 @@ pub struct ResultShapes {
 
 #[derive(Debug, Default)]
 struct StoreState {
-    is_loaded: bool,
+    /// The version of the file with these shapes. `None` if nothing was read yet.
+    read: Option<Option<CopyVersion>>,
     tools: BTreeMap<ToolName, ToolShape>,
     /// For each tool without an output schema, the number of its calls in this process, except calls with too large
     /// arguments. Which results are observed depends on this number: see [`OBSERVE_ALL_MAX`].
@@ -88,8 +100,9 @@ pub struct ShapeObservation {
 impl ResultShapes {
     /// Creates a store of observed result types (shapes) that is saved in the file `path`; `None` keeps them
     /// in memory only. If `is_enabled` is false, no results are observed and no shapes are returned.
-    pub fn new(path: Option<PathBuf>, is_enabled: bool) -> Self {
-        Self { path, is_enabled, ..Self::default() }
+    /// `shared` is the file as an item that all hosts of a cluster share.
+    pub fn new(path: Option<PathBuf>, is_enabled: bool, shared: Option<SharedItem>) -> Self {
+        Self { path, is_enabled, shared, ..Self::default() }
     }
 
     /// Starts the observation of a tool call, whose `arguments` are JSON text. Returns `None` if the call is not
@@ -140,17 +153,36 @@ impl ResultShapes {
         let forgotten = before - state.tools.len();
         if let (true, Some(path)) = (forgotten > 0, &self.path) {
             files::replace(path, &encode(&state.tools)?)?;
+            state.read = Some(CopyVersion::of(path));
         }
         Ok(forgotten)
     }
 
+    /// Reads the file again if another process or host has replaced it.
     fn lock_loaded(&self) -> MutexGuard<'_, StoreState> {
         let mut state = self.state.lock();
-        if !state.is_loaded {
-            state.is_loaded = true;
-            state.tools = self.read_file();
+        let version = self.path.as_deref().and_then(CopyVersion::of);
+        if state.read != Some(version) {
+            state.read = Some(version);
+            let before = std::mem::replace(&mut state.tools, self.read_file());
+            for (name, of_this_process) in before {
+                if let Some(known) = state.tools.get_mut(&name)
+                    && known.definition == of_this_process.definition
+                {
+                    // Fields that were seen once are in no file.
+                    known.shape.unite(of_this_process.shape);
+                }
+            }
         }
         state
+    }
+
+    /// Waits until no other host changes these shapes, and until the file has the newest ones. `None` if no others share them.
+    fn lock_in_cluster(&self) -> Result<Option<ItemLock>, Unavailable> {
+        match &self.shared {
+            Some(shared) => Handle::current().block_on(shared.lock()),
+            None => Ok(None),
+        }
     }
 
     /// Reads the file with observed shapes. Returns no shapes if the file does not exist or is invalid.
@@ -177,6 +209,7 @@ impl ResultShapes {
             true => files::replace(path, &record),
             false => Err(std::io::ErrorKind::FileTooLarge.into()),
         });
+        state.read = Some(CopyVersion::of(path));
         if let Err(error) = written {
             tracing::debug!("cannot save the observed result types in {}: {error}", path.display());
         }
@@ -200,26 +233,44 @@ impl ShapeObservation {
 
     pub(super) fn record_now(self, reply: &[u8]) {
         let Some(shape) = parse_shape(reply, &self.arguments) else { return };
-        let mut state = self.shapes.lock_loaded();
-        let confirmed_shape = |state: &StoreState| {
-            let tool_shape = state.tools.get(&self.tool)?;
-            Some((tool_shape.definition.clone(), tool_shape.shape.confirmed()))
-        };
-        let before = confirmed_shape(&state);
-        let is_full = state.tools.len() >= TOOLS_MAX;
-        match state.tools.get_mut(&self.tool) {
-            Some(tool_shape) if tool_shape.definition == self.definition => {
-                tool_shape.results = tool_shape.results.saturating_add(1);
-                tool_shape.shape.merge(shape);
+        {
+            let mut state = self.shapes.lock_loaded();
+            let known = state.tools.get(&self.tool);
+            if known.is_none() && state.tools.len() >= TOOLS_MAX {
+                return;
             }
-            None if is_full => return,
-            _ => {
-                let tool_shape = ToolShape { definition: self.definition.clone(), results: 1, shape };
-                state.tools.insert(self.tool.clone(), tool_shape);
+            let with_this = self.added_to(known, shape.clone());
+            if known.is_some_and(|known| known.shows_same(&with_this)) {
+                state.tools.insert(self.tool, with_this);
+                return;
             }
         }
-        if before != confirmed_shape(&state) {
-            self.shapes.save(&mut state);
+        let of_cluster = match self.shapes.lock_in_cluster() {
+            Ok(lock) => lock,
+            Err(error) => return tracing::debug!("a result type is not learned now: {error}"),
+        };
+        let mut state = self.shapes.lock_loaded();
+        let with_this = self.added_to(state.tools.get(&self.tool), shape);
+        state.tools.insert(self.tool, with_this);
+        self.shapes.save(&mut state);
+        drop(state);
+        if let Some(lock) = of_cluster
+            && let Err(error) = Handle::current().block_on(lock.finish())
+        {
+            tracing::debug!("the other hosts do not know a result type yet: {error}");
+        }
+    }
+
+    /// Returns what is known of the tool with one more result.
+    fn added_to(&self, known: Option<&ToolShape>, shape: Shape) -> ToolShape {
+        match known.filter(|known| known.definition == self.definition) {
+            Some(known) => {
+                let mut sum = known.clone();
+                sum.results = sum.results.saturating_add(1);
+                sum.shape.merge(shape);
+                sum
+            }
+            None => ToolShape { definition: self.definition.clone(), results: 1, shape },
         }
     }
 }

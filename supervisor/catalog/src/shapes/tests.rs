@@ -122,7 +122,7 @@ fn record_result(shapes: &Arc<ResultShapes>, tool: &Tool, result: &Value) {
 fn shapes_are_kept_until_the_definition_changes_or_they_are_deleted() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("shapes.json");
-    let open = |is_enabled| Arc::new(ResultShapes::new(Some(path.clone()), is_enabled));
+    let open = |is_enabled| Arc::new(ResultShapes::new(Some(path.clone()), is_enabled, None));
     let (one, result) = (tool("one"), json!({"id": 1, "owner": "anna-secret"}));
     let shapes = open(true);
     assert_eq!(shapes.observed_schema(&one), None);
@@ -151,15 +151,41 @@ fn shapes_are_kept_until_the_definition_changes_or_they_are_deleted() {
 }
 
 #[test]
+fn a_file_that_another_process_has_replaced_is_read_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("shapes.json");
+    let open = || Arc::new(ResultShapes::new(Some(path.clone()), true, None));
+    let (one, other, tool) = (open(), open(), tool("one"));
+    let fields = |shapes: &Arc<ResultShapes>| {
+        let schema = shapes.observed_schema(&tool).expect("a shape");
+        schema["properties"].as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>())
+    };
+    // Each sees each field once before the other one replaces the file, and again after it.
+    for result in [json!({"id": 1, "a": 1}), json!({"id": 1, "b": "x"})].iter().cycle().take(4) {
+        record_result(&one, &tool, result);
+        record_result(&other, &tool, result);
+    }
+    let expected = Some(["id", "a", "b"].map(str::to_owned).to_vec());
+    assert_eq!(fields(&one).map(sorted), expected.map(sorted));
+    assert_eq!(one.observed_schema(&tool), other.observed_schema(&tool));
+    assert_eq!(one.observed_schema(&tool), open().observed_schema(&tool));
+}
+
+fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort();
+    names
+}
+
+#[test]
 fn tools_with_an_output_schema_are_not_observed() {
     let definition = json!({"name": "look", "outputSchema": {"type": "object"}}).to_string();
     let declared = Tool::from_json(&definition).expect("a tool");
-    assert!(Arc::new(ResultShapes::new(None, true)).observe(&declared, b"{}").is_none());
+    assert!(Arc::new(ResultShapes::new(None, true, None)).observe(&declared, b"{}").is_none());
 }
 
 #[test]
 fn few_of_many_results_are_observed() {
-    let (shapes, tool) = (Arc::new(ResultShapes::new(None, true)), tool(""));
+    let (shapes, tool) = (Arc::new(ResultShapes::new(None, true, None)), tool(""));
     let count = (0..10_000).filter(|_| shapes.observe(&tool, b"{}").is_some()).count();
     assert!((16..40).contains(&count), "{count}");
 }
@@ -243,7 +269,7 @@ proptest! {
 #[test]
 #[ignore = "a measure, of a release build"]
 fn cost_of_observing_fifty_kilobytes() {
-    let (shapes, tool) = (Arc::new(ResultShapes::new(None, true)), tool(""));
+    let (shapes, tool) = (Arc::new(ResultShapes::new(None, true, None)), tool(""));
     let row = json!({"id": 1, "title": "A title of some length", "state": "open", "labels": ["a", "b"], "user": {"login": "x"}});
     let rows: Vec<Value> = (0..400).map(|_| row.clone()).collect();
     let reply = json!({"structured": {"total": 400, "items": rows}}).to_string().into_bytes();

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use lockhouse_cluster::{HostRecord, HostReport, HostStatus};
+use lockhouse_base::directories;
+use lockhouse_cluster::{HostRecord, HostReport, HostStatus, ItemStore};
 use lockhouse_messages::{HostListing, ListedHost};
 use lockhouse_protocol::Language;
+use lockhouse_upstream::SharedFiles;
 
 use super::Supervisor;
 use crate::cluster::Cluster;
@@ -15,7 +17,23 @@ impl Supervisor {
         let rates = cluster.membership().rates();
         self.runs.share_rates(rates.clone());
         self.gate().share_rates(rates.clone());
+        self.share_items(&cluster);
         let _ = self.cluster.set(cluster);
+    }
+
+    /// Lets all hosts share logins, skills and learned result types, if they have a key for that.
+    fn share_items(&self, cluster: &Cluster) {
+        let (gate, upstreams) = (self.gate(), self.gate().upstreams().clone());
+        let places = directories::state().zip(directories::cache());
+        let files =
+            places.map(|(state, cache)| Arc::new(SharedFiles::new(state, cache)) as Arc<dyn ItemStore>);
+        let skills = gate.saved_skills().and_then(|skills| skills.item_store());
+        let stores = files.into_iter().chain(skills).collect();
+        let Some(items) = cluster.share_items(stores) else { return };
+        upstreams.sharing().begin(items.clone());
+        if let Some(skills) = gate.saved_skills() {
+            skills.sharing().begin(items.clone());
+        }
     }
 
     pub(crate) fn cluster(&self) -> Option<&Arc<Cluster>> {

@@ -84,6 +84,7 @@ impl Supervisor {
                 self.log_user_out(user, &server, &account).await.map(|()| None)
             }
         };
+        self.gate().upstreams().sharing().publish().await;
         match done {
             Ok(address) => Response::Text(address),
             Err(error) => Response::Invalid(error.to_string()),

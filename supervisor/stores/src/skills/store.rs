@@ -163,14 +163,28 @@ impl Store {
         }
         let version = current.as_ref().map_or(1, |current| current.version.saturating_add(1));
         let skill = Skill { version, ..skill.clone() };
-        let place = self.directory.join(skill.name.as_str());
-        let written =
-            self.install(&self.directory, &place, &skill).and_then(|before| match (before, &current) {
-                (Some(before), Some(current)) => self.archive(&before, current),
-                _ => Ok(()),
-            });
-        written.map_err(|source| self.write_failed(source))?;
+        self.make_current(&skill, current.as_ref())?;
         Ok(skill)
+    }
+
+    /// Makes a skill with its version number the current version, as another host has saved it. Writes nothing if it is that already.
+    pub(super) fn replace(&self, skill: &Skill) -> Result<(), StoreError> {
+        let _lock = self.lock()?;
+        let current = self.current_if_replaceable(skill)?;
+        if current.as_ref() == Some(skill) {
+            return Ok(());
+        }
+        self.make_current(skill, current.as_ref())
+    }
+
+    /// Writes a skill as the current version, and keeps the one before.
+    fn make_current(&self, skill: &Skill, before: Option<&Skill>) -> Result<(), StoreError> {
+        let place = self.directory.join(skill.name.as_str());
+        let written = self.install(&self.directory, &place, skill).and_then(|moved| match (moved, before) {
+            (Some(moved), Some(before)) => self.archive(&moved, before),
+            _ => Ok(()),
+        });
+        written.map_err(|source| self.write_failed(source))
     }
 
     /// Stores a draft, and replaces an older draft of the same name. If the content equals that of the current version,

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lockhouse_base::files;
+use lockhouse_base::sealing_key::SealingKey;
 use nix::fcntl::{Flock, FlockArg};
-
-use super::credential_key::CredentialKey;
 
 /// Maximum size of a file with a secret, in bytes.
 /// Bound: upstream servers.
@@ -49,7 +48,7 @@ pub(crate) struct FileVersion {
 pub(crate) struct SecretFile {
     path: PathBuf,
     /// The key that encrypts the content. `None` for secrets of the service itself, which are not encrypted.
-    key: Option<CredentialKey>,
+    key: Option<SealingKey>,
 }
 
 impl SecretFile {
@@ -57,8 +56,12 @@ impl SecretFile {
         Self { path, key: None }
     }
 
-    pub(crate) fn encrypted(path: PathBuf, key: CredentialKey) -> Self {
+    pub(crate) fn encrypted(path: PathBuf, key: SealingKey) -> Self {
         Self { path, key: Some(key) }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Returns the version of the secret, which changes with it. `None` if there is no secret.

@@ -1,6 +1,7 @@
 //! Stores the OAuth tokens of one upstream server: those of the service, or of one user.
 
 use std::fs::File;
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use data_encoding::HEXLOWER;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::secret_file::{SecretFile, SecretFileError};
+use crate::shared_files::TOKENS;
 
 /// Number of hexadecimal digits of the URL's hash in the name of a token file. They suffice to distinguish the servers
 /// of one user.
@@ -118,7 +120,7 @@ impl TokenFile {
     /// Returns the file with the tokens of the service for the upstream server with this name and URL. A server at another URL
     /// has another file, so that it does not get these tokens.
     pub(crate) fn new(name: &ServerName, url: &url::Url) -> Result<Self, SecretFileError> {
-        let directory = lockhouse_base::directories::state().ok_or(SecretFileError::NoPlace)?.join("tokens");
+        let directory = lockhouse_base::directories::state().ok_or(SecretFileError::NoPlace)?.join(TOKENS);
         let hash = HEXLOWER.encode(&Sha256::digest(url.as_str()));
         Ok(Self(SecretFile::plain(directory.join(format!("{name}-{}.json", &hash[..HASH_DIGITS])))))
     }
@@ -146,6 +148,10 @@ impl TokenFile {
     /// Acquires the exclusive lock for the token file. The lock is held until the returned value is dropped.
     pub(crate) async fn lock(&self) -> Result<Flock<File>, SecretFileError> {
         self.0.lock().await
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
     }
 
     /// Stores the scopes that a request required, so that the next login asks for these scopes. Does nothing if no

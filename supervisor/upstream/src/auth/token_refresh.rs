@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use lockhouse_base::own_host;
 use rmcp::transport::auth::AuthError;
 use tokio::time::timeout;
 
@@ -11,6 +12,7 @@ use super::secret_file::SecretFileError;
 use super::token_file::{AccessToken, TokenFile};
 use super::{TokenProvider, oauth};
 use crate::definition::OAuthClient;
+use crate::shared_files::shared_item;
 use lockhouse_mcp::client::{HttpError, HttpErrorKind};
 
 /// Minimum time between two requests to the authorization server for a token. A new token that the upstream server
@@ -57,8 +59,8 @@ impl TokenProvider {
         Err(HttpError::new(HttpErrorKind::Unauthorized, reason, &fault))
     }
 
-    /// Renews the access token `stale` with the stored refresh token, and returns the new token. If another process has
-    /// already renewed the token, returns that process's token. If the authorization server cannot renew the token at
+    /// Renews the access token `stale` with the stored refresh token, and returns the new token. If another process or host has
+    /// already renewed the token, returns its token. A refresh token may be of use only once, so no two of them use it. If the authorization server cannot renew the token at
     /// present and `stale` has not expired yet, returns `stale`. Sets `asked_at` when the authorization server is
     /// asked.
     pub(super) async fn refreshed(
@@ -69,15 +71,28 @@ impl TokenProvider {
     ) -> Result<AccessToken, HttpError> {
         let unreadable = |error: SecretFileError| self.unreadable(&error);
         let _lock = file.lock().await.map_err(unreadable)?;
+        let of_cluster = match shared_item(&self.sharing, file.path()) {
+            Some(item) => item.lock().await,
+            None => Ok(None),
+        };
+        let of_cluster = of_cluster.map_err(|error| self.not_renewed(&error.to_string()))?;
         let Some(mut stored) = file.load().map_err(unreadable)? else { return Err(self.expired("")) };
         if let Some(token) = stored.token().filter(|token| token != stale && token.is_fresh()) {
             return Ok(token);
+        }
+        if !own_host::may_act() {
+            return Err(self.not_renewed("this host has lost its place in the cluster"));
         }
         *asked_at = Some(Instant::now());
         match timeout(RENEWAL_TIMEOUT, oauth::refresh(&self.endpoint, &stored)).await {
             Ok(Ok(credentials)) => {
                 stored.credentials = Some(credentials);
                 file.save(&stored).map_err(unreadable)?;
+                if let Some(lock) = of_cluster
+                    && let Err(error) = lock.finish().await
+                {
+                    tracing::warn!("the other hosts do not know a renewed token yet: {error}");
+                }
                 stored.token().ok_or_else(|| self.expired(""))
             }
             Ok(Err(error @ (AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)))) => {

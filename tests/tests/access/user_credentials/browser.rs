@@ -9,18 +9,18 @@ use url::form_urlencoded;
 const REDIRECTS_MAX: usize = 10;
 
 /// Follows no redirect by itself, and keeps the last cookie.
-pub(super) struct Browser {
+pub(crate) struct Browser {
     client: reqwest::Client,
     cookie: Option<String>,
 }
 
 /// A page that the browser shows.
 #[derive(Debug)]
-pub(super) struct Page {
-    pub(super) status: u16,
-    pub(super) body: String,
+pub(crate) struct Page {
+    pub(crate) status: u16,
+    pub(crate) body: String,
     /// The header `Content-Security-Policy`.
-    pub(super) policy: String,
+    pub(crate) policy: String,
 }
 
 impl Default for Browser {
@@ -31,16 +31,16 @@ impl Default for Browser {
 }
 
 /// Encodes a field of a form.
-pub(super) fn field(name: &str, value: &str) -> String {
+pub(crate) fn field(name: &str, value: &str) -> String {
     form_urlencoded::Serializer::new(String::new()).append_pair(name, value).finish()
 }
 
 impl Browser {
-    pub(super) async fn get(&mut self, url: &str) -> Page {
+    pub(crate) async fn get(&mut self, url: &str) -> Page {
         self.send(self.client.get(url)).await
     }
 
-    pub(super) async fn post(&mut self, url: &str, form: &str) -> Page {
+    pub(crate) async fn post(&mut self, url: &str, form: &str) -> Page {
         let origin = &url[..url.find("/login").unwrap_or(url.len())];
         let request = self.client.post(url).header("Content-Type", "application/x-www-form-urlencoded");
         self.send(request.header("Origin", origin).body(form.to_owned())).await
@@ -64,7 +64,7 @@ impl Browser {
     }
 
     /// Begins a login, and consents as `user` at the authorization server. Returns the address to which that sends the browser back.
-    pub(super) async fn begin(&mut self, page: &str, token: &str, user: &str) -> String {
+    pub(crate) async fn begin(&mut self, page: &str, token: &str, user: &str) -> String {
         let shown = self.post(page, &field("token", token)).await;
         let (_, rest) = shown.body.split_once("<a href=\"").unwrap_or_else(|| panic!("{shown:?}"));
         let address = rest.split('"').next().unwrap_or_default().replace("&amp;", "&");
@@ -101,7 +101,7 @@ impl Browser {
     }
 
     /// Logs in with a secret, or with OAuth. Returns the text of the last page.
-    pub(super) async fn log_in(
+    pub(crate) async fn log_in(
         &mut self,
         page: &str,
         token: &str,
@@ -119,7 +119,7 @@ impl Browser {
         }
     }
 
-    pub(super) async fn log_out(&mut self, page: &str, token: &str) -> String {
+    pub(crate) async fn log_out(&mut self, page: &str, token: &str) -> String {
         self.post(page, &(field("token", token) + "&action=logout")).await.body
     }
 }

@@ -15,16 +15,16 @@ use crate::access::token;
 const AUDIENCE: &str = "https://lockhouse.example.com/mcp";
 
 /// A process of `tests/logins/server.mjs`.
-struct NpmServer {
+pub(crate) struct NpmServer {
     process: Child,
     /// Kept open: the server ends if it cannot write.
     _output: BufReader<ChildStdout>,
-    base: String,
+    pub(crate) base: String,
 }
 
 impl NpmServer {
     /// Starts a server. `None` if `tests/logins/prepare.sh` has not installed what it needs.
-    fn start(keys: &str) -> Option<Self> {
+    pub(crate) fn start(keys: &str) -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         if !root.join("build/logins/stamp").exists() {
             println!("left out, since `make prepare-logins` has not installed the authorization server");
@@ -42,13 +42,13 @@ impl NpmServer {
         Some(Self { process, _output: output, base: base.trim_end().to_owned() })
     }
 
-    async fn get(&self, path: &str) -> Value {
+    pub(crate) async fn get(&self, path: &str) -> Value {
         let client = reqwest::Client::builder().no_proxy().build().expect("a client");
         let response = client.get(format!("{}{path}", self.base)).send().await.expect("an answer");
         response.json().await.expect("JSON")
     }
 
-    async fn figure(&self, name: &str) -> u64 {
+    pub(crate) async fn figure(&self, name: &str) -> u64 {
         self.get("/figures").await[name].as_u64().expect("a number")
     }
 }
