@@ -1,6 +1,7 @@
 //! Tests of several hosts as one service: requests reach any host, and the host that has what they name serves them.
 
 mod account;
+mod audit_copies;
 mod behind_balancer;
 mod failures;
 mod hosts;

@@ -7,6 +7,7 @@
 //!   `lease.rs` renews the lease, `host_table.rs` decides without I/O which hosts there are.
 //! - [`SessionPlaces`] says on which host a session is, and [`LeasedRates`] are the rates of all hosts together.
 //! - [`SharedItems`] are the logins, skills and result types that all hosts have copies of.
+//! - [`AuditCopies`] are copies of the audit log of this host, and [`AuditArchive`] reads those of all hosts.
 //! - [`HostListener`] and [`connect`] are connections between hosts, over TLS with the keys of both; `host_key.rs` has the key of
 //!   this host.
 //! - `shared_state.rs` has the state that the hosts share, in NATS JetStream; `state_table.rs` has its tables. [`NatsAccount`] is their account there.
@@ -37,6 +38,9 @@
 //! itself.
 #![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
+mod audit_archive;
+mod audit_copies;
+mod audit_part;
 mod connections;
 mod host_key;
 mod host_record;
@@ -53,6 +57,9 @@ mod shared_items;
 mod shared_state;
 mod state_table;
 
+pub use audit_archive::{AUDITOR, ArchiveError, ArchivedLog, AuditArchive};
+pub use audit_copies::AuditCopies;
+pub use audit_part::LogId;
 pub use connections::{ConnectError, HostConnection, HostListener, connect};
 pub use host_key::HostKeyError;
 pub use host_record::{HostRecord, HostReport};
@@ -64,6 +71,8 @@ pub use membership::Membership;
 pub use nats_account::{KeyError, NatsAccount};
 pub use revocations::TokenDigest;
 pub use session_places::{SessionPlace, SessionPlaces};
-pub use settings::{ClusterSettings, HostName, InvalidHostName, InvalidStateAddress, StateAddress};
+pub use settings::{
+    ClusterSettings, HostName, InvalidHostName, InvalidStateAddress, StateAddress, StateConnection,
+};
 pub use shared_items::{CopyVersion, ItemLock, ItemStore, SharedItem, SharedItems, Sharing};
 pub use shared_state::Unavailable;

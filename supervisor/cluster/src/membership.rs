@@ -41,6 +41,7 @@ struct MembershipInner {
     rates: LeasedRates,
     /// What seals the items that all hosts share. `None` if they share none.
     sealing: Option<SealingKey>,
+    copies_audit: bool,
     /// Why the last renewal failed. `None` if it succeeded.
     failure: Mutex<Option<Unavailable>>,
 }
@@ -52,7 +53,7 @@ impl Membership {
     /// [`JoinError`]
     pub async fn join(settings: &ClusterSettings, version: &str) -> Result<(Self, HostLease), JoinError> {
         let key = HostKey::load(&settings.key_file)?;
-        let state = SharedState::connect(settings).await?;
+        let state = SharedState::connect(&settings.connection, settings.replicas).await?;
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|_| JoinError::NoRandomNumbers)?;
         let record = HostRecord {
@@ -64,7 +65,7 @@ impl Membership {
             clock: 0,
             report: HostReport::default(),
         };
-        let (name, fence) = (settings.name.clone(), Fence::default());
+        let (name, fence) = (settings.connection.name.clone(), Fence::default());
         let first = with_clock(&record, HostReport::default());
         let lease = HostLease::take(state.clone(), name.clone(), &first, fence.clone()).await?;
         let table = Mutex::new(HostTable::new(name.clone(), record.tag));
@@ -72,8 +73,20 @@ impl Membership {
         let rates = LeasedRates::new(state.clone());
         let failure = Mutex::default();
         let sealing = settings.shared_key.clone();
-        let inner =
-            MembershipInner { name, key, state, fence, table, record, places, rates, sealing, failure };
+        let copies_audit = settings.copies_audit;
+        let inner = MembershipInner {
+            name,
+            key,
+            state,
+            fence,
+            table,
+            record,
+            places,
+            rates,
+            sealing,
+            copies_audit,
+            failure,
+        };
         Ok((Self(Arc::new(inner)), lease))
     }
 
@@ -124,6 +137,11 @@ impl Membership {
     /// Returns what seals the items that all hosts share. `None` if they share none.
     pub(crate) fn sealing(&self) -> Option<&SealingKey> {
         self.0.sealing.as_ref()
+    }
+
+    /// Whether the audit log of this host is copied to the shared state.
+    pub(crate) fn copies_audit(&self) -> bool {
+        self.0.copies_audit
     }
 
     pub(crate) fn state(&self) -> &SharedState {
@@ -208,7 +226,7 @@ async fn address(settings: &ClusterSettings) -> Option<SocketAddr> {
     if !settings.listen.ip().is_unspecified() {
         return Some(settings.listen);
     }
-    for server in &settings.servers {
+    for server in &settings.connection.servers {
         for server in tokio::net::lookup_host(server.host_and_port()).await.into_iter().flatten() {
             let own: IpAddr =
                 if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };

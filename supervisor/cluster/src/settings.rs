@@ -90,19 +90,28 @@ impl FromStr for StateAddress {
     }
 }
 
-/// How this host takes part in a cluster.
+/// How to connect to the state that the hosts share.
 #[derive(Clone, Debug)]
-pub struct ClusterSettings {
-    /// The name of this host, which no other one has.
+pub struct StateConnection {
+    /// The name of this host, or of who connects.
     pub name: HostName,
     /// The NATS servers, of which one is enough.
     pub servers: Vec<StateAddress>,
-    /// The seed of this host's NKEY. `None` if the servers ask for none.
+    /// The seed of the NKEY. `None` if the servers ask for none.
     pub nkey: Option<String>,
-    /// What seals the logins and skills that all hosts share. `None` if each host has its own.
-    pub shared_key: Option<SealingKey>,
     /// The file with the certificates that must have issued those of the NATS servers. `None` for those that the system trusts.
     pub authorities: Option<PathBuf>,
+}
+
+/// How this host takes part in a cluster.
+#[derive(Clone, Debug)]
+pub struct ClusterSettings {
+    /// The name is that of this host, which no other one has.
+    pub connection: StateConnection,
+    /// What seals the logins and skills that all hosts share. `None` if each host has its own.
+    pub shared_key: Option<SealingKey>,
+    /// Whether the audit log of this host is copied to the shared state.
+    pub copies_audit: bool,
     /// Number of NATS servers that keep each value, for buckets that this host creates.
     pub replicas: usize,
     /// Where this host accepts connections of the others.

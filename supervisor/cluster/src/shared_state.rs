@@ -9,10 +9,10 @@ use async_nats::jetstream::stream::{self, DiscardPolicy, StorageType};
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, ConnectOptions, Event};
 use bytes::Bytes;
-use futures_util::StreamExt;
+use futures_util::{StreamExt, TryStreamExt};
 use tokio::time::{sleep, timeout};
 
-use crate::settings::{ClusterSettings, HostName, StateAddress};
+use crate::settings::{HostName, StateAddress, StateConnection};
 use crate::state_table::Table;
 
 /// Maximum time of one operation. What needs it fails after this time, with the reason.
@@ -30,6 +30,8 @@ const DUPLICATE_WINDOW: Duration = Duration::from_mins(2);
 /// Maximum size of a table, in bytes.
 /// Bound: hosts of a cluster.
 const TABLE_BYTES_MAX: i64 = 256 * 1024 * 1024;
+/// The size of an archive is limited by the storage of the NATS servers.
+const UNLIMITED: i64 = -1;
 
 /// Why the shared state could not be read or changed, as a clause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,13 +92,25 @@ pub(crate) struct SharedState {
 }
 
 impl SharedState {
-    /// Connects to the servers, and creates the tables that are not there.
-    pub(crate) async fn connect(settings: &ClusterSettings) -> Result<Self, Unavailable> {
+    /// Connects to the servers, and creates the tables that are not there, with this number of copies of each value.
+    pub(crate) async fn connect(connection: &StateConnection, replicas: usize) -> Result<Self, Unavailable> {
+        Self::connect_with(connection, Some(replicas)).await
+    }
+
+    /// Connects to the servers to read the tables, which must be there.
+    pub(crate) async fn connect_to_read(connection: &StateConnection) -> Result<Self, Unavailable> {
+        Self::connect_with(connection, None).await
+    }
+
+    async fn connect_with(
+        connection: &StateConnection,
+        replicas: Option<usize>,
+    ) -> Result<Self, Unavailable> {
         let connecting = async {
-            let client = connect(settings).await?;
+            let client = connect(connection).await?;
             check_version(&client)?;
             let context = jetstream::new(client);
-            let open = |table| open(&context, table, settings.replicas);
+            let open = |table| open(&context, table, replicas);
             let stores: Vec<Store> = futures_util::future::try_join_all(Table::ALL.map(open)).await?;
             // There is one for each table.
             let stores = stores.try_into().map_err(|_| Unavailable("a bucket is missing".to_owned()))?;
@@ -149,6 +163,46 @@ impl SharedState {
         in_time(deleting).await?.map_err(Unavailable::new)
     }
 
+    /// Returns the keys that begin with a text.
+    pub(crate) async fn keys(&self, table: Table, prefix: &str) -> Result<Vec<String>, Unavailable> {
+        let subjects = format!("$KV.{}.", table.bucket());
+        let listed = timeout(CONNECT_TIMEOUT, async {
+            let listed = self.store(table).stream.info_with_subjects(format!("{subjects}{prefix}>")).await;
+            listed.map_err(Unavailable::new)?.try_collect::<Vec<_>>().await.map_err(Unavailable::new)
+        });
+        let listed = listed.await.map_err(|_| Unavailable::timed_out())??;
+        Ok(listed
+            .iter()
+            .filter_map(|(subject, _)| Some(subject.strip_prefix(&subjects)?.to_owned()))
+            .collect())
+    }
+
+    /// Calls `what` for each value of a table that is there now, in the order in which they were written.
+    pub(crate) async fn for_each<E: From<Unavailable>>(
+        &self,
+        table: Table,
+        mut what: impl FnMut(&str, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let count = in_time(self.store(table).status()).await?.map_err(Unavailable::new)?.values();
+        if count == 0 {
+            return Ok(());
+        }
+        let mut changes = self.watch(table).await?;
+        while let Some(entry) =
+            timeout(CONNECT_TIMEOUT, changes.next()).await.map_err(|_| Unavailable::timed_out())?
+        {
+            let entry = entry.map_err(Unavailable::new)?;
+            if entry.operation == Operation::Put {
+                what(&entry.key, &entry.value)?;
+            }
+            // The number of values that follow.
+            if entry.delta == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Calls `hear` for each value of a table, and then for its changes. Begins again after the connection failed. Runs until it is
     /// dropped.
     pub(crate) async fn follow(&self, table: Table, mut hear: impl AsyncFnMut(Change)) -> Infallible {
@@ -180,7 +234,7 @@ async fn in_time<T>(operation: impl Future<Output = T>) -> Result<T, Unavailable
     timeout(OPERATION_TIMEOUT, operation).await.map_err(|_| Unavailable::timed_out())
 }
 
-async fn connect(settings: &ClusterSettings) -> Result<Client, Unavailable> {
+async fn connect(settings: &StateConnection) -> Result<Client, Unavailable> {
     let name = settings.name.as_str();
     let mut options = ConnectOptions::new()
         .name(format!("lockhouse {name}"))
@@ -226,25 +280,36 @@ fn check_version(client: &Client) -> Result<(), Unavailable> {
 }
 
 /// Opens the bucket of a table, or creates it.
-async fn open(context: &Context, table: Table, replicas: usize) -> Result<Store, Unavailable> {
+async fn open(context: &Context, table: Table, replicas: Option<usize>) -> Result<Store, Unavailable> {
+    let bucket = table.bucket();
+    if let Some(replicas) = replicas {
+        create(context, table, replicas).await?;
+    }
+    context.get_key_value(bucket).await.map_err(Unavailable::new)
+}
+
+async fn create(context: &Context, table: Table, replicas: usize) -> Result<(), Unavailable> {
     let (bucket, max_age) = (table.bucket(), table.lifetime());
     let config = stream::Config {
         name: format!("KV_{bucket}"),
         subjects: vec![format!("$KV.{bucket}.>")],
         max_messages_per_subject: 1,
         max_message_size: table.value_bytes_max(),
-        max_bytes: TABLE_BYTES_MAX,
+        max_bytes: if table.is_archive() { UNLIMITED } else { TABLE_BYTES_MAX },
         max_age,
         duplicate_window: if max_age.is_zero() { DUPLICATE_WINDOW } else { max_age.min(DUPLICATE_WINDOW) },
         discard: DiscardPolicy::New,
         storage: StorageType::File,
         num_replicas: replicas,
-        allow_rollup: true,
+        // Of an archive, nothing is replaced or removed.
+        discard_new_per_subject: table.is_archive(),
+        deny_purge: table.is_archive(),
+        allow_rollup: !table.is_archive(),
         deny_delete: true,
         // A copy may be older than what this host has just written.
         allow_direct: false,
         ..stream::Config::default()
     };
     context.get_or_create_stream(config).await.map_err(Unavailable::new)?;
-    context.get_key_value(bucket).await.map_err(Unavailable::new)
+    Ok(())
 }

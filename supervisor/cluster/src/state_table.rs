@@ -36,11 +36,20 @@ pub(crate) enum Table {
     Items,
     /// The hosts that change an item at present, under the key of the item.
     Locks,
+    /// The copies of the audit logs of all hosts, which only an auditor reads.
+    AuditCopies,
 }
 
 impl Table {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Hosts, Self::Sessions, Self::Rates, Self::Revocations, Self::Items, Self::Locks];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Hosts,
+        Self::Sessions,
+        Self::Rates,
+        Self::Revocations,
+        Self::Items,
+        Self::Locks,
+        Self::AuditCopies,
+    ];
 
     pub(crate) fn bucket(self) -> &'static str {
         match self {
@@ -50,6 +59,7 @@ impl Table {
             Self::Revocations => "lockhouse_revocations",
             Self::Items => "lockhouse_items",
             Self::Locks => "lockhouse_locks",
+            Self::AuditCopies => "lockhouse_audit",
         }
     }
 
@@ -59,15 +69,20 @@ impl Table {
             Self::Hosts => LEASE_LIFETIME,
             Self::Sessions => SESSION_LIFETIME,
             Self::Rates => RATE_LIFETIME,
-            Self::Revocations | Self::Items => Duration::ZERO,
+            Self::Revocations | Self::Items | Self::AuditCopies => Duration::ZERO,
             Self::Locks => LOCK_LIFETIME,
         }
+    }
+
+    /// Whether values are only added.
+    pub(crate) fn is_archive(self) -> bool {
+        self == Self::AuditCopies
     }
 
     /// The maximum length of a value, in bytes.
     pub(crate) fn value_bytes_max(self) -> i32 {
         match self {
-            Self::Items => ITEM_BYTES_MAX,
+            Self::Items | Self::AuditCopies => ITEM_BYTES_MAX,
             Self::Hosts | Self::Sessions | Self::Rates | Self::Revocations | Self::Locks => VALUE_BYTES_MAX,
         }
     }

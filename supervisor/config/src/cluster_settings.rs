@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lockhouse_base::host_name::host_name;
 use lockhouse_base::sealing_key::{Purpose, SealingKey};
-use lockhouse_cluster::{ClusterSettings, HostName, StateAddress};
+use lockhouse_cluster::{ClusterSettings, HostName, StateAddress, StateConnection};
 
 use super::config_toml::ConfigToml;
 use super::dialects::secret_template;
@@ -33,6 +33,10 @@ pub(super) fn cluster_settings(
     let unusable = |reason: String| ConfigError::Unusable { path: configuration.to_owned(), reason };
     if document.http.auth.is_none() {
         return Err(unusable("[cluster] needs clients that authenticate: auth of [http]".to_owned()));
+    }
+    if table.audit_copies && document.audit.sink.is_some() {
+        let reason = "with a sink, this process cannot read the audit log; use forward of [audit]";
+        return Err(unusable(format!("audit_copies of [cluster]: {reason}")));
     }
     let key_file = lockhouse_base::directories::state().ok_or(ConfigError::NoStateDirectory)?.join(KEY_FILE);
     let authorities = table.nats_ca.as_ref().map(|path| file(path, configuration, environment));
@@ -66,17 +70,9 @@ fn settings(
         );
     }
     let replicas = table.replicas as usize;
-    Ok(ClusterSettings {
-        name,
-        servers,
-        nkey: None,
-        shared_key: None,
-        authorities,
-        replicas,
-        listen,
-        address,
-        key_file,
-    })
+    let connection = StateConnection { name, servers, nkey: None, authorities };
+    let copies_audit = table.audit_copies;
+    Ok(ClusterSettings { connection, shared_key: None, copies_audit, replicas, listen, address, key_file })
 }
 
 /// Returns the name of this machine without its domain, in small letters.
@@ -112,5 +108,6 @@ pub(super) fn with_secrets(
     let shared_key = secret("shared_key", &document.cluster.shared_key)?;
     let shared_key = shared_key.map(|secret| SealingKey::derive(&secret, Purpose::SharedItems)).transpose();
     let shared_key = shared_key.map_err(|error| unusable("shared_key", &error))?;
-    Ok(ClusterSettings { nkey, shared_key, ..settings })
+    let connection = StateConnection { nkey, ..settings.connection };
+    Ok(ClusterSettings { connection, shared_key, ..settings })
 }

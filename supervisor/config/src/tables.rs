@@ -319,6 +319,8 @@ table! {
         /// secret of all hosts, of at least 32 bytes, which encrypts the logins, skills and result types that they share in NATS. Without it
         /// each host has its own
         shared_key: Option<String> = None, else "none", like "\"${cred:lockhouse-shared}\"";
+        /// copy the audit log of this host to NATS, where no host can change or remove it: `lockhouse cluster audit` verifies the copies
+        audit_copies: bool = false;
         /// PEM file with the certificates that must have issued those of the NATS servers
         nats_ca: Option<String> = None, else "those that the system trusts", like "\"/etc/lockhouse/nats-ca.pem\"";
         /// number of NATS servers that keep each value

@@ -4,9 +4,10 @@ mod peers;
 
 use std::cmp::Reverse;
 use std::convert::Infallible;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use lockhouse_cluster::{Host, ItemStore, Membership, SharedItems};
+use lockhouse_cluster::{AuditCopies, Host, ItemStore, Membership, SharedItems};
 
 use peers::Peers;
 pub(crate) use peers::{ForwardedCaller, HostPeer};
@@ -18,11 +19,18 @@ pub struct Cluster {
     peers: Peers,
     /// Empty if the hosts share none.
     items: OnceLock<SharedItems>,
+    /// Empty if the audit log is not copied.
+    audit_copies: OnceLock<AuditCopies>,
 }
 
 impl Cluster {
     pub fn new(membership: Membership) -> Self {
-        Self { peers: Peers::new(membership.clone()), membership, items: OnceLock::new() }
+        Self {
+            peers: Peers::new(membership.clone()),
+            membership,
+            items: OnceLock::new(),
+            audit_copies: OnceLock::new(),
+        }
     }
 
     pub(crate) fn membership(&self) -> &Membership {
@@ -41,6 +49,33 @@ impl Cluster {
             Some(items) => items.keep().await,
             None => std::future::pending().await,
         }
+    }
+
+    /// Copies the audit log in this directory to the shared state, if the configuration says so.
+    pub(crate) fn set_audit_directory(&self, directory: PathBuf) {
+        if let Some(copies) = AuditCopies::new(&self.membership, directory) {
+            let _ = self.audit_copies.set(copies);
+        }
+    }
+
+    /// Keeps the copies of the audit log complete. Waits for ever if it is not copied.
+    pub(crate) async fn copy_audit(&self) -> Infallible {
+        match self.audit_copies.get() {
+            Some(copies) => copies.keep().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Copies what the audit log has at the end of this process.
+    pub async fn finish_audit_copies(&self) {
+        if let Some(copies) = self.audit_copies.get() {
+            copies.finish().await;
+        }
+    }
+
+    /// Returns why the copies of the audit log lack something. `None` if they do not.
+    pub(crate) fn audit_failure(&self) -> Option<String> {
+        self.audit_copies.get()?.failure()
     }
 
     /// Returns the hosts with free workers, those with most of them first.

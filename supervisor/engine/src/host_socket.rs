@@ -43,6 +43,7 @@ pub async fn serve_cluster(
         end = cluster.membership().keep(lease, report, all_agree) => end,
         never = accept(supervisor, listener) => match never {},
         never = cluster.keep_items() => match never {},
+        never = cluster.copy_audit() => match never {},
         never = share_revocations(supervisor, cluster) => match never {},
         never = close_ended(cluster) => match never {},
     }

@@ -1,11 +1,13 @@
 //! `lockhouse cluster`: the hosts that serve the same AI clients, and their account in NATS.
 
+mod audit;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lockhouse_base::files;
-use lockhouse_cluster::{HostName, NatsAccount};
+use lockhouse_cluster::{AUDITOR, HostName, NatsAccount};
 use lockhouse_messages::{HostListing, ListedHost, OperatorRequest, OperatorResponse};
 
 use super::{UNAVAILABLE, USAGE, control_client, print_error, table};
@@ -23,7 +25,9 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Make an account in NATS: a server's configuration, and a file with the seed of each host's NKEY
+    /// Verify the copies of the audit logs of all hosts, which `audit_copies` of [cluster] makes
+    Audit(audit::Arguments),
+    /// Make an account in NATS: a server's configuration, and a file with the seed of each host's NKEY and of an auditor's
     Account {
         /// The names of the hosts
         #[arg(required = true, value_name = "HOST")]
@@ -37,6 +41,7 @@ pub(super) enum Command {
 pub(super) async fn cluster(command: Command) -> ExitCode {
     match command {
         Command::Status { json } => status(json).await,
+        Command::Audit(arguments) => audit::audit(&arguments).await,
         Command::Account { hosts, out } => account(&hosts, &out),
     }
 }
@@ -118,7 +123,12 @@ fn problems(listing: &HostListing) -> Vec<String> {
 }
 
 fn account(hosts: &[HostName], out: &Path) -> ExitCode {
-    let account = match NatsAccount::generate(hosts) {
+    let Ok(auditor) = AUDITOR.parse::<HostName>() else { return ExitCode::from(USAGE) };
+    if hosts.contains(&auditor) {
+        let error = std::io::Error::other(format!("{AUDITOR} is the name of the auditor, and not of a host"));
+        return print_error(&error, USAGE);
+    }
+    let account = match NatsAccount::generate(hosts, &auditor) {
         Ok(account) => account,
         Err(error) => return print_error(&error, UNAVAILABLE),
     };
@@ -141,7 +151,8 @@ fn account(hosts: &[HostName], out: &Path) -> ExitCode {
     }
     println!(
         "\nStart NATS with {CONFIGURATION}, and give each host its own file, readable for the account of its service alone:\n\
-         [cluster]\nnkey = \"${{file:/etc/lockhouse/HOST.nkey}}\""
+         [cluster]\nnkey = \"${{file:/etc/lockhouse/HOST.nkey}}\"\n\n\
+         Keep {AUDITOR}.nkey elsewhere: `lockhouse cluster audit` reads the copies of all audit logs with it."
     );
     ExitCode::SUCCESS
 }

@@ -10,10 +10,14 @@ use serde_json::{Value, json};
 use super::hosts::{HOSTS, Hosts};
 use super::nats::Nats;
 
-const NAMES: [&str; HOSTS] = ["h0", "h1", "h2"];
+pub(super) const NAMES: [&str; HOSTS] = ["h0", "h1", "h2"];
 
 /// Connects as a host.
-async fn connect(nats: &Nats, host: &str, inbox: &str) -> Result<Client, async_nats::ConnectError> {
+pub(super) async fn connect(
+    nats: &Nats,
+    host: &str,
+    inbox: &str,
+) -> Result<Client, async_nats::ConnectError> {
     let seed = std::fs::read_to_string(nats.path(&format!("account/{host}.nkey"))).expect("a seed");
     let options = ConnectOptions::with_nkey(seed.trim().to_owned()).custom_inbox_prefix(inbox);
     let options = options.add_root_certificates(nats.path("nats.pem")).require_tls(true);

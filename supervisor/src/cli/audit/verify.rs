@@ -1,6 +1,8 @@
 //! `lockhouse audit verify`: verifies that no record of the audit log was changed, dropped, inserted, moved or removed.
 
+use std::cell::RefCell;
 use std::error::Error;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,6 +17,10 @@ use crate::cli::USAGE;
 
 /// The exit status when the audit log or a stored program was modified.
 pub(super) const TAMPERED: u8 = 1;
+/// The name of the index of a log.
+const INDEX: &str = "segments.jsonl";
+/// Maximum length of a line of the index, in bytes.
+const INDEX_LINE_BYTES_MAX: u64 = 16 * 1024;
 /// The maximum number of findings of each kind (faults, notes) that are printed.
 const PRINTED_MAX: u64 = 200;
 
@@ -74,6 +80,48 @@ pub(in crate::cli) fn verify_own_log(settings: &AuditSettings) -> Result<Value, 
     let trust = own_key(settings)?.into();
     let (verified, faults, notes) = verify_log(&settings.directory, LogLocation::Original, &trust, |_| {})?;
     Ok(summary_json(&verified, faults, notes, None))
+}
+
+/// The result of the verification of a copy.
+pub(in crate::cli) struct VerifiedCopy {
+    pub(in crate::cli) segments: u64,
+    pub(in crate::cli) records: u64,
+    /// Number of records after the last signature of their segment.
+    pub(in crate::cli) unsigned: u64,
+    /// The first [`PRINTED_MAX`] faults, a line each.
+    pub(in crate::cli) faults: Vec<String>,
+}
+
+/// Verifies a copy of a log, whose first line nobody could change after it was copied: the key in it is trusted.
+///
+/// # Errors
+/// The copy cannot be read.
+pub(in crate::cli) fn verify_copy(folder: &Path) -> Result<VerifiedCopy, Box<dyn Error>> {
+    let faults = RefCell::new(Vec::new());
+    let Some(key) = first_key(&folder.join(INDEX))? else {
+        let fault = format!("FAULT  {INDEX}  the copy has no index with a key");
+        return Ok(VerifiedCopy { segments: 0, records: 0, unsigned: 0, faults: vec![fault] });
+    };
+    let trust = TrustedKey::Stored(&key).into();
+    let (verified, ..) = verify_log(folder, LogLocation::Copy, &trust, |finding| {
+        if finding.kind == FindingKind::Fault {
+            faults.borrow_mut().push(finding_line(finding));
+        }
+    })?;
+    let VerificationSummary { segments, records, unsigned, .. } = verified;
+    Ok(VerifiedCopy { segments, records, unsigned, faults: faults.into_inner() })
+}
+
+/// Returns the key of the first line of an index. `None` if it has none.
+fn first_key(index: &Path) -> std::io::Result<Option<PublicKey>> {
+    let mut line = String::new();
+    match std::fs::File::open(index) {
+        Ok(file) => BufReader::new(file.take(INDEX_LINE_BYTES_MAX)).read_line(&mut line)?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let line: Value = serde_json::from_str(&line).unwrap_or_default();
+    Ok(line["key"].as_str().and_then(PublicKey::from_hex))
 }
 
 fn own_key(settings: &AuditSettings) -> Result<TrustedKey<'_>, Box<dyn Error>> {

@@ -46,8 +46,9 @@ impl ClusterMember {
         &self.cluster
     }
 
-    /// Gives the lease up, unless it has ended.
+    /// Copies the end of the audit log, and gives the lease up, unless it has ended.
     pub(super) async fn leave(self) {
+        self.cluster.finish_audit_copies().await;
         if !self.has_ended {
             self.lease.leave().await;
         }
