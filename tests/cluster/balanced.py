@@ -13,6 +13,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -23,7 +24,7 @@ import uuid
 from datetime import datetime, timezone
 
 import partition
-from haproxy import BALANCERS, CONFIG, NATS, ROOT, SETTLED_SECONDS, Haproxy, Reply, Service, wait_for
+from haproxy import BALANCERS, CONFIG, NATS, POLICY, ROOT, SETTLED_SECONDS, Reply, Service, wait_for
 from partition import row
 
 ENDED = "has ended: the host that had it has ended. Its variables are lost"
@@ -40,8 +41,8 @@ ONCE = ["once_after_500", "once_after_502", "once_after_504", "once_without_answ
 class Load:
     """AI clients that run programs all the time, some of them in a session. Each program calls the upstream server once."""
 
-    def __init__(self, service, name):
-        self.service, self.name, self.ends = service, name, False
+    def __init__(self, service, name, seconds=0.1):
+        self.service, self.name, self.seconds, self.ends = service, name, seconds, False
         self.plain, self.sessions = {}, {f"{name}-s{number}": {} for number in range(SESSIONS)}
         self.threads = [threading.Thread(target=self.run_plain, args=[number]) for number in range(CLIENTS)]
         self.threads += [threading.Thread(target=self.run_session, args=[session]) for session in self.sessions]
@@ -51,7 +52,7 @@ class Load:
         connection = self.service.client()
         for number in itertools.takewhile(lambda _: not self.ends, itertools.count()):
             tag = f"{self.name}-{client}-{number}"
-            self.plain[tag] = connection.run(CALLING.format(tag, 0.1))
+            self.plain[tag] = connection.run(CALLING.format(tag, self.seconds))
 
     def run_session(self, session):
         connection = self.service.client()
@@ -92,22 +93,20 @@ def judge(replies, calls):
 
 def report(name, load, ends_max):
     failed, not_once = load.end(), load.not_once()
-    row(f"{name}: programs without a session", load.plain and not failed, f"{len(load.plain)}, {len(failed)} failed; calls and answer: {failed[:1]}")
+    row(f"{name}: programs without a session", load.plain and not failed, f"{len(load.plain)}, {len(failed)} failed; calls and answer: {failed[:3]}")
     row(f"{name}: each of them ran once", not not_once, not_once[:3])
     judged = [judge(replies, load.calls) for replies in load.sessions.values()]
     (ends, refused), wrong = (sum(found[at] for found in judged) for at in (0, 1)), [reply for found in judged for reply in found[2]]
-    row(f"{name}: programs in sessions", not wrong, f"{sum(map(len, load.sessions.values()))}, {len(wrong)} wrong; calls and answer: {wrong[:1]}")
+    row(f"{name}: programs in sessions", not wrong, f"{sum(map(len, load.sessions.values()))}, {len(wrong)} wrong; calls and answer: {wrong[:3]}")
     row(f"{name}: each session that is lost is answered once", all(1 <= found[0] <= ends_max for found in judged),
         f"{ends} lost, and {refused} further answers that nothing was run")
 
 
 def roll(service, program):
-    times = []
     for host in service.hosts:
         begun = time.time()
         host.stop()
-        times.append(f"{time.time() - begun:.1f}")
-        row(f"{host.name} ends after SIGTERM", host.process.returncode == 0, f"after {times[-1]} s, status {host.process.returncode}")
+        row(f"{host.name} ends after SIGTERM", host.process.returncode == 0, f"after {time.time() - begun:.1f} s, status {host.process.returncode}")
         host.program = program
         host.start()
         time.sleep(SETTLED_SECONDS)
@@ -121,7 +120,7 @@ def restart(program, _):
             roll(service, program)
         report("rolling restart", load, 3 * RESTARTS_OF_EACH)
 
-        load = Load(service, "kill")
+        load = Load(service, "kill", 1)
         time.sleep(3)
         service.hosts[0].stop(signal.SIGKILL)
         time.sleep(2)
@@ -294,19 +293,23 @@ def repeat(program, _):
 
 
 def passed_scenarios(url, revision, results):
-    binaries = ROOT / "build/conformance/node_modules/.bin"
-    environment = os.environ | {"PATH": f"{binaries}:{os.environ['PATH']}"}
+    """Returns the scenarios that pass, and the reasons of failed checks by their scenarios."""
+    environment = os.environ | {"PATH": f"{ROOT}/build/conformance/node_modules/.bin:{os.environ['PATH']}"}
     found = subprocess.run(["conformance", "server", "--url", url, "--requirements", revision, "-o", results], env=environment,
                            capture_output=True, text=True, timeout=600)
     lines = [line.strip() for line in found.stdout.splitlines()]
-    return {line[2:].split(":")[0] for line in lines if line.startswith("✓ ")}, [line for line in lines if line.startswith("✗ ")]
+    reasons = {}
+    for file in results.glob("*/checks.json"):
+        name = file.parent.name.removeprefix("server-").split("-20")[0]
+        reasons[name] = [check.get("errorMessage", "")[:160] for check in json.loads(file.read_text()) if check["status"] == "FAILURE"]
+    return {re.split(r"[:(]", line[2:])[0].strip() for line in lines if line.startswith("✓ ")}, reasons
 
 
 def conformance(program, _):
     for revision, era in (("2025-11-25", "--legacy"), ("2026-07-28", "--modern")):
         config = (CONFIG + '[catalogue]\nfirst_list_seconds = 10\n[servers.fixture]\ncommand = "python3"\nexpose = "direct"\nprefix = ""\n'
                   f'args = ["-B", "{ROOT}/tests/servers/conformance.py", "{era}"]\n')
-        policy = 'version = 1\n[servers.arxiv]\nallow = ["*"]\n[servers.fixture]\nallow = ["*"]\nresources = ["*"]\nprompts = ["*"]\n'
+        policy = POLICY + '[servers.fixture]\nallow = ["*"]\nresources = ["*"]\nprompts = ["*"]\n'
         with Service([program] * 3, config, policy) as service:
             single = service.new_host(program, "single")
             file = single.home / "config/lockhouse/config.toml"
@@ -314,16 +317,14 @@ def conformance(program, _):
             lines = [line for line in lines if not line.startswith(("tokens", "hosts", "behind_proxy", "trusted_proxies"))]
             file.write_text("".join(lines).replace("[http]\n", '[http]\nauth = "none"\n'))
             single.start()
-            alone, failed_alone = passed_scenarios(f"http://127.0.0.1:{single.port}/mcp", revision, service.work / "alone")
+            alone, _ = passed_scenarios(f"http://127.0.0.1:{single.port}/mcp", revision, service.work / "alone")
             single.stop()
             # The suite has no tokens.
             header = "    http-request del-header Client-Cert\n"
-            changes = [(header, f'{header}    http-request set-header Authorization "Bearer {service.token}"\n')]
-            balancer = Haproxy(service.work, service.hosts, changes, has_tls=False)
-            through, failed = passed_scenarios(balancer.url(), revision, service.work / "through")
-            balancer.stop()
-            row(f"conformance, {revision}", alone and alone <= through, f"{len(alone)} scenarios pass at a single host, {len(through)} through the "
-                f"balancer; lost {sorted(alone - through)}; failed {failed_alone} and {failed}")
+            balancer = service.balance((header, f'{header}    http-request set-header Authorization "Bearer {service.token}"\n'), has_tls=False)
+            through, reasons = passed_scenarios(balancer.url(), revision, service.work / "through")
+            row(f"conformance, {revision}", alone and alone <= through, f"{len(alone)} scenarios pass at a single host, {len(through)} through the balancer")
+            print("".join(f"      {name}: {reasons.get(name)}\n" for name in sorted(alone - through)), end="", flush=True)
 
 
 def isolation(program, _):

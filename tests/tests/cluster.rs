@@ -7,6 +7,7 @@ mod failures;
 mod hosts;
 mod nats;
 mod shared_items;
+mod single_server;
 
 use lockhouse_tests::{HttpClient, Lockhouse, Table, ensure, equal, wait_until};
 use serde_json::{Value, json};

@@ -26,11 +26,28 @@ use crate::membership::Membership;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum time for the handshake of a connection that this host accepts.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The protocol on these connections, so that no other server of this product takes part in one.
-const PROTOCOL: &[u8] = b"lockhouse-host";
-
 /// A connection between two hosts.
 pub type HostConnection = TlsStream<TcpStream>;
+
+/// What hosts use a connection for. It is the protocol of TLS (ALPN), so that no other server of this product takes part in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Requests of AI clients.
+    Requests,
+    /// One upstream server.
+    Server,
+}
+
+impl Use {
+    const ALL: [Self; 2] = [Self::Requests, Self::Server];
+
+    fn protocol(self) -> &'static [u8] {
+        match self {
+            Self::Requests => b"lockhouse-host",
+            Self::Server => b"lockhouse-server",
+        }
+    }
+}
 
 /// Why there is no connection to a host, as a clause.
 #[derive(Debug, thiserror::Error)]
@@ -45,8 +62,12 @@ pub enum ConnectError {
 ///
 /// # Errors
 /// [`ConnectError`]
-pub async fn connect(membership: &Membership, host: &Host) -> Result<HostConnection, ConnectError> {
-    let config = client_config(membership, &host.record.key.0).map_err(io::Error::other)?;
+pub async fn connect(
+    membership: &Membership,
+    host: &Host,
+    what_for: Use,
+) -> Result<HostConnection, ConnectError> {
+    let config = client_config(membership, &host.record.key.0, what_for).map_err(io::Error::other)?;
     let address = host.record.address;
     let connecting = async {
         let stream = TcpStream::connect(address).await?;
@@ -88,18 +109,21 @@ impl HostListener {
         self.listener.accept().await.map(|(stream, _)| stream)
     }
 
-    /// Shakes hands with the host at the other end of a connection. Returns which one it is.
+    /// Shakes hands with the host at the other end of a connection. Returns which one it is, and what it uses the connection for.
     ///
     /// # Errors
     /// It is no host of the cluster, or it took too long.
-    pub async fn shake_hands(&self, stream: TcpStream) -> io::Result<(HostConnection, Host)> {
+    pub async fn shake_hands(&self, stream: TcpStream) -> io::Result<(HostConnection, Host, Use)> {
         stream.set_nodelay(true)?;
         let accepting = self.acceptor.accept(stream);
         let accepted = timeout(HANDSHAKE_TIMEOUT, accepting).await.map_err(|_| io::ErrorKind::TimedOut)??;
         let key = accepted.get_ref().1.peer_certificates().and_then(<[_]>::first).map(AsRef::as_ref);
         let host = key.and_then(|key| self.membership.host_with_key(key));
         let host = host.ok_or_else(|| io::Error::other("it is no host of the cluster"))?;
-        Ok((TlsStream::Server(accepted), host))
+        let protocol = accepted.get_ref().1.alpn_protocol();
+        let what_for = Use::ALL.into_iter().find(|known| protocol == Some(known.protocol()));
+        let what_for = what_for.ok_or_else(|| io::Error::other("it speaks no known protocol"))?;
+        Ok((TlsStream::Server(accepted), host, what_for))
     }
 }
 
@@ -107,7 +131,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-fn client_config(membership: &Membership, expected: &[u8]) -> Result<ClientConfig, Error> {
+fn client_config(membership: &Membership, expected: &[u8], what_for: Use) -> Result<ClientConfig, Error> {
     let expected = CertificateDer::from(expected.to_vec());
     let verifier = ServerKey { expected, provider: provider() };
     let mut config = ClientConfig::builder_with_provider(provider())
@@ -117,7 +141,7 @@ fn client_config(membership: &Membership, expected: &[u8]) -> Result<ClientConfi
         .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(
             membership.key().0.clone(),
         )));
-    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    config.alpn_protocols = vec![what_for.protocol().to_vec()];
     config.resumption = Resumption::disabled();
     Ok(config)
 }
@@ -128,7 +152,7 @@ fn server_config(membership: &Membership) -> Result<ServerConfig, Error> {
         .with_protocol_versions(&[&TLS13])?
         .with_client_cert_verifier(Arc::new(verifier))
         .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(membership.key().0.clone())));
-    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    config.alpn_protocols = Use::ALL.map(|known| known.protocol().to_vec()).to_vec();
     // A connection that is resumed would not show its key again.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;

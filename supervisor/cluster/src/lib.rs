@@ -6,6 +6,7 @@
 //! - [`Membership`] is the part of this host in the cluster: it keeps the lease of this host, and knows those of the others.
 //!   `lease.rs` renews the lease, `host_table.rs` decides without I/O which hosts there are.
 //! - [`SessionPlaces`] says on which host a session is, and [`LeasedRates`] are the rates of all hosts together.
+//! - [`ServerPlaces`] says which host runs a server of which all hosts use one process.
 //! - [`SharedItems`] are the logins, skills and result types that all hosts have copies of.
 //! - [`AuditCopies`] are copies of the audit log of this host, and [`AuditArchive`] reads those of all hosts.
 //! - [`HostListener`] and [`connect`] are connections between hosts, over TLS with the keys of both; `host_key.rs` has the key of
@@ -51,6 +52,7 @@ mod leased_rates;
 mod membership;
 mod nats_account;
 mod revocations;
+mod server_places;
 mod session_places;
 mod settings;
 mod shared_items;
@@ -60,7 +62,7 @@ mod state_table;
 pub use audit_archive::{AUDITOR, ArchiveError, ArchivedLog, AuditArchive};
 pub use audit_copies::AuditCopies;
 pub use audit_part::LogId;
-pub use connections::{ConnectError, HostConnection, HostListener, connect};
+pub use connections::{ConnectError, HostConnection, HostListener, Use, connect};
 pub use host_key::HostKeyError;
 pub use host_record::{HostRecord, HostReport};
 pub use host_table::{Host, HostStatus, Place};
@@ -70,6 +72,7 @@ pub use leased_rates::LeasedRates;
 pub use membership::Membership;
 pub use nats_account::{KeyError, NatsAccount};
 pub use revocations::TokenDigest;
+pub use server_places::{PlaceError, ServerPlace, ServerPlaces, read_server_name};
 pub use session_places::{SessionPlace, SessionPlaces};
 pub use settings::{
     ClusterSettings, HostName, InvalidHostName, InvalidStateAddress, StateAddress, StateConnection,

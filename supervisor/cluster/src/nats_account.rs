@@ -69,7 +69,12 @@ fn permissions_of_host(host: &HostName) -> Vec<String> {
         publish.push(match table {
             Table::Hosts => format!("$KV.{bucket}.{host}"),
             Table::AuditCopies => format!("$KV.{bucket}.{host}.>"),
-            Table::Sessions | Table::Rates | Table::Revocations | Table::Items | Table::Locks => {
+            Table::Sessions
+            | Table::Rates
+            | Table::Revocations
+            | Table::Items
+            | Table::Locks
+            | Table::Servers => {
                 format!("$KV.{bucket}.>")
             }
         });

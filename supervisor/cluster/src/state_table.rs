@@ -36,18 +36,21 @@ pub(crate) enum Table {
     Items,
     /// The hosts that change an item at present, under the key of the item.
     Locks,
+    /// The hosts that run the servers of which all hosts use one process, under digests of the servers' names.
+    Servers,
     /// The copies of the audit logs of all hosts, which only an auditor reads.
     AuditCopies,
 }
 
 impl Table {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Hosts,
         Self::Sessions,
         Self::Rates,
         Self::Revocations,
         Self::Items,
         Self::Locks,
+        Self::Servers,
         Self::AuditCopies,
     ];
 
@@ -59,6 +62,7 @@ impl Table {
             Self::Revocations => "lockhouse_revocations",
             Self::Items => "lockhouse_items",
             Self::Locks => "lockhouse_locks",
+            Self::Servers => "lockhouse_servers",
             Self::AuditCopies => "lockhouse_audit",
         }
     }
@@ -69,7 +73,7 @@ impl Table {
             Self::Hosts => LEASE_LIFETIME,
             Self::Sessions => SESSION_LIFETIME,
             Self::Rates => RATE_LIFETIME,
-            Self::Revocations | Self::Items | Self::AuditCopies => Duration::ZERO,
+            Self::Revocations | Self::Items | Self::Servers | Self::AuditCopies => Duration::ZERO,
             Self::Locks => LOCK_LIFETIME,
         }
     }
@@ -83,7 +87,9 @@ impl Table {
     pub(crate) fn value_bytes_max(self) -> i32 {
         match self {
             Self::Items | Self::AuditCopies => ITEM_BYTES_MAX,
-            Self::Hosts | Self::Sessions | Self::Rates | Self::Revocations | Self::Locks => VALUE_BYTES_MAX,
+            Self::Hosts | Self::Sessions | Self::Rates | Self::Revocations | Self::Locks | Self::Servers => {
+                VALUE_BYTES_MAX
+            }
         }
     }
 }

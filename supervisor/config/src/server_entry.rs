@@ -56,6 +56,8 @@ pub struct EntryCommand {
     pub confinement: Option<Confinement>,
     /// In which account of a managed host the process runs.
     pub(crate) run_as: RunAs,
+    /// Whether all hosts of a cluster use one process.
+    pub(crate) is_single: bool,
     /// Why a person wants the server without a sandbox. `None` if nobody said so.
     pub(crate) no_sandbox: Option<NoSandboxReason>,
 }
@@ -310,6 +312,7 @@ impl EntryCommand {
             confinement: confinement.map(|confinement| confinement.in_home(of_home.home.as_deref())),
             requirement: None,
             run_as,
+            is_single: self.is_single,
         })
     }
 }

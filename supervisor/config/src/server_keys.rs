@@ -222,6 +222,16 @@ pub(super) const RUN_AS: ServerKey = ServerKey {
 };
 
 /// The keys of upstream servers that Lockhouse starts as processes. Only `command` is required.
+pub(super) const CLUSTER: ServerKey = ServerKey {
+    name: "cluster",
+    range: Some(Range::OneOf(&["each", "one"])),
+    default: Default::Text("`\"each\"`"),
+    description: "`\"one\"`: all hosts of a [cluster](cluster.md#servers-that-remember-something) use one process of the server, \
+            because it remembers something",
+    example: Some("\"each\""),
+    ..TEXT
+};
+
 pub(super) const COMMAND_KEYS: &[ServerKey] = &[
     ServerKey { name: "command", example: Some("\"github-mcp-server\""), ..TEXT },
     ServerKey { name: "args", example: Some("[\"stdio\"]"), ..TEXTS },
@@ -245,6 +255,7 @@ pub(super) const COMMAND_KEYS: &[ServerKey] = &[
         ..TEXT
     },
     RUN_AS,
+    CLUSTER,
 ];
 
 pub(super) const FILE_MIB: ServerKey = ServerKey {

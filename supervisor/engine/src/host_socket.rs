@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_access::Authenticator;
-use lockhouse_cluster::{HostConnection, HostLease, HostListener, LeaseEnd};
+use lockhouse_cluster::{HostConnection, HostLease, HostListener, LeaseEnd, Use, read_server_name};
 use lockhouse_link::greetings;
 use lockhouse_messages::{Greeting, GreetingReply, VERSIONS};
+use lockhouse_protocol::ServerName;
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -99,10 +100,28 @@ async fn serve(
     stream: TcpStream,
     handshake: OwnedSemaphorePermit,
 ) -> Result<()> {
-    let (connection, host) = listener.shake_hands(stream).await?;
+    let (connection, host, what_for) = listener.shake_hands(stream).await?;
     drop(handshake);
     tracing::debug!("the host {} has connected", host.name);
-    serve_host(supervisor, connection).await
+    match what_for {
+        Use::Requests => serve_host(supervisor, connection).await,
+        Use::Server => serve_server(supervisor, connection).await,
+    }
+}
+
+/// Serves a server of this host to another host, if all hosts use the process of this one.
+async fn serve_server(supervisor: &Supervisor, mut connection: HostConnection) -> Result<()> {
+    let name = read_server_name(&mut connection).await?;
+    let refused = |reason: &str| Error::other(format!("the server {name:?} is not served to it: {reason}"));
+    let name = ServerName::new(&name).map_err(|_| refused("no server has this name"))?;
+    let upstreams = supervisor.gate().upstreams().clone();
+    let server =
+        upstreams.single(&name).ok_or_else(|| refused("cluster = \"one\" is not set for it here"))?;
+    match upstreams.places().is_here(name.as_str()).await {
+        Ok(true) => lockhouse_upstream::serve_host(server, connection).await,
+        Ok(false) => Err(refused("another host runs it")),
+        Err(error) => Err(Error::other(error)),
+    }
 }
 
 async fn serve_host(supervisor: &Arc<Supervisor>, connection: HostConnection) -> Result<()> {

@@ -24,4 +24,4 @@ pub use context::RequestContext;
 pub use http_response::{HttpReply, serve_request};
 pub use http_session::HttpSession;
 pub use lifecycle::{RequestHandler, method_not_found};
-pub use lines::{ID_IN_USE, serve_lines};
+pub use lines::{ID_IN_USE, Lines, serve_lines};

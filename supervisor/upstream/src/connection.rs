@@ -137,6 +137,19 @@ impl Connection {
         self.state.borrow().clone()
     }
 
+    /// Returns the known tools of the server, as they change from now on.
+    pub(super) fn catalogue_changes(&self) -> watch::Receiver<Option<Arc<Catalogue>>> {
+        let mut catalogue = self.known_catalogue.clone();
+        catalogue.mark_unchanged();
+        catalogue
+    }
+
+    /// Waits until this connection to the server has ended.
+    pub(super) async fn ended(&self, server: &Arc<ConnectedServer>) {
+        let is_another = |state: &ConnectionState| !matches!(state, ConnectionState::Connected(now) if Arc::ptr_eq(now, server));
+        drop(self.state.clone().wait_for(is_another).await);
+    }
+
     pub fn status(&self) -> ConnectionStatus {
         let CallStats { answered_calls: answered, latency } = *self.answers.borrow();
         ConnectionStatus { answered_calls: answered, last_latency: latency, ..self.status.borrow().clone() }

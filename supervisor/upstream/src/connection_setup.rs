@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lockhouse_cluster::ServerPlaces;
 use lockhouse_protocol::ServerName;
 use tokio::sync::Semaphore;
 
@@ -23,6 +24,7 @@ pub(super) struct ConnectionSetup {
     pub(super) notices: ChangeNotices,
     pub(super) events: ServerEvents,
     pub(super) launchers: Launchers,
+    pub(super) places: ServerPlaces,
     pub(super) login: LoginSource,
     /// The tokens with which users authenticate to the service.
     pub(super) subjects: SubjectTokens,

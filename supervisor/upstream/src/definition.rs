@@ -106,6 +106,8 @@ pub struct ServerCommand {
     /// server.
     pub requirement: Option<ProgramRequirement>,
     pub run_as: RunAs,
+    /// Whether all hosts of a cluster use one process of the server. Otherwise each host starts its own.
+    pub is_single: bool,
 }
 
 /// In which account the process of a server runs.

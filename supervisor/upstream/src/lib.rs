@@ -19,7 +19,7 @@
 //! - `tool_cache.rs` and `tool_pins.rs`: the stored tool lists, and the definitions that a person accepted.
 //! - `call_concurrency.rs`, `in_flight_calls.rs`, `instances.rs`: how many calls run at one time, for whom, and on
 //!   which instance. `user_connection.rs` and `user_credentials.rs`: instances with credentials of their user, which
-//!   `shared_files.rs` has copies of what other hosts of a cluster have. `run_connections.rs` and `tool_scopes.rs`: instances with a token of their run.
+//!   `shared_files.rs` has copies of what other hosts of a cluster have, and `served_hosts.rs` serves them a server of this host. `run_connections.rs` and `tool_scopes.rs`: instances with a token of their run.
 //!
 //! # Invariants
 //!
@@ -92,6 +92,7 @@ mod request;
 mod resource_and_prompt_lists;
 mod resource_subscriptions;
 mod run_connections;
+mod served_hosts;
 mod server_events;
 mod server_identity;
 mod server_log;
@@ -112,7 +113,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lockhouse_base::secrets::Secrets;
-use lockhouse_cluster::Sharing;
+use lockhouse_cluster::{ServerPlaces, Sharing};
 use lockhouse_messages::Owner;
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::{Failure, ServerName};
@@ -147,6 +148,7 @@ use auth::LoginSource;
 pub use auth::{ExchangeSettings, SubjectTokens};
 pub use program_digest::program_digest;
 pub use run_connections::RunConnections;
+pub use served_hosts::serve_host;
 use server_events::ServerEvents;
 pub use server_events::{ServerEvent, ServerEventKind};
 pub use shared_files::SharedFiles;
@@ -182,6 +184,7 @@ pub struct Upstreams {
     launchers: Launchers,
     subjects: SubjectTokens,
     sharing: Sharing,
+    places: ServerPlaces,
 }
 
 #[derive(Clone, Debug)]
@@ -239,7 +242,7 @@ impl Upstreams {
         paths: &StoragePaths,
         starts: &Arc<Semaphore>,
     ) -> (Self, Self) {
-        let Self { notices, events, launchers, subjects, sharing, .. } = self;
+        let Self { notices, events, launchers, subjects, sharing, places, .. } = self;
         let mut obsolete = (*self.servers).clone();
         let mut connect = |(name, definition): (ServerName, ServerDefinition)| {
             let is_unchanged = obsolete
@@ -260,6 +263,7 @@ impl Upstreams {
                     notices,
                     events,
                     launchers,
+                    places: places.clone(),
                     login,
                     subjects,
                 };
@@ -275,6 +279,7 @@ impl Upstreams {
             launchers: launchers.clone(),
             subjects: subjects.clone(),
             sharing: sharing.clone(),
+            places: places.clone(),
         };
         (new_set(connected), new_set(obsolete))
     }
@@ -357,6 +362,20 @@ impl Upstreams {
     /// Returns what all hosts of a cluster share. It stays the same when a changed configuration replaces the servers.
     pub fn sharing(&self) -> &Sharing {
         &self.sharing
+    }
+
+    /// Returns which hosts of a cluster run the servers of which all hosts use one process. It stays the same when a changed
+    /// configuration replaces the servers.
+    pub fn places(&self) -> &ServerPlaces {
+        &self.places
+    }
+
+    /// Returns the connection to a server of which all hosts of a cluster use one process. `None` if there is no such server.
+    pub fn single(&self, name: &ServerName) -> Option<&Arc<Connection>> {
+        let upstream = self.servers.get(name)?;
+        let is_single =
+            matches!(&upstream.setup.definition.endpoint, Endpoint::Stdio(command) if command.is_single);
+        is_single.then_some(&upstream.connection)
     }
 
     /// Forgets the token of a user, and closes the connections with credentials of that user, also those with calls.

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use lockhouse_base::secrets::Secrets;
 use lockhouse_catalog::Catalogue;
+use lockhouse_cluster::ServerPlaces;
 use lockhouse_protocol::ServerName;
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -109,6 +110,8 @@ pub(super) struct ServerStarter {
     /// Limits new MCP sessions of a server over HTTP, across its connections.
     session_renewals: SessionRenewals,
     launchers: Launchers,
+    /// Which host of a cluster runs the server, if all use one process.
+    places: ServerPlaces,
     login: LoginSource,
     /// Why the server was not started when it was last tried. `None` if it was started, or never tried.
     last_reason: Mutex<Option<String>>,
@@ -158,6 +161,7 @@ impl ServerStarter {
             sandbox,
             session_renewals: SessionRenewals::default(),
             launchers: setup.launchers.clone(),
+            places: setup.places.clone(),
             login: setup.login.clone(),
             last_reason: Mutex::default(),
         }
@@ -275,6 +279,7 @@ mod tests {
             sandbox: Sandbox::default(),
             session_renewals: SessionRenewals::default(),
             launchers: Launchers::default(),
+            places: ServerPlaces::default(),
             login: LoginSource::default(),
             last_reason: Mutex::default(),
         }

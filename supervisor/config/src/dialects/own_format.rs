@@ -113,6 +113,7 @@ fn entry(fields: Fields<'_>) -> Result<ServerEntry, SkipReason> {
             Ok::<_, SkipReason>(EntryCommand {
                 confinement: confinement(fields)?,
                 run_as: run_as(fields)?,
+                is_single: is_single(fields)?,
                 ..command
             })
         })
@@ -294,6 +295,19 @@ fn run_as(fields: Fields<'_>) -> Result<RunAs, SkipReason> {
         Some("user") => RunAs::Person,
         _ => RunAs::Lockhouse,
     })
+}
+
+/// Whether all hosts of a cluster use one process of the server.
+fn is_single(fields: Fields<'_>) -> Result<bool, SkipReason> {
+    if choice(fields, &server_keys::CLUSTER, "cluster")? != Some("one") {
+        return Ok(false);
+    }
+    let has_several = fields.flag("share")? == Some(false) || fields.text("auth")? == Some("per_user");
+    let expected = "with \"one\" neither share = false nor auth = \"per_user\"";
+    match has_several || run_as(fields)? == RunAs::Person {
+        true => Err(SkipReason::Unexpected { key: "cluster".to_owned(), expected }),
+        false => Ok(true),
+    }
 }
 
 fn http(fields: Fields<'_>) -> Result<Option<EntryUrl>, SkipReason> {

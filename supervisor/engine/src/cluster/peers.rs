@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, join_all};
-use lockhouse_cluster::{ConnectError, Host, Membership, Place, connect};
+use lockhouse_cluster::{ConnectError, Host, Membership, Place, Use, connect};
 use lockhouse_link::{EngineClient, Exchange, GrantedAccess};
 use lockhouse_messages::{
     AccessRefusal, Credential, GrantId, HostTag, InputSupport, Request, RequestId, Response,
@@ -109,7 +109,7 @@ impl Peers {
 
 impl HostPeer {
     async fn connect(membership: &Membership, host: &Host) -> Result<Arc<Self>, ConnectError> {
-        let (reader, writer) = tokio::io::split(connect(membership, host).await?);
+        let (reader, writer) = tokio::io::split(connect(membership, host, Use::Requests).await?);
         let closing = CancellationToken::new();
         let setup = host.record.tag.to_string();
         let greeting = EngineClient::connect_to_host(reader, writer, setup, closing.clone());

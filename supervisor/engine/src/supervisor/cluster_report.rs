@@ -18,6 +18,7 @@ impl Supervisor {
         self.runs.share_rates(rates.clone());
         self.gate().share_rates(rates.clone());
         self.share_items(&cluster);
+        self.gate().upstreams().places().begin(cluster.membership().clone());
         cluster.set_audit_directory(self.settings.audit.directory.clone());
         let _ = self.cluster.set(cluster);
     }

@@ -37,8 +37,7 @@ pub async fn serve_lines(
 ) -> Result<()> {
     let output = Arc::new(LineOutput { output: Mutex::new(output), closing: closing.clone() });
     let connection = ClientConnection::new(output.clone(), closing.clone());
-    let mut lines =
-        Lines { input: BufReader::with_capacity(READ_BYTES, input), line: LineBuffer::new(bytes_max) };
+    let mut lines = Lines::new(input, bytes_max);
     let _guard = closing.clone().drop_guard();
     let refusal_log = LogThrottle::default();
     let serving = async {
@@ -93,14 +92,23 @@ fn parse(line: &CompleteLine, bytes_max: usize) -> std::result::Result<ClientMes
     }
 }
 
-struct Lines<R> {
+/// Reads lines of a limited length.
+pub struct Lines<R> {
     input: BufReader<R>,
     line: LineBuffer,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
+    /// Of a longer line than `bytes_max` bytes, only the beginning and the end are kept.
+    pub fn new(input: R, bytes_max: usize) -> Self {
+        Self { input: BufReader::with_capacity(READ_BYTES, input), line: LineBuffer::new(bytes_max) }
+    }
+
     /// Reads the next whole line that is not empty. Returns `None` if the input has ended.
-    async fn next(&mut self) -> Result<Option<CompleteLine>> {
+    ///
+    /// # Errors
+    /// The input cannot be read.
+    pub async fn next(&mut self) -> Result<Option<CompleteLine>> {
         loop {
             let available = self.input.fill_buf().await?;
             if available.is_empty() {

@@ -6,16 +6,20 @@ use std::time::Duration;
 
 use lockhouse_base::child_stderr::LastLines;
 use lockhouse_catalog::Catalogue;
+use lockhouse_cluster::ServerPlace;
 use lockhouse_mcp::client::http::{HttpConnection, PostAddress};
 use lockhouse_mcp::client::{
     Client, FailureSignal, Handshake, HttpError, LineTransport, MessageReader, converse, shake_hands,
 };
-use tokio::process::ChildStderr;
+use tokio::io::copy_bidirectional;
+use tokio::net::UnixStream;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
-use super::{ServerStarter, StartFailure, StartedServer, service_socket};
+use super::service_socket::{self, standard_streams};
+use super::{ServerStarter, StartFailure, StartedServer};
 use crate::auth::TokenProvider;
 use crate::child_process::{ChildProcess, ServerStreams, StandardStreams};
 use crate::confine::ConfineError;
@@ -52,6 +56,7 @@ impl Attempt<'_> {
     /// Connects to the server and lists its tools.
     pub(super) async fn run(self) -> Result<StartedServer, StartFailure> {
         match &self.server.endpoint {
+            Endpoint::Stdio(command) if command.is_single => self.on_one_host(command).await,
             Endpoint::Stdio(command) => self.over_stdio(command).await,
             Endpoint::Http(endpoint) => match endpoint.transport {
                 HttpTransport::Streamable => self.over_streamable_http(endpoint).await,
@@ -189,7 +194,28 @@ impl Attempt<'_> {
     /// Connects to a server that another service starts for this connection.
     async fn over_socket(self, path: &Path) -> Result<StartedServer, StartFailure> {
         let connected = service_socket::connect(path).await;
-        let (output, input) = connected.map_err(|error| StartFailure::new(error.to_string()))?;
+        let streams = connected.map_err(|error| StartFailure::new(error.to_string()))?;
+        self.over_streams(streams).await
+    }
+
+    /// Starts the server here, or connects to that of the host of the cluster that runs it.
+    async fn on_one_host(self, command: &ServerCommand) -> Result<StartedServer, StartFailure> {
+        let failed = |error: &dyn std::error::Error| StartFailure::new(error.to_string());
+        let place = self.server.places.find(self.server.name.as_str()).await;
+        let mut other = match place.map_err(|error| failed(&error))? {
+            ServerPlace::Here => return self.over_stdio(command).await,
+            ServerPlace::There(stream) => stream,
+        };
+        let (mut ours, theirs) = UnixStream::pair().map_err(|error| failed(&error))?;
+        let streams = standard_streams(theirs).map_err(|error| failed(&error))?;
+        tokio::spawn(async move { drop(copy_bidirectional(&mut ours, &mut *other).await) });
+        self.over_streams(streams).await
+    }
+
+    async fn over_streams(
+        self,
+        (output, input): (ChildStdout, ChildStdin),
+    ) -> Result<StartedServer, StartFailure> {
         let (bytes_max, failure_signal) = (self.server.limits.message_bytes_max, FailureSignal::default());
         let mut transport = LineTransport::new(output, input, bytes_max, failure_signal.clone());
         let noise = StdoutNoise::new(&self.server.name, self.server.secrets.clone());

@@ -25,7 +25,12 @@ pub(super) enum ServiceSocketError {
 /// It does not run, or accounts that are not trusted could have taken its place.
 pub(super) async fn connect(path: &Path) -> Result<(ChildStdout, ChildStdin), ServiceSocketError> {
     check_path(path.parent().unwrap_or(path), &TrustedOwners::root_and_own(), Strictness::Strict)?;
-    let stream = UnixStream::connect(path).await?.into_std()?;
+    Ok(standard_streams(UnixStream::connect(path).await?)?)
+}
+
+/// Returns a socket as the standard output and input of a process.
+pub(super) fn standard_streams(stream: UnixStream) -> io::Result<(ChildStdout, ChildStdin)> {
+    let stream = stream.into_std()?;
     let (output, input) = (OwnedFd::from(stream.try_clone()?), OwnedFd::from(stream));
     let (output, input) = (std::process::ChildStdout::from(output), std::process::ChildStdin::from(input));
     Ok((ChildStdout::from_std(output)?, ChildStdin::from_std(input)?))
