@@ -19,8 +19,8 @@ use crate::settings::HostName;
 use crate::shared_state::{SharedState, Unavailable};
 use crate::state_table::Table;
 
-/// Interval at which a host copies what was added to its log.
-const INTERVAL: Duration = Duration::from_secs(1);
+/// Interval at which a host copies what was added to its log. NATS has each part in its index, so parts must not be too small.
+const INTERVAL: Duration = Duration::from_secs(3);
 /// Maximum time for what was recorded last, when the process ends.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum length of one part, in bytes.
@@ -155,7 +155,8 @@ impl AuditCopies {
             if length < start {
                 return Err(CopyError::Shorter(self.path(name)));
             }
-            let part = self.read(name, start, until.unwrap_or(length).max(start) - start)?;
+            let new = until.unwrap_or(length).saturating_sub(start);
+            let part = if new > 0 { self.read(name, start, new)? } else { Bytes::new() };
             if part.is_empty() {
                 return Ok(());
             }

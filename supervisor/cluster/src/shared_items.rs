@@ -31,8 +31,8 @@ use crate::membership::Membership;
 use crate::shared_state::{Change, SharedState, StoredValue, Unavailable};
 use crate::state_table::Table;
 
-/// Interval at which a host looks for copies that other processes of it have changed.
-const INTERVAL: Duration = Duration::from_secs(1);
+/// Interval at which a host looks for copies that other processes of it have changed. What it changes itself, it publishes at once.
+const INTERVAL: Duration = Duration::from_secs(5);
 /// Number of bytes of the digest of a name in a key.
 const KEY_BYTES: usize = 16;
 

@@ -57,24 +57,24 @@ impl Elsewhere {
         if self.is_from_host {
             let moved =
                 "what this request names has moved to another host meanwhile. Nothing was run; send it again";
-            return ControlFlow::Break(Some(Response::Unavailable(moved.to_owned())));
+            return unavailable(moved.to_owned());
         }
         let Some(caller) = self.caller else {
             let name = &host.name;
-            return ControlFlow::Break(Some(Response::Unavailable(format!(
+            return unavailable(format!(
                 "the host {name} has what this request names, and only this host can verify the credential of this client. \
                  Nothing was run; use a token, or ask {name} itself"
-            ))));
+            ));
         };
         let may_have_run = matches!(request, Request::RunCode(_));
         let peer = match self.cluster.peers().get(&host).await {
             Ok(peer) => peer,
             Err(error) => {
                 telemetry::count_passed_on("unreachable");
-                return ControlFlow::Break(Some(Response::Unavailable(format!(
+                return unavailable(format!(
                     "the host {} has what this request names, and cannot be reached: {error}. Nothing was run; send it again",
                     host.name
-                ))));
+                ));
             }
         };
         let session = match &request {
@@ -125,7 +125,7 @@ impl Elsewhere {
         if let Request::RunCode(RunCode { session: Some(name), .. }) = request {
             return match SessionName::new(name) {
                 Ok(name) => self.server_of_session(client, name.as_str()).await,
-                // It says so.
+                // This host answers that the name is not valid.
                 Err(_) => Server::ThisHost,
             };
         }
@@ -142,7 +142,7 @@ impl Elsewhere {
             {
                 Server::Nobody(lost_id(handle))
             }
-            // This host knows it not either, and says so in the words of the request.
+            // This host does not know it either, and its answer says so.
             (Place::Nowhere, _) => Server::ThisHost,
         }
     }
@@ -216,6 +216,11 @@ async fn relay(
 async fn next_step(credit: &Credit, remote: &mut Exchange) -> ExchangeStep {
     credit.available().await;
     remote.next().await
+}
+
+/// Ends a request that no host has served.
+fn unavailable(reason: String) -> ControlFlow<Option<Response>, Request> {
+    ControlFlow::Break(Some(Response::Unavailable(reason)))
 }
 
 fn lost_id(handle: &ResultHandle) -> Response {

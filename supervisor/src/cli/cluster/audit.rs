@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use crate::cli::audit::verify::{VerifiedCopy, verify_copy};
 use crate::cli::{UNAVAILABLE, print_error, table};
 
-/// A fault counts if it is still there after this time. Hosts copy what is new once a second.
-const SETTLE_TIME: Duration = Duration::from_secs(3);
+/// A fault counts if it is still there after this time. Hosts copy what is new every 3 s.
+const SETTLE_TIME: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
