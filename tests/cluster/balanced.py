@@ -32,7 +32,7 @@ CALLING = "from mcp_tools import call_tool\nimport time\ncall_tool('arxiv.search
 COUNTING = "from mcp_tools import call_tool\ncall_tool('arxiv.search', {{'query': '{0}'}})\ntry: n += 1\nexcept NameError: n = 1\nn"
 FAKETIME = pathlib.Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 CLIENTS, SESSIONS, ROUNDS = 3, 3, 20
-RESTARTS_OF_EACH = 2
+RESTARTS_OF_EACH, STARTS = 2, 12
 ALL_RETRIES = ("retry-on conn-failure 503", "retry-on all-retryable-errors")
 NO_KEEP_ALIVE = ("    default_backend lockhouse", "    option httpclose\n    default_backend lockhouse")
 ONCE = ["once_after_500", "once_after_502", "once_after_504", "once_without_answer"]
@@ -112,8 +112,26 @@ def roll(service, program):
         time.sleep(SETTLED_SECONDS)
 
 
+def first_answers(service):
+    """Starts a host again and again. Returns its first answers to runs in the session of another host that are not from there."""
+    first, owner, wrong = service.hosts[0], service.client(host=service.hosts[1]), []
+    for number in range(STARTS):
+        owner.run("x = 'here'", f"first-{number}")
+        first.stop()
+        first.begin()
+        connection = service.client(host=first)
+        answer = wait_for("the host answers", lambda: (reply := connection.run("x", f"first-{number}")).status and reply)
+        if answer.value != "here":
+            wrong.append((answer.error, "and at the other host:", owner.run("x", f"first-{number}").value))
+        wait_for("the host listens", lambda: "listening at" in first.log())
+    return wrong
+
+
 def restart(program, _):
     with Service([program] * 3) as service:
+        wrong = first_answers(service)
+        row("the first answer of a host that was started again, for a session of another host", not wrong, f"{len(wrong)} of {STARTS} wrong {wrong[:1]}")
+        time.sleep(SETTLED_SECONDS)
         load = Load(service, "restart")
         time.sleep(4)
         for _ in range(RESTARTS_OF_EACH):
@@ -209,7 +227,7 @@ def jump(service, shifted, shift, token):
             for code, session, expected in (("1 + 1", None, 2), ("x", "clock", 7)):
                 reply, runs = client.run(code, session), runs + 1
                 if "rate limit" in reply.error:
-                    limited.setdefault(host.name, []).append(reply.error)
+                    limited.setdefault(f"session of {shifted.name}" if session else host.name, []).append(reply.error)
                 elif reply.value != expected:
                     wrong.append(reply)
         time.sleep(4)
@@ -250,12 +268,12 @@ def kill_under_programs(service, name, with_keys):
 
 def kill_under_second_request(service, tag):
     """curl sends two requests on one connection, and the host of the second program is killed. Returns how often that called the server."""
-    command = ["curl", "--silent", "--output", "/dev/null", "--cacert", service.work / "certificate.pem"]
+    command = ["curl"]
     for at, seconds in ((f"{tag}-first", 0), (tag, 8)):
         arguments = {"language": "python", "code": CALLING.format(at, seconds)}
         headers, body = service.client().request("tools/call", {"name": "run_code", "arguments": arguments})
         command += ["--next"] if at == tag else []
-        command += ["--data", body, service.balancer.url()]
+        command += ["--silent", "--output", "/dev/null", "--cacert", service.work / "certificate.pem", "--data", body, service.balancer.url()]
         command += [part for name, value in headers.items() for part in ("--header", f"{name}: {value}")]
     running = subprocess.Popen(command)
     wait_for("the program runs", lambda: tag in service.calls())

@@ -30,7 +30,7 @@ def wait_for(what, condition, seconds=90):
     while not (found := condition()):
         if time.time() > end:
             raise TimeoutError(what)
-        time.sleep(0.1)
+        time.sleep(0.02)
     return found
 
 

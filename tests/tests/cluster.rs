@@ -215,6 +215,37 @@ async fn a_run_without_a_worker_begins_on_another_host() {
     table.finish();
 }
 
+/// Commands on one host list what is active on all. Each ends only what is its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_and_sessions_of_all_hosts_are_listed() {
+    let Some(nats) = Nats::start().await else { return };
+    let hosts = Hosts::start(&nats, CONFIG, |lockhouse| lockhouse).await;
+    let mut table = Table::new("lists on h0");
+    let mut executions = Vec::new();
+    for host in 0..HOSTS {
+        let begun = hosts.client(host).run_code("python", "import time\nwhile True: time.sleep(0.01)").await;
+        executions.push(begun["execution"].clone());
+        hosts.run_in(host, &format!("s{host}"), "1").await;
+    }
+    let listed = |command: &str, key: &str| {
+        let output = hosts.lockhouses[0].run(&[command, "list", "--json"]).stdout;
+        let listed: Value = serde_json::from_str(&output).unwrap_or_default();
+        let row = |one: &Value| json!([one[key], one["host"]]);
+        listed.as_array().into_iter().flatten().map(row).collect::<Vec<_>>()
+    };
+    let hosts_of = [Value::Null, json!("h1"), json!("h2")];
+    let runs: Vec<Value> = executions.iter().zip(&hosts_of).map(|(run, host)| json!([run, host])).collect();
+    table.row("the runs of all hosts", equal(listed("runs", "execution"), runs));
+    let sessions = hosts_of.iter().enumerate().map(|(number, host)| json!([format!("s{number}"), host]));
+    table.row("the sessions of all hosts", equal(listed("sessions", "name"), sessions.collect()));
+    let foreign = executions[1].as_str().unwrap_or_default();
+    let ended = hosts.lockhouses[0].run(&["runs", "end", foreign]);
+    table.row("the run of another host is not ended", ensure(ended.status != Some(0), &ended));
+    let ended = hosts.lockhouses[1].run(&["runs", "end", foreign]);
+    table.row("control: its own host ends it", ensure(ended.status == Some(0), &ended));
+    table.finish();
+}
+
 /// A token that is revoked on one host is refused by all, and the runs of its client end.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_revoked_token_is_refused_by_each_host() {

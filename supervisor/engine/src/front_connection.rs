@@ -23,8 +23,8 @@ use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::Principal;
 use lockhouse_link::{Counted, EngineClient, EngineEndpoint, FrontEndpoint, Waiting};
 use lockhouse_messages::{
-    AccessRefusal, Caller, Credential, ExchangeId, LifecycleState, Repetition, Request, RequestHead,
-    RequestId, Response, Role, ToEngine, ToFront,
+    AccessRefusal, Caller, Credential, ExchangeId, LifecycleState, OperatorRequest, Repetition, Request,
+    RequestHead, RequestId, Response, Role, ToEngine, ToFront,
 };
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -178,9 +178,15 @@ impl FrontConnection {
         }
         // The one place that decides whether a request is served.
         let is_of_operator = matches!(request, Request::Operator(_) | Request::WatchApprovals(_));
+        // Another host of the cluster lists what is active here, and operates nothing.
+        let is_list_of_host = self.grants.is_host()
+            && matches!(
+                request,
+                Request::Operator(OperatorRequest::ListRuns | OperatorRequest::ListSessions)
+            );
         let client = match self.client(caller, request.role()) {
             // The front for HTTP operates this process only as far as readiness and metrics go.
-            Ok(_) if is_of_operator && !self.grants.is_operator() => {
+            Ok(_) if is_of_operator && !self.grants.is_operator() && !is_list_of_host => {
                 let role = request.role().unwrap_or(Role::Operate);
                 return self.respond(id, Response::Refused(AccessRefusal::MissingRole(role)));
             }

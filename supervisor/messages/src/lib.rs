@@ -95,9 +95,9 @@ pub use message::{
     Repetition, Request, Response, RunReference, SearchRequest, StoredFile, ToEngine, ToFront,
 };
 pub use operator::{
-    DigestsInForce, EndedRuns, EndedSessions, FileLocation, HostListing, ListedHost, LoginProgress, Logout,
-    OperatorRequest, OperatorResponse, PolicyProposal, ProposedChange, ReloadReport, ResultListing,
-    RunListing, SessionListing,
+    DigestsInForce, EndedRuns, EndedSessions, FileLocation, HostActivity, HostListing, ListedHost,
+    LoginProgress, Logout, OperatorRequest, OperatorResponse, PolicyProposal, ProposedChange, ReloadReport,
+    ResultListing, RunListing, SessionListing,
 };
 pub use owner::Owner;
 pub use presence::{

@@ -112,6 +112,8 @@ pub enum OperatorRequest {
     EnrolKey(Box<KeyRegistration>),
     /// Requests the hosts of the cluster. Answered with [`OperatorResponse::Hosts`].
     ListHosts,
+    /// Requests what is active on the other hosts of the cluster. Answered with [`OperatorResponse::Elsewhere`].
+    ListElsewhere,
     /// List the registered keys.
     ListKeys,
     /// Remove the registered key with this credential id. Only for root.
@@ -159,6 +161,7 @@ impl OperatorRequest {
             | Self::ReviewDefinitions { .. }
             | Self::EnrolKey(_)
             | Self::ListHosts
+            | Self::ListElsewhere
             | Self::ListKeys => Role::Operate,
             Self::AcceptProposal { .. }
             | Self::ChallengeProposal { .. }
@@ -193,6 +196,7 @@ impl OperatorRequest {
             | Self::RemoveKey(_) => true,
             Self::Health
             | Self::ListHosts
+            | Self::ListElsewhere
             | Self::ListKeys
             | Self::ListSessions
             | Self::ListRuns
@@ -215,6 +219,7 @@ pub enum OperatorResponse {
     /// The health of the process, as `/health` reports it.
     Health(Value),
     Hosts(HostListing),
+    Elsewhere(Vec<HostActivity>),
     Sessions(Vec<SessionListing>),
     /// The names of the sessions that were ended. Their active runs are being stopped.
     EndedSessions(Vec<String>),
@@ -362,6 +367,16 @@ pub struct ListedHost {
     /// SHA-256 of the configuration in force, and of the policy. Empty if there is none.
     pub configuration: String,
     pub policy: String,
+}
+
+/// What is active on another host of the cluster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostActivity {
+    pub host: String,
+    /// Whether the host has answered. If it has not, the lists are empty.
+    pub has_answered: bool,
+    pub runs: Vec<RunListing>,
+    pub sessions: Vec<SessionListing>,
 }
 
 /// One session in the list of sessions.

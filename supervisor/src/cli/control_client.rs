@@ -12,7 +12,7 @@ use interprocess::local_socket::{GenericFilePath, ToFsName};
 use lockhouse_config::SystemEngine;
 use lockhouse_engine::control_socket::{self, socket_path};
 use lockhouse_link::{OperatorClient, OperatorError};
-use lockhouse_messages::{OperatorRequest, OperatorResponse};
+use lockhouse_messages::{HostActivity, OperatorRequest, OperatorResponse};
 use nix::unistd::{Uid, geteuid};
 
 use super::engine_socket::CONTROL_SOCKET;
@@ -193,6 +193,35 @@ pub(super) fn to_json<T: serde::Serialize>(listed: &[(u32, T)]) -> serde_json::V
         row
     };
     listed.iter().map(row).collect()
+}
+
+/// Returns what is active on the other hosts of the clusters of which processes of this user are hosts. Prints which hosts have not
+/// answered.
+pub(super) async fn elsewhere() -> Vec<HostActivity> {
+    let mut all = Vec::new();
+    for (_, reply) in request_reachable(&OperatorRequest::ListElsewhere).await {
+        if let Ok(OperatorResponse::Elsewhere(hosts)) = reply {
+            all.extend(hosts);
+        }
+    }
+    for silent in all.iter().filter(|activity| !activity.has_answered) {
+        eprintln!("lockhouse: the host {} of the cluster has not answered", silent.host);
+    }
+    all
+}
+
+/// Adds items of other hosts to a JSON array of items of this host. Each gets the name of its host as `host`.
+pub(super) fn add_elsewhere<T: serde::Serialize>(
+    own: &mut serde_json::Value,
+    elsewhere: impl Iterator<Item = (String, T)>,
+) {
+    if let Some(own) = own.as_array_mut() {
+        own.extend(elsewhere.map(|(host, one)| {
+            let mut row = serde_json::to_value(one).unwrap_or_default();
+            row["host"] = host.into();
+            row
+        }));
+    }
 }
 
 /// Prints the names of the runs or sessions that a Lockhouse process has ended, and returns their number.

@@ -48,35 +48,43 @@ async fn running() -> Vec<(u32, RunListing)> {
 }
 
 async fn list(as_json: bool) -> ExitCode {
-    let runs = running().await;
+    let (runs, elsewhere) = (running().await, control_client::elsewhere().await);
+    let of_others = elsewhere
+        .into_iter()
+        .flat_map(|activity| activity.runs.into_iter().map(move |run| (activity.host.clone(), run)));
+    let of_others: Vec<(String, RunListing)> = of_others.collect();
     if as_json {
-        println!("{:#}", control_client::to_json(&runs));
-    } else if runs.is_empty() {
+        let mut all = control_client::to_json(&runs);
+        control_client::add_elsewhere(&mut all, of_others.into_iter());
+        println!("{all:#}");
+    } else if runs.is_empty() && of_others.is_empty() {
         println!("No code is running.");
     } else {
-        let row = |(pid, run): &(u32, RunListing)| {
-            let RunListing {
-                execution, client, language, session, state, waiting_for, waiting_s, age_s, ..
-            } = run;
-            let state = match (waiting_for, waiting_s) {
-                (Some(about), Some(seconds)) => format!("{state}: {about}, {seconds:.0} s"),
-                _ => state.clone(),
-            };
-            let or_none = |word: &Option<String>| word.clone().unwrap_or_else(|| "-".into());
-            vec![
-                execution.clone(),
-                or_none(client),
-                language.clone(),
-                or_none(session),
-                state,
-                format!("{age_s:.1} s"),
-                pid.to_string(),
-            ]
-        };
+        let own = runs.iter().map(|(pid, run)| row(run, pid.to_string()));
+        let others = of_others.iter().map(|(host, run)| row(run, format!("on {host}")));
         let head = ["execution", "client", "language", "session", "state", "age", "lockhouse"];
-        println!("{}", table::render(&head, &runs.iter().map(row).collect::<Vec<_>>()));
+        println!("{}", table::render(&head, &own.chain(others).collect::<Vec<_>>()));
     }
     ExitCode::SUCCESS
+}
+
+/// Returns a row of the list. `process` says where the run is.
+fn row(run: &RunListing, process: String) -> Vec<String> {
+    let RunListing { execution, client, language, session, state, waiting_for, waiting_s, age_s, .. } = run;
+    let state = match (waiting_for, waiting_s) {
+        (Some(about), Some(seconds)) => format!("{state}: {about}, {seconds:.0} s"),
+        _ => state.clone(),
+    };
+    let or_none = |word: &Option<String>| word.clone().unwrap_or_else(|| "-".into());
+    vec![
+        execution.clone(),
+        or_none(client),
+        language.clone(),
+        or_none(session),
+        state,
+        format!("{age_s:.1} s"),
+        process,
+    ]
 }
 
 async fn end(execution: Option<String>) -> ExitCode {

@@ -52,35 +52,46 @@ async fn open_sessions() -> Vec<OpenSession> {
 }
 
 async fn list(as_json: bool) -> ExitCode {
-    let sessions = open_sessions().await;
+    let (sessions, elsewhere) = (open_sessions().await, control_client::elsewhere().await);
+    let of_others = elsewhere.into_iter().flat_map(|activity| {
+        activity.sessions.into_iter().map(move |session| (activity.host.clone(), session))
+    });
+    let of_others: Vec<(String, SessionListing)> = of_others.collect();
     if as_json {
-        println!("{:#}", control_client::to_json(&sessions));
-    } else if sessions.is_empty() {
+        let mut all = control_client::to_json(&sessions);
+        control_client::add_elsewhere(&mut all, of_others.into_iter());
+        println!("{all:#}");
+    } else if sessions.is_empty() && of_others.is_empty() {
         println!("No session is open.");
     } else {
-        println!("{}", render_table(&sessions));
+        println!("{}", render_table(&sessions, &of_others));
     }
     ExitCode::SUCCESS
 }
 
-fn render_table(sessions: &[OpenSession]) -> String {
-    let row = |session: &OpenSession| {
-        let (pid, SessionListing { name, owner, language, state, runs, unused_s, age_s, .. }) = session;
-        let seconds = |seconds: &u64| format!("{seconds} s");
-        vec![
-            id(session),
-            printable(name),
-            printable(owner),
-            printable(language),
-            printable(state),
-            runs.to_string(),
-            seconds(unused_s),
-            seconds(age_s),
-            pid.to_string(),
-        ]
-    };
+/// Returns the table of the sessions of this host and of other hosts of the cluster.
+fn render_table(own: &[OpenSession], of_others: &[(String, SessionListing)]) -> String {
+    let own = own.iter().map(|of| row(&of.1, id(of), of.0.to_string()));
+    let others = of_others.iter().map(|(host, session)| row(session, "-".to_owned(), format!("on {host}")));
     let head = ["id", "session", "owner", "language", "state", "runs", "unused", "age", "lockhouse"];
-    table::render(&head, &sessions.iter().map(row).collect::<Vec<_>>())
+    table::render(&head, &own.chain(others).collect::<Vec<_>>())
+}
+
+/// Returns a row of the list. `process` says where the session is.
+fn row(session: &SessionListing, id: String, process: String) -> Vec<String> {
+    let SessionListing { name, owner, language, state, runs, unused_s, age_s, .. } = session;
+    let seconds = |seconds: &u64| format!("{seconds} s");
+    vec![
+        id,
+        printable(name),
+        printable(owner),
+        printable(language),
+        printable(state),
+        runs.to_string(),
+        seconds(unused_s),
+        seconds(age_s),
+        process,
+    ]
 }
 
 /// Returns an id of a session that is unique among all Lockhouse processes: PID/NUMBER.
@@ -111,7 +122,7 @@ async fn end(requested: &str) -> ExitCode {
         }
         Match::Ambiguous(several) => {
             eprintln!("lockhouse: several sessions match, and none was ended; give the id of one:");
-            eprintln!("{}", render_table(&several));
+            eprintln!("{}", render_table(&several, &[]));
             return ExitCode::FAILURE;
         }
     };

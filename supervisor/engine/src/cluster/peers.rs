@@ -9,7 +9,8 @@ use futures_util::future::{BoxFuture, Shared, join_all};
 use lockhouse_cluster::{ConnectError, Host, Membership, Place, Use, connect};
 use lockhouse_link::{EngineClient, Exchange, GrantedAccess};
 use lockhouse_messages::{
-    AccessRefusal, Credential, GrantId, HostTag, InputSupport, Request, RequestId, Response,
+    AccessRefusal, Credential, GrantId, HostActivity, HostTag, InputSupport, OperatorRequest,
+    OperatorResponse, Request, RequestId, Response, RunListing, SessionListing,
 };
 use parking_lot::Mutex;
 use tokio::time::timeout;
@@ -95,6 +96,19 @@ impl Peers {
         });
     }
 
+    /// Returns what is active on the other hosts.
+    pub(crate) async fn list_active(&self) -> Vec<HostActivity> {
+        let others = self.membership.others();
+        let listed = others.iter().map(|host| async {
+            let listing = async { self.get(host).await.ok()?.list_active().await };
+            let listed = timeout(ANSWER_TIMEOUT, listing).await.ok().flatten();
+            let (host, has_answered) = (host.name.to_string(), listed.is_some());
+            let (runs, sessions) = listed.unwrap_or_default();
+            HostActivity { host, has_answered, runs, sessions }
+        });
+        join_all(listed).await
+    }
+
     /// Whether all other hosts say that they cannot reach the shared state either: then none of them can count this host as
     /// ended. A host that does not answer could.
     pub(crate) async fn all_lack_shared_state(&self) -> bool {
@@ -152,6 +166,19 @@ impl HostPeer {
         }
         accesses.insert(caller.grant, (caller.credential.clone(), access.clone()));
         Ok(access)
+    }
+
+    /// Returns the runs and the sessions of the other host. `None` if it does not say them.
+    async fn list_active(&self) -> Option<(Vec<RunListing>, Vec<SessionListing>)> {
+        let own = self.client.authenticate(Credential::Connection).await.ok()?;
+        let ask = |request| self.client.ask(&own, None, Request::Operator(request));
+        match (ask(OperatorRequest::ListRuns).await, ask(OperatorRequest::ListSessions).await) {
+            (
+                Response::Operator(OperatorResponse::Runs(runs)),
+                Response::Operator(OperatorResponse::Sessions(sessions)),
+            ) => Some((runs, sessions)),
+            _ => None,
+        }
     }
 
     async fn lacks_shared_state(&self) -> bool {

@@ -48,6 +48,7 @@ pub(super) async fn carry_out(
     match request {
         OperatorRequest::Health => OperatorResponse::Health(supervisor.complete_health()),
         OperatorRequest::ListHosts => OperatorResponse::Hosts(supervisor.list_hosts()),
+        OperatorRequest::ListElsewhere => OperatorResponse::Elsewhere(supervisor.list_elsewhere().await),
         OperatorRequest::ListSessions => OperatorResponse::Sessions(supervisor.sessions().list()),
         OperatorRequest::EndSessions(ended) => end_sessions(supervisor, &ended, by),
         OperatorRequest::ListRuns => OperatorResponse::Runs(supervisor.runs().list()),

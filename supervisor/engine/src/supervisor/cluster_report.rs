@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lockhouse_base::directories;
 use lockhouse_cluster::{HostRecord, HostReport, HostStatus, ItemStore};
-use lockhouse_messages::{HostListing, ListedHost};
+use lockhouse_messages::{HostActivity, HostListing, ListedHost};
 use lockhouse_protocol::Language;
 use lockhouse_upstream::SharedFiles;
 
@@ -66,6 +66,14 @@ impl Supervisor {
             sessions: self.sessions.list().len(),
             configuration: digests.configuration.unwrap_or_default(),
             policy: digests.policy.unwrap_or_default(),
+        }
+    }
+
+    /// Returns what is active on the other hosts of the cluster, for operators. There are none without a cluster.
+    pub(crate) async fn list_elsewhere(&self) -> Vec<HostActivity> {
+        match self.cluster() {
+            Some(cluster) => cluster.peers().list_active().await,
+            None => Vec::new(),
         }
     }
 

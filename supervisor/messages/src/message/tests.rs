@@ -10,10 +10,10 @@ use crate::run_answer::tests::answer;
 use crate::{
     AccessToken, Approval, ApprovalQuestion, ApproverAnswer, ApproverDecision, Bodies, CallSummary, Caller,
     ChallengeRequest, ChangedDefinition, Claim, DefinitionChange, DefinitionReview, DirectAction,
-    DirectTarget, EndedRuns, EndedSessions, EnrolmentCode, FileLocation, ForwardedNotification, HttpRefusal,
-    InputSupport, KeyAssertion, KeyChallenge, KeyListing, KeyRegistration, LoginProgress, Logout, Owner,
-    PasswordMethod, Presence, PresenceProof, Progress, Question, ReloadReport, RequestClaims, RequestId,
-    RequiredApprovers, ResourceMetadata, ResultFile, ResultListing, Roles, RunListing, RunState,
+    DirectTarget, EndedRuns, EndedSessions, EnrolmentCode, FileLocation, ForwardedNotification, HostActivity,
+    HttpRefusal, InputSupport, KeyAssertion, KeyChallenge, KeyListing, KeyRegistration, LoginProgress,
+    Logout, Owner, PasswordMethod, Presence, PresenceProof, Progress, Question, ReloadReport, RequestClaims,
+    RequestId, RequiredApprovers, ResourceMetadata, ResultFile, ResultListing, Roles, RunListing, RunState,
     SessionListing, TraceContext, UserWait,
 };
 
@@ -263,6 +263,7 @@ fn each_message_of_an_operator_round_trips_and_requires_a_role() {
         (OperatorRequest::BeginEnrolment, Role::Approve),
         (OperatorRequest::EnrolKey(Box::new(registration())), Role::Operate),
         (OperatorRequest::ListHosts, Role::Operate),
+        (OperatorRequest::ListElsewhere, Role::Operate),
         (OperatorRequest::ListKeys, Role::Operate),
         (OperatorRequest::RemoveKey("AA".into()), Role::Approve),
     ] {
@@ -376,6 +377,12 @@ fn each_message_to_an_operator_round_trips() {
         ResultListing { handle: "r-1".into(), kind: "value".into(), bytes: 1, age_s: 0.1, expires_s: 9.9 };
     for response in [
         OperatorResponse::Health(json!({"ready": true})),
+        OperatorResponse::Elsewhere(vec![HostActivity {
+            host: "h1".into(),
+            has_answered: true,
+            runs: vec![run.clone()],
+            sessions: vec![session.clone()],
+        }]),
         OperatorResponse::Sessions(vec![session]),
         OperatorResponse::EndedSessions(vec!["work".into()]),
         OperatorResponse::Runs(vec![run]),
