@@ -18,6 +18,10 @@ use super::{CONFIG, message};
 
 /// What depends on NATS says that it is away within a second, and the rest of the request takes a moment.
 const REFUSED_WITHIN: Duration = Duration::from_secs(3);
+/// Time after which the requests at a host that failed have their answers: 15 s of silence, and some more on a slow machine.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(25);
+/// The size of a file that is read from a host that fails.
+const FILE_BYTES: usize = 4_000_000;
 /// After this time, a host that was stopped has lost its lease, for itself and for the others.
 const LEASE: Duration = Duration::from_secs(32);
 
@@ -172,6 +176,118 @@ async fn a_host_that_is_killed_during_a_request() {
         ensure(answered + lost + not_run == rounds, (answered, lost, not_run)),
     );
     table.finish();
+}
+
+/// How the owner of what requests name fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Killed,
+    /// Its connections stay open, and it answers nothing.
+    Stopped,
+}
+
+/// A run, a run in the background, a question and a read of a file are under way at another host than the client's when that fails: each
+/// has one answer, which says what is true.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_kind_of_request_has_one_answer_when_its_host_fails() {
+    let mut table = Table::new("requests at a host that fails");
+    let faults = if is_full() { &[Fault::Killed, Fault::Stopped][..] } else { &[Fault::Killed] };
+    for fault in faults {
+        let Some(nats) = Nats::start().await else { return };
+        requests_at_a_host_that_fails(&nats, *fault, &mut table).await;
+    }
+    table.finish();
+}
+
+async fn requests_at_a_host_that_fails(nats: &Nats, fault: Fault, table: &mut Table) {
+    let gate = Gate::start();
+    let policy = "version = 1\n[servers.gate]\nallow = [\"look\"]\n[servers.fixture]\nallow = [\"*\"]\nask = [\"add\"]\n";
+    let mut hosts = Hosts::start(nats, &gate.config(), |lockhouse| lockhouse.policy(policy)).await;
+    hosts.run_in(1, "s", "1").await;
+    let begun = hosts.client(1).run_code("python", &waiting_program("background")).await;
+    let wait = json!({"handle": begun["handle"], "wait_s": 100});
+    let client = hosts.client(0);
+    let in_background = tokio::spawn(async move { client.call("get_result", wait).await });
+    let able = |host: usize| hosts.client(host).with_capabilities(json!({"elicitation": {"form": {}}}));
+    let asking = json!({"language": "python", "code": "from mcp_tools import call_tool\ncall_tool('fixture.add', {'a': 1, 'b': 2})"});
+    let question =
+        able(1).post(&able(1).calling("run_code", asking.clone())).await.answer()["result"].clone();
+    let code = format!("open('/out/big.txt', 'w').write('x' * {FILE_BYTES})\n1");
+    let file = hosts.client(1).run_code("python", &code).await;
+    let uri = format!("lockhouse://result/{}", file["files"][0]["handle"].as_str().unwrap_or_default());
+    let read = hosts.client(0).request("resources/read", json!({"uri": uri})).await.answer();
+    let length = |read: &Value| read["result"]["contents"][0]["text"].as_str().map(str::len);
+    table.row(format!("{fault:?}: control: the file"), equal(length(&read), Some(FILE_BYTES)));
+    let client = hosts.client(0);
+    let reads = tokio::spawn(async move {
+        loop {
+            let read = client.request("resources/read", json!({"uri": uri})).await.answer();
+            if length(&read) != Some(FILE_BYTES) {
+                return read;
+            }
+        }
+    });
+    // Last of all, because its request waits for a second only.
+    let in_session =
+        json!({"language": "python", "code": waiting_program("session"), "session": "s", "timeout_s": 100});
+    let client = hosts.client(0);
+    let in_session = tokio::spawn(async move { client.call("run_code", in_session).await });
+    wait_until("the programs run", async || {
+        (gate.calls("session") == 1 && gate.calls("background") == 1).then_some(())
+    })
+    .await;
+    let owner = hosts.daemons[1].take().expect("it runs");
+    match fault {
+        Fault::Killed => owner.kill(),
+        Fault::Stopped => owner.signal(Signal::SIGSTOP),
+    }
+    let failed = Instant::now();
+    let answers =
+        [in_session.await, in_background.await, reads.await].map(|answer| answer.expect("an answer"));
+    let [in_session, in_background, read] = answers;
+    table.row(
+        format!("{fault:?}: all answers come"),
+        ensure(failed.elapsed() < ANSWERED_WITHIN, failed.elapsed()),
+    );
+    // On a slow machine, the request has ended before its host, and the run goes on in the background.
+    let is_in_background = in_session["status"] == "running";
+    let words = match is_in_background {
+        true => "cannot be reached",
+        false => "The program may have run, in part or completely, and is not started again",
+    };
+    let ask = json!({"handle": in_session["handle"], "wait_s": 0});
+    let in_session =
+        if is_in_background { hosts.client(0).call("get_result", ask).await } else { in_session };
+    table.row(
+        format!("{fault:?}: a run in a session"),
+        ensure(message(&in_session).contains(words), &in_session),
+    );
+    let lost = "of the cluster was lost before it answered";
+    table.row(
+        format!("{fault:?}: a run in the background"),
+        ensure(message(&in_background).contains(lost), &in_background),
+    );
+    let text = read["error"]["message"].as_str().unwrap_or_default();
+    table.row(
+        format!("{fault:?}: a file"),
+        ensure(text.contains(lost) || text.contains("cannot be reached"), &read),
+    );
+    let able = hosts.client(0).with_capabilities(json!({"elicitation": {"form": {}}}));
+    let mut answering = able.calling("run_code", asking);
+    answering["params"]["requestState"] = question["requestState"].clone();
+    let keys = question["inputRequests"].as_object().into_iter().flatten();
+    let accepted = keys.map(|(key, _)| (key.clone(), json!({"action": "accept", "content": {}})));
+    answering["params"]["inputResponses"] = accepted.collect::<serde_json::Map<_, _>>().into();
+    let answer = able.post(&answering).await.answer()["result"]["structuredContent"].clone();
+    table.row(
+        format!("{fault:?}: an answer to a question"),
+        ensure(message(&answer).contains("or the host that asked the question has ended"), &answer),
+    );
+    gate.is_open.store(true, Ordering::SeqCst);
+    table.row(format!("{fault:?}: calls"), equal((gate.calls("session"), gate.calls("background")), (1, 1)));
+    if fault == Fault::Stopped {
+        owner.signal(Signal::SIGKILL);
+    }
 }
 
 /// How NATS is away.
