@@ -33,6 +33,8 @@ use crate::state_table::Table;
 
 /// Interval at which a host looks for copies that other processes of it have changed. What it changes itself, it publishes at once.
 const INTERVAL: Duration = Duration::from_secs(5);
+/// A copy counts as changed later than what NATS has only if this is so by more than the clocks of this host and of NATS differ.
+const CLOCK_MARGIN: Duration = Duration::from_secs(10);
 /// Number of bytes of the digest of a name in a key.
 const KEY_BYTES: usize = 16;
 
@@ -215,7 +217,7 @@ impl SharedItems {
         let Some(store) = self.store(kind) else { return };
         let digest = content.as_ref().map(|content| digest(&content.0));
         let copy = store.version(&name);
-        let is_newer = copy.is_some_and(|copy| copy.written() > stored.written);
+        let is_newer = copy.is_some_and(|copy| copy.written() > stored.written + CLOCK_MARGIN);
         if copy != before && is_newer {
             // It is published after this.
             known.insert(key.to_owned(), Known::Item { revision, name, digest, copy: None });

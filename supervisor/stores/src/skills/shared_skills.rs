@@ -50,19 +50,25 @@ impl SkillFiles {
         }
     }
 
-    /// Returns the store and the skill that the name of an item means. The name may come from another host. `client` is the name of
-    /// the AI client, unless its store is there already.
-    fn place(&self, item: &str, client: Option<&str>) -> io::Result<(Store, Name)> {
+    /// Returns the store and the skill that the name of an item means. The name may come from another host.
+    fn place(&self, item: &str) -> io::Result<(Store, Name)> {
         let (owner, folder) = item.split_once('/').ok_or(ErrorKind::InvalidInput)?;
         let name = Name::from_folder(folder).map_err(|_| ErrorKind::InvalidInput)?;
-        if owner == OWN {
-            return Ok((self.0.clone(), name));
+        let is_digest = || owner.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match owner {
+            OWN => Ok((self.0.clone(), name)),
+            owner if is_digest() => Ok((self.0.in_folder(owner)?, name)),
+            _ => Err(ErrorKind::InvalidInput.into()),
         }
-        let known = || self.0.clients().into_iter().find(|client| owner_of_name(client).to_hex() == owner);
-        let client = client.map(str::to_owned).or_else(known).ok_or(ErrorKind::NotFound)?;
-        match owner_of_name(&client).to_hex() == owner {
-            true => Ok((self.0.for_client(&client), name)),
-            false => Err(ErrorKind::InvalidData.into()),
+    }
+
+    /// Returns the store that a skill of another host belongs to.
+    fn store_of(&self, item: &str, client: Option<&str>) -> io::Result<Store> {
+        let owner = item.split('/').next().unwrap_or_default();
+        match client {
+            None if owner == OWN => Ok(self.0.clone()),
+            Some(client) if owner_of_name(client).to_hex() == owner => Ok(self.0.for_client(client)),
+            _ => Err(ErrorKind::InvalidData.into()),
         }
     }
 }
@@ -73,25 +79,29 @@ impl ItemStore for SkillFiles {
     }
 
     fn list(&self) -> io::Result<HashMap<String, CopyVersion>> {
-        let clients = self.0.clients().into_iter().map(|client| self.0.for_client(&client));
+        let mut stores = vec![(OWN.to_owned(), self.0.clone())];
+        for folder in self.0.client_folders() {
+            let store = self.0.in_folder(&folder)?;
+            stores.push((folder, store));
+        }
         let mut items = HashMap::new();
-        for store in std::iter::once(self.0.clone()).chain(clients) {
+        for (owner, store) in stores {
             let names = folder_names(store.directory()).filter_map(|folder| Name::from_folder(&folder).ok());
             items.extend(names.filter_map(|name| {
                 let version = CopyVersion::of(&store.directory().join(name.as_str()))?;
-                Some((Self::item(&store, &name), version))
+                Some((format!("{owner}/{name}"), version))
             }));
         }
         Ok(items)
     }
 
     fn version(&self, item: &str) -> Option<CopyVersion> {
-        let (store, name) = self.place(item, None).ok()?;
+        let (store, name) = self.place(item).ok()?;
         CopyVersion::of(&store.directory().join(name.as_str()))
     }
 
     fn read(&self, item: &str) -> io::Result<Option<Vec<u8>>> {
-        let (store, name) = self.place(item, None)?;
+        let (store, name) = self.place(item)?;
         let skill = match store.current(&name) {
             Ok(skill) => skill,
             Err(LoadError::Absent) => return Ok(None),
@@ -104,16 +114,16 @@ impl ItemStore for SkillFiles {
     }
 
     fn write(&self, item: &str, content: Option<&[u8]>) -> io::Result<()> {
+        let (store, name) = self.place(item)?;
         let Some(content) = content else {
-            return match self.place(item, None) {
-                Ok((store, name)) => store.remove(&name).map(drop).map_err(io::Error::other),
-                // This host knows nothing of the client.
-                Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-                Err(error) => Err(error),
+            // Removing takes a lock, for which the store would be created.
+            return match store.current(&name) {
+                Err(LoadError::Absent) => Ok(()),
+                _ => store.remove(&name).map(drop).map_err(io::Error::other),
             };
         };
         let content: Content = serde_json::from_slice(content)?;
-        let (store, name) = self.place(item, content.client.as_deref())?;
+        let store = self.store_of(item, content.client.as_deref())?;
         let Content { description, tags, language, version, code, tests, .. } = content;
         let skill = Skill { name, description, tags, language, version, code, tests };
         skill.validate().map_err(|fault| io::Error::new(ErrorKind::InvalidData, fault))?;
@@ -162,6 +172,11 @@ mod tests {
         assert_eq!(copies.current(&name), Err(LoadError::Absent));
         assert!(other.0.current(&name).is_ok(), "control: the user's own skill stays");
         other.write(&item, None).expect("nothing to remove");
+        // A client that was forgotten has none.
+        assert!(other.0.forget_client("token:a").expect("removed"));
+        assert_eq!(other.read(&item).expect("no error"), None);
+        other.write(&item, None).expect("nothing to remove");
+        assert_eq!(other.0.clients(), Vec::<String>::new());
     }
 
     #[test]

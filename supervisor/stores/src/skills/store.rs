@@ -94,6 +94,18 @@ impl Store {
         Self { directory: self.directory.join(CLIENTS).join(folder), client: Some(client.to_owned()) }
     }
 
+    /// Returns the skill store in the subfolder `folder`, which is named by a digest of the AI client's name.
+    pub(super) fn in_folder(&self, folder: &str) -> io::Result<Self> {
+        let directory = self.directory.join(CLIENTS).join(folder);
+        let client = files::read_bounded(&directory.join(CLIENT), CLIENT_BYTES_MAX)?;
+        Ok(Self { directory, client: client.filter(|name| !name.is_empty()) })
+    }
+
+    /// Returns the subfolders of AI clients, as [`Self::in_folder`] takes them.
+    pub(super) fn client_folders(&self) -> Vec<String> {
+        folder_names(&self.directory.join(CLIENTS)).collect()
+    }
+
     /// Removes the skill store of one AI client. Returns whether there was one.
     pub(super) fn forget_client(&self, client: &str) -> io::Result<bool> {
         files::remove_directory(self.for_client(client).directory())
@@ -105,12 +117,8 @@ impl Store {
 
     /// Returns the names of the AI clients that have a store of skills, sorted.
     pub(super) fn clients(&self) -> Vec<String> {
-        let clients = self.directory.join(CLIENTS);
-        let named = |folder: String| {
-            let name = files::read_bounded(&clients.join(folder).join(CLIENT), CLIENT_BYTES_MAX).ok()??;
-            (!name.is_empty()).then_some(name)
-        };
-        let mut names: Vec<String> = folder_names(&clients).filter_map(named).collect();
+        let named = |folder: String| self.in_folder(&folder).ok()?.client;
+        let mut names: Vec<String> = self.client_folders().into_iter().filter_map(named).collect();
         names.sort();
         names
     }
