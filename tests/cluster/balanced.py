@@ -127,11 +127,35 @@ def first_answers(service):
     return wrong
 
 
+def drain(service):
+    """Stops a host with a program under way. Returns its answer, and the answers to runs of another host in a session meanwhile."""
+    host, other, answers, kept = service.hosts[0], service.client(host=service.hosts[1]), [], []
+    service.client(host=host).run("1", "drained")
+    running = threading.Thread(target=lambda: kept.append(service.client(host=host).run(CALLING.format("drained", 4))))
+    running.start()
+    wait_for("the program runs", lambda: "drained" in service.calls())
+    host.process.send_signal(signal.SIGTERM)
+    wait_for("the host drains", lambda: "draining" in host.log())
+    while host.process.poll() is None and running.is_alive():
+        answers.append(other.run("1", "drained"))
+        time.sleep(0.2)
+    running.join()
+    host.process.wait(60)
+    host.start()
+    time.sleep(SETTLED_SECONDS)
+    return kept[0], answers
+
+
 def restart(program, _):
     with Service([program] * 3) as service:
         wrong = first_answers(service)
         row("the first answer of a host that was started again, for a session of another host", not wrong, f"{len(wrong)} of {STARTS} wrong {wrong[:1]}")
         time.sleep(SETTLED_SECONDS)
+        kept, answers = drain(service)
+        row("control: a host that drains ends its program first", kept.value == "drained", kept)
+        begun = [reply for reply in answers if reply.value == 1]
+        row("a host that drains begins no program for another host", answers and not begun, f"{len(begun)} of {len(answers)} began; others: "
+            f"{sorted({reply.error for reply in answers if reply.value != 1})}")
         load = Load(service, "restart")
         time.sleep(4)
         for _ in range(RESTARTS_OF_EACH):

@@ -180,7 +180,7 @@ class Reply:
         self.error = (self.answer.get("error") or self.message.get("error") or {}).get("message", "")
 
     def __repr__(self):
-        return f"{self.status} {self.value!r} {self.error or self.text[:200]!r}"
+        return f"{self.status} {self.error or (self.text[:200] if self.value is None else self.value)!r}"
 
 
 class AiClient:

@@ -124,6 +124,14 @@ async fn mcp_sessions(table: &mut Table, hosts: &Hosts) {
         statuses.push(client.request("tools/list", json!({})).await.status);
     }
     table.row("requests of its session at each host", equal(statuses, vec![200; 2 * HOSTS]));
+    // One that ends at a host has ended at all.
+    let ended = session.clone().at(&hosts.url(1)).end_session().await;
+    let mut statuses = vec![ended];
+    for host in 0..HOSTS {
+        let client = session.clone().at(&hosts.url(host));
+        statuses.push(client.request("tools/list", json!({})).await.status);
+    }
+    table.row("a session that ends at another host", equal(statuses, vec![202, 404, 404, 404]));
     let stranger = "f".repeat(64);
     let client = hosts.client(1).in_session(&stranger, "2025-11-25");
     table

@@ -18,6 +18,15 @@ const FENCE_AFTER: Duration = Duration::from_secs(20);
 /// Maximum difference between the clocks of this host and of the NATS servers.
 const CLOCK_SKEW_MAX: Duration = Duration::from_secs(5);
 
+/// Whether the clock of a host shows nearly the same time as that of the NATS server.
+pub(crate) fn is_right(own: SystemTime, of_server: SystemTime) -> bool {
+    difference(own, of_server) <= CLOCK_SKEW_MAX
+}
+
+fn difference(one: SystemTime, other: SystemTime) -> Duration {
+    one.duration_since(other).unwrap_or_else(|behind| behind.duration())
+}
+
 /// Why this host is no longer a member of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseEnd {
@@ -76,10 +85,12 @@ impl HostLease {
             return Ok(());
         };
         let now = SystemTime::now();
-        let ahead = now.duration_since(stored.written).unwrap_or_else(|behind| behind.duration());
-        match ahead > CLOCK_SKEW_MAX {
-            true => Err(JoinError::Clock { seconds: ahead.as_secs(), limit: CLOCK_SKEW_MAX.as_secs() }),
-            false => Ok(()),
+        match is_right(now, stored.written) {
+            true => Ok(()),
+            false => {
+                let seconds = difference(now, stored.written).as_secs();
+                Err(JoinError::Clock { seconds, limit: CLOCK_SKEW_MAX.as_secs() })
+            }
         }
     }
 

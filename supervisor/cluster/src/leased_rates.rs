@@ -5,7 +5,7 @@ mod allowance;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use data_encoding::HEXLOWER;
@@ -40,6 +40,8 @@ struct LeasedRatesInner {
     allowances: Mutex<HashMap<String, Allowance>>,
     /// Number of hosts, which share what may be used.
     hosts: AtomicUsize,
+    /// Whether the clock of this host is right. With a wrong one, it would take the units of the others, or give too many.
+    has_right_clock: AtomicBool,
 }
 
 /// The stored state of a rate: that of a token bucket.
@@ -52,7 +54,18 @@ struct Record {
 impl LeasedRates {
     pub(crate) fn new(state: SharedState) -> Self {
         let (allowances, hosts) = (Mutex::default(), AtomicUsize::new(1));
-        Self(Arc::new(LeasedRatesInner { state, allowances, hosts }))
+        let has_right_clock = AtomicBool::new(true);
+        Self(Arc::new(LeasedRatesInner { state, allowances, hosts, has_right_clock }))
+    }
+
+    /// Says whether the clock of this host is right.
+    pub(crate) fn set_clock(&self, is_right: bool) {
+        let before = self.0.has_right_clock.swap(is_right, Ordering::Relaxed);
+        if before && !is_right {
+            tracing::error!(
+                "the clock of this host is wrong: until that is mended, it permits its part of the rates, and shares none with the others"
+            );
+        }
     }
 
     pub(crate) fn set_hosts(&self, hosts: usize) {
@@ -111,7 +124,11 @@ impl LeasedRates {
 
     /// Takes units from the shared bucket, even if it has not so many. Returns the time until they are there.
     async fn charge(&self, name: &str, rate: Rate, units: u32) -> Result<Duration, Unavailable> {
+        if !self.0.has_right_clock.load(Ordering::Relaxed) {
+            return Err(Unavailable::too_many("the clock of this host is wrong"));
+        }
         let key = HEXLOWER.encode(&Sha256::digest(name));
+        let hosts = u64::try_from(self.0.hosts.load(Ordering::Relaxed)).unwrap_or(u64::MAX);
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let (cost, burst) = (micros(unit(rate) * units), micros(unit(rate) * rate.burst.get()));
         for _ in 0..ATTEMPTS_MAX {
@@ -119,7 +136,11 @@ impl LeasedRates {
             let stored = self.0.state.get(Table::Rates, &key).await?;
             let before =
                 stored.as_ref().and_then(|stored| serde_json::from_slice::<Record>(&stored.value).ok());
-            let full_at = before.map_or(now, |before| before.full_at.max(now)).saturating_add(cost);
+            // What hosts with right clocks can have used: a later time is that of a wrong one.
+            let latest =
+                now.saturating_add(burst).saturating_add(cost.saturating_mul(2 * hosts.saturating_add(1)));
+            let before = before.map_or(now, |before| before.full_at.clamp(now, latest));
+            let full_at = before.saturating_add(cost);
             // A number.
             let value = serde_json::to_vec(&Record { full_at }).unwrap_or_default().into();
             let written = match &stored {

@@ -16,7 +16,7 @@ use crate::host_key::HostKey;
 use crate::host_record::{HostRecord, HostReport};
 use crate::host_table::{Host, HostStatus, HostTable, Place};
 use crate::join_error::JoinError;
-use crate::lease::{HostLease, LeaseEnd, RENEWAL_INTERVAL, Renewal, decode};
+use crate::lease::{HostLease, LeaseEnd, RENEWAL_INTERVAL, Renewal, decode, is_right};
 use crate::leased_rates::LeasedRates;
 use crate::revocations::{self, TokenDigest};
 use crate::session_places::SessionPlaces;
@@ -87,7 +87,18 @@ impl Membership {
             copies_audit,
             failure,
         };
-        Ok((Self(Arc::new(inner)), lease))
+        let membership = Self(Arc::new(inner));
+        // Before the first request: an id of a host that is not known yet would count as lost.
+        let state = membership.0.state.clone();
+        state
+            .for_each(Table::Hosts, |key, value| {
+                if let Some(record) = decode(value) {
+                    membership.note(key, Some(record));
+                }
+                Ok::<_, Unavailable>(())
+            })
+            .await?;
+        Ok((membership, lease))
     }
 
     pub fn name(&self) -> &HostName {
@@ -203,18 +214,24 @@ impl Membership {
     /// Hears the leases of all hosts.
     async fn hear(&self) -> Infallible {
         let hear = async |Change { key, value }: Change| {
-            // Other versions may have keys and values of other forms.
-            let Ok(name) = key.parse::<HostName>() else { return };
-            let record = match value.map(|stored| decode(&stored.value)) {
-                Some(None) => return,
-                Some(record) => record,
-                None => None,
-            };
-            let mut table = self.0.table.lock();
-            table.change(name, record, Instant::now());
-            self.0.rates.set_hosts(table.count());
+            let Some(stored) = value else { return self.note(&key, None) };
+            let Some(record) = decode(&stored.value) else { return };
+            if key == self.0.name.as_str() {
+                let clock = UNIX_EPOCH + Duration::from_millis(record.clock);
+                self.0.rates.set_clock(is_right(clock, stored.written));
+            }
+            self.note(&key, Some(record));
         };
         self.0.state.follow(Table::Hosts, hear).await
+    }
+
+    /// Notes a lease that was written, or that a host has given up.
+    fn note(&self, key: &str, record: Option<HostRecord>) {
+        // Other versions may have keys of other forms.
+        let Ok(name) = key.parse::<HostName>() else { return };
+        let mut table = self.0.table.lock();
+        table.change(name, record, Instant::now());
+        self.0.rates.set_hosts(table.count());
     }
 }
 

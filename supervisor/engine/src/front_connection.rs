@@ -24,7 +24,7 @@ use lockhouse_base::principal::Principal;
 use lockhouse_link::{Counted, EngineClient, EngineEndpoint, FrontEndpoint, Waiting};
 use lockhouse_messages::{
     AccessRefusal, Caller, Credential, ExchangeId, LifecycleState, OperatorRequest, Repetition, Request,
-    RequestHead, RequestId, Response, Role, ToEngine, ToFront,
+    RequestHead, RequestId, Response, Role, RunCode, ToEngine, ToFront,
 };
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -176,17 +176,12 @@ impl FrontConnection {
         if let Request::Authenticate(credential) = request {
             return self.authenticate(id, credential, deadline, admission);
         }
+        if let Some(refusal) = self.refuse_while_draining(&request) {
+            return self.respond(id, refusal);
+        }
         // The one place that decides whether a request is served.
-        let is_of_operator = matches!(request, Request::Operator(_) | Request::WatchApprovals(_));
-        // Another host of the cluster lists what is active here, and operates nothing.
-        let is_list_of_host = self.grants.is_host()
-            && matches!(
-                request,
-                Request::Operator(OperatorRequest::ListRuns | OperatorRequest::ListSessions)
-            );
         let client = match self.client(caller, request.role()) {
-            // The front for HTTP operates this process only as far as readiness and metrics go.
-            Ok(_) if is_of_operator && !self.grants.is_operator() && !is_list_of_host => {
+            Ok(_) if !self.may_send(&request) => {
                 let role = request.role().unwrap_or(Role::Operate);
                 return self.respond(id, Response::Refused(AccessRefusal::MissingRole(role)));
             }
@@ -223,6 +218,33 @@ impl FrontConnection {
         };
         tokio::spawn(serving.instrument(span));
         None
+    }
+
+    /// Whether the connection may carry a request. The front for HTTP operates this process only as far as readiness and metrics
+    /// go. Another host of the cluster lists what is active here, and operates nothing.
+    fn may_send(&self, request: &Request) -> bool {
+        match request {
+            Request::Operator(OperatorRequest::ListRuns | OperatorRequest::ListSessions) => {
+                self.grants.is_operator() || self.grants.is_host()
+            }
+            Request::Operator(_) | Request::WatchApprovals(_) => self.grants.is_operator(),
+            _ => true,
+        }
+    }
+
+    /// Returns the response to a request of another host that would begin something while this one drains: its own fronts refuse
+    /// such requests by themselves.
+    fn refuse_while_draining(&self, request: &Request) -> Option<Response> {
+        let is_draining = self.supervisor.lifecycle().draining().is_cancelled();
+        match request {
+            _ if !self.grants.is_host() || !is_draining => None,
+            Request::RunCode(RunCode { is_offered: true, .. }) => Some(Response::NotFound),
+            Request::RunCode(_) | Request::Call(_) => {
+                let reason = "the host that has what this request names ends. Nothing was run; send it again when it has ended";
+                Some(Response::Unavailable(reason.to_owned()))
+            }
+            _ => None,
+        }
     }
 
     /// Verifies a credential that the front passes on, and responds. Only if keys must be fetched for that, a task waits

@@ -249,6 +249,8 @@ pub enum McpSessionRequest {
     /// Asks what the client of this session said of itself. The response has no text if there is no such session, or another
     /// client began it.
     Find { id: String },
+    /// Ends a session. The response has no text.
+    End { id: String },
 }
 
 /// A search in the tools of upstream servers.
@@ -463,7 +465,9 @@ impl Request {
             Self::FollowRun(RunReference::Handle(handle))
             | Self::ReadResult { handle, .. }
             | Self::ReadFile { handle } => HostTag::of_id(handle.as_str()),
-            Self::McpSession(McpSessionRequest::Find { id }) => HostTag::of_id(id),
+            Self::McpSession(McpSessionRequest::Find { id } | McpSessionRequest::End { id }) => {
+                HostTag::of_id(id)
+            }
             Self::McpSession(McpSessionRequest::Keep { .. })
             | Self::Authenticate(_)
             | Self::RunCode(_)

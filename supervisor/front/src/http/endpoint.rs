@@ -197,7 +197,7 @@ impl McpEndpoint {
     async fn delete(&self, access: &GrantedAccess, head: &Arc<Parts>) -> Result<HttpReply, HttpReply> {
         let id = session_id(&head.headers)?;
         self.session(access, id, head).await.ok_or_else(unknown_session)?;
-        self.sessions.end(access.owner(), id);
+        self.sessions.end(access, id).await;
         Ok(HttpReply::Accepted)
     }
 

@@ -52,15 +52,27 @@ impl McpSessions {
         id: &str,
         resume: impl FnOnce(InitializeRequestParams) -> HttpSession<McpHandler>,
     ) -> Option<Arc<HttpSession<McpHandler>>> {
-        let owner = access.owner();
-        if let Some(session) = self.find(owner, id) {
-            return Some(session);
+        let (owner, known) = (access.owner(), self.find(access.owner(), id));
+        // In a cluster, a session may have ended at another host.
+        if known.is_some() && self.engine.settings().host_tag.is_none() {
+            return known;
         }
-        if self.table.lock().contains_key(id) {
+        if known.is_none() && self.table.lock().contains_key(id) {
             return None;
         }
         let find = Request::McpSession(McpSessionRequest::Find { id: id.to_owned() });
-        let Response::Text(Some(client)) = self.engine.ask(access, None, find).await else { return None };
+        let client = match self.engine.ask(access, None, find).await {
+            Response::Text(Some(client)) => client,
+            response => {
+                if matches!(response, Response::Text(None)) {
+                    self.forget(id);
+                }
+                return None;
+            }
+        };
+        if known.is_some() {
+            return known;
+        }
         let session = Arc::new(resume(serde_json::from_str(&client).ok()?));
         // Another request of the client may have resumed it meanwhile.
         self.find(owner, id).or_else(|| {
@@ -97,14 +109,18 @@ impl McpSessions {
         Ok(())
     }
 
-    /// Ends a session of the client. Returns `false` if the client has no such session in this front.
-    pub(super) fn end(&self, owner: Owner, id: &str) -> bool {
-        let mut table = self.table.lock();
-        let is_own = table.get(id).is_some_and(|session| session.owner == owner);
-        if is_own && let Some((id, ended)) = table.remove_entry(id) {
+    /// Ends a session of the client, which [`Self::find_or_resume`] has returned.
+    pub(super) async fn end(&self, access: &GrantedAccess, id: &str) {
+        let end = Request::McpSession(McpSessionRequest::End { id: id.to_owned() });
+        drop(self.engine.ask(access, None, end).await);
+        self.forget(id);
+    }
+
+    fn forget(&self, id: &str) {
+        let ended = self.table.lock().remove_entry(id);
+        if let Some((id, ended)) = ended {
             self.end_session(id, &ended);
         }
-        is_own
     }
 
     fn end_session(&self, id: String, session: &Session) {

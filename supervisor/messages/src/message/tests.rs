@@ -95,6 +95,7 @@ fn each_message_of_a_front_round_trips() {
         Request::RunCode(program),
         Request::McpSession(McpSessionRequest::Keep { id: "s".into(), client: "{}".into() }),
         Request::McpSession(McpSessionRequest::Find { id: "s".into() }),
+        Request::McpSession(McpSessionRequest::End { id: "s".into() }),
         Request::FollowRun(RunReference::Handle(handle())),
         Request::FollowRun(RunReference::Execution(ExecutionId(u128::MAX - 7))),
         Request::Search(search),
