@@ -260,7 +260,9 @@ def jump(service, shifted, shift, token):
     row(f"{shift}: the host goes on for 45 s and serves", shifted.process.poll() is None and not wrong, f"{runs} programs, {len(wrong)} wrong {wrong[:1]}")
     hosts = json.loads(service.hosts[0].command("cluster", "status", "--json"))["hosts"]
     row(f"{shift}: its lease is renewed", "was not renewed" not in shifted.log() and shifted.name in [host["name"] for host in hosts], "")
-    row(f"{shift}: {runs} programs in 45 s are within a rate of 120 a minute", not limited, {name: (len(found), found[0]) for name, found in limited.items()})
+    # Until the host learns that its clock is wrong, with its next renewal, it uses up the rate of the others, up to the whole burst.
+    longest = max((float(re.search(r"retry in ([0-9.]+) s", error)[1]) for found in limited.values() for error in found), default=0)
+    row(f"{shift}: a rate of 120 a minute refuses 72 programs in 45 s for a moment only", longest < 20, {name: (len(found), found[0]) for name, found in limited.items()})
 
 
 def doctor(service, balancer):
@@ -272,6 +274,11 @@ def doctor(service, balancer):
     return found.returncode, [check["check"] for check in json.loads(found.stdout)["checks"] if not check["passes"]]
 
 
+def own_runs(host):
+    """The runs of a host, without those of the others, which the list has too."""
+    return [run for run in json.loads(host.command("runs", "list", "--json")) if "host" not in run]
+
+
 def kill_under_programs(service, name, with_keys):
     """Kills a host with four programs. Returns how often each of the four called the upstream server."""
     tags = [f"{name}-{number}" for number in range(12)]
@@ -281,7 +288,7 @@ def kill_under_programs(service, name, with_keys):
         time.sleep(0.2)
     wait_for("the programs run", lambda: all(tag in service.calls() for tag in tags))
     host = service.hosts[0]
-    had = len(json.loads(host.command("runs", "list", "--json")))
+    had = len(own_runs(host))
     host.stop(signal.SIGKILL)
     [thread.join() for thread in threads]
     host.start()
@@ -301,7 +308,7 @@ def kill_under_second_request(service, tag):
         command += [part for name, value in headers.items() for part in ("--header", f"{name}: {value}")]
     running = subprocess.Popen(command)
     wait_for("the program runs", lambda: tag in service.calls())
-    host = next(host for host in service.hosts if json.loads(host.command("runs", "list", "--json")))
+    host = next(host for host in service.hosts if own_runs(host))
     host.stop(signal.SIGKILL)
     running.wait(60)
     host.start()

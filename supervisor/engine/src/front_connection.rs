@@ -168,6 +168,10 @@ impl FrontConnection {
             caller: self.forwarded_caller(&caller),
             is_from_host: self.grants.is_host(),
         });
+        // Before it counts as in flight, which a drain waits for.
+        if let Some(refusal) = self.refuse_while_draining(&request) {
+            return self.respond(id, refusal);
+        }
         let admission = match self.is_remote.then(|| self.admit(id, &request, bytes)) {
             None => RemoteAdmission::default(),
             Some(Ok(admission)) => admission,
@@ -175,9 +179,6 @@ impl FrontConnection {
         };
         if let Request::Authenticate(credential) = request {
             return self.authenticate(id, credential, deadline, admission);
-        }
-        if let Some(refusal) = self.refuse_while_draining(&request) {
-            return self.respond(id, refusal);
         }
         // The one place that decides whether a request is served.
         let client = match self.client(caller, request.role()) {
