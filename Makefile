@@ -185,10 +185,12 @@ bench-cluster: build prepare-cluster
 	tests/cluster/bench.py target/release/lockhouse
 
 # Full forms of the tests of clusters: NATS is away for longer than a lease lasts, a host is stopped and wakes up, 200 kills. As root also
-# with three servers of NATS in network namespaces: its leader is killed, and a host is cut off.
-test-cluster: build-for-tests prepare-cluster
+# with three servers of NATS in network namespaces: its leader is killed, and a host is cut off. Last behind HAProxy: restarts, clocks, repeated requests.
+test-cluster: build-for-tests prepare-cluster prepare-balancers
 	LOCKHOUSE_TESTS=full packaging/run-tests $(BUILD_FOR_TESTS) cluster::
 	tests/cluster/partition.py target/debug/lockhouse
+	tests/conformance/prepare.sh
+	tests/cluster/balanced.py target/debug/lockhouse
 
 # Compares `serve --http` with that of an older build, whose programs are in the directory BEFORE: times, memory, and what a kill costs.
 bench-http-front: build

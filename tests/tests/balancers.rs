@@ -2,7 +2,7 @@
 //! come as they are sent, and no program runs twice when a host drains or is killed.
 
 pub(crate) mod balancer;
-mod doctor;
+pub(crate) mod doctor;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

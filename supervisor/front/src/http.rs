@@ -268,7 +268,7 @@ fn router(
         .route("/mcp", axum::routing::any(endpoint::serve))
         .with_state(Arc::new(endpoint))
         .merge(health_endpoints::authenticated_routes(&engine))
-        .merge(balancer_check::routes())
+        .merge(balancer_check::routes(&engine))
         .layer(middleware::from_fn_with_state(authenticator, authentication::authenticate));
     // Public routes are merged after the authentication layer, which does not apply to them.
     let metadata = metadata_routes(engine.settings().authentication.metadata);

@@ -1,22 +1,30 @@
 //! Tests of `lockhouse doctor --balancer`: it passes with the configurations of `packaging/balancers`, and finds what makes them wrong.
 
-use lockhouse_tests::{CommandOutput, Table, equal, is_full};
+use lockhouse_tests::{CommandOutput, Lockhouse, Table, equal, is_full};
 use serde_json::Value;
 
 use super::Hosts;
-use super::balancer::Kind;
+use super::balancer::{Balancer, Kind};
 
 /// The number of cases in the quick form of the tests: at least one for each check.
 const QUICK: usize = 5;
 
 /// Returns the names of the checks that fail, and how many there are.
 fn failed_checks(hosts: &Hosts) -> (Vec<String>, usize) {
-    let token = hosts.lockhouses[0].file("token", format!("{}\n", hosts.clients[0].1));
-    let url = format!("https://127.0.0.1:{}/mcp", hosts.balancer.port);
-    let token = token.display().to_string();
+    failed_checks_of(&hosts.balancer, &hosts.lockhouses[0], &hosts.clients[0].1)
+}
+
+/// Returns the names of the checks of a balancer that fail, and how many there are.
+pub(crate) fn failed_checks_of(
+    balancer: &Balancer,
+    lockhouse: &Lockhouse,
+    token: &str,
+) -> (Vec<String>, usize) {
+    let token = lockhouse.file("token", format!("{token}\n")).display().to_string();
+    let url = format!("https://127.0.0.1:{}/mcp", balancer.port);
     let arguments = ["doctor", "--json", "--balancer", &url, "--token-file", &token];
-    let mut command = hosts.lockhouses[0].command(&arguments);
-    command.env("SSL_CERT_FILE", &hosts.balancer.pem);
+    let mut command = lockhouse.command(&arguments);
+    command.env("SSL_CERT_FILE", &balancer.pem);
     let output = CommandOutput::run(&mut command, b"");
     let list: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     let checks = list["checks"].as_array().expect("a list");

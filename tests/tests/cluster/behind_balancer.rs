@@ -7,6 +7,7 @@ use super::CONFIG;
 use super::hosts::{Hosts, LONG, stored_handle};
 use super::nats::Nats;
 use crate::balancers::balancer::{Balancer, Kind, NAME};
+use crate::balancers::doctor::failed_checks_of;
 
 /// The packaged configuration without affinity.
 fn round_robin(text: String) -> String {
@@ -69,5 +70,14 @@ async fn a_balancer_needs_no_affinity() {
         statuses.push(session.request("tools/list", json!({})).await.status);
     }
     table.row("requests of its session", equal(statuses, vec![200; 6]));
+    let checked = failed_checks_of(&balancer, &hosts.lockhouses[0], &hosts.token);
+    table.row("doctor finds nothing", equal(checked, (Vec::new(), 8)));
+    let retries = |text: String| {
+        round_robin(text).replace("retry-on conn-failure 503", "retry-on all-retryable-errors")
+    };
+    let Some(balancer) = Balancer::start(Kind::Haproxy, &addresses, retries).await else { return };
+    let once = ["once_after_500", "once_after_502", "once_after_504", "once_without_answer"];
+    let checked = failed_checks_of(&balancer, &hosts.lockhouses[0], &hosts.token);
+    table.row("doctor finds all retries", equal(checked, (once.map(str::to_owned).to_vec(), 8)));
     table.finish();
 }

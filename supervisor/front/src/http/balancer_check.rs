@@ -14,7 +14,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use futures_util::{StreamExt, stream};
 use lockhouse_base::expiring_map::ExpiringMap;
-use lockhouse_link::GrantedAccess;
+use lockhouse_link::{EngineClient, GrantedAccess};
 use lockhouse_messages::{Incarnation, Owner, RequestId};
 use parking_lot::Mutex;
 
@@ -33,20 +33,25 @@ const AGAIN: &str = "again\n";
 struct BalancerCheck {
     /// Distinguishes this process from those of other hosts.
     host: Incarnation,
+    /// Whether the host is one of a cluster, so that any host may serve a client.
+    is_of_cluster: bool,
     seen: Mutex<ExpiringMap<(Owner, RequestId), ()>>,
 }
 
-pub(super) fn routes() -> Router {
+/// Returns the routes of the endpoint.
+pub(super) fn routes(engine: &EngineClient) -> Router {
+    let is_of_cluster = engine.settings().host_tag.is_some();
     let seen = Mutex::new(ExpiringMap::new(REMEMBERED_MAX, REMEMBERED_FOR));
     Router::new()
         .route("/balancer-check", get(host))
         .route("/balancer-check/events", get(events))
         .route("/balancer-check/fail/{how}/{host}", post(fail))
-        .with_state(Arc::new(BalancerCheck { host: Incarnation::generate(), seen }))
+        .with_state(Arc::new(BalancerCheck { host: Incarnation::generate(), is_of_cluster, seen }))
 }
 
 async fn host(State(check): State<Arc<BalancerCheck>>) -> String {
-    format!("{}\n", check.host)
+    let of_cluster = if check.is_of_cluster { "cluster\n" } else { "" };
+    format!("{}\n{of_cluster}", check.host)
 }
 
 async fn events() -> Response {

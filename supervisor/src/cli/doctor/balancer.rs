@@ -18,6 +18,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const TOKEN_BYTES_MAX: u64 = 64 * 1024;
 /// How many connections must reach the same host.
 const CONNECTIONS: usize = 8;
+/// How many requests of each kind are sent to the hosts of a cluster, of which some must reach the host that fails. With three hosts and
+/// requests in turn, the chance that none does is below one in ten thousand.
+const TRIES_IN_CLUSTER: usize = 24;
 /// The ends after which a request must not be sent again, by their names at the hosts, with the ids and titles of their checks. After the last one, some balancers leave the host
 /// out for some seconds.
 const ENDS: [(&str, &str, &str); 4] = [
@@ -51,6 +54,14 @@ enum UnusableArgument {
     NoToken(String),
     #[error("TLS cannot be used: {0}")]
     Tls(#[from] reqwest::Error),
+}
+
+/// The host that answers a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct AnsweringHost {
+    /// Distinguishes it from the others.
+    name: String,
+    is_of_cluster: bool,
 }
 
 /// A client of the hosts behind a balancer.
@@ -92,10 +103,10 @@ impl BalancerClient {
         if checks.iter().all(is_passed) {
             checks.extend([self.streams().await, self.stays().await]);
         }
-        let host = self.host().await.unwrap_or_default();
+        let answering = self.host().await.unwrap_or_default();
         if checks.iter().all(|check| is_passed(check) || check.id == "streams") {
             for (end, id, title) in ENDS {
-                checks.push(Check { id, title, outcome: self.sends_once(end, &host).await });
+                checks.push(Check { id, title, outcome: self.sends_once(end, &answering).await });
             }
         }
         checks
@@ -138,12 +149,14 @@ impl BalancerClient {
     }
 
     /// Returns what distinguishes the host that answers now.
-    async fn host(&self) -> Result<String, String> {
+    async fn host(&self) -> Result<AnsweringHost, String> {
         let response = self.get("/balancer-check").await?;
         match response.status() {
             StatusCode::OK => {
-                let host = response.text().await.map_err(|error| reason(&error))?;
-                Ok(host.trim().to_owned())
+                let text = response.text().await.map_err(|error| reason(&error))?;
+                let mut lines = text.lines().map(|line| line.trim().to_owned());
+                let name = lines.next().unwrap_or_default();
+                Ok(AnsweringHost { name, is_of_cluster: lines.any(|line| line == "cluster") })
             }
             status => Err(format!("the hosts answer {status}")),
         }
@@ -158,6 +171,11 @@ impl BalancerClient {
         hosts.dedup();
         let found = failed
             .unwrap_or_else(|| format!("{CONNECTIONS} connections of one client reach different hosts"));
+        let is_cluster = matches!(&hosts[..], [Ok(AnsweringHost { is_of_cluster: true, .. }), ..]);
+        if is_cluster && hosts.iter().all(Result::is_ok) {
+            let found = "the hosts are a cluster, of which any may serve it".to_owned();
+            return Check { id: "stays", title: "a client stays at one host", outcome: Outcome::Pass(found) };
+        }
         let held = format!("{CONNECTIONS} connections reach the same one");
         let outcome = Outcome::require(hosts.len() == 1 && hosts[0].is_ok(), &held, &found, MOVES);
         Check { id: "stays", title: "a client stays at one host", outcome }
@@ -188,18 +206,22 @@ impl BalancerClient {
         Check { id: "streams", title: "events come as they are sent", outcome }
     }
 
-    /// Sends a request that fails so at the client's host, and succeeds if it comes there again, or to another host.
-    async fn sends_once(&self, end: &str, host: &str) -> Outcome {
-        let path = format!("/balancer-check/fail/{end}/{host}");
-        let id = RequestId::generate().to_string();
-        let request = self.request(Method::POST, &path).header("Idempotency-Key", id).body("{}");
-        match request.send().await {
-            Ok(response) if response.status() == StatusCode::OK => {
-                Outcome::Fail { found: "it came twice".to_owned(), fix: SENT_AGAIN }
+    /// Sends a request that fails so at one host, and succeeds if it comes there again, or to another host. In a cluster, it may come to
+    /// another one first: of several requests, one that comes to this host must fail.
+    async fn sends_once(&self, end: &str, host: &AnsweringHost) -> Outcome {
+        let path = format!("/balancer-check/fail/{end}/{}", host.name);
+        for _ in 0..if host.is_of_cluster { TRIES_IN_CLUSTER } else { 1 } {
+            let id = RequestId::generate().to_string();
+            let request = self.request(Method::POST, &path).header("Idempotency-Key", id).body("{}");
+            match request.send().await {
+                Ok(response) if response.status() == StatusCode::OK => {}
+                Ok(response) => {
+                    return Outcome::Pass(format!("the client gets {}", response.status().as_u16()));
+                }
+                Err(_) => return Outcome::Pass("the client gets no answer".to_owned()),
             }
-            Ok(response) => Outcome::Pass(format!("the client gets {}", response.status().as_u16())),
-            Err(_) => Outcome::Pass("the client gets no answer".to_owned()),
         }
+        Outcome::Fail { found: "it came twice".to_owned(), fix: SENT_AGAIN }
     }
 }
 
