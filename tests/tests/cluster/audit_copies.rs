@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use async_nats::jetstream::{self, kv};
-use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal, wait_until};
+use lockhouse_tests::{CommandOutput, Lockhouse, Table, ensure, equal};
 use serde_json::{Value, json};
 
 use super::account::{NAMES, connect};
@@ -23,25 +23,17 @@ fn verified(nats: &Nats, hosts: &Hosts, folder: &str, more: &[&str]) -> CommandO
     hosts.lockhouses[0].run(&[&arguments, more].concat())
 }
 
-/// Waits until the copies have all records of all logs, and returns the verification.
-async fn complete(nats: &Nats, hosts: &Hosts, name: &str) -> (Option<i32>, Value) {
-    let mut number = 0;
-    wait_until("the copies are complete", async || {
-        number += 1;
-        let output = verified(nats, hosts, &format!("{name}-{number}"), &[]);
-        let found: Value = serde_json::from_str(&output.stdout).ok()?;
-        let logs = found["logs"].as_array()?;
-        let own = |host: usize| {
-            let own = hosts.lockhouses[host].run(&["audit", "verify", "--json"]);
-            serde_json::from_str::<Value>(&own.stdout).unwrap_or_default()["records"].clone()
-        };
-        let is_complete = logs.iter().all(|log| {
-            let host = NAMES.iter().position(|name| log["host"] == *name);
-            host.is_some_and(|host| own(host) == log["records"])
-        });
-        is_complete.then_some((output.status, found.clone()))
-    })
-    .await
+/// Ends hosts, which copy the ends of their logs.
+async fn end(hosts: &mut Hosts, which: &[usize]) {
+    for &host in which {
+        let ended = hosts.daemons[host].take().expect("it runs").terminate().await;
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    }
+}
+
+/// Returns the number of records of the own log of a host.
+fn records(host: &Lockhouse) -> Value {
+    host.run(&["audit", "verify", "--json"]).json()["records"].clone()
 }
 
 /// Returns the segments of a host that its index lists as closed.
@@ -72,9 +64,14 @@ async fn the_logs_of_all_hosts_are_verified_from_their_copies() {
         let created = hosts.lockhouses[host].run(&["token", "create", "further"]);
         table.row(format!("a command on h{host}"), equal(created.status, Some(0)));
     }
-    let (status, found) = complete(&nats, &hosts, "first").await;
-    table.row("they are verified", ensure(status == Some(0), &found));
-    table.row("each host", equal(found["logs"].as_array().map(Vec::len), Some(HOSTS)));
+    end(&mut hosts, &[0, 1, 2]).await;
+    let output = verified(&nats, &hosts, "first", &NAMES);
+    let found = output.json();
+    table.row("they are verified", ensure(output.status == Some(0), &found));
+    let counted = |log: &Value| json!([log["host"], log["records"]]);
+    let counted: Vec<Value> = found["logs"].as_array().into_iter().flatten().map(counted).collect();
+    let own = NAMES.iter().zip(&hosts.lockhouses).map(|(name, host)| json!([name, records(host)]));
+    table.row("all records of each host", equal(counted, own.collect()));
     for log in found["logs"].as_array().into_iter().flatten() {
         let folder = PathBuf::from(log["folder"].as_str().unwrap_or_default());
         let host = NAMES.iter().position(|name| log["host"] == *name).expect("a host");
@@ -102,45 +99,33 @@ async fn the_logs_of_all_hosts_are_verified_from_their_copies() {
         ensure(again.status == Some(7) && again.stderr.contains("is not empty"), &again),
     );
 
-    // A host that removes what it has recorded.
-    hosts.daemons[1].take().expect("it runs").terminate().await;
+    // A host changes what it has copied, and another one removes a segment before it is copied.
     let segments = closed_segments(&hosts.lockhouses[1]);
     let text = std::fs::read_to_string(&segments[0]).expect("a segment");
     let first = text.lines().next().expect("a line").len() + 1;
     std::fs::write(&segments[0], &text[..first]).expect("it is truncated");
-    hosts.start_host(1).await;
-    hosts.daemons[1].as_ref().expect("it runs").wait_for_log("is shorter than its copy").await;
-    let (status, found) = complete_of_others(&nats, &hosts).await;
-    table.row("the copies still have it", ensure(status == Some(0), &found));
-
-    // A segment that was removed before it was copied.
-    hosts.daemons[2].take().expect("it runs").terminate().await;
-    let path = "config/lockhouse/config.toml";
-    let text = std::fs::read_to_string(hosts.lockhouses[2].path(path)).expect("a configuration");
-    hosts.lockhouses[2].file(path, text.replace("audit_copies = true", "audit_copies = false"));
     let created = hosts.lockhouses[2].run(&["token", "create", "secret"]);
     table.row("a command on h2", equal(created.status, Some(0)));
     let last = closed_segments(&hosts.lockhouses[2]).pop().expect("a segment");
     std::fs::remove_file(&last).expect("it is removed");
-    hosts.lockhouses[2].file(path, text);
-    hosts.start_host(2).await;
-    let name = last.file_name().expect("a name").to_string_lossy().into_owned();
-    let mut number = 0;
-    wait_until("the removed segment is found", async || {
-        number += 1;
-        let output = verified(&nats, &hosts, &format!("removed-{number}"), &[]);
-        (output.status == Some(1) && output.stdout.contains(&format!("{name}  removed: it is in the index")))
-            .then_some(())
-    })
-    .await;
+    for host in [1, 2] {
+        hosts.start_host(host).await;
+    }
+    hosts.daemons[1].as_ref().expect("it runs").wait_for_log("is shorter than its copy").await;
+    end(&mut hosts, &[1, 2]).await;
+    let output = verified(&nats, &hosts, "changed", &NAMES);
+    let found = output.json();
+    table.row("a fault is found", ensure(output.status == Some(1), &output.stderr));
+    let faults = |host: &str| {
+        let logs = found["logs"].as_array().into_iter().flatten();
+        logs.filter(|log| log["host"] == host).map(|log| log["faults"].to_string()).collect::<String>()
+    };
+    table.row("the copies of h1 still have what it has removed", equal(faults("h1"), "[]".to_owned()));
+    let name = last.file_name().expect("a name").to_string_lossy();
+    let words = format!("{name}  removed: it is in the index");
+    table.row("the removed segment of h2", ensure(faults("h2").contains(&words), faults("h2")));
     permissions(&nats, &mut table).await;
     table.finish();
-}
-
-/// Verifies the copies as they are, without those of a host whose own log is damaged.
-async fn complete_of_others(nats: &Nats, hosts: &Hosts) -> (Option<i32>, Value) {
-    let output = verified(nats, hosts, "truncated", &[]);
-    (output.status, serde_json::from_str(&output.stdout).unwrap_or_default())
 }
 
 /// A host can add to its own copies, and do nothing else.
