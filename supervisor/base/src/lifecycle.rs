@@ -1,7 +1,7 @@
 //! Lifecycle of the supervisor process: ready, serving, draining, closed.
 //!
-//! While the process drains, no run begins, and runs in flight may end and be answered. The process closes when all
-//! runs and requests have been answered, or shortly after the drain timeout.
+//! While the process drains, no run begins, and runs in flight may end and be answered. When all runs and requests have been
+//! answered, or shortly after the drain timeout, the process first takes no further connections and then closes.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -14,6 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 /// How long the process waits, after the drain timeout, until the results of the cancelled runs are sent.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the process serves connections after it takes no further ones. In this time, it accepts those that were made just
+/// before, and answers their requests.
+const LAST_CONNECTIONS: Duration = Duration::from_millis(100);
 
 /// The lifecycle of this process. Clones refer to the same lifecycle.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ struct LifecycleInner {
     draining: CancellationToken,
     /// Cancelled when the drain timeout has passed: the runs that are still in flight are then cancelled.
     stopping: CancellationToken,
+    /// Cancelled when the drain has ended: the process takes no connection of AI clients any more.
+    refusing: CancellationToken,
     /// Cancelled when the process stops serving requests of AI clients.
     closing: CancellationToken,
     /// How long runs in flight may take after the process has begun to drain.
@@ -53,6 +58,7 @@ impl Lifecycle {
             started: Instant::now(),
             draining: CancellationToken::new(),
             stopping: CancellationToken::new(),
+            refusing: CancellationToken::new(),
             closing: CancellationToken::new(),
             drain_timeout,
             drain_deadline: Mutex::default(),
@@ -72,6 +78,12 @@ impl Lifecycle {
     /// Returns the token that is cancelled when runs in flight must stop because the drain timeout has passed.
     pub fn stopping(&self) -> &CancellationToken {
         &self.0.stopping
+    }
+
+    /// Returns the token that is cancelled when the process takes no connection of AI clients any more. Those that it has are
+    /// served until it closes.
+    pub fn refusing(&self) -> &CancellationToken {
+        &self.0.refusing
     }
 
     /// Returns the token that is cancelled when the process stops serving requests of AI clients.
@@ -172,6 +184,9 @@ impl Lifecycle {
             self.0.stopping.cancel();
             let _ = tokio::time::timeout(ANSWER_TIMEOUT, all_answered).await;
         }
+        self.0.refusing.cancel();
+        tokio::time::sleep(LAST_CONNECTIONS).await;
+        let _ = tokio::time::timeout(ANSWER_TIMEOUT, self.all_answered()).await;
         self.close();
     }
 
@@ -180,6 +195,7 @@ impl Lifecycle {
     pub fn close(&self) {
         self.0.draining.cancel();
         self.0.stopping.cancel();
+        self.0.refusing.cancel();
         self.0.closing.cancel();
     }
 }
@@ -211,8 +227,10 @@ mod tests {
         drop(run);
         tokio::task::yield_now().await;
         assert!(!draining.is_finished() && lifecycle.runs_in_flight() == 0, "the request is not answered");
-        assert!(!lifecycle.stopping().is_cancelled());
+        assert!(!lifecycle.stopping().is_cancelled() && !lifecycle.refusing().is_cancelled());
         drop(request);
+        lifecycle.refusing().cancelled().await;
+        assert!(!lifecycle.closing().is_cancelled(), "connections that were made before are served");
         draining.await.expect("a task");
         assert!(lifecycle.closing().is_cancelled());
     }

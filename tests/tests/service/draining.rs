@@ -1,8 +1,13 @@
 //! Tests of draining: after SIGTERM, the daemon lets active runs end and refuses new runs.
 
+use std::io::ErrorKind;
+
+use futures_util::future::join_all;
 use lockhouse_tests::{Lockhouse, Table, ensure, equal, wait_until};
 use nix::sys::signal::Signal;
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::service::{OPEN, get, sleeping, wait_for_running, wait_until_ready};
 
@@ -112,4 +117,65 @@ async fn over_stdio_a_signal_ends_the_server_without_draining() {
     let _run = session.start_code("python", &sleeping(25.0));
     let ended = session.terminate().await;
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+}
+
+/// Clients that make one connection after the other while the daemon ends.
+const CLIENTS: usize = 16;
+
+/// What a client gets for a request on a new connection. A balancer may send a request that was refused to another host. It must
+/// not do so with one whose connection is closed without an answer.
+#[derive(Debug, PartialEq, Eq)]
+enum OnNewConnection {
+    Answered,
+    Refused,
+    Lost(String),
+}
+
+async fn ask_on_new_connection(address: &str) -> OnNewConnection {
+    let mut stream = match TcpStream::connect(address).await {
+        Ok(stream) => stream,
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => return OnNewConnection::Refused,
+        Err(error) => return OnNewConnection::Lost(error.to_string()),
+    };
+    let request = format!("GET /live HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let mut answer = String::new();
+    let asked = async {
+        stream.write_all(request.as_bytes()).await?;
+        stream.read_to_string(&mut answer).await
+    };
+    match asked.await {
+        Ok(_) if answer.starts_with("HTTP/1.1 200 ") => OnNewConnection::Answered,
+        Ok(_) => OnNewConnection::Lost(format!("the answer {answer:?}")),
+        Err(error) => OnNewConnection::Lost(error.to_string()),
+    }
+}
+
+#[tokio::test]
+async fn until_the_daemon_ends_each_new_connection_is_answered_or_refused() {
+    let lockhouse = Lockhouse::new().config(OPEN);
+    let daemon = lockhouse.daemon().await;
+    wait_until_ready(&daemon).await;
+    let address = daemon.address().to_string();
+    let clients = (0..CLIENTS).map(|_| async {
+        let mut answered = 0;
+        loop {
+            match ask_on_new_connection(&address).await {
+                OnNewConnection::Answered => answered += 1,
+                OnNewConnection::Refused => return Ok(answered),
+                OnNewConnection::Lost(why) => return Err(why),
+            }
+        }
+    });
+    let (results, ()) = tokio::join!(join_all(clients), async {
+        daemon.signal(Signal::SIGTERM);
+    });
+    let mut table = Table::new("requests on new connections while a daemon ends");
+    for (number, result) in results.into_iter().enumerate() {
+        table.row(
+            format!("client {number}"),
+            ensure(result.as_ref().is_ok_and(|answered| *answered > 0), &result),
+        );
+    }
+    table.row("exit status", equal(daemon.ended().await.status, Some(0)));
+    table.finish();
 }

@@ -1,7 +1,7 @@
 //! Where connections come from: a listening socket that this process has inherited, or the engine's process. The latter
 //! accepts the connections of Unix domain sockets, since it needs to know who is at their other ends.
 
-use std::io::{Error, Result};
+use std::io::{Error, ErrorKind, Result};
 use std::os::fd::OwnedFd;
 
 use lockhouse_base::listen::ListenAddress;
@@ -51,14 +51,19 @@ impl ConnectionSource {
         Ok(Self { connections, address })
     }
 
-    /// Returns the next connection. `None` if there are no further ones.
+    /// Returns the next connection. `None` if there are no further ones. Waits for ever once the engine's process has ended the
+    /// listening socket, because connections that were made before are still served.
     ///
     /// # Errors
     /// Those of accept(2). `ConnectionAborted` and similar errors concern one connection alone.
     pub(super) async fn accept(&self, engine: &EngineClient) -> Result<Option<AcceptedConnection>> {
         match &self.connections {
             Connections::Accepted(listener) => {
-                let (stream, address) = listener.accept().await?;
+                let (stream, address) = match listener.accept().await {
+                    // accept(2): the socket does not listen.
+                    Err(error) if error.kind() == ErrorKind::InvalidInput => std::future::pending().await,
+                    accepted => accepted?,
+                };
                 let (socket, peer) = (AcceptedSocket::Tcp(stream), Peer::Tcp(address));
                 Ok(Some(AcceptedConnection { socket, peer, open: None }))
             }

@@ -2,16 +2,25 @@
 //! refused while the front's process is replaced. The front's process inherits those of TCP. At the Unix domain sockets for
 //! AI clients, the engine's process accepts the connections itself.
 
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use lockhouse_base::listen::{ListenAddress, Listener, Socket, SocketFile};
+use nix::libc;
+use socket2::{SockFilter, SockRef};
 use tokio::net::UnixListener;
 
 use super::exposure_check::check_exposure;
 use super::limits::REFUSALS_MAX;
 use super::listener::{BindError, bind_at, inherited_listeners};
 use super::{HttpSettings, HttpStartError};
+
+/// Position of the flags in the header of TCP (RFC 9293, 3.1), and those that tell a request for a connection from its
+/// acknowledgement.
+const TCP_FLAGS: u32 = 13;
+const SYN: u32 = 0x02;
+const SYN_AND_ACK: u32 = 0x12;
 
 /// The listening sockets of the HTTP server.
 #[derive(Debug)]
@@ -81,6 +90,31 @@ impl HttpSockets {
         Ok(opened)
     }
 
+    /// Lets the kernel ignore requests for further connections at the sockets of TCP. Connections that are being made can still be
+    /// accepted. Who asks for another one asks again after a second, and is refused if the sockets are closed then. What systemd
+    /// opened is for the next process of the service.
+    pub fn ignore_connections(&self) {
+        for socket in self.own_sockets() {
+            if let Err(error) = SockRef::from(&socket).attach_filter(&ignore_syn()) {
+                tracing::debug!("connections are accepted until this process ends: {error}");
+            }
+        }
+    }
+
+    /// Ends listening at the sockets of TCP, for the front too: further connections are refused.
+    pub fn refuse_connections(&self) {
+        for socket in self.own_sockets() {
+            if let Err(error) = SockRef::from(&socket).shutdown(Shutdown::Read) {
+                tracing::debug!("a listening socket is still open: {error}");
+            }
+        }
+    }
+
+    fn own_sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let own = (!self.is_socket_activated).then_some(&self.clients);
+        own.into_iter().flatten().filter_map(OpenSocket::inherited_socket)
+    }
+
     /// Returns the sockets of each address for AI clients on their own. The first ones have those of `[metrics]`.
     #[must_use]
     pub fn of_each_address(self) -> Vec<Self> {
@@ -125,4 +159,16 @@ impl OpenSocket {
             SocketKind::AcceptedHere(_) => None,
         }
     }
+}
+
+/// Returns a filter of packets (socket(7), `SO_ATTACH_FILTER`) that lets all pass but those that ask for a connection.
+fn ignore_syn() -> [SockFilter; 5] {
+    let statement = |code: u32, k| SockFilter::new(code as u16, 0, 0, k);
+    [
+        statement(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, TCP_FLAGS),
+        statement(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, SYN_AND_ACK),
+        SockFilter::new((libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16, 0, 1, SYN),
+        statement(libc::BPF_RET | libc::BPF_K, 0),
+        statement(libc::BPF_RET | libc::BPF_K, u32::MAX),
+    ]
 }

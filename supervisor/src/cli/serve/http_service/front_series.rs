@@ -1,6 +1,7 @@
 //! The fronts that serve the same sockets, one after the other. A front is replaced when it is lost, and when it has served for
 //! long enough: an attacker may hold it.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,6 +59,21 @@ impl FrontSeries {
     /// # Errors
     /// The last front failed while the engine closed.
     pub(super) async fn serve(&self, supervisor: &Arc<Supervisor>) -> Result<(), ProcessError> {
+        let refusing = async {
+            supervisor.lifecycle().refusing().cancelled().await;
+            self.sockets.ignore_connections();
+            supervisor.lifecycle().closing().cancelled().await;
+            self.sockets.refuse_connections();
+            std::future::pending::<Infallible>().await
+        };
+        tokio::select! {
+            biased;
+            never = refusing => match never {},
+            served = self.serve_fronts(supervisor) => served,
+        }
+    }
+
+    async fn serve_fronts(&self, supervisor: &Arc<Supervisor>) -> Result<(), ProcessError> {
         let mut next = self.first.lock().await.take();
         let mut retired = JoinSet::new();
         loop {
