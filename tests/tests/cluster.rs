@@ -5,7 +5,9 @@ mod audit_copies;
 mod behind_balancer;
 mod failures;
 mod hosts;
+mod leaving;
 mod nats;
+mod questions;
 mod shared_items;
 mod single_server;
 

@@ -5,6 +5,7 @@ mod peers;
 use std::cmp::Reverse;
 use std::convert::Infallible;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use lockhouse_cluster::{AuditCopies, Host, ItemStore, Membership, SharedItems};
@@ -21,6 +22,8 @@ pub struct Cluster {
     items: OnceLock<SharedItems>,
     /// Empty if the audit log is not copied.
     audit_copies: OnceLock<AuditCopies>,
+    /// Whether an operator has let this host take no new work.
+    is_withdrawn: AtomicBool,
 }
 
 impl Cluster {
@@ -30,6 +33,7 @@ impl Cluster {
             membership,
             items: OnceLock::new(),
             audit_copies: OnceLock::new(),
+            is_withdrawn: AtomicBool::new(false),
         }
     }
 
@@ -76,6 +80,15 @@ impl Cluster {
     /// Returns why the copies of the audit log lack something. `None` if they do not.
     pub(crate) fn audit_failure(&self) -> Option<String> {
         self.audit_copies.get()?.failure()
+    }
+
+    /// Lets this host take no new work, or take it again. The other hosts learn it from its lease.
+    pub(crate) fn set_withdrawn(&self, is_withdrawn: bool) {
+        self.is_withdrawn.store(is_withdrawn, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_withdrawn(&self) -> bool {
+        self.is_withdrawn.load(Ordering::Relaxed)
     }
 
     /// Returns the hosts with free workers, those with most of them first.

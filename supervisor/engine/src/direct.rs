@@ -6,6 +6,7 @@ mod exposed_names;
 mod listings;
 mod name_resolution;
 mod search;
+mod suspended_calls;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use parking_lot::Mutex;
 
 use exposed_names::ExposedNames;
 pub(crate) use name_resolution::{LookupError, completion_request, json_rpc_error};
+pub(crate) use suspended_calls::{ActiveCall, NotResumed, SuspendedCalls};
 
 /// The upstream servers with `direct` access, whose tools AI clients can call without code. Caches the names of these
 /// tools.

@@ -1,6 +1,7 @@
 //! The engine's end of the connection to one front. Each request of the front is served by a task and opens an exchange
 //! of messages, which ends with the response.
 
+mod admission;
 mod call_requests;
 mod change_notifications;
 mod code_requests;
@@ -12,19 +13,18 @@ mod key_requests;
 mod operator_requests;
 mod operator_responses;
 mod search_requests;
+mod served_requests;
 mod server_requests;
 
-use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_base::principal::Principal;
-use lockhouse_link::{Counted, EngineClient, EngineEndpoint, FrontEndpoint, Waiting};
+use lockhouse_link::{EngineClient, EngineEndpoint, FrontEndpoint, Waiting};
 use lockhouse_messages::{
-    AccessRefusal, Caller, Credential, ExchangeId, LifecycleState, OperatorRequest, Repetition, Request,
-    RequestHead, RequestId, Response, Role, RunCode, ToEngine, ToFront,
+    AccessRefusal, Caller, Credential, ExchangeId, LifecycleState, Request, RequestHead, RequestId, Response,
+    Role, ToEngine, ToFront,
 };
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -34,12 +34,14 @@ use tracing::Instrument;
 use crate::cluster::ForwardedCaller;
 use crate::runs::RequestDigest;
 use crate::supervisor::Supervisor;
-use exchange::{EngineExchange, OpenExchanges, TooManyInputs};
+use admission::RemoteAdmission;
+use exchange::{OpenExchanges, TooManyInputs};
 use forwarding::Elsewhere;
 use front_reports::FrontReports;
 use grants::{AccessGrant, Grants};
 pub(crate) use grants::{FrontKind, HttpFront, OperatorPeer};
 pub(crate) use operator_requests::NO_RESULT;
+use served_requests::RequestServer;
 
 /// The engine's end of the connection to one front.
 pub(crate) struct FrontConnection {
@@ -99,6 +101,9 @@ impl FrontConnection {
     /// Sends the front the settings that concern it, now and when they change.
     fn send_settings(&self) {
         self.supervisor.add_front(self.front.clone());
+        if self.grants.is_http() {
+            self.supervisor.add_http_front(self.front.clone());
+        }
         self.report_lifecycle();
         let (supervisor, closed) = (self.supervisor.clone(), self.closed.clone());
         tokio::spawn(async move {
@@ -193,19 +198,9 @@ impl FrontConnection {
         let span = self.reports.span(span);
         let (supervisor, life) = (self.supervisor.clone(), self.life());
         let operator = self.grants.operator().cloned();
+        let server = RequestServer { supervisor, client, operator, id: request_id, life };
         let serving = async move {
-            let serving = async {
-                let request = match elsewhere {
-                    Some(elsewhere) => {
-                        match elsewhere.serve(&client, request_id, request, &mut exchange, &life).await {
-                            ControlFlow::Continue(request) => request,
-                            ControlFlow::Break(response) => return response,
-                        }
-                    }
-                    None => request,
-                };
-                serve(&supervisor, client, operator, request_id, request, &mut exchange, life).await
-            };
+            let serving = server.serve(elsewhere, request, &mut exchange);
             let response = match deadline {
                 Some(deadline) => tokio::time::timeout(deadline, serving).await,
                 None => Ok(serving.await),
@@ -219,33 +214,6 @@ impl FrontConnection {
         };
         tokio::spawn(serving.instrument(span));
         None
-    }
-
-    /// Whether the connection may carry a request. The front for HTTP operates this process only as far as readiness and metrics
-    /// go. Another host of the cluster lists what is active here, and operates nothing.
-    fn may_send(&self, request: &Request) -> bool {
-        match request {
-            Request::Operator(OperatorRequest::ListRuns | OperatorRequest::ListSessions) => {
-                self.grants.is_operator() || self.grants.is_host()
-            }
-            Request::Operator(_) | Request::WatchApprovals(_) => self.grants.is_operator(),
-            _ => true,
-        }
-    }
-
-    /// Returns the response to a request of another host that would begin something while this one drains: its own fronts refuse
-    /// such requests by themselves.
-    fn refuse_while_draining(&self, request: &Request) -> Option<Response> {
-        let is_draining = self.supervisor.lifecycle().draining().is_cancelled();
-        match request {
-            _ if !self.grants.is_host() || !is_draining => None,
-            Request::RunCode(RunCode { is_offered: true, .. }) => Some(Response::NotFound),
-            Request::RunCode(_) | Request::Call(_) => {
-                let reason = "the host that has what this request names ends. Nothing was run; send it again when it has ended";
-                Some(Response::Unavailable(reason.to_owned()))
-            }
-            _ => None,
-        }
     }
 
     /// Verifies a credential that the front passes on, and responds. Only if keys must be fetched for that, a task waits
@@ -290,33 +258,6 @@ impl FrontConnection {
         };
         tokio::spawn(serving.in_current_span());
         None
-    }
-
-    /// Checks whether a front in another process may open one more exchange, whose request needs `bytes` of memory.
-    fn admit(
-        &self,
-        id: ExchangeId,
-        request: &Request,
-        bytes: usize,
-    ) -> Result<RemoteAdmission, &'static str> {
-        let lifecycle = self.supervisor.lifecycle();
-        let exchanges_max = self.grants.exchanges_max();
-        if self.open_exchanges.len() >= exchanges_max {
-            return Err("this client has too many open requests; wait for their answers first");
-        }
-        if self.open_exchanges.contains(id) {
-            return Err("a request with this number is open");
-        }
-        let memory = self.open_exchanges.reserve(bytes);
-        let memory =
-            memory.ok_or("the open requests of this client are too large; wait for their answers first")?;
-        let in_flight = match request.repetition() {
-            Repetition::Always => None,
-            // A drain does not wait for operators.
-            Repetition::Never | Repetition::Once if self.grants.is_operator() => None,
-            Repetition::Never | Repetition::Once => Some(lifecycle.begin_request()),
-        };
-        Ok(RemoteAdmission { _in_flight: in_flight, _memory: Some(memory) })
     }
 
     /// Returns what a request learns of the end of the front.
@@ -413,20 +354,12 @@ impl Drop for FrontConnection {
     }
 }
 
-/// What a request of a front in another process holds until it has its response.
-#[derive(Default)]
-struct RemoteAdmission {
-    /// Makes a drain wait for the request. `None` if it follows changes, which never ends by itself.
-    _in_flight: Option<InFlightGuard>,
-    _memory: Option<Counted>,
-}
-
 /// What a request learns of the end of its front.
 #[derive(Clone, Debug)]
 pub(super) struct FrontLife {
     /// Cancelled when the front disconnects.
     closed: CancellationToken,
-    /// Cancelled when the run of the request must end: with its AI client's own front, or with the engine if the front serves
+    /// Cancelled when the run or the direct call of the request must end: with its AI client's own front, or with the engine if the front serves
     /// AI clients over HTTP or is another host, since it may be lost while they are there.
     runs: CancellationToken,
 }
@@ -450,69 +383,4 @@ pub(super) struct ChosenId {
 fn digest_of(request: &impl Serialize) -> RequestDigest {
     // A message can be serialized.
     Sha256::digest(serde_json::to_vec(request).unwrap_or_default()).into()
-}
-
-/// Serves one request of the front. Returns the response, if there is one. The large futures are on the heap, because a
-/// task copies its future several times, and each request would pay for the largest one.
-async fn serve(
-    supervisor: &Arc<Supervisor>,
-    client: Principal,
-    operator: Option<OperatorPeer>,
-    id: ChosenId,
-    request: Request,
-    exchange: &mut EngineExchange,
-    life: FrontLife,
-) -> Option<Response> {
-    match request {
-        Request::RunCode(program) => {
-            code_requests::run(supervisor, client, id, program, exchange, life).await
-        }
-        Request::FollowRun(name) => {
-            code_requests::resume_following(supervisor, &client, &name, exchange, &life).await
-        }
-        Request::Call(call) => {
-            Box::pin(call_requests::serve(supervisor, &client, id, call, exchange, life.closed)).await
-        }
-        Request::FollowChanges => {
-            Box::pin(change_notifications::follow(supervisor, &client, exchange, &life.closed)).await
-        }
-        Request::McpSession(request) => {
-            Some(Response::Text(supervisor.mcp_sessions().carry_out(client.owner(), request)))
-        }
-        Request::Search(search) => tokio::select! {
-            found = Box::pin(search_requests::serve(supervisor, &client, &search)) => Some(Response::Json(found)),
-            () = exchange.closed() => None,
-        },
-        Request::List(list) => tokio::select! {
-            entries = Box::pin(supervisor.direct().list(supervisor, &client, list)) => Some(Response::Entries(entries)),
-            () = exchange.closed() => None,
-        },
-        Request::DescribeCatalogue => tokio::select! {
-            text = Box::pin(supervisor.catalogue_description(&client)) => Some(Response::Text(Some(text))),
-            () = exchange.closed() => None,
-        },
-        Request::ReadResult { handle, offset } => Some(supervisor.read_result(&client, &handle, offset)),
-        Request::ReadFile { handle } => Some(supervisor.read_file(&client, handle).await),
-        Request::Health => Some(Response::Json(supervisor.health_for(&client))),
-        Request::ServiceHealth => Some(Response::Json(supervisor.complete_health())),
-        Request::Readiness => Some(Response::Reasons(supervisor.unready_reasons())),
-        Request::SharedState => Some(Response::Reasons(supervisor.cluster_failures())),
-        Request::Metrics => Some(Response::Text(supervisor.render_metrics())),
-        Request::Operator(request) => tokio::select! {
-            response = Box::pin(operator_requests::carry_out(supervisor, request, operator.as_ref().and_then(OperatorPeer::user))) => Some(Response::Operator(response)),
-            () = exchange.closed() => None,
-        },
-        Request::WatchApprovals(role) => {
-            // No other front makes the request.
-            let operator = operator?;
-            Box::pin(operator_requests::watch_approvals(supervisor, &operator, role, exchange, &life.closed))
-                .await
-        }
-        Request::UserLogin(request) => tokio::select! {
-            response = Box::pin(supervisor.user_login(&client, request)) => Some(response),
-            () = exchange.closed() => None,
-        },
-        // `start_exchange` answers this request.
-        Request::Authenticate(_) => None,
-    }
 }

@@ -77,12 +77,14 @@ struct SocketFront(OutboxSender);
 impl FrontEndpoint for SocketFront {
     fn receive(&self, message: ToFront) -> Option<Waiting> {
         let id = message.exchange().unwrap_or(ExchangeId(0));
+        let is_session_message = matches!(message, ToFront::SessionMessage(_));
         let (can_wait, is_response) = match &message {
             ToFront::Event(..) => (true, false),
             ToFront::Response(..) => (true, true),
             ToFront::Settings(_)
             | ToFront::Lifecycle(_)
             | ToFront::AccessEnded { .. }
+            | ToFront::SessionMessage(_)
             | ToFront::Begun(_) => (false, false),
         };
         let parts = match to_parts(message) {
@@ -95,6 +97,12 @@ impl FrontEndpoint for SocketFront {
                 return None;
             }
         };
+        if is_session_message {
+            if !matches!(self.0.send(id, parts), Queued::Done) {
+                tracing::warn!("a message for an MCP session is dropped: the front does not read");
+            }
+            return None;
+        }
         if !can_wait {
             self.0.send_urgent(id, parts);
             return None;

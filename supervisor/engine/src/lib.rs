@@ -18,7 +18,7 @@
 //!   (`front_connection/forwarding.rs`); `host_socket.rs` serves the other hosts.
 //! - [`launcher_socket`] accepts launchers, which start upstream servers in the session of a person.
 //! - [`control_socket`] serves operators' commands. [`systemd_notify`] reports to systemd.
-//! - `direct.rs` has the names and lists of tools that AI clients call without code.
+//! - `direct.rs` has the names and lists of tools that AI clients call without code, and the calls that wait for answers of users.
 //!
 //! # Invariants
 //!

@@ -44,6 +44,8 @@ impl McpSessions {
                 let table = self.0.lock();
                 Some(table.sessions.get(&id).filter(|session| session.owner == owner)?.client.clone())
             }
+            // `Supervisor::deliver` carries it out.
+            McpSessionRequest::Deliver { .. } => None,
             McpSessionRequest::End { id } => {
                 let is_own = self.0.lock().sessions.get(&id).is_some_and(|session| session.owner == owner);
                 if is_own {

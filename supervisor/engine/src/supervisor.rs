@@ -46,7 +46,7 @@ use lockhouse_upstream::Upstreams;
 
 use crate::cluster::Cluster;
 use crate::connected_clients::ConnectedClients;
-use crate::direct::DirectServers;
+use crate::direct::{DirectServers, SuspendedCalls};
 use crate::execution::Cancellation;
 use crate::mcp_sessions::McpSessions;
 use crate::runs::Runs;
@@ -87,8 +87,10 @@ pub struct Supervisor {
     sessions: Sessions,
     runs: Runs,
     direct: DirectServers,
-    /// The fronts.
+    suspended_calls: SuspendedCalls,
+    /// The fronts, and those of them that serve HTTP.
     fronts: Mutex<Vec<Weak<dyn FrontEndpoint>>>,
+    http_fronts: Mutex<Vec<Weak<dyn FrontEndpoint>>>,
     /// Verifies the credentials of AI clients. Empty if no front serves clients over HTTP.
     authenticator: OnceLock<Arc<Authenticator>>,
     connected_clients: ConnectedClients,
@@ -170,7 +172,9 @@ impl Supervisor {
             sessions,
             runs,
             direct: DirectServers::default(),
+            suspended_calls: SuspendedCalls::default(),
             fronts: Mutex::default(),
+            http_fronts: Mutex::default(),
             authenticator: OnceLock::new(),
             connected_clients: ConnectedClients::default(),
             mcp_sessions: McpSessions::default(),
@@ -254,6 +258,10 @@ impl Supervisor {
 
     pub(crate) fn runs(&self) -> &Runs {
         &self.runs
+    }
+
+    pub(crate) fn suspended_calls(&self) -> &SuspendedCalls {
+        &self.suspended_calls
     }
 
     pub(crate) fn direct(&self) -> &DirectServers {

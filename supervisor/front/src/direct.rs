@@ -11,16 +11,18 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use lockhouse_link::{Exchange, GrantedAccess};
 use lockhouse_mcp::server::RequestContext;
-use lockhouse_messages::{DirectAction, DirectCall, DirectReply, DirectTarget, Request, RequestId, Response};
-use lockhouse_protocol::ServerName;
+use lockhouse_messages::{
+    DirectAction, DirectCall, DirectReply, DirectTarget, Request, RequestId, Response, ResumedCall,
+};
+use lockhouse_protocol::{ResultHandle, ServerName};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
     ContentBlock, ErrorData, GetPromptRequestParams, InputRequiredResult, InputResponses, JsonObject,
     ReadResourceRequestParams, Reference, ServerCapabilities,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use call::{CallAnswer, SEVERITIES, SuspendedCalls, follow_call, is_suspended_call};
+use call::{CallAnswer, SEVERITIES, follow_call, suspended_call};
 pub(super) use change_notifications::ConnectionSubscriptions;
 pub(crate) use errors::request_error;
 use errors::{failure_text, invalid_params, mcp_error, protocol_error};
@@ -33,11 +35,9 @@ use crate::answer::ToolResponse;
 /// declares none.
 const READ_TTL_MS: u64 = 0;
 
-/// The state of an AI client's connection for directly exposed upstream servers: suspended calls, subscriptions and log
-/// level.
+/// The state of an AI client's connection for directly exposed upstream servers: subscriptions and log level.
 #[derive(Clone, Default)]
 pub(super) struct Direct {
-    suspended: SuspendedCalls,
     pub(super) subscriptions: ConnectionSubscriptions,
     /// Minimum severity of forwarded log messages, as an index into [`SEVERITIES`].
     log_level: Arc<AtomicU8>,
@@ -50,14 +50,6 @@ struct Call {
     arguments: JsonObject,
     responses: Option<InputResponses>,
     state: Option<String>,
-}
-
-impl Direct {
-    /// Returns the state for another connection. It shares the suspended calls of this state, and has its own
-    /// subscriptions and log level.
-    pub(super) fn for_new_connection(&self) -> Self {
-        Self { suspended: self.suspended.clone(), ..Self::default() }
-    }
 }
 
 /// Adds the MCP capabilities that Lockhouse declares if upstream servers are exposed directly, such as resources and
@@ -218,32 +210,33 @@ impl McpHandler {
     ) -> Result<CallAnswer, ErrorData> {
         let access = self.access(context)?;
         let Call { target, action, arguments, responses, state } = call;
-        let request = json!([target, arguments]);
-        let exchange = match state {
-            Some(state) if is_suspended_call(&state) => {
-                let responses = responses.unwrap_or_default();
-                self.direct.suspended.resume(&access, &state, &request, responses).map_err(invalid_params)?
-            }
-            state => {
-                let (arguments, calls_again) = (Value::Object(arguments).to_string(), context.is_modern());
-                let call = DirectCall {
-                    target,
-                    action,
-                    arguments,
-                    supports_input_requests: calls_again,
-                    input_responses: responses,
-                    request_state: state,
-                };
-                // Only a call of a tool has effects.
-                let chosen = match &call.target {
-                    DirectTarget::Tool(_) => crate::http::idempotency_key(context).map_err(invalid_params)?,
-                    DirectTarget::Prompt(_) | DirectTarget::Resource(_) => None,
-                };
-                self.open_direct(&access, context, chosen, Request::Call(call)).await
-            }
-        };
+        let arguments = Value::Object(arguments).to_string();
         let logs = self.log_threshold(context);
-        Ok(follow_call(exchange, &access, &self.direct.suspended, &request, context, logs).await)
+        if let Some(handle) = state.as_deref().and_then(suspended_call) {
+            let handle = ResultHandle::new(handle).map_err(|error| invalid_params(&error.to_string()))?;
+            let request = Request::ResumeCall(ResumedCall { handle, target, arguments });
+            let mut exchange = self.open_direct(&access, context, None, request).await;
+            let answered = call::answer_questions(&mut exchange, responses.unwrap_or_default()).await;
+            return Ok(match answered {
+                Ok(()) => follow_call(exchange, context, logs).await,
+                Err(response) => CallAnswer::Response(response),
+            });
+        }
+        let call = DirectCall {
+            target,
+            action,
+            arguments,
+            supports_input_requests: context.is_modern(),
+            input_responses: responses,
+            request_state: state,
+        };
+        // Only a call of a tool has effects.
+        let chosen = match &call.target {
+            DirectTarget::Tool(_) => crate::http::idempotency_key(context).map_err(invalid_params)?,
+            DirectTarget::Prompt(_) | DirectTarget::Resource(_) => None,
+        };
+        let exchange = self.open_direct(&access, context, chosen, Request::Call(call)).await;
+        Ok(follow_call(exchange, context, logs).await)
     }
 
     /// Sends a request that comes from the AI client itself to the engine. Returns the exchange that delivers the events and the response. Unlike in calls from

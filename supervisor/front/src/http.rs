@@ -229,6 +229,7 @@ impl HttpServer {
         tokio::select! {
             _ = futures_util::future::join_all(accept_loops) => {}
             () = end_idle(&sessions) => {}
+            never = sessions.receive_from_others() => match never {},
             () = end_accepting => {}
             never = metrics => match never {},
             never = updates => match never {},

@@ -26,7 +26,7 @@
 //! - No HTTP server opens a file, starts a thread or has a private key: its process is sealed before it accepts the first
 //!   connection.
 //! - Nothing here records a metric or changes the lifecycle of the process. A front counts, and reports to the engine.
-//! - No run belongs to a front. It finds one by handle or id, for the run's owner.
+//! - No run and no direct call belongs to a front. It finds one by handle or id, for its owner.
 //! - No answer is cut in a way that a program could take for the whole.
 //! - No unauthenticated peer can hold a connection, a body or a TLS handshake for ever.
 //! - No listen address is opened to other hosts without authentication and TLS, unless the configuration says so.
@@ -86,7 +86,7 @@ pub use answer::{AnswerForm, AnswerSettings, UnknownForm};
 use direct::Direct;
 use runs::{RunTool, SuspendedRequests};
 pub use stdio::{StdioError, serve_stdio};
-use tool_arguments::{read_result_request, search_request, truncate_name};
+use tool_arguments::{search_request, truncate_name};
 
 /// How long an AI client may cache the tool list, in milliseconds. The list contains the names of the
 /// upstream servers and tools that the client may use.
@@ -352,10 +352,7 @@ impl McpHandler {
         }
         Ok(match tool {
             RunTool::RunCode => self.run_code(&access, &arguments, context).await,
-            RunTool::GetResult => match self.get_run_result(&access, &arguments, context).await {
-                Some(response) => response,
-                None => self.get_result(&access, &arguments).await.into(),
-            },
+            RunTool::GetResult => self.get_result(&access, &arguments, context).await,
         })
     }
 
@@ -402,7 +399,7 @@ impl McpHandler {
     /// Returns a handler for another connection. It shares the requests that wait for a user's answer, and
     /// has its own subscriptions.
     fn for_new_connection(&self) -> Self {
-        Self { direct: self.direct.for_new_connection(), ..self.clone() }
+        Self { direct: Direct::default(), ..self.clone() }
     }
 
     async fn search_tools(
@@ -435,17 +432,6 @@ impl McpHandler {
             }
             Response::Invalid(message) => Err(not_found(message)),
             other => Err(direct::request_error(other.into_failure(), "the request")),
-        }
-    }
-
-    async fn get_result(&self, access: &GrantedAccess, arguments: &JsonObject) -> ToolAnswer {
-        match read_result_request(arguments) {
-            Ok((handle, offset)) => {
-                let request = Request::ReadResult { handle: handle.clone(), offset };
-                let part = self.engine.ask(access, None, request).await;
-                json_answer(|json| ToolAnswer::Part(handle, json), part)
-            }
-            Err(wrong) => ToolAnswer::invalid_request(&wrong.to_string()),
         }
     }
 }

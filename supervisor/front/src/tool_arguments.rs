@@ -156,16 +156,13 @@ pub(crate) fn parse_wait(
     }
 }
 
-/// Parses the arguments of a `get_result` call that reads a stored result. Returns the handle of the result and the
-/// offset at which to start, 0 if it is missing.
-pub(crate) fn read_result_request(arguments: &JsonObject) -> Result<(ResultHandle, usize), InvalidGetResult> {
-    let handle = parse_handle(arguments)?;
+/// Parses the argument `offset` of `get_result`: where the page of a stored result starts. Returns 0 if it is missing.
+pub(crate) fn parse_offset(arguments: &JsonObject) -> Result<usize, InvalidGetResult> {
     let offset = match arguments.get("offset") {
         None | Some(Value::Null) => Some(0),
         Some(offset) => offset.as_u64().and_then(|offset| usize::try_from(offset).ok()),
     };
-    let offset = offset.ok_or(InvalidGetResult::Offset)?;
-    Ok((handle, offset))
+    offset.ok_or(InvalidGetResult::Offset)
 }
 
 /// Shortens an unknown tool, argument or language name to 80 characters, for an error message.
@@ -233,7 +230,9 @@ mod tests {
             (json!({"handle": "a b"}), "result handle name \"a b\" is not valid"),
             (json!({"handle": "a", "offset": -1}), "offset must be a whole number, 0 or more"),
         ] {
-            let wrong = read_result_request(&object(&arguments)).map(drop).expect_err(message).to_string();
+            let arguments = object(&arguments);
+            let parsed = parse_handle(&arguments).and_then(|_| parse_offset(&arguments));
+            let wrong = parsed.expect_err(message).to_string();
             assert!(wrong.starts_with(message), "{wrong}");
         }
     }

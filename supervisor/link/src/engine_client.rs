@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use lockhouse_messages::{
     AccessRefusal, Caller, Credential, EVENTS_AHEAD_MAX, Event, ExchangeId, FrontSettings, Input,
-    InputSupport, Request, RequestHead, RequestId, Response, SpanId, ToEngine, ToFront,
+    InputSupport, Request, RequestHead, RequestId, Response, SessionMessage, SpanId, ToEngine, ToFront,
 };
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -29,6 +29,9 @@ use crate::{EngineEndpoint, FrontEndpoint};
 /// Maximum number of buffered events for one request: those that the engine sends ahead, and the answers to inputs. An
 /// engine that sends more does not keep to the protocol, and the request fails.
 const EVENTS_MAX: usize = 2 * EVENTS_AHEAD_MAX as usize;
+/// Maximum number of messages for MCP sessions that wait until the front reads them. Further ones are dropped.
+/// Bound: engines and fronts.
+const SESSION_MESSAGES_MAX: usize = 256;
 /// After this number of events that were passed on, the engine is told that it may send as many further ones.
 const CREDIT_EVERY: u32 = EVENTS_AHEAD_MAX / 4;
 
@@ -49,6 +52,8 @@ pub(crate) struct EngineClientInner {
     pub(crate) settings: watch::Sender<FrontSettings>,
     open: Mutex<HashMap<ExchangeId, ExchangeSenders>>,
     grants: Mutex<KnownGrants>,
+    /// Where messages for MCP sessions go. Empty if the front has none.
+    session_messages: OnceLock<mpsc::Sender<SessionMessage>>,
 }
 
 /// The senders that pass the engine's events and response to the front's request.
@@ -95,6 +100,7 @@ impl EngineClient {
                 settings: watch::Sender::default(),
                 open: Mutex::default(),
                 grants: Mutex::default(),
+                session_messages: OnceLock::new(),
             }
         });
         shared.engine.begin();
@@ -198,6 +204,13 @@ impl EngineClient {
         Self { shared: self.shared.clone(), span: Some(span) }
     }
 
+    /// Returns the messages for MCP sessions that other hosts have received. Only the first receiver gets any.
+    pub fn session_messages(&self) -> mpsc::Receiver<SessionMessage> {
+        let (sender, receiver) = mpsc::channel(SESSION_MESSAGES_MAX);
+        let _ = self.shared.session_messages.set(sender);
+        receiver
+    }
+
     /// Returns the lifecycle of the engine, as this front knows it.
     pub fn lifecycle(&self) -> &EngineLifecycle {
         &self.shared.lifecycle
@@ -206,6 +219,11 @@ impl EngineClient {
     /// Returns the latest settings that the engine has sent.
     pub fn settings(&self) -> FrontSettings {
         self.shared.settings.borrow().clone()
+    }
+
+    /// Whether an operator has let this host of a cluster take no new work.
+    pub fn is_withdrawn(&self) -> bool {
+        self.shared.settings.borrow().is_withdrawn
     }
 
     /// Whether AI clients need a credential over HTTP.
@@ -328,6 +346,13 @@ impl FrontEndpoint for EngineClientInner {
             ToFront::Begun(_) => {}
             ToFront::Lifecycle(state) => self.lifecycle.set(state),
             ToFront::Settings(settings) => drop(self.settings.send_replace(settings)),
+            ToFront::SessionMessage(message) => {
+                if self.session_messages.get().is_some_and(|messages| messages.try_send(message).is_err()) {
+                    tracing::warn!(
+                        "a message for an MCP session is dropped: too many arrived at other hosts"
+                    );
+                }
+            }
             ToFront::Event(id, event) => {
                 let mut open = self.open.lock();
                 let exchange = open.get(&id)?;

@@ -247,6 +247,7 @@ impl RemoteEngine {
             ToFront::Response(id, _) => self.requests.lock().remove(*id),
             ToFront::Lifecycle(LifecycleState::Serving)
             | ToFront::AccessEnded { .. }
+            | ToFront::SessionMessage(_)
             | ToFront::Settings(_)
             | ToFront::Event(..) => {}
         }

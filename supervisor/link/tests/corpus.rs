@@ -52,10 +52,11 @@ fn messages_of_fronts() {
         "McpSession",
         "Search",
         "DescribeCatalogue",
-        "ReadResult",
+        "GetResult",
         "ReadFile",
         "List",
         "Call",
+        "ResumeCall",
         "FollowChanges",
         "Health",
         "ServiceHealth",
@@ -73,7 +74,7 @@ fn messages_of_fronts() {
 
 #[test]
 fn messages_of_the_engine() {
-    let messages = ["Lifecycle", "Settings", "Begun", "AccessEnded", "Event", "Response"];
+    let messages = ["Lifecycle", "Settings", "Begun", "AccessEnded", "SessionMessage", "Event", "Response"];
     let events = [
         "Following",
         "Question",

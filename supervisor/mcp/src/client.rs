@@ -243,7 +243,7 @@ impl Drop for PendingRequest {
     fn drop(&mut self) {
         let shared = &self.client.0;
         if let (true, Some(reason)) = (shared.pending.remove(self.id), self.cancel_reason) {
-            let notification = cancellation(self.id, reason);
+            let notification = cancellation(&RequestId::Number(self.id), reason);
             shared.sender.cancel_request(self.id, format!("{notification}\n").into_bytes());
         }
     }

@@ -17,7 +17,7 @@ const FIRST_ID: i64 = 1;
 const LAST_ID: i64 = i32::MAX as i64;
 
 /// Returns the notification that the sender of a request does not need its answer any more, as JSON text.
-pub(crate) fn cancellation(id: i64, reason: &str) -> String {
+pub(crate) fn cancellation(id: &RequestId, reason: &str) -> String {
     let parameters = json!({"requestId": id, "reason": reason});
     json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": parameters}).to_string()
 }
@@ -66,6 +66,11 @@ impl PendingRequests {
     /// Removes a request. Returns whether it was unanswered.
     pub(crate) fn remove(&self, id: i64) -> bool {
         self.0.lock().requests.as_mut().and_then(|requests| requests.remove(&id)).is_some()
+    }
+
+    /// Whether a request with this id is unanswered.
+    pub(crate) fn has(&self, id: i64) -> bool {
+        self.0.lock().requests.as_ref().is_some_and(|requests| requests.contains_key(&id))
     }
 
     /// Passes an answer to the request with this id. Drops it if that request was cancelled.

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use crate::{DirectReply, FinishedRun, OperatorResponse, Request, Response, ToEngine, ToFront};
+use crate::{
+    DirectReply, FinishedRun, McpSessionRequest, OperatorResponse, Request, Response, SessionMessage,
+    ToEngine, ToFront,
+};
 
 /// A body that is missing, or whose bytes are not of the type of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,11 +92,13 @@ fn of_request(request: &mut Request) -> Vec<LargeValue<'_>> {
     match request {
         Request::RunCode(run) => vec![LargeValue::Text(&mut run.code)],
         Request::Call(call) => vec![LargeValue::Text(&mut call.arguments)],
+        Request::ResumeCall(call) => vec![LargeValue::Text(&mut call.arguments)],
+        Request::McpSession(McpSessionRequest::Deliver { message, .. }) => vec![LargeValue::Text(message)],
         Request::FollowRun(_)
         | Request::McpSession(_)
         | Request::Search(_)
         | Request::DescribeCatalogue
-        | Request::ReadResult { .. }
+        | Request::GetResult { .. }
         | Request::ReadFile { .. }
         | Request::List(_)
         | Request::FollowChanges
@@ -113,6 +118,7 @@ impl Bodies for ToFront {
     fn large_values(&mut self) -> Vec<LargeValue<'_>> {
         match self {
             Self::Response(_, response) => of_response(response),
+            Self::SessionMessage(SessionMessage { message, .. }) => vec![LargeValue::Text(message)],
             Self::Event(..)
             | Self::Begun(_)
             | Self::Settings(_)

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lockhouse_protocol::{Failure, ServerName};
+use lockhouse_protocol::{Failure, ResultHandle, ServerName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -33,6 +33,18 @@ pub struct DirectCall {
     pub input_responses: Option<BTreeMap<String, Value>>,
     /// In a repeated call: the state that the upstream server returned with its input requests. Otherwise `None`.
     pub request_state: Option<String>,
+}
+
+/// A repeated direct call, with which the AI client answers the questions of one that was suspended ([`Input::Detach`]).
+///
+/// [`Input::Detach`]: crate::Input::Detach
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ResumedCall {
+    /// The handle of the suspended call.
+    pub handle: ResultHandle,
+    /// Target and arguments must be the same as at first.
+    pub target: DirectTarget,
+    pub arguments: String,
 }
 
 /// The target of a direct call: the name or the URI by which AI clients know it.

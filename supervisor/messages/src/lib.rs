@@ -83,7 +83,7 @@ pub use credential::{ConnectionId, Credential};
 pub use definition_review::{ChangedDefinition, DefinitionChange, DefinitionReview};
 pub use direct::{
     BUILT_IN_TOOL_NAMES, DirectAction, DirectCall, DirectReply, DirectTarget, ForwardedNotification,
-    JsonRpcError, ListChanges, ListKind,
+    JsonRpcError, ListChanges, ListKind, ResumedCall,
 };
 pub use failure::RequestFailure;
 pub use front_counters::{FrontCounters, HttpRefusal};
@@ -92,7 +92,8 @@ pub use host_tag::{HostTag, InvalidHostTag};
 pub use lifecycle_state::LifecycleState;
 pub use message::{
     BuiltinTool, BuiltinTools, EVENTS_AHEAD_MAX, Event, ExchangeId, FrontSettings, Input, McpSessionRequest,
-    Repetition, Request, Response, RunReference, SearchRequest, StoredFile, ToEngine, ToFront,
+    Repetition, Request, Response, RunReference, SearchRequest, SessionMessage, StoredFile, ToEngine,
+    ToFront,
 };
 pub use operator::{
     DigestsInForce, EndedRuns, EndedSessions, FileLocation, HostActivity, HostListing, ListedHost,

@@ -11,8 +11,8 @@ use crate::{
     Access, AccessRefusal, Answer, ApprovalEvent, ApprovalInput, AskError, Authentication,
     BUILT_IN_TOOL_NAMES, ConnectionId, Credential, DirectCall, DirectReply, FinishedRun,
     ForwardedNotification, FrontCounters, GrantId, HostTag, JsonRpcError, LifecycleState, ListChanges,
-    ListKind, OpenQuestion, OperatorRequest, OperatorResponse, RequestHead, Role, RunCode, RunView, SpanId,
-    SpanOutcome, ToolCallSpan, UserLoginRequest, WatcherRole,
+    ListKind, OpenQuestion, OperatorRequest, OperatorResponse, Owner, RequestHead, ResumedCall, Role,
+    RunCode, RunView, SpanId, SpanOutcome, ToolCallSpan, UserLoginRequest, WatcherRole,
 };
 
 /// Maximum time for the response to a request that only reads. Servers that must start first have up to their start
@@ -78,6 +78,8 @@ pub enum ToFront {
     AccessEnded {
         grant: GrantId,
     },
+    /// A message for an MCP session, for fronts for HTTP. A front without this session ignores it.
+    SessionMessage(SessionMessage),
 }
 
 /// The settings of the engine that a front needs.
@@ -85,6 +87,9 @@ pub enum ToFront {
 pub struct FrontSettings {
     /// Whether files that runs return are stored, so that AI clients can read them as resources.
     pub has_files: bool,
+    /// Whether an operator has let this host of a cluster take no new work. Fronts for HTTP refuse it.
+    #[serde(default)]
+    pub is_withdrawn: bool,
     /// Whether AI clients can call tools of at least one upstream server directly, without code.
     pub has_direct: bool,
     /// The names of the upstream servers that programs can import.
@@ -193,9 +198,10 @@ pub enum Request {
     Search(SearchRequest),
     /// Requests the list of servers and tools for the description of `run_code`. Answered with [`Response::Text`].
     DescribeCatalogue,
-    /// Reads a page of a stored result. The page starts at `offset`, which counts items if the result is a list,
-    /// otherwise characters. Answered with [`Response::Json`].
-    ReadResult { handle: ResultHandle, offset: usize },
+    /// Follows the background run with this handle, like [`FollowRun`](Self::FollowRun), or reads a page of the stored result. The
+    /// page starts at `offset`, which counts items if the result is a list, otherwise characters. A page is answered with
+    /// [`Response::Json`].
+    GetResult { handle: ResultHandle, offset: usize },
     /// Reads a stored file. Answered with [`Response::File`].
     ReadFile { handle: ResultHandle },
     /// Lists the tools, resources, resource templates or prompts that the AI client can use without code. Answered
@@ -203,6 +209,9 @@ pub enum Request {
     List(ListKind),
     /// Makes a direct call (a call of an upstream server without code). Answered with [`Response::Call`].
     Call(DirectCall),
+    /// Resumes a suspended direct call. The engine first sends [`Event::Questions`], or answers with [`Response::NotFound`] if there
+    /// is no such call.
+    ResumeCall(ResumedCall),
     /// Reports changes to the tool definitions and MCP lists that the AI client gets, until the front closes the
     /// exchange. The first [`Event::Changed`] has no changes: from then on, the engine misses none. After each event, it waits
     /// for [`Input::ChangesDelivered`] before it sends the next one.
@@ -251,6 +260,20 @@ pub enum McpSessionRequest {
     Find { id: String },
     /// Ends a session. The response has no text.
     End { id: String },
+    /// A message of the client for a session, as JSON-RPC text, has arrived at the wrong host of a cluster: the answer to a question
+    /// of the host `to`, or the end of a request of any other host (`None`). The response has no text.
+    Deliver { id: String, to: Option<HostTag>, message: String },
+}
+
+/// A message of the client of an MCP session, which another host of the cluster has received.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionMessage {
+    /// The id of the session.
+    pub session: String,
+    /// The client. The message is for no session of another one.
+    pub owner: Owner,
+    /// JSON-RPC text: an answer or a notification.
+    pub message: String,
 }
 
 /// A search in the tools of upstream servers.
@@ -273,8 +296,8 @@ pub enum Input {
     Questions,
     /// Requests the state and the progress of the run. Answered with [`Event::View`].
     View,
-    /// Moves the run to the background, so that it continues after the exchange is closed. Answered with
-    /// [`Event::Detached`].
+    /// Moves the run to the background, so that it continues after the exchange is closed. Suspends a direct call until
+    /// [`Request::ResumeCall`], or until its questions time out. Answered with [`Event::Detached`].
     Detach,
     /// Cancels the run, even if other exchanges follow it.
     Cancel,
@@ -296,9 +319,8 @@ pub enum Event {
     Question(OpenQuestion),
     Questions(Vec<OpenQuestion>),
     View(RunView),
-    /// Answers [`Input::Detach`]. Contains the handle by which the AI client can ask for the background run.
-    /// Contains `None` if the run could not be moved to the background, for example because there are too many
-    /// background runs.
+    /// Answers [`Input::Detach`]. Contains the handle by which the AI client can ask for the background run, or resume the call.
+    /// Contains `None` if there are too many of them, for example.
     Detached(Option<ResultHandle>),
     /// A progress message of the run, for the AI client.
     ProgressMessage(String),
@@ -408,7 +430,9 @@ impl ToFront {
     pub fn exchange(&self) -> Option<ExchangeId> {
         match self {
             Self::Begun(id) | Self::Event(id, _) | Self::Response(id, _) => Some(*id),
-            Self::Settings(_) | Self::Lifecycle(_) | Self::AccessEnded { .. } => None,
+            Self::Settings(_) | Self::Lifecycle(_) | Self::AccessEnded { .. } | Self::SessionMessage(_) => {
+                None
+            }
         }
     }
 }
@@ -417,11 +441,15 @@ impl Request {
     /// Returns what a front does with this request if the engine's process ends before it has answered.
     pub fn repetition(&self) -> Repetition {
         match self {
-            Self::RunCode(_) | Self::FollowRun(_) | Self::Call(_) | Self::UserLogin(_) => Repetition::Never,
+            Self::RunCode(_)
+            | Self::FollowRun(_)
+            | Self::GetResult { .. }
+            | Self::Call(_)
+            | Self::ResumeCall(_)
+            | Self::UserLogin(_) => Repetition::Never,
             Self::McpSession(_)
             | Self::Search(_)
             | Self::DescribeCatalogue
-            | Self::ReadResult { .. }
             | Self::ReadFile { .. }
             | Self::List(_)
             | Self::Health
@@ -443,10 +471,11 @@ impl Request {
             Self::RunCode(_)
             | Self::FollowRun(_)
             | Self::Call(_)
+            | Self::ResumeCall(_)
             | Self::McpSession(_)
             | Self::Search(_)
             | Self::DescribeCatalogue
-            | Self::ReadResult { .. }
+            | Self::GetResult { .. }
             | Self::ReadFile { .. }
             | Self::List(_)
             | Self::Health
@@ -463,11 +492,13 @@ impl Request {
         match self {
             Self::FollowRun(RunReference::Execution(id)) => Some(HostTag::of_execution(*id)),
             Self::FollowRun(RunReference::Handle(handle))
-            | Self::ReadResult { handle, .. }
-            | Self::ReadFile { handle } => HostTag::of_id(handle.as_str()),
+            | Self::GetResult { handle, .. }
+            | Self::ReadFile { handle }
+            | Self::ResumeCall(ResumedCall { handle, .. }) => HostTag::of_id(handle.as_str()),
             Self::McpSession(McpSessionRequest::Find { id } | McpSessionRequest::End { id }) => {
                 HostTag::of_id(id)
             }
+            Self::McpSession(McpSessionRequest::Deliver { to, .. }) => *to,
             Self::McpSession(McpSessionRequest::Keep { .. })
             | Self::Authenticate(_)
             | Self::RunCode(_)

@@ -112,6 +112,13 @@ pub enum OperatorRequest {
     EnrolKey(Box<KeyRegistration>),
     /// Requests the hosts of the cluster. Answered with [`OperatorResponse::Hosts`].
     ListHosts,
+    /// Let this host of the cluster take no new work, or take it again. What it has is served. Answered with
+    /// [`OperatorResponse::Hosts`].
+    DrainHost {
+        undo: bool,
+    },
+    /// Let this host of the cluster end when its runs have ended, at the latest after `drain_seconds` of the configuration.
+    LeaveCluster,
     /// Requests what is active on the other hosts of the cluster. Answered with [`OperatorResponse::Elsewhere`].
     ListElsewhere,
     /// List the registered keys.
@@ -162,6 +169,8 @@ impl OperatorRequest {
             | Self::EnrolKey(_)
             | Self::ListHosts
             | Self::ListElsewhere
+            | Self::DrainHost { .. }
+            | Self::LeaveCluster
             | Self::ListKeys => Role::Operate,
             Self::AcceptProposal { .. }
             | Self::ChallengeProposal { .. }
@@ -181,6 +190,8 @@ impl OperatorRequest {
         match self {
             Self::EndSessions(_)
             | Self::EndRuns(_)
+            | Self::DrainHost { .. }
+            | Self::LeaveCluster
             | Self::Reload
             | Self::Stop { .. }
             | Self::ProposePolicy { .. }

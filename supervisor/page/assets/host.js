@@ -105,6 +105,31 @@ function advice({ fix, second_layer: second, without_it: without }) {
   return lines.filter(Boolean).map((text, index) => h("div", { class: index ? "muted small-text" : null }, text));
 }
 
+const HOST_COLUMNS = [{ label: "Host" }, { label: "State" }, { label: "Address" }, { label: "Version" }, { label: "Runs" }, { label: "Free workers" }, { label: "Sessions" }];
+
+/** The hosts of the cluster that this host is part of. */
+function cluster({ hosts, cluster_problems: problems }) {
+  const rows = hosts.map((one) => ({
+    key: one.name,
+    cells: [
+      one.is_this ? `${one.name} (this)` : one.name,
+      stateLabel(one.state === "serving" ? "good" : "warn", one.state),
+      code(one.address),
+      code(one.version),
+      number(one.runs),
+      number(one.free),
+      number(one.sessions),
+    ],
+  }));
+  return h(
+    "section",
+    { class: "panel flush", key: "cluster" },
+    h("div", { class: "panel-head" }, h("h2", null, "Hosts of the cluster")),
+    problems.map((problem) => h("p", { class: "notice warn", key: problem }, untrusted(problem))),
+    table("Hosts of the cluster", HOST_COLUMNS, rows),
+  );
+}
+
 function readableSecrets(secrets) {
   const text = (one) => [code(one.file), ` can be read by ${one.readers}. ${one.fix ?? ""}`];
   return h("div", { class: "notice warn", key: "secrets" }, h("strong", null, "Files with secrets that others can read"), h("ul", null, secrets.map((one) => h("li", null, text(one)))));
@@ -121,6 +146,7 @@ function render() {
     processes.length
       ? h("div", { class: "panels", key: "processes" }, processes.map(processPanel))
       : empty("No Lockhouse process is running", "An AI client starts it, or start it with lockhouse serve."),
+    state.processes?.hosts?.length ? cluster(state.processes) : null,
     checkResult(),
     check?.readable_secrets?.length ? readableSecrets(check.readable_secrets) : null,
   ];

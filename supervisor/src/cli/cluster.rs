@@ -8,9 +8,10 @@ use std::process::ExitCode;
 
 use lockhouse_base::files;
 use lockhouse_cluster::{AUDITOR, HostName, NatsAccount};
+use lockhouse_link::OperatorError;
 use lockhouse_messages::{HostListing, ListedHost, OperatorRequest, OperatorResponse};
 
-use super::{UNAVAILABLE, USAGE, control_client, print_error, table};
+use super::{UNAVAILABLE, USAGE, all_users, control_client, print_error, table};
 
 /// Name of the file with the configuration of a NATS server.
 const CONFIGURATION: &str = "nats-server.conf";
@@ -25,6 +26,17 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Let the host on this machine take no new work: it is not ready, and serves what it has
+    Drain {
+        /// Let it take new work again
+        #[arg(long)]
+        undo: bool,
+        /// Print the hosts as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// End the service on this machine when its runs have ended, at the latest after drain_seconds of [service]
+    Leave,
     /// Verify the copies of the audit logs of all hosts, which `audit_copies` of [cluster] makes
     Audit(audit::Arguments),
     /// Make an account in NATS: a server's configuration, and a file with the seed of each host's NKEY and of an auditor's
@@ -41,38 +53,81 @@ pub(super) enum Command {
 pub(super) async fn cluster(command: Command) -> ExitCode {
     match command {
         Command::Status { json } => status(json).await,
+        Command::Drain { undo, json } => drain(undo, json).await,
+        Command::Leave => leave().await,
         Command::Audit(arguments) => audit::audit(&arguments).await,
         Command::Account { hosts, out } => account(&hosts, &out),
     }
 }
 
 async fn status(as_json: bool) -> ExitCode {
-    let mut found = None;
-    for (_, response) in control_client::request_all(&OperatorRequest::ListHosts).await {
-        if let OperatorResponse::Hosts(listing) = response
-            && !listing.hosts.is_empty()
-        {
-            found = Some(listing);
-        }
-    }
-    let Some(listing) = found else {
-        eprintln!(
-            "lockhouse: no service on this machine is part of a cluster; docs/cluster.md describes [cluster]"
-        );
-        return ExitCode::from(UNAVAILABLE);
-    };
-    if as_json {
-        println!("{:#}", serde_json::to_value(&listing).unwrap_or_default());
-    } else {
-        print_listing(&listing);
-    }
+    let Some((_, listing)) = member().await else { return no_member() };
+    print_listing(&listing, as_json);
     match problems(&listing).is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
 }
 
-fn print_listing(listing: &HostListing) {
+async fn drain(undo: bool, as_json: bool) -> ExitCode {
+    let Some((pid, _)) = member().await else { return no_member() };
+    match control_client::request_one(pid, &OperatorRequest::DrainHost { undo }).await {
+        Ok(OperatorResponse::Hosts(listing)) => {
+            print_listing(&listing, as_json);
+            ExitCode::SUCCESS
+        }
+        other => not_done(other),
+    }
+}
+
+/// Waits until the process of the service has ended.
+async fn leave() -> ExitCode {
+    let Some((pid, listing)) = member().await else { return no_member() };
+    match control_client::request_one(pid, &OperatorRequest::LeaveCluster).await {
+        Ok(OperatorResponse::Stopping) => {}
+        other => return not_done(other),
+    }
+    if let Some(ListedHost { name, runs, .. }) = listing.hosts.iter().find(|host| host.is_this) {
+        println!("{name} leaves the cluster when its {runs} runs have ended.");
+    }
+    // The service limits the time.
+    while !all_users::stop::wait_ended(pid).await {}
+    println!("It has left.");
+    ExitCode::SUCCESS
+}
+
+/// Returns the process of this machine that is a host of a cluster, and the hosts that it knows.
+pub(super) async fn member() -> Option<(u32, HostListing)> {
+    let answers = control_client::request_all(&OperatorRequest::ListHosts).await;
+    answers.into_iter().find_map(|(pid, response)| match response {
+        OperatorResponse::Hosts(listing) if !listing.hosts.is_empty() => Some((pid, listing)),
+        _ => None,
+    })
+}
+
+fn no_member() -> ExitCode {
+    eprintln!(
+        "lockhouse: no service on this machine is part of a cluster; docs/cluster.md describes [cluster]"
+    );
+    ExitCode::from(UNAVAILABLE)
+}
+
+/// Prints why a service has not done what it was asked for.
+fn not_done(answer: Result<OperatorResponse, OperatorError>) -> ExitCode {
+    let reason = match answer {
+        Ok(OperatorResponse::Refused { reason }) | Err(OperatorError::Refused(reason)) => reason,
+        Ok(_) | Err(OperatorError::OtherVersion) => "the service has another version".to_owned(),
+        Err(OperatorError::NoAnswer) => "the service does not answer".to_owned(),
+    };
+    eprintln!("lockhouse: {reason}");
+    ExitCode::from(UNAVAILABLE)
+}
+
+fn print_listing(listing: &HostListing, as_json: bool) {
+    if as_json {
+        println!("{:#}", serde_json::to_value(listing).unwrap_or_default());
+        return;
+    }
     let head = [
         "host",
         "state",
@@ -108,7 +163,7 @@ fn print_listing(listing: &HostListing) {
 }
 
 /// Returns what a person should know about, one sentence each.
-fn problems(listing: &HostListing) -> Vec<String> {
+pub(super) fn problems(listing: &HostListing) -> Vec<String> {
     let mut problems = Vec::new();
     let policies: BTreeSet<&str> = listing.hosts.iter().map(|host| host.policy.as_str()).collect();
     if policies.len() > 1 {

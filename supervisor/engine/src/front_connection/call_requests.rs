@@ -4,32 +4,33 @@ use std::sync::Arc;
 
 use lockhouse_base::principal::Principal;
 use lockhouse_gate::ToolRequest;
-use lockhouse_messages::{DirectAction, DirectCall, DirectReply, Event, Input, JsonRpcError, Response};
+use lockhouse_messages::{
+    DirectAction, DirectCall, DirectReply, Event, Input, JsonRpcError, Response, ResumedCall,
+};
 use lockhouse_policies::CallTarget;
 use lockhouse_protocol::ServerName;
 use lockhouse_run_channel::{ClientMessage, RunFollower};
 use lockhouse_upstream::{DirectFailure, DirectRequest, DirectRequestKind};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::exchange::{Credit, EngineExchange};
 use super::{ChosenId, digest_of};
-use crate::direct::{LookupError, completion_request, json_rpc_error};
-use crate::pending_questions::PendingQuestions;
-use crate::runs::Admission;
+use crate::direct::{ActiveCall, LookupError, NotResumed, completion_request, json_rpc_error};
+use crate::runs::{Admission, RequestDigest};
 use crate::supervisor::{DirectCallOutcome, Supervisor, stopped_failure};
 
 /// The name in place of the server in the response to a call that is made while no server is known.
 const NO_SERVER: &str = "lockhouse";
 
-/// Makes one direct call to an upstream server. During the call, forwards the questions and notifications of the server
-/// to the front. Cancels the call when the front closes the exchange.
+/// Makes one direct call to an upstream server, and follows it. `life` cancels the call when its AI client cannot resume it any more.
 pub(super) async fn serve(
     supervisor: &Arc<Supervisor>,
     client: &Principal,
     id: ChosenId,
     call: DirectCall,
     exchange: &mut EngineExchange,
-    cancellation: CancellationToken,
+    life: CancellationToken,
 ) -> Option<Response> {
     if let Some(message) = supervisor.stop_message() {
         return Some(refuse_stopped(&message));
@@ -42,53 +43,100 @@ pub(super) async fn serve(
         Err(LookupError::UnknownTool) => return Some(Response::NotFound),
         Err(LookupError::Invalid(error)) => return Some(Response::Error(error)),
     };
+    let digest = digest_of(&(&call.target, &call.arguments));
     let (direct_request, arguments) = match direct_request(call, &item) {
         Ok(request) => request,
         Err(error) => return Some(Response::Error(error)),
     };
-    let (channel, mut follower, _) = supervisor.open_channel(client, true);
+    let (channel, follower, _) = supervisor.open_channel(client, true);
     let request = ToolRequest::new(server.clone(), item);
-    let _cancelling = cancellation.clone().drop_guard();
-    let calling =
-        supervisor.call_directly(channel, direct_request, request, arguments.into_bytes(), &cancellation);
-    tokio::pin!(calling);
+    let (engine, cancelling) = (supervisor.clone(), life.clone());
+    // Until the gate has recorded how the call ended.
+    let in_flight = supervisor.lifecycle().begin_request();
+    let calling = async move {
+        let calling = engine.call_directly(channel, direct_request, request, arguments.into_bytes(), &life);
+        let outcome = calling.await;
+        drop(in_flight);
+        outcome
+    };
+    let calling = tokio::spawn(calling.in_current_span());
+    let call = ActiveCall::new(server, calling, follower, cancelling);
+    follow(supervisor, client, digest, call, exchange).await
+}
+
+/// Resumes a suspended call: sends its questions once more, which the front answers, and follows it.
+pub(super) async fn resume(
+    supervisor: &Arc<Supervisor>,
+    client: &Principal,
+    ResumedCall { handle, target, arguments }: ResumedCall,
+    exchange: &mut EngineExchange,
+) -> Option<Response> {
+    let digest = digest_of(&(&target, &arguments));
+    match supervisor.suspended_calls().resume(client.owner(), &handle, digest) {
+        Ok(mut call) => {
+            exchange.send(Event::Questions(call.questions.all())).await;
+            follow(supervisor, client, digest, call, exchange).await
+        }
+        Err(NotResumed::Unknown) => Some(Response::NotFound),
+        Err(NotResumed::OtherRequest) => Some(Response::Invalid(
+            "the repeated request must have the same parameters as the first one".to_owned(),
+        )),
+    }
+}
+
+/// Forwards the questions and notifications of the upstream server to the front until the call ends, or until the front suspends it.
+/// Cancels the call when the front closes the exchange.
+async fn follow(
+    supervisor: &Supervisor,
+    client: &Principal,
+    digest: RequestDigest,
+    mut call: ActiveCall,
+    exchange: &mut EngineExchange,
+) -> Option<Response> {
     let credit = exchange.credit();
-    let (mut questions, mut is_open) = (PendingQuestions::default(), true);
-    let outcome = loop {
+    loop {
         tokio::select! {
             biased;
-            Some(message) = next_message(&credit, &mut follower) => match message {
+            Some(message) = next_message(&credit, &mut call.follower) => match message {
                 ClientMessage::Forwarded(passed) => exchange.send(Event::Notification(passed)).await,
                 // Progress in Lockhouse's own words exists only for runs of code.
                 ClientMessage::Progress(_) => {}
                 ClientMessage::Question(pending) => {
-                    if let Some(question) = questions.open(pending) {
+                    if let Some(question) = call.questions.open(pending) {
                         exchange.send(Event::Question(question)).await;
                     }
                 }
             },
-            outcome = &mut calling => break outcome,
-            input = exchange.input(), if is_open => match input {
-                Some(Input::Answer(key, answer)) => questions.answer(&key, answer),
-                // The others are about runs of code.
-                Some(
-                    Input::Questions
-                    | Input::View
-                    | Input::Detach
-                    | Input::Cancel
-                    | Input::Abandon
-                    | Input::ChangesDelivered
-                    | Input::Approval(_),
-                ) => {}
-                // The gate records the call as abandoned.
-                None => {
-                    is_open = false;
-                    cancellation.cancel();
+            outcome = &mut call.calling => return Some(match outcome {
+                Ok(outcome) => Response::Call(call.server, to_reply(outcome)),
+                Err(error) => {
+                    tracing::error!("a direct call failed: {error}");
+                    Response::EngineFailed
                 }
+            }),
+            input = exchange.input() => match input? {
+                Input::Answer(key, answer) => call.questions.answer(&key, answer),
+                Input::Detach => match supervisor.suspended_calls().suspend(client.owner(), digest, call) {
+                    Ok(handle) => {
+                        exchange.send(Event::Detached(Some(handle))).await;
+                        exchange.closed().await;
+                        return None;
+                    }
+                    Err(back) => {
+                        call = *back;
+                        exchange.send(Event::Detached(None)).await;
+                    }
+                },
+                // The others are about runs of code.
+                Input::Questions
+                | Input::View
+                | Input::Cancel
+                | Input::Abandon
+                | Input::ChangesDelivered
+                | Input::Approval(_) => {}
             },
         }
-    };
-    Some(Response::Call(server, to_reply(outcome)))
+    }
 }
 
 /// Returns the response to a call while the administrator has stopped Lockhouse. No server is known then.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry;
 use lockhouse_messages::{BuiltinTool, Event, Input, Response, RunAnswer, RunCode, RunReference};
+use lockhouse_protocol::ResultHandle;
 
 use super::exchange::{Credit, EngineExchange};
 use super::{ChosenId, FrontLife, digest_of};
@@ -26,7 +27,7 @@ pub(super) async fn run(
         Ok(name) => name.map(|name| SessionKey { owner, name }),
         Err(invalid) => return Some(Response::Invalid(invalid.to_string())),
     };
-    if program.is_offered && !supervisor.has_free_worker(program.language) {
+    if program.is_offered && (supervisor.is_withdrawn() || !supervisor.has_free_worker(program.language)) {
         return Some(Response::NotFound);
     }
     let runs = supervisor.runs();
@@ -80,6 +81,22 @@ pub(super) async fn resume_following(
             exchange.send(Event::Following(run.execution())).await;
             follow(supervisor, run, exchange, life).await
         }
+    }
+}
+
+/// Follows the background run with this handle, or reads a page of the stored result.
+pub(super) async fn get_result(
+    supervisor: &Arc<Supervisor>,
+    client: &Principal,
+    handle: ResultHandle,
+    offset: usize,
+    exchange: &mut EngineExchange,
+    life: &FrontLife,
+) -> Option<Response> {
+    let name = RunReference::Handle(handle.clone());
+    match resume_following(supervisor, client, &name, exchange, life).await {
+        Some(Response::NotFound) => Some(supervisor.read_result(client, &handle, offset)),
+        other => other,
     }
 }
 

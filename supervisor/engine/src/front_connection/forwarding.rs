@@ -4,11 +4,12 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry;
 use lockhouse_cluster::{Host, Place, SessionPlace};
 use lockhouse_link::{Exchange, ExchangeStep};
-use lockhouse_messages::{Input, Request, Response, RunCode, RunReference};
+use lockhouse_messages::{Input, McpSessionRequest, Request, Response, RunCode, RunReference};
 use lockhouse_protocol::ResultHandle;
 
 use super::exchange::{Credit, EngineExchange};
@@ -49,6 +50,10 @@ impl Elsewhere {
         exchange: &mut EngineExchange,
         life: &FrontLife,
     ) -> ControlFlow<Option<Response>, Request> {
+        if let Request::McpSession(McpSessionRequest::Deliver { id, to: None, message }) = &request {
+            self.deliver_to_all(id, message).await;
+            return ControlFlow::Break(Some(Response::Text(None)));
+        }
         let host = match self.server(client, &request).await {
             Server::ThisHost => return self.place(id, request, exchange, life).await,
             Server::Nobody(response) => return ControlFlow::Break(Some(response)),
@@ -66,7 +71,7 @@ impl Elsewhere {
                  Nothing was run; use a token, or ask {name} itself"
             ));
         };
-        let may_have_run = matches!(request, Request::RunCode(_));
+        let may_have_run = matches!(request, Request::RunCode(_) | Request::ResumeCall(_));
         let peer = match self.cluster.peers().get(&host).await {
             Ok(peer) => peer,
             Err(error) => {
@@ -91,6 +96,21 @@ impl Elsewhere {
             self.cluster.membership().session_places().forget(client.owner(), &name);
         }
         ControlFlow::Break(response)
+    }
+
+    /// Passes a message for an MCP session on to all other hosts.
+    async fn deliver_to_all(&self, session: &str, message: &str) {
+        let Some(caller) = self.caller.as_ref().filter(|_| !self.is_from_host) else { return };
+        let others = self.cluster.membership().others();
+        join_all(others.iter().map(async |host| {
+            let Ok(peer) = self.cluster.peers().get(host).await else { return };
+            let (id, message, to) = (session.to_owned(), message.to_owned(), Some(host.record.tag));
+            let request = Request::McpSession(McpSessionRequest::Deliver { id, to, message });
+            if let Ok(exchange) = peer.open(caller.clone(), None, request).await {
+                drop(exchange.response().await);
+            }
+        }))
+        .await;
     }
 
     /// Offers a run to hosts with a free worker, if this host has none. Returns the request if this host serves it.
@@ -133,12 +153,16 @@ impl Elsewhere {
         match (self.cluster.membership().locate(tag), request) {
             (Place::Here, _) => Server::ThisHost,
             (Place::At(host), _) => Server::OtherHost(host),
-            (Place::Nowhere, Request::ReadResult { handle, .. } | Request::ReadFile { handle }) => {
-                Server::Nobody(lost_id(handle))
-            }
+            (Place::Nowhere, Request::ReadFile { handle }) => Server::Nobody(lost_id(handle)),
             // A client may have chosen the id of a run of this host.
-            (Place::Nowhere, Request::FollowRun(name @ RunReference::Handle(handle)))
-                if self.supervisor.runs().find(client.owner(), name).is_none() =>
+            (
+                Place::Nowhere,
+                Request::GetResult { handle, .. } | Request::FollowRun(RunReference::Handle(handle)),
+            ) if self
+                .supervisor
+                .runs()
+                .find(client.owner(), &RunReference::Handle(handle.clone()))
+                .is_none() =>
             {
                 Server::Nobody(lost_id(handle))
             }

@@ -34,6 +34,8 @@ const RESULT_PART_BYTES: usize = 128 * 1024;
 /// Bound: values and answers.
 const FILE_PART_BYTES: u64 = 1024 * 1024;
 
+/// The refusal of requests about the hosts of a cluster.
+const NO_CLUSTER: &str = "this process is not part of a cluster";
 /// The refusal of a handle that no returned file has.
 const NO_FILE: &str = "there is no such file";
 /// The refusal of a handle that no stored result has.
@@ -49,6 +51,12 @@ pub(super) async fn carry_out(
         OperatorRequest::Health => OperatorResponse::Health(supervisor.complete_health()),
         OperatorRequest::ListHosts => OperatorResponse::Hosts(supervisor.list_hosts()),
         OperatorRequest::ListElsewhere => OperatorResponse::Elsewhere(supervisor.list_elsewhere().await),
+        OperatorRequest::DrainHost { undo } => match supervisor.drain_host(undo) {
+            Some(listing) => OperatorResponse::Hosts(listing),
+            None => refused(NO_CLUSTER.to_owned()),
+        },
+        OperatorRequest::LeaveCluster if supervisor.leave_cluster(by) => OperatorResponse::Stopping,
+        OperatorRequest::LeaveCluster => refused(NO_CLUSTER.to_owned()),
         OperatorRequest::ListSessions => OperatorResponse::Sessions(supervisor.sessions().list()),
         OperatorRequest::EndSessions(ended) => end_sessions(supervisor, &ended, by),
         OperatorRequest::ListRuns => OperatorResponse::Runs(supervisor.runs().list()),

@@ -16,6 +16,8 @@ use crate::sessions::SessionSelector;
 /// Maximum time from a request to stop this process until it closes: the time in which runs report their end.
 /// Bound: engines and fronts.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
+/// Why a process ends as an operator lets its host leave the cluster.
+const LEAVES_CLUSTER: &str = "its host leaves the cluster";
 /// How long this process stays open for the response to a request to stop it.
 const RESPONSE_TIME: Duration = Duration::from_millis(200);
 /// Maximum number of characters of the reason of a request to stop this process. The rest is cut off.
@@ -108,6 +110,24 @@ impl Supervisor {
             let _ = tokio::time::timeout(STOP_TIMEOUT, lifecycle.drain()).await;
             lifecycle.close();
         });
+    }
+
+    /// Ends this process for an operator as a host of a cluster: no run begins, and the process closes when the active ones have
+    /// ended, at the latest after the drain timeout. Returns `false` without a cluster.
+    pub(crate) fn leave_cluster(&self, by: Option<LocalUser>) -> bool {
+        if self.cluster().is_none() {
+            return false;
+        }
+        let by = by.unwrap_or_else(LocalUser::current);
+        log_audit_error(self.gate().audit().termination(Ended::Process, Some(LEAVES_CLUSTER), by));
+        self.set_end_reason(LEAVES_CLUSTER);
+        let lifecycle = self.lifecycle.clone();
+        tokio::spawn(async move {
+            // A drain does not wait for the response to the operator.
+            tokio::time::sleep(RESPONSE_TIME).await;
+            lifecycle.drain().await;
+        });
+        true
     }
 
     /// Returns the digests of what is in force, for operators.

@@ -11,6 +11,10 @@ use lockhouse_upstream::SharedFiles;
 use super::Supervisor;
 use crate::cluster::Cluster;
 
+/// The states of hosts, in lists.
+const SERVING: &str = "serving";
+const DRAINING: &str = "draining";
+
 impl Supervisor {
     /// Makes this engine a part of a cluster, before the first front connects. Later calls have no effect.
     pub fn set_cluster(&self, cluster: Arc<Cluster>) {
@@ -60,13 +64,35 @@ impl Supervisor {
         let free =
             self.pools.all().map(|pool| pool.stats()).map(|pool| pool.places.saturating_sub(pool.running));
         HostReport {
-            draining: self.lifecycle.draining().is_cancelled(),
+            draining: self.lifecycle.draining().is_cancelled() || self.is_withdrawn(),
             runs: self.lifecycle.runs_in_flight(),
             free: free.min().unwrap_or_default(),
             sessions: self.sessions.list().len(),
             configuration: digests.configuration.unwrap_or_default(),
             policy: digests.policy.unwrap_or_default(),
         }
+    }
+
+    /// Whether an operator has let this host of a cluster take no new work.
+    pub(crate) fn is_withdrawn(&self) -> bool {
+        self.cluster().is_some_and(|cluster| cluster.is_withdrawn())
+    }
+
+    /// Lets this host of a cluster take no new work for an operator, or take it again. Returns the hosts, or `None` without a
+    /// cluster.
+    pub(crate) fn drain_host(&self, undo: bool) -> Option<HostListing> {
+        let cluster = self.cluster()?;
+        cluster.set_withdrawn(!undo);
+        self.send_settings_to_fronts();
+        tracing::info!("this host takes {} work", if undo { "new" } else { "no new" });
+        let mut listing = self.list_hosts();
+        let state = if self.host_report().draining { DRAINING } else { SERVING };
+        listing
+            .hosts
+            .iter_mut()
+            .filter(|host| host.is_this)
+            .for_each(|host| state.clone_into(&mut host.state));
+        Some(listing)
     }
 
     /// Returns what is active on the other hosts of the cluster, for operators. There are none without a cluster.
@@ -87,7 +113,7 @@ impl Supervisor {
                 is_this,
                 address: address.to_string(),
                 version,
-                state: if report.draining { "draining" } else { "serving" }.to_owned(),
+                state: if report.draining { DRAINING } else { SERVING }.to_owned(),
                 runs: report.runs,
                 free: report.free,
                 sessions: report.sessions,

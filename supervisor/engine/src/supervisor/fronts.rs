@@ -11,7 +11,9 @@ use lockhouse_base::own_host;
 use lockhouse_base::principal::Principal;
 use lockhouse_base::telemetry::{self, traces};
 use lockhouse_link::FrontEndpoint;
-use lockhouse_messages::{FrontSettings, ListKind, RESULT_URI_PREFIX, Response, StoredFile, ToFront};
+use lockhouse_messages::{
+    FrontSettings, ListKind, RESULT_URI_PREFIX, Response, SessionMessage, StoredFile, ToFront,
+};
 use lockhouse_protocol::ResultHandle;
 use lockhouse_protocol::json_text::quote_large_integers;
 use lockhouse_stores::results;
@@ -46,14 +48,25 @@ impl Supervisor {
         fronts.push(front);
     }
 
-    pub(super) fn send_settings_to_fronts(&self) {
-        self.send_to_fronts(|| ToFront::Settings(self.front_settings()));
+    /// Registers a front for HTTP, which gets messages for MCP sessions.
+    pub(crate) fn add_http_front(&self, front: Weak<dyn FrontEndpoint>) {
+        let mut fronts = self.http_fronts.lock();
+        fronts.retain(|front| front.strong_count() > 0);
+        fronts.push(front);
     }
 
-    fn send_to_fronts(&self, message: impl Fn() -> ToFront) {
+    pub(super) fn send_settings_to_fronts(&self) {
         let fronts = self.fronts.lock().clone();
         for front in fronts.iter().filter_map(Weak::upgrade) {
-            front.notify(message());
+            front.notify(ToFront::Settings(self.front_settings()));
+        }
+    }
+
+    /// Passes a message on to the front that has its MCP session.
+    pub(crate) fn deliver(&self, message: &SessionMessage) {
+        let fronts = self.http_fronts.lock().clone();
+        for front in fronts.iter().filter_map(Weak::upgrade) {
+            front.notify(ToFront::SessionMessage(message.clone()));
         }
     }
 
@@ -80,6 +93,7 @@ impl Supervisor {
     fn front_settings(&self) -> FrontSettings {
         FrontSettings {
             has_files: self.settings.result_files.bytes > 0 && self.settings.state_directory.is_some(),
+            is_withdrawn: self.is_withdrawn(),
             // While nothing may run, direct calls get the reason from the engine.
             has_direct: self.gate().direct_servers().next().is_some() || self.stop_message().is_some(),
             code_servers: self.gate().code_servers().iter().map(ToString::to_string).collect(),

@@ -180,6 +180,10 @@ impl Supervisor {
         if self.lifecycle.draining().is_cancelled() {
             reasons.push("Lockhouse is draining before it shuts down: no new run is started".to_owned());
         }
+        if self.is_withdrawn() {
+            let undo = "`lockhouse cluster drain --undo` ends this";
+            reasons.push(format!("an operator has let this host take no new work; {undo}"));
+        }
         if !self.lifecycle.is_initialized() {
             reasons.push("the engines are still starting".to_owned());
         } else if !self.has_ready_engine() {

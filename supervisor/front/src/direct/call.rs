@@ -1,15 +1,13 @@
 //! Follows one call of an AI client to a directly exposed server: forwards progress, log messages and questions until
 //! the call ends.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use lockhouse_link::{Exchange, ExchangeStep, GrantedAccess};
+use lockhouse_link::{Exchange, ExchangeStep};
 use lockhouse_mcp::server::RequestContext;
 use lockhouse_messages::{
-    Answer, AskError, Event, ForwardedNotification, Input, OpenQuestion, Owner, Question, Response,
+    Answer, AskError, Event, ForwardedNotification, Input, OpenQuestion, Question, Response,
 };
-use parking_lot::Mutex;
 use rmcp::model::{
     CustomNotification, ErrorData, InputRequiredResult, InputResponses, ProgressNotification,
     ProgressNotificationParam, ServerNotification,
@@ -18,16 +16,12 @@ use serde_json::Value;
 
 use crate::elicitation;
 use crate::elicitation_queue::ElicitationQueue;
-use crate::runs::new_handle;
 
-/// Maximum number of suspended calls (calls that wait for the user's answer to a question), of all clients together
-/// (`SUSPENDED_MAX`) and per client (`SUSPENDED_PER_CLIENT_MAX`).
-/// Bound: approvals and questions.
-const SUSPENDED_MAX: usize = 256;
-const SUSPENDED_PER_CLIENT_MAX: usize = 32;
+/// The error for an answer that resumes no call.
+const NO_CALL: &str = "no request waits for this answer: it came too late, or twice, its requestState was changed, or the host that asked \
+    the question has ended. The call may have been made: check its effects before you call again";
 /// Prefix of the `requestState` of a call that Lockhouse suspended. Any other state belongs to the upstream server.
 const STATE_PREFIX: &str = "lockhouse:";
-const QUESTION_ID: &str = "question";
 
 /// The outcome of an AI client's call to a directly exposed upstream server.
 pub(super) enum CallAnswer {
@@ -37,37 +31,49 @@ pub(super) enum CallAnswer {
     Error(ErrorData),
 }
 
-/// Calls that are suspended until the AI client repeats its request with the answer to a question, or the question
-/// times out. The key is the `requestState` of the call.
-#[derive(Clone, Default)]
-pub(crate) struct SuspendedCalls(Arc<Mutex<HashMap<String, SuspendedCall>>>);
-
-struct SuspendedCall {
-    owner: Owner,
-    /// Target and arguments of the call. When the AI client repeats its request with an answer, they must be the same.
-    request: Value,
-    call: Exchange,
-    is_sampling: bool,
-    /// The key by which the engine identifies the question that the user must answer.
-    key: String,
+/// Returns the handle in the `requestState` of a call that Lockhouse suspended. `None` for any other state.
+pub(super) fn suspended_call(state: &str) -> Option<&str> {
+    state.strip_prefix(STATE_PREFIX)
 }
 
-/// Returns whether a `requestState` belongs to a call that Lockhouse suspended.
-pub(super) fn is_suspended_call(state: &str) -> bool {
-    state.starts_with(STATE_PREFIX)
+/// Answers the questions of a suspended call with the answers that its AI client has sent. A question without an answer counts as
+/// cancelled.
+///
+/// # Errors
+/// The response, if the call cannot be resumed or has ended.
+pub(super) async fn answer_questions(
+    call: &mut Exchange,
+    mut responses: InputResponses,
+) -> Result<(), Response> {
+    let questions = loop {
+        match call.next().await {
+            ExchangeStep::Event(Event::Questions(questions)) => break questions,
+            ExchangeStep::Event(_) => {}
+            ExchangeStep::Finished(Response::NotFound) => return Err(Response::Invalid(NO_CALL.to_owned())),
+            ExchangeStep::Finished(response) => return Err(response),
+        }
+    };
+    for OpenQuestion { key, question, .. } in questions {
+        let answer = match responses.remove(&key) {
+            None => Answer::Cancel,
+            Some(message) if matches!(question, Question::Sampling(_)) => Answer::Accept(Some(message)),
+            Some(answer) => elicitation::parse_answer(answer),
+        };
+        call.send(Input::Answer(key, Ok(answer)));
+    }
+    Ok(())
 }
 
-/// Forwards the events of an AI client's call to a directly exposed upstream server until the call ends,
-/// or until a question to the user suspends it.
+/// Forwards the events of an AI client's call to a directly exposed upstream server until the call ends, or until questions to the
+/// user suspend it.
 pub(super) async fn follow_call(
     mut call: Exchange,
-    access: &GrantedAccess,
-    suspended: &SuspendedCalls,
-    request: &Value,
     context: &RequestContext,
     log_threshold: Option<u8>,
 ) -> CallAnswer {
     let mut questions = ElicitationQueue::new(&context.channel);
+    // Those that the AI client is asked when the call is suspended.
+    let mut input_requests = BTreeMap::new();
     loop {
         let event = tokio::select! {
             biased;
@@ -82,10 +88,25 @@ pub(super) async fn follow_call(
             () = context.cancelled.cancelled() => return cancelled_answer(),
         };
         match event {
-            Event::Question(question) if context.is_modern() => {
-                match suspended.suspend(access, request, call, question) {
-                    Ok(input_request) => return CallAnswer::InputRequired(input_request),
-                    Err(back) => call = back,
+            Event::Question(OpenQuestion { key, question, .. }) if context.is_modern() => {
+                match elicitation::to_input_request(question) {
+                    Ok(request) => {
+                        input_requests.insert(key, request);
+                        call.send(Input::Detach);
+                    }
+                    Err(unasked) => call.send(Input::Answer(key, Err(unasked))),
+                }
+            }
+            Event::Detached(Some(handle)) => {
+                let state = format!("{STATE_PREFIX}{handle}");
+                return CallAnswer::InputRequired(InputRequiredResult::new(
+                    Some(input_requests),
+                    Some(state),
+                ));
+            }
+            Event::Detached(None) => {
+                for key in std::mem::take(&mut input_requests).into_keys() {
+                    call.send(Input::Answer(key, Err(AskError::Busy)));
                 }
             }
             Event::Question(question) => questions.add(question),
@@ -138,77 +159,4 @@ fn severity(line: &Value) -> u8 {
     let level = line.get("level").and_then(Value::as_str);
     let number = SEVERITIES.iter().position(|severity| Some(*severity) == level);
     number.and_then(|number| u8::try_from(number).ok()).unwrap_or_default()
-}
-
-impl SuspendedCalls {
-    /// Suspends a call until the AI client repeats its request or the question times out. Returns the result that asks
-    /// the question. If the call cannot be suspended, because there are too many or the kernel provides no random
-    /// numbers, returns the call as `Err`, and the question is answered with an error.
-    fn suspend(
-        &self,
-        access: &GrantedAccess,
-        request: &Value,
-        call: Exchange,
-        question: OpenQuestion,
-    ) -> Result<InputRequiredResult, Exchange> {
-        let OpenQuestion { key, question, time_left } = question;
-        let owner = access.owner();
-        let is_sampling = matches!(question, Question::Sampling(_));
-        let mut calls = self.0.lock();
-        let of_client = calls.values().filter(|suspended_call| suspended_call.owner == owner).count();
-        let has_capacity = calls.len() < SUSPENDED_MAX && of_client < SUSPENDED_PER_CLIENT_MAX;
-        let handle = if has_capacity { new_handle(None) } else { None };
-        let unasked = match (elicitation::to_input_request(question), handle) {
-            (Ok(input_request), Some(handle)) => {
-                let state = format!("{STATE_PREFIX}{handle}");
-                let request = request.clone();
-                calls.insert(state.clone(), SuspendedCall { owner, request, call, is_sampling, key });
-                let (suspended, name) = (self.clone(), state.clone());
-                tokio::spawn(async move {
-                    tokio::time::sleep(time_left).await;
-                    suspended.0.lock().remove(&name);
-                });
-                return Ok(InputRequiredResult::new(
-                    Some([(QUESTION_ID.to_owned(), input_request)].into()),
-                    Some(state),
-                ));
-            }
-            (Ok(_), None) => AskError::Busy,
-            (Err(unasked), _) => unasked,
-        };
-        drop(calls);
-        call.send(Input::Answer(key, Err(unasked)));
-        Err(call)
-    }
-
-    /// Resumes a suspended call: passes the AI client's answer to the engine, which continues the call. Returns as
-    /// `Err` why the call cannot be resumed.
-    pub(super) fn resume(
-        &self,
-        access: &GrantedAccess,
-        state: &str,
-        request: &Value,
-        mut responses: InputResponses,
-    ) -> Result<Exchange, &'static str> {
-        let mut calls = self.0.lock();
-        let suspended_call = calls.get(state).filter(|suspended_call| suspended_call.owner == access.owner());
-        let suspended_call = suspended_call.ok_or(
-            "no request waits here for this answer: it came too late, or twice, its requestState was changed, or another host asked the \
-             question. The call may have been made: check its effects before you call again",
-        )?;
-        if suspended_call.request != *request {
-            return Err("the repeated request must have the same parameters as the first one");
-        }
-        let Some(SuspendedCall { call, is_sampling, key, .. }) = calls.remove(state) else {
-            return Err("the request has ended");
-        };
-        drop(calls);
-        let answer = match responses.remove(QUESTION_ID) {
-            None => Answer::Cancel,
-            Some(message) if is_sampling => Answer::Accept(Some(message)),
-            Some(answer) => elicitation::parse_answer(answer),
-        };
-        call.send(Input::Answer(key, Ok(answer)));
-        Ok(call)
-    }
 }

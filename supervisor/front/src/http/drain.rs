@@ -18,9 +18,11 @@ use super::counters;
 const RESTARTING_CODE: i32 = -32_050;
 const RESTART_MESSAGE: &str =
     "Lockhouse is restarting and takes no new requests; nothing was run. Send the request again";
+const WITHDRAWN_MESSAGE: &str =
+    "this host takes no new requests, since an operator drains it; nothing was run. Send the request again";
 
 /// Counts a request as in flight, if it is one that ends by itself. While the service drains (finishes its work before a
-/// restart), refuses requests that start new work with 503, and permits requests that belong to work in progress.
+/// restart), or an operator drains this host of a cluster, refuses requests that start new work with 503, and permits requests that belong to work in progress.
 ///
 /// # Errors
 /// The response that refuses the request.
@@ -35,7 +37,12 @@ pub(super) fn admit(
         Some(message) => belongs_to_started_work(message, &engine.settings().tools),
         None => head.method == Method::DELETE,
     };
-    if !engine.lifecycle().is_draining() || is_started() {
+    let words = match (engine.lifecycle().is_draining(), engine.is_withdrawn()) {
+        (true, _) => RESTART_MESSAGE,
+        (false, true) => WITHDRAWN_MESSAGE,
+        (false, false) => return Ok(in_flight),
+    };
+    if is_started() {
         return Ok(in_flight);
     }
     counters::count_refusal(HttpRefusal::Draining);
@@ -44,7 +51,7 @@ pub(super) fn admit(
         Some(ClientMessage::Request(request)) => Some(&request.id),
         _ => None,
     };
-    let error = json!({"code": RESTARTING_CODE, "message": format!("{RESTART_MESSAGE} in {seconds} s."), "data": {"retry_after_s": seconds}});
+    let error = json!({"code": RESTARTING_CODE, "message": format!("{words} in {seconds} s."), "data": {"retry_after_s": seconds}});
     let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
     // On a new connection, the next process receives the request.
     let head = [(RETRY_AFTER, seconds.to_string()), (CONNECTION, "close".to_owned())];

@@ -141,10 +141,20 @@ impl McpEndpoint {
                 }
             }
             message => {
-                session.receive(message, head.clone());
+                match self.place_in_cluster() {
+                    Some(_) if !session.expects(&message) => {
+                        self.sessions.pass_on(access, id, &message).await
+                    }
+                    _ => session.receive(message, Some(head.clone())),
+                }
                 to_response(HttpReply::Accepted)
             }
         }
+    }
+
+    /// Returns the end of the ids of questions to clients, by which all hosts of a cluster know whose question is answered.
+    fn place_in_cluster(&self) -> Option<String> {
+        self.engine.settings().host_tag.map(|tag| tag.to_string())
     }
 
     /// Waits for a turn of the client, if the request costs the processor much and nobody waits for anything else. Runs and calls
@@ -161,7 +171,11 @@ impl McpEndpoint {
         request: ClientRequest,
         head: &Arc<Parts>,
     ) -> Response {
-        let session = Arc::new(HttpSession::new(self.handler.for_new_connection(), &self.closing));
+        let session = Arc::new(HttpSession::new(
+            self.handler.for_new_connection(),
+            self.place_in_cluster(),
+            &self.closing,
+        ));
         let Ok(events) = session.begin(request, head.clone()).await else {
             return StatusCode::BAD_REQUEST.into_response();
         };
@@ -208,8 +222,10 @@ impl McpEndpoint {
         id: &str,
         head: &Arc<Parts>,
     ) -> Option<Arc<HttpSession<McpHandler>>> {
-        let resume =
-            |client| HttpSession::of_client(self.handler.for_new_connection(), client, head, &self.closing);
+        let resume = |client| {
+            let handler = self.handler.for_new_connection();
+            HttpSession::of_client(handler, self.place_in_cluster(), client, head, &self.closing)
+        };
         self.sessions.find_or_resume(access, id, resume).await
     }
 }

@@ -3,13 +3,15 @@
 //! another front continues the sessions of one that has ended.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use lockhouse_link::{EngineClient, GrantedAccess};
 use lockhouse_mcp::server::HttpSession;
-use lockhouse_messages::{McpSessionRequest, Owner, Request, Response};
+use lockhouse_mcp::server::client_message::ClientMessage;
+use lockhouse_messages::{HostTag, McpSessionRequest, Owner, Request, Response, SessionMessage};
 use parking_lot::Mutex;
-use rmcp::model::InitializeRequestParams;
+use rmcp::model::{InitializeRequestParams, RequestId};
 
 use super::limits::HttpLimits;
 use crate::McpHandler;
@@ -96,6 +98,37 @@ impl McpSessions {
             drop(self.engine.ask(access, None, keep).await);
         }
         Ok(id)
+    }
+
+    /// Passes a message of the client on to the host that waits for it: the one that has asked what it answers, or all others.
+    pub(super) async fn pass_on(&self, access: &GrantedAccess, id: &str, message: &ClientMessage) {
+        let (to, text) = match (message, message.to_text()) {
+            (ClientMessage::Answer(RequestId::String(question), _), Some(text)) => {
+                match HostTag::of_id(question) {
+                    Some(host) => (Some(host), text),
+                    // It answers no question.
+                    None => return,
+                }
+            }
+            (ClientMessage::Notification(_), Some(text)) => (None, text),
+            _ => return,
+        };
+        let deliver = McpSessionRequest::Deliver { id: id.to_owned(), to, message: text };
+        drop(self.engine.ask(access, None, Request::McpSession(deliver)).await);
+    }
+
+    /// Handles the messages for the sessions of this front that other hosts have received.
+    pub(super) async fn receive_from_others(&self) -> Infallible {
+        let mut messages = self.engine.session_messages();
+        while let Some(SessionMessage { session, owner, message }) = messages.recv().await {
+            if let (Some(session), Ok(message)) =
+                (self.find(owner, &session), ClientMessage::parse(message.as_bytes()))
+            {
+                session.receive(message, None);
+            }
+        }
+        // Another receiver has them.
+        std::future::pending().await
     }
 
     fn insert(&self, owner: Owner, id: String, session: Arc<HttpSession<McpHandler>>) -> Result<(), Full> {

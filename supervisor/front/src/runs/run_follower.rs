@@ -166,26 +166,29 @@ impl McpHandler {
         Some((exchange, answered))
     }
 
-    /// Serves `get_result` for a run. Returns `None` if the handle in the arguments does not name a run.
-    pub(crate) async fn get_run_result(
+    /// Serves the tool `get_result`: follows a run, or reads a page of a stored result.
+    pub(crate) async fn get_result(
         &self,
         access: &GrantedAccess,
         arguments: &JsonObject,
         context: &RequestContext,
-    ) -> Option<ToolResponse> {
-        let handle = tool_arguments::parse_handle(arguments).ok()?;
-        let request = Request::FollowRun(RunReference::Handle(handle.clone()));
+    ) -> ToolResponse {
+        let limit = self.answers.wait_limit(access);
+        let parsed = tool_arguments::parse_handle(arguments).and_then(|handle| {
+            let wait = tool_arguments::parse_wait(arguments, self.default_wait(access), limit)?;
+            Ok((handle, tool_arguments::parse_offset(arguments)?, wait))
+        });
+        let (handle, offset, wait) = match parsed {
+            Ok(parsed) => parsed,
+            Err(wrong) => return ToolAnswer::invalid_request(&wrong.to_string()).into(),
+        };
+        let request = Request::GetResult { handle: handle.clone(), offset };
         let mut exchange = self.open(access, context, None, request).await;
         let run = match exchange.next().await {
-            ExchangeStep::Finished(Response::NotFound) => return None,
-            ExchangeStep::Finished(response) => return Some(response_to_answer(response).into()),
+            ExchangeStep::Finished(Response::Json(page)) => return ToolAnswer::Part(handle, page).into(),
+            ExchangeStep::Finished(response) => return response_to_answer(response).into(),
             ExchangeStep::Event(Event::Following(run)) => self.cluster_run(run),
             ExchangeStep::Event(_) => None,
-        };
-        let limit = self.answers.wait_limit(access);
-        let wait = match tool_arguments::parse_wait(arguments, self.default_wait(access), limit) {
-            Ok(wait) => wait,
-            Err(wrong) => return Some(ToolAnswer::invalid_request(&wrong.to_string()).into()),
         };
         let request = RunRequest {
             handle: Some(handle),
@@ -193,7 +196,7 @@ impl McpHandler {
             run,
             ..RunRequest::new(exchange, access, RunTool::GetResult, arguments, wait)
         };
-        Some(self.follow(request, context).await)
+        self.follow(request, context).await
     }
 
     /// Opens an exchange with the engine on behalf of the client of an MCP request: sends a request, with the id that the

@@ -133,14 +133,16 @@ fn from_front() -> Vec<Vec<u8>> {
         Request::FollowRun(parsed(r#"{"Handle":"r-1"}"#)),
         Request::McpSession(parsed(r#"{"Keep":{"id":"s","client":"{}"}}"#)),
         Request::McpSession(parsed(r#"{"Find":{"id":"s"}}"#)),
+        Request::McpSession(parsed(r#"{"Deliver":{"id":"s","to":null,"message":"{}"}}"#)),
         Request::Search(parsed(r#"{"query":"q","limit":3,"detail":"Full","language":"typescript"}"#)),
         Request::DescribeCatalogue,
-        Request::ReadResult { handle: parsed("\"r-1\""), offset: 7 },
+        Request::GetResult { handle: parsed("\"r-1\""), offset: 7 },
         Request::ReadFile { handle: parsed("\"r-1\"") },
         Request::List(ListKind::Prompts),
         Request::Call(parsed(
             r#"{"target":{"Tool":"t"},"action":{"Complete":{"a":[1.5,null]}},"arguments":"{}","supports_input_requests":true,"input_responses":{"q":{"b":-0.0}},"request_state":"s"}"#,
         )),
+        Request::ResumeCall(parsed(r#"{"handle":"r-1","target":{"Tool":"t"},"arguments":"{}"}"#)),
         Request::FollowChanges,
         Request::Health,
         Request::ServiceHealth,
@@ -253,6 +255,7 @@ fn from_engine() -> Vec<Vec<u8>> {
         ToFront::Settings(FrontSettings::default()),
         ToFront::Begun(ExchangeId(1)),
         ToFront::AccessEnded { grant: GrantId::CONNECTION },
+        ToFront::SessionMessage(parsed(r#"{"session":"s","owner":1,"message":"{}"}"#)),
     ];
     messages.extend(events.into_iter().map(|event| ToFront::Event(ExchangeId(1), event)));
     messages.extend(responses.into_iter().map(|response| ToFront::Response(ExchangeId(1), response)));

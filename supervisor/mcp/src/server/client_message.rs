@@ -20,6 +20,9 @@ use serde_json::Value;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
+use super::output::answer_text;
+use crate::pending_requests::cancellation;
+
 const ID: &[u8] = b"\"id\"";
 const METHOD: &[u8] = b"\"method\"";
 const RESULT: &[u8] = b"\"result\"";
@@ -136,6 +139,17 @@ impl ClientMessage {
                 Ok(Self::Answer(id, Err(error)))
             }
             _ => Self::refuse(MessageEnds::of(text), not_jsonrpc()),
+        }
+    }
+
+    /// Returns the text of an answer, or of a cancellation. `None` for another message.
+    pub fn to_text(&self) -> Option<String> {
+        match self {
+            Self::Answer(id, answer) => Some(answer_text(id.clone(), answer.clone())),
+            Self::Notification(ClientNotification::Cancelled(id)) => {
+                Some(cancellation(id, "its client does not need the answer"))
+            }
+            Self::Notification(_) | Self::Request(_) => None,
         }
     }
 

@@ -11,6 +11,7 @@ use rmcp::model::{ErrorData, InitializeRequestParams, RequestId, ServerNotificat
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::client_message::{ClientMessage, ClientNotification};
 use super::output::{Closed, Output, notification_text, request_text};
 use crate::answer_error::ResponseError;
 use crate::pending_requests::{PendingRequests, Waiting, cancellation};
@@ -28,18 +29,29 @@ struct ClientConnectionInner {
     is_begun: AtomicBool,
     in_flight: Mutex<HashMap<RequestId, CancellationToken>>,
     asked: PendingRequests,
+    /// The end of the ids of the server's requests, if the client may answer them elsewhere, where other requests have other ends.
+    id_suffix: Option<String>,
     /// Cancelled when the connection ends, which cancels its requests.
     closing: CancellationToken,
 }
 
 impl ClientConnection {
     pub(super) fn new(output: Arc<dyn Output>, closing: CancellationToken) -> Self {
+        Self::with_id_suffix(None, output, closing)
+    }
+
+    pub(super) fn with_id_suffix(
+        id_suffix: Option<String>,
+        output: Arc<dyn Output>,
+        closing: CancellationToken,
+    ) -> Self {
         Self(Arc::new(ClientConnectionInner {
             client: Mutex::default(),
             output,
             is_begun: AtomicBool::new(false),
             in_flight: Mutex::default(),
             asked: PendingRequests::default(),
+            id_suffix,
             closing,
         }))
     }
@@ -70,7 +82,39 @@ impl ClientConnection {
 
     /// Passes an answer to the request of the server with this id.
     pub(super) fn complete(&self, id: &RequestId, answer: Result<String, ErrorData>) {
-        self.0.asked.complete(id, answer.map_err(ResponseError::Refused));
+        if let Some(id) = self.number(id) {
+            self.0.asked.complete(&RequestId::Number(id), answer.map_err(ResponseError::Refused));
+        }
+    }
+
+    /// Whether this connection waits for a message: an answer to one of its requests, or the cancellation of a request in flight.
+    pub(super) fn expects(&self, message: &ClientMessage) -> bool {
+        match message {
+            ClientMessage::Answer(id, _) => self.number(id).is_some_and(|id| self.0.asked.has(id)),
+            ClientMessage::Notification(ClientNotification::Cancelled(id)) => {
+                self.0.in_flight.lock().contains_key(id)
+            }
+            ClientMessage::Notification(_) | ClientMessage::Request(_) => true,
+        }
+    }
+
+    /// Returns the id of a request of the server, as the client gets it.
+    fn id(&self, number: i64) -> RequestId {
+        match &self.0.id_suffix {
+            None => RequestId::Number(number),
+            Some(suffix) => RequestId::String(format!("{number}-{suffix}").into()),
+        }
+    }
+
+    /// Returns the number of a request of the server. `None` if the id is not one of this connection.
+    fn number(&self, id: &RequestId) -> Option<i64> {
+        match (id, &self.0.id_suffix) {
+            (RequestId::Number(number), None) => Some(*number),
+            (RequestId::String(id), Some(suffix)) => {
+                id.strip_suffix(suffix.as_str())?.strip_suffix('-')?.parse().ok()
+            }
+            _ => None,
+        }
     }
 
     /// Records a request as in flight. Returns the token that is cancelled if the client cancels it, and the channel for its
@@ -171,9 +215,12 @@ impl ClientChannel {
         let id = asked
             .register(Waiting { answer: sender, notifications: None })
             .ok_or(ServerRequestError::Closed)?;
-        let unanswered = Unanswered { asked, id };
+        let (unanswered, shown) = (Unanswered { asked, id }, self.connection.id(id));
         let asking = async {
-            self.output.send(request_text(request, id)).await.map_err(|Closed| ServerRequestError::Closed)?;
+            self.output
+                .send(request_text(request, shown.clone()))
+                .await
+                .map_err(|Closed| ServerRequestError::Closed)?;
             match answer.await {
                 Ok(Ok(result)) => Ok(result),
                 Ok(Err(ResponseError::Refused(error))) => Err(ServerRequestError::Refused(error)),
@@ -188,7 +235,7 @@ impl ClientChannel {
         match answered {
             Ok(answer) => answer,
             Err(_) => {
-                let _ = self.output.send(cancellation(id, "nobody answered in time")).await;
+                let _ = self.output.send(cancellation(&shown, "nobody answered in time")).await;
                 Err(ServerRequestError::Timeout)
             }
         }

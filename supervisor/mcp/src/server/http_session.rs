@@ -58,10 +58,10 @@ struct Usage {
 }
 
 impl<H: RequestHandler> HttpSession<H> {
-    /// Begins a session, which `closing` ends.
-    pub fn new(handler: H, closing: &CancellationToken) -> Self {
+    /// Begins a session, which `closing` ends. With `id_suffix`, the ids of the requests to the client are texts that end with it.
+    pub fn new(handler: H, id_suffix: Option<String>, closing: &CancellationToken) -> Self {
         let common = Arc::new(EventLog::default());
-        let connection = ClientConnection::new(common.clone(), closing.child_token());
+        let connection = ClientConnection::with_id_suffix(id_suffix, common.clone(), closing.child_token());
         let guard = connection.closing().clone().drop_guard();
         let usage = Arc::new(Mutex::new(Usage { last: Instant::now(), streams: 0 }));
         Self { handler, connection, common, streams: Mutex::default(), usage, _closing: guard }
@@ -70,11 +70,12 @@ impl<H: RequestHandler> HttpSession<H> {
     /// Continues a session that another process has begun. `client` is what its client said in the handshake.
     pub fn of_client(
         handler: H,
+        id_suffix: Option<String>,
         client: InitializeRequestParams,
         head: &Arc<Parts>,
         closing: &CancellationToken,
     ) -> Self {
-        let session = Self::new(handler, closing);
+        let session = Self::new(handler, id_suffix, closing);
         session.connection.set_client(Box::new(client));
         if session.connection.begin() {
             session.handler.begin(&session.connection, Some(head));
@@ -133,9 +134,14 @@ impl<H: RequestHandler> HttpSession<H> {
         Ok(self.events(&log, Some(number), Some(0), !is_handshake))
     }
 
-    /// Handles a notification, or an answer to a request of the server.
-    pub fn receive(&self, message: ClientMessage, head: Arc<Parts>) {
-        receive(&self.connection, message, &self.handler, &Some(head));
+    /// Handles a notification, or an answer to a request of the server. `head` is that of the HTTP request that brought it here.
+    pub fn receive(&self, message: ClientMessage, head: Option<Arc<Parts>>) {
+        receive(&self.connection, message, &self.handler, &head);
+    }
+
+    /// Whether this session waits for a message: an answer to one of its requests, or the cancellation of a request in flight.
+    pub fn expects(&self, message: &ClientMessage) -> bool {
+        self.connection.expects(message)
     }
 
     /// Returns the events that belong to no request. There is one reader of them; a stream beside it gets none.

@@ -47,8 +47,8 @@ pub(super) fn notification_text(notification: ServerNotification) -> String {
     to_text(&ServerJsonRpcMessage::notification(notification))
 }
 
-pub(super) fn request_text(request: ServerRequest, id: i64) -> String {
-    to_text(&ServerJsonRpcMessage::request(request, RequestId::Number(id)))
+pub(super) fn request_text(request: ServerRequest, id: RequestId) -> String {
+    to_text(&ServerJsonRpcMessage::request(request, id))
 }
 
 /// Serializes a message. rmcp's types have no keys that are not strings, so this does not fail.

@@ -96,10 +96,20 @@ fn each_message_of_a_front_round_trips() {
         Request::McpSession(McpSessionRequest::Keep { id: "s".into(), client: "{}".into() }),
         Request::McpSession(McpSessionRequest::Find { id: "s".into() }),
         Request::McpSession(McpSessionRequest::End { id: "s".into() }),
+        Request::ResumeCall(ResumedCall {
+            handle: handle(),
+            target: DirectTarget::Tool("t".into()),
+            arguments: "{}".into(),
+        }),
+        Request::McpSession(McpSessionRequest::Deliver {
+            id: "s".into(),
+            to: HostTag::of_id("0123456789"),
+            message: "{}".into(),
+        }),
         Request::FollowRun(RunReference::Handle(handle())),
         Request::FollowRun(RunReference::Execution(ExecutionId(u128::MAX - 7))),
         Request::Search(search),
-        Request::ReadResult { handle: handle(), offset: 7 },
+        Request::GetResult { handle: handle(), offset: 7 },
         Request::List(ListKind::ResourceTemplates),
         Request::Call(call(DirectAction::Complete(completion))),
         Request::Call(call(DirectAction::Subscribe)),
@@ -222,6 +232,11 @@ fn each_message_of_the_engine_round_trips() {
     }
     assert_round_trip(ToFront::Begun(ExchangeId(3)));
     assert_round_trip(ToFront::AccessEnded { grant: GrantId::new_random() });
+    assert_round_trip(ToFront::SessionMessage(SessionMessage {
+        session: "s".into(),
+        owner: Owner::LOCAL,
+        message: "{}".into(),
+    }));
     assert_round_trip(ToFront::Settings(FrontSettings {
         wait: Duration::from_secs(45),
         authentication: Authentication {
@@ -263,8 +278,6 @@ fn each_message_of_an_operator_round_trips_and_requires_a_role() {
         (OperatorRequest::ChallengeProposal { digest: "0".into(), port: 4_711 }, Role::Policy),
         (OperatorRequest::BeginEnrolment, Role::Approve),
         (OperatorRequest::EnrolKey(Box::new(registration())), Role::Operate),
-        (OperatorRequest::ListHosts, Role::Operate),
-        (OperatorRequest::ListElsewhere, Role::Operate),
         (OperatorRequest::ListKeys, Role::Operate),
         (OperatorRequest::RemoveKey("AA".into()), Role::Approve),
     ] {
@@ -298,6 +311,18 @@ fn each_message_of_an_operator_round_trips_and_requires_a_role() {
         ApprovalInput::Challenge(challenge),
     ] {
         assert_round_trip(ToEngine::Input(ExchangeId(1), Input::Approval(input)));
+    }
+}
+
+#[test]
+fn each_message_about_hosts_round_trips_and_requires_a_role() {
+    for request in [
+        OperatorRequest::ListHosts,
+        OperatorRequest::ListElsewhere,
+        OperatorRequest::DrainHost { undo: true },
+        OperatorRequest::LeaveCluster,
+    ] {
+        assert_operator_request(request, Role::Operate);
     }
 }
 

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lockhouse_messages::{OperatorRequest, OperatorResponse, RunListing};
+use lockhouse_messages::{ListedHost, OperatorRequest, OperatorResponse, RunListing};
 use lockhouse_page::{ActiveRun, Activity, Section, Sections, ServerStates, text};
 use serde_json::{Value, json};
 
 use super::kept_results::KeptResults;
 use super::stable_times::StableTimes;
+use crate::cli::cluster;
 use crate::cli::control_client::request_all;
 
 /// Interval at which active runs are requested.
@@ -28,7 +29,9 @@ pub(super) async fn poll(sections: &Sections, activity: &Activity, results: &Kep
         if count.is_multiple_of(OTHER_REQUESTS_EVERY) {
             let processes = processes(&mut times.processes).await;
             activity.set_server_states(server_states(&processes), sections);
-            sections.set(Section::Processes, json!({"processes": processes}));
+            let (hosts, problems) = hosts().await;
+            let content = json!({"processes": processes, "hosts": hosts, "cluster_problems": problems});
+            sections.set(Section::Processes, content);
             sections.set(Section::Sessions, json!({"sessions": sessions(&mut times.sessions).await}));
             sections.set(Section::Results, results.list().await);
         }
@@ -97,6 +100,20 @@ async fn processes(times: &mut StableTimes) -> Vec<Value> {
     times.forget_others();
     processes.truncate(PROCESSES_MAX);
     processes
+}
+
+/// Returns the hosts of the cluster of which a process of this user is part, without ages, and what a person should know about them.
+async fn hosts() -> (Value, Vec<String>) {
+    let Some((_, listing)) = cluster::member().await else { return (json!([]), Vec::new()) };
+    let row = |host: &ListedHost| {
+        json!({
+            "name": text::name(&host.name), "is_this": host.is_this, "address": text::name(&host.address),
+            "version": text::name(&host.version), "state": host.state, "runs": host.runs, "free": host.free,
+            "sessions": host.sessions,
+        })
+    };
+    let rows: Vec<Value> = listing.hosts.iter().map(row).collect();
+    (rows.into(), cluster::problems(&listing))
 }
 
 fn server_states(processes: &[Value]) -> ServerStates {
