@@ -11,7 +11,7 @@
 //! - [`AuditCopies`] are copies of the audit log of this host, and [`AuditArchive`] reads those of all hosts.
 //! - [`HostListener`] and [`connect`] are connections between hosts, over TLS with the keys of both; `host_key.rs` has the key of
 //!   this host.
-//! - `shared_state.rs` has the state that the hosts share, in NATS JetStream; `state_table.rs` has its tables. [`NatsAccount`] is their account there.
+//! - `shared_state.rs` has the state that the hosts share, in NATS JetStream; `state_table.rs` has its tables, `stored_forms.rs` the forms of their keys and values. [`NatsAccount`] is their account there.
 //!
 //! # Invariants
 //!
@@ -58,6 +58,7 @@ mod settings;
 mod shared_items;
 mod shared_state;
 mod state_table;
+mod stored_forms;
 
 pub use audit_archive::{AUDITOR, ArchiveError, ArchivedLog, AuditArchive};
 pub use audit_copies::AuditCopies;

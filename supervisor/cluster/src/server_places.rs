@@ -4,10 +4,6 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bytes::Bytes;
-use data_encoding::HEXLOWER;
-use lockhouse_messages::HostTag;
-use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
@@ -16,11 +12,10 @@ use crate::host_table::{Host, Place};
 use crate::membership::Membership;
 use crate::shared_state::Unavailable;
 use crate::state_table::Table;
+use crate::stored_forms::{digest_key, tag_of_value, tag_value};
 
 /// How often a host tries to find the place again while another one changes it.
 const TRIES_MAX: usize = 3;
-/// Number of bytes of the digest of a server's name in a key.
-const KEY_BYTES: usize = 16;
 /// Maximum length of the name of a server on a connection, in bytes.
 const NAME_BYTES_MAX: u8 = 128;
 /// Maximum time until another host says which server it uses.
@@ -61,8 +56,8 @@ impl ServerPlaces {
     /// [`PlaceError`]
     pub async fn find(&self, server: &str) -> Result<ServerPlace, PlaceError> {
         let Some(membership) = self.0.get() else { return Ok(ServerPlace::Here) };
-        let (state, key) = (membership.state(), key(server));
-        let own = Bytes::from(membership.tag().to_string());
+        let (state, key) = (membership.state(), digest_key(server));
+        let own = tag_value(membership.tag());
         for _ in 0..TRIES_MAX {
             let Some(stored) = state.get(Table::Servers, &key).await? else {
                 match state.create(Table::Servers, &key, own.clone()).await? {
@@ -70,9 +65,7 @@ impl ServerPlaces {
                     None => continue,
                 }
             };
-            let tag =
-                String::from_utf8(stored.value.to_vec()).ok().and_then(|tag| HostTag::try_from(tag).ok());
-            match tag.map_or(Place::Nowhere, |tag| membership.locate(tag)) {
+            match tag_of_value(&stored.value).map_or(Place::Nowhere, |tag| membership.locate(tag)) {
                 Place::Here => return Ok(ServerPlace::Here),
                 Place::At(host) => {
                     let connected = open(membership, &host, server).await;
@@ -95,13 +88,9 @@ impl ServerPlaces {
     /// [`Unavailable`]
     pub async fn is_here(&self, server: &str) -> Result<bool, Unavailable> {
         let Some(membership) = self.0.get() else { return Ok(true) };
-        let stored = membership.state().get(Table::Servers, &key(server)).await?;
-        Ok(stored.is_some_and(|stored| *stored.value == *membership.tag().to_string().as_bytes()))
+        let stored = membership.state().get(Table::Servers, &digest_key(server)).await?;
+        Ok(stored.is_some_and(|stored| tag_of_value(&stored.value) == Some(membership.tag())))
     }
-}
-
-fn key(server: &str) -> String {
-    HEXLOWER.encode(&Sha256::digest(server.as_bytes())[..KEY_BYTES])
 }
 
 async fn open(membership: &Membership, host: &Host, server: &str) -> Result<HostConnection, ConnectError> {

@@ -10,11 +10,11 @@ use lockhouse_messages::{HostTag, Owner};
 use lockhouse_policies::Rate;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use crate::shared_state::{SharedState, Unavailable};
 use crate::state_table::Table;
+use crate::stored_forms::digest_key;
 
 /// A place that was written longer ago is written again with the next run, so that a session that is in use keeps it.
 const REWRITE_AFTER: Duration = Duration::from_hours(6);
@@ -165,6 +165,5 @@ impl SessionPlaces {
 
 /// Returns the key of a session: its client, and a digest of its name, which may have any length and form.
 fn key(owner: Owner, name: &str) -> String {
-    let digest = Sha256::digest(name.as_bytes());
-    format!("{}.{}", owner.to_hex(), data_encoding::HEXLOWER.encode(&digest[..16]))
+    format!("{}.{}", owner.to_hex(), digest_key(name))
 }

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use data_encoding::HEXLOWER;
 use lockhouse_base::sealing_key::SealingKey;
 use lockhouse_messages::Base64Bytes;
 use serde::{Deserialize, Serialize};
@@ -30,13 +29,12 @@ pub use sharing::{SharedItem, Sharing};
 use crate::membership::Membership;
 use crate::shared_state::{Change, SharedState, StoredValue, Unavailable};
 use crate::state_table::Table;
+use crate::stored_forms::digest_key;
 
 /// Interval at which a host looks for copies that other processes of it have changed. What it changes itself, it publishes at once.
 const INTERVAL: Duration = Duration::from_secs(5);
 /// A copy counts as changed later than what NATS has only if this is so by more than the clocks of this host and of NATS differ.
 const CLOCK_MARGIN: Duration = Duration::from_secs(10);
-/// Number of bytes of the digest of a name in a key.
-const KEY_BYTES: usize = 16;
 
 /// What all hosts share. Clones are of the same items.
 #[derive(Clone, Debug)]
@@ -271,7 +269,7 @@ fn digest(content: &[u8]) -> [u8; 32] {
 
 /// Returns the key of an item in NATS, which does not show its name.
 fn key(kind: &str, item: &str) -> String {
-    format!("{kind}.{}", HEXLOWER.encode(&digest(item.as_bytes())[..KEY_BYTES]))
+    format!("{kind}.{}", digest_key(item))
 }
 
 fn kind_of(key: &str) -> &str {

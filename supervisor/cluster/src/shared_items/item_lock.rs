@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use lockhouse_messages::HostTag;
 use tokio::time::{Instant, sleep};
 
 use super::SharedItems;
 use crate::host_table::Place;
 use crate::shared_state::Unavailable;
 use crate::state_table::Table;
+use crate::stored_forms::{tag_of_value, tag_value};
 
 /// Maximum time for which a host waits until another one has changed the item.
 const WAIT_MAX: Duration = Duration::from_secs(45);
@@ -36,16 +35,15 @@ impl ItemLock {
     ) -> Result<Self, Unavailable> {
         let (key, deadline) = (super::key(kind, item), Instant::now() + WAIT_MAX);
         let (state, membership) = (items.state(), &items.0.membership);
-        let own = Bytes::from(membership.tag().to_string());
+        let own = tag_value(membership.tag());
         let revision = loop {
             if let Some(revision) = state.create(Table::Locks, &key, own.clone()).await? {
                 break revision;
             }
             if let Some(held) = state.get(Table::Locks, &key).await? {
-                let holder = String::from_utf8(held.value.to_vec()).ok().map(HostTag::try_from);
                 // A host that has ended gives nothing up.
-                if holder
-                    .is_none_or(|tag| tag.is_ok_and(|tag| matches!(membership.locate(tag), Place::Nowhere)))
+                if tag_of_value(&held.value)
+                    .is_some_and(|tag| matches!(membership.locate(tag), Place::Nowhere))
                 {
                     drop(state.delete(Table::Locks, &key, held.revision).await);
                     continue;
