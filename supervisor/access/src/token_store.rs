@@ -7,11 +7,11 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant, SystemTime};
 
+use lockhouse_base::files::FileVersion;
 use lockhouse_base::principal::{Grant, Principal, Validity};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use token_file::FileVersion;
 pub use token_file::{TokenFile, TokenFileError};
 
 use super::token_format::{Digest, Token};
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn a_read_error_is_cached_until_the_file_changes_or_a_second_passes() {
         let (mut cache, now) = (TokenCache::default(), Instant::now());
-        let [damaged, other] = [1, 2].map(|inode| Some((1, inode, 1, 1, 1, 1, 1)));
+        let [damaged, other] = ["/", "/proc"].map(|path| FileVersion::of(path.as_ref()));
         cache.set_fault(damaged, TokenFileError::Damaged { path: "tokens.json".into() });
         assert!(cache.is_current(damaged, now));
         assert!(!cache.is_current(other, now), "the file has changed");

@@ -14,9 +14,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use lockhouse_base::files::FileVersion;
+
 use super::hash_chain::RecordBody;
 use super::segment::{day, segments};
-use name_file::{FileVersion, NameFile, NameLine};
+use name_file::{NameFile, NameLine};
 use name_members::MembersOfNames;
 
 /// Time for which a name keeps its id. Its line in the file expires with the records of that time.

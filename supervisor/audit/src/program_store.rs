@@ -8,13 +8,12 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::hash_chain::hash;
 use data_encoding::HEXLOWER;
-use lockhouse_base::files;
+use lockhouse_base::files::{self, FileVersion};
 use lockhouse_protocol::Language;
 
 const DIRECTORY: &str = "code";
@@ -57,9 +56,7 @@ pub(super) struct ProgramStore {
 /// The state of the file of a stored program when its content was known to be correct.
 #[derive(Debug)]
 struct StoredFile {
-    /// Device, inode number and size of the file, and the seconds and nanoseconds of its `ctime`. One of these values
-    /// changes whenever the file is written or replaced, or its attributes are changed.
-    version: [u64; 5],
+    version: FileVersion,
     since: Instant,
 }
 
@@ -75,12 +72,13 @@ impl ProgramStore {
         let path = path(&self.directory, language.as_str(), hash);
         let remembered = self.remembered.lock();
         remembered.get(&path).is_some_and(|stored| {
-            stored.since.elapsed() < REMEMBERED_FOR && version(&path).is_ok_and(|now| now == stored.version)
+            stored.since.elapsed() < REMEMBERED_FOR && FileVersion::of(&path) == Some(stored.version)
         })
     }
 
     fn remember(&self, path: PathBuf) -> io::Result<()> {
-        let stored = StoredFile { version: version(&path)?, since: Instant::now() };
+        let version = FileVersion::try_of(&path)?.ok_or(io::ErrorKind::NotFound)?;
+        let stored = StoredFile { version, since: Instant::now() };
         let mut remembered = self.remembered.lock();
         if remembered.len() >= REMEMBERED_MAX {
             remembered.clear();
@@ -125,12 +123,6 @@ impl ProgramStore {
         new.iter().try_for_each(|path| sync(path))?;
         File::open(self.directory.join(DIRECTORY))?.sync_all()
     }
-}
-
-/// Returns the values by which a change of the file at `path` is detected, as in `StoredFile::version`.
-fn version(path: &Path) -> io::Result<[u64; 5]> {
-    let file = std::fs::symlink_metadata(path)?;
-    Ok([file.dev(), file.ino(), file.len(), file.ctime() as u64, file.ctime_nsec() as u64])
 }
 
 fn sync(path: &Path) -> io::Result<()> {

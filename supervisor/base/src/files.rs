@@ -1,12 +1,16 @@
 //! Reads and writes Lockhouse's own files. They are readable for their owner only, are replaced atomically, and are not
 //! opened through a symbolic link.
 
+mod file_version;
+
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use nix::unistd::geteuid;
+
+pub use file_version::FileVersion;
 
 use crate::path_trust::{Fault, Strictness, TrustedOwners, account_name, check_path};
 

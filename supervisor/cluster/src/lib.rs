@@ -78,5 +78,5 @@ pub use session_places::{SessionPlace, SessionPlaces};
 pub use settings::{
     ClusterSettings, HostName, InvalidHostName, InvalidStateAddress, StateAddress, StateConnection,
 };
-pub use shared_items::{CopyVersion, ItemLock, ItemStore, SharedItem, SharedItems, Sharing};
+pub use shared_items::{ItemLock, ItemStore, SharedItem, SharedItems, Sharing};
 pub use shared_state::Unavailable;

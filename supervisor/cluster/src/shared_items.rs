@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use lockhouse_base::files::FileVersion;
 use lockhouse_base::sealing_key::SealingKey;
 use lockhouse_messages::Base64Bytes;
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,7 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 pub use item_lock::ItemLock;
-pub use item_store::{CopyVersion, ItemStore};
+pub use item_store::ItemStore;
 pub use sharing::{SharedItem, Sharing};
 
 use crate::membership::Membership;
@@ -60,7 +61,7 @@ enum Known {
         /// `None` if the item was removed.
         digest: Option<[u8; 32]>,
         /// The version of the copy with this content. `None` if there is no such copy.
-        copy: Option<CopyVersion>,
+        copy: Option<FileVersion>,
     },
 }
 
@@ -130,7 +131,7 @@ impl SharedItems {
         known: &mut HashMap<String, Known>,
         store: &Arc<dyn ItemStore>,
         name: &str,
-        version: Option<CopyVersion>,
+        version: Option<FileVersion>,
     ) -> Result<(), Unavailable> {
         let key = key(store.kind(), name);
         let (before, revision) = match known.get(&key) {
@@ -215,7 +216,7 @@ impl SharedItems {
         let Some(store) = self.store(kind) else { return };
         let digest = content.as_ref().map(|content| digest(&content.0));
         let copy = store.version(&name);
-        let is_newer = copy.is_some_and(|copy| copy.written() > stored.written + CLOCK_MARGIN);
+        let is_newer = copy.is_some_and(|copy| copy.made_at() > stored.written + CLOCK_MARGIN);
         if copy != before && is_newer {
             // It is published after this.
             known.insert(key.to_owned(), Known::Item { revision, name, digest, copy: None });
@@ -255,7 +256,7 @@ impl SharedItems {
 }
 
 /// Returns the names of the known items of one kind that have no copy any more.
-fn removed(known: &HashMap<String, Known>, kind: &str, copies: &HashMap<String, CopyVersion>) -> Vec<String> {
+fn removed(known: &HashMap<String, Known>, kind: &str, copies: &HashMap<String, FileVersion>) -> Vec<String> {
     let names = known.iter().filter_map(|(key, known)| match known {
         Known::Item { name, copy: Some(_), .. } if kind_of(key) == kind => Some(name),
         _ => None,

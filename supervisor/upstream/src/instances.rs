@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lockhouse_base::files::FileVersion;
 use lockhouse_messages::Owner;
 use lockhouse_protocol::{ExecutionId, Failure, FailureCode};
 use parking_lot::Mutex;
 
-use super::auth::secret_file::FileVersion;
 use super::connection::Connection;
 use super::connection_setup::ConnectionSetup;
 use super::connection_state::ConnectionState;

@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use lockhouse_base::files;
-use lockhouse_cluster::{CopyVersion, ItemStore, SharedItem, Sharing};
+use lockhouse_base::files::{self, FileVersion};
+use lockhouse_cluster::{ItemStore, SharedItem, Sharing};
 
 const KIND: &str = "files";
 /// The directory of the token files of the service, in that of the state.
@@ -49,18 +49,18 @@ impl ItemStore for SharedFiles {
         KIND
     }
 
-    fn list(&self) -> io::Result<HashMap<String, CopyVersion>> {
+    fn list(&self) -> io::Result<HashMap<String, FileVersion>> {
         let mut paths = entries(&self.state.join(TOKENS))?;
         paths.extend(entries(&self.cache.join(SHAPES))?);
         for user in entries(&self.state.join(USERS))? {
             paths.extend(entries(&user)?);
         }
-        let items = paths.into_iter().filter_map(|path| Some((item(&path)?, CopyVersion::of(&path)?)));
+        let items = paths.into_iter().filter_map(|path| Some((item(&path)?, FileVersion::of(&path)?)));
         Ok(items.collect())
     }
 
-    fn version(&self, item: &str) -> Option<CopyVersion> {
-        CopyVersion::of(&self.path(item).ok()?)
+    fn version(&self, item: &str) -> Option<FileVersion> {
+        FileVersion::of(&self.path(item).ok()?)
     }
 
     fn read(&self, item: &str) -> io::Result<Option<Vec<u8>>> {

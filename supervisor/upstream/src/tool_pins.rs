@@ -10,7 +10,6 @@ mod review;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -18,7 +17,7 @@ use lockhouse_protocol::ToolName;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use lockhouse_base::files;
+use lockhouse_base::files::{self, FileVersion};
 use lockhouse_catalog::{Catalogue, DEFINITIONS_BYTES_MAX, Tool, ToolChange};
 
 pub use review::{ChangedTool, ToolReview};
@@ -34,14 +33,6 @@ const FILE_BYTES_MAX: usize = 4 * DEFINITIONS_BYTES_MAX;
 #[derive(Clone, Debug)]
 pub struct Pins {
     path: Option<PathBuf>,
-}
-
-/// Identifies one version of the file with a server's pinned tool definitions. Changes whenever the file is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileVersion {
-    inode: u64,
-    /// When the status of the file last changed (ctime): seconds and nanoseconds.
-    changed: (i64, i64),
 }
 
 #[derive(Deserialize, Serialize)]
@@ -98,8 +89,7 @@ impl Pins {
     /// Returns the version of the pins file, which changes whenever a process writes the file; `None` if there is no
     /// file.
     pub fn version(&self) -> Option<FileVersion> {
-        let file = std::fs::metadata(self.path.as_ref()?).ok()?;
-        Some(FileVersion { inode: file.ino(), changed: (file.ctime(), file.ctime_nsec()) })
+        FileVersion::following_links(self.path.as_ref()?)
     }
 
     /// Accepts tools by pinning their current definitions: the tools in `only`, or all tools if `only` is empty. If

@@ -1,11 +1,12 @@
 //! Opens the connection of a user: the setup of the server has the user's credential instead of that of the service.
 
+use lockhouse_base::files::FileVersion;
 use lockhouse_messages::Owner;
 use lockhouse_protocol::{Failure, FailureCode};
 
 use super::auth::LoginSource;
 use super::auth::exchange::UserExchange;
-use super::auth::secret_file::{FileVersion, SecretFile};
+use super::auth::secret_file::SecretFile;
 use super::connection_setup::ConnectionSetup;
 use super::definition::{Endpoint, ServerDefinition, UserCredential};
 

@@ -1,11 +1,10 @@
 //! The files with the authorities and the lists of revoked certificates. They are read again when they have changed.
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lockhouse_base::files::FileVersion;
 use parking_lot::Mutex;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, TrustAnchor};
@@ -41,9 +40,6 @@ pub(super) struct Trust {
     pub(super) authorities: Vec<TrustAnchor<'static>>,
     pub(super) revoked: Vec<CertRevocationList<'static>>,
 }
-
-/// Distinguishes the contents that a file has had.
-type FileVersion = (u64, u64, u64, i64, i64);
 
 #[derive(Debug)]
 pub(super) struct TrustFiles {
@@ -131,7 +127,6 @@ fn read_file(path: &Path) -> Result<Vec<u8>, TrustFileError> {
 }
 
 fn versions(authorities: &Path, revoked: Option<&Path>) -> Vec<Option<FileVersion>> {
-    let version = |of: Metadata| (of.dev(), of.ino(), of.size(), of.ctime(), of.ctime_nsec());
     let files = std::iter::once(authorities).chain(revoked);
-    files.map(|path| std::fs::metadata(path).ok().map(version)).collect()
+    files.map(FileVersion::following_links).collect()
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use lockhouse_base::files;
+use lockhouse_base::files::{self, FileVersion};
 use lockhouse_base::path_trust::{Strictness, TrustedOwners, UntrustedPath, check_path};
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
@@ -50,9 +50,6 @@ pub enum TokenFileError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenFile(PathBuf);
 
-/// Identifies one version of the token file: device, inode, size, and the times of modification and status change.
-pub(super) type FileVersion = (u64, u64, u64, i64, i64, i64, i64);
-
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Content {
@@ -76,14 +73,7 @@ impl TokenFile {
 
     /// Returns the current version of the token file, or `None` if there is no file.
     pub(super) fn file_version(&self) -> Result<Option<FileVersion>, TokenFileError> {
-        match std::fs::symlink_metadata(&self.0) {
-            Ok(of) => {
-                let (written, changed) = ((of.mtime(), of.mtime_nsec()), (of.ctime(), of.ctime_nsec()));
-                Ok(Some((of.dev(), of.ino(), of.size(), written.0, written.1, changed.0, changed.1)))
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.error(error)),
-        }
+        FileVersion::try_of(&self.0).map_err(|error| self.error(error))
     }
 
     /// Reads all tokens in the token file, including revoked and expired ones. Returns an empty list if there is no

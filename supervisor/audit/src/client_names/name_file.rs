@@ -2,11 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
-use lockhouse_base::files;
+use lockhouse_base::files::{self, FileVersion};
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -44,15 +43,6 @@ impl NameLine {
     }
 }
 
-/// Which file it is, how long, and of what time: by these, a process finds out that another one changed it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileVersion {
-    inode: u64,
-    bytes: u64,
-    /// When it was changed, in seconds and nanoseconds.
-    changed: (i64, i64),
-}
-
 /// The locked file.
 #[derive(Debug)]
 pub(super) struct NameFile {
@@ -67,17 +57,9 @@ impl NameFile {
         Ok(Self { path: directory.join(FILE), _lock: lock.map_err(|(_, error)| error)? })
     }
 
-    /// Returns the version of the file. `None` if there is none.
+    /// Returns the version of the file, by which a process finds out that another one changed it. `None` if there is none.
     pub(super) fn version(directory: &Path) -> io::Result<Option<FileVersion>> {
-        match std::fs::symlink_metadata(directory.join(FILE)) {
-            Ok(found) => Ok(Some(FileVersion {
-                inode: found.ino(),
-                bytes: found.len(),
-                changed: (found.mtime(), found.mtime_nsec()),
-            })),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        FileVersion::try_of(&directory.join(FILE))
     }
 
     pub(super) fn read(&self) -> io::Result<Vec<NameLine>> {

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lockhouse_base::files;
-use lockhouse_cluster::{CopyVersion, ItemLock, SharedItem, Unavailable};
+use lockhouse_base::files::{self, FileVersion};
+use lockhouse_cluster::{ItemLock, SharedItem, Unavailable};
 use lockhouse_protocol::ToolName;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -80,7 +80,7 @@ pub struct ResultShapes {
 #[derive(Debug, Default)]
 struct StoreState {
     /// The version of the file with these shapes. `None` if nothing was read yet.
-    read: Option<Option<CopyVersion>>,
+    read: Option<Option<FileVersion>>,
     tools: BTreeMap<ToolName, ToolShape>,
     /// For each tool without an output schema, the number of its calls in this process, except calls with too large
     /// arguments. Which results are observed depends on this number: see [`OBSERVE_ALL_MAX`].
@@ -153,7 +153,7 @@ impl ResultShapes {
         let forgotten = before - state.tools.len();
         if let (true, Some(path)) = (forgotten > 0, &self.path) {
             files::replace(path, &encode(&state.tools)?)?;
-            state.read = Some(CopyVersion::of(path));
+            state.read = Some(FileVersion::of(path));
         }
         Ok(forgotten)
     }
@@ -161,7 +161,7 @@ impl ResultShapes {
     /// Reads the file again if another process or host has replaced it.
     fn lock_loaded(&self) -> MutexGuard<'_, StoreState> {
         let mut state = self.state.lock();
-        let version = self.path.as_deref().and_then(CopyVersion::of);
+        let version = self.path.as_deref().and_then(FileVersion::of);
         if state.read != Some(version) {
             state.read = Some(version);
             let before = std::mem::replace(&mut state.tools, self.read_file());
@@ -209,7 +209,7 @@ impl ResultShapes {
             true => files::replace(path, &record),
             false => Err(std::io::ErrorKind::FileTooLarge.into()),
         });
-        state.read = Some(CopyVersion::of(path));
+        state.read = Some(FileVersion::of(path));
         if let Err(error) = written {
             tracing::debug!("cannot save the observed result types in {}: {error}", path.display());
         }

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
+use lockhouse_base::files::FileVersion;
 use lockhouse_base::principal::owner_of_name;
-use lockhouse_cluster::{CopyVersion, ItemStore};
+use lockhouse_cluster::ItemStore;
 use lockhouse_protocol::Language;
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +79,7 @@ impl ItemStore for SkillFiles {
         KIND
     }
 
-    fn list(&self) -> io::Result<HashMap<String, CopyVersion>> {
+    fn list(&self) -> io::Result<HashMap<String, FileVersion>> {
         let mut stores = vec![(OWN.to_owned(), self.0.clone())];
         for folder in self.0.client_folders() {
             let store = self.0.in_folder(&folder)?;
@@ -88,16 +89,16 @@ impl ItemStore for SkillFiles {
         for (owner, store) in stores {
             let names = folder_names(store.directory()).filter_map(|folder| Name::from_folder(&folder).ok());
             items.extend(names.filter_map(|name| {
-                let version = CopyVersion::of(&store.directory().join(name.as_str()))?;
+                let version = FileVersion::of(&store.directory().join(name.as_str()))?;
                 Some((format!("{owner}/{name}"), version))
             }));
         }
         Ok(items)
     }
 
-    fn version(&self, item: &str) -> Option<CopyVersion> {
+    fn version(&self, item: &str) -> Option<FileVersion> {
         let (store, name) = self.place(item).ok()?;
-        CopyVersion::of(&store.directory().join(name.as_str()))
+        FileVersion::of(&store.directory().join(name.as_str()))
     }
 
     fn read(&self, item: &str) -> io::Result<Option<Vec<u8>>> {

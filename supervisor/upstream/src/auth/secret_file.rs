@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lockhouse_base::files;
+use lockhouse_base::files::{self, FileVersion};
 use lockhouse_base::sealing_key::SealingKey;
 use nix::fcntl::{Flock, FlockArg};
 
@@ -36,13 +36,6 @@ pub enum SecretFileError {
     Locked { path: PathBuf },
 }
 
-/// Distinguishes the contents that a file has had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileVersion {
-    inode: u64,
-    changed: (i64, i64),
-}
-
 /// The place of a secret.
 #[derive(Clone, Debug)]
 pub(crate) struct SecretFile {
@@ -66,8 +59,7 @@ impl SecretFile {
 
     /// Returns the version of the secret, which changes with it. `None` if there is no secret.
     pub(crate) fn version(&self) -> Option<FileVersion> {
-        let metadata = std::fs::symlink_metadata(&self.path).ok()?;
-        Some(FileVersion { inode: metadata.ino(), changed: (metadata.ctime(), metadata.ctime_nsec()) })
+        FileVersion::of(&self.path)
     }
 
     /// Returns the secret. `None` if there is none.

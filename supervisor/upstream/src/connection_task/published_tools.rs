@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use lockhouse_base::files::FileVersion;
 use lockhouse_catalog::{Catalogue, ToolChange};
 use lockhouse_protocol::ServerName;
 use tokio::sync::watch;
@@ -11,7 +12,7 @@ use super::LOG_TARGET;
 use crate::change_notices::{ChangeNotice, ServerChangeNotices};
 use crate::definition::ToolSelection;
 use crate::tool_cache::ToolCache;
-use crate::tool_pins::{FileVersion, Pins};
+use crate::tool_pins::Pins;
 
 /// Publishes the tools of one upstream server to its callers. Keeps the tools in a cache, and compares them with the
 /// pins (accepted tool definitions).
