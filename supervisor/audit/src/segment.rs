@@ -4,10 +4,9 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::hash_chain::timestamp;
+use lockhouse_base::audit_files::{DAY_CHARS, EXTENSION, is_segment};
 
-const EXTENSION: &str = ".jsonl";
-const DAY_CHARS: usize = "2026-01-31".len();
+use super::hash_chain::timestamp;
 
 /// Name of a segment (a file of the audit log), `DAY-UUID.jsonl`. The names sort by the start times of the segments.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,14 +22,7 @@ impl SegmentName {
 
     /// Parses a file name. Returns `None` if the file is not a segment (a file of the audit log) according to its name.
     pub fn parse(name: &str) -> Option<Self> {
-        let (day, rest) = (name.get(..DAY_CHARS)?, name.get(DAY_CHARS..)?);
-        let is_day = day.bytes().enumerate().all(|(at, byte)| match at {
-            4 | 7 => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        });
-        let id = rest.strip_prefix('-')?.strip_suffix(EXTENSION)?;
-        (is_day && id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
-            .then(|| Self(name.into()))
+        is_segment(name).then(|| Self(name.into()))
     }
 
     pub fn as_str(&self) -> &str {

@@ -12,6 +12,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+pub(super) use lockhouse_base::audit_files::{INDEX, INDEX_LINE_BYTES_MAX};
 use lockhouse_base::files;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -24,9 +25,6 @@ use super::segment::SegmentName;
 use super::signing::{KeyError, PublicKey, SigningKey};
 use data_encoding::HEXLOWER;
 
-pub(super) const INDEX: &str = "segments.jsonl";
-/// Maximum number of bytes of a line of the index.
-pub(super) const LINE_BYTES_MAX: u64 = 16 * 1024;
 /// How many times a process tries to lock the index, at intervals of 2 ms, before it gives up. Other processes hold the
 /// lock only for a few writes.
 const LOCK_TRIES: u32 = 200;
@@ -109,7 +107,7 @@ pub(super) struct IndexEnd {
 /// Reads the end of a locked index.
 pub(super) fn read_end(file: &mut File) -> io::Result<IndexEnd> {
     let length = file.metadata()?.len();
-    let from = length.saturating_sub(2 * LINE_BYTES_MAX);
+    let from = length.saturating_sub(2 * INDEX_LINE_BYTES_MAX);
     let tail = read_from(file, from)?;
     let lines = tail.strip_suffix(b"\n").unwrap_or(&tail);
     let last = (!lines.is_empty()).then(|| {

@@ -17,6 +17,7 @@
 //! - [`listen`], [`http_checks`], [`tcp_connection`], [`unix_accept`], [`confined_mark`]: what every server of the
 //!   product checks about a request and about who is at the other end of a connection. [`localhost_listener`] and
 //!   [`browser_opening`] let a browser of this host in.
+//! - [`audit_files`] has the names of the files of an audit log, which the cluster copies.
 //! - [`own_host`] is what this process is in a cluster, and [`fence`] says whether a host may act.
 //! - [`percent`], [`plain_text`], [`line_buffer`], [`representable_time`], [`log_throttle`] and the limiters of rates are small parts.
 //!
@@ -42,6 +43,7 @@
 #![allow(missing_docs, reason = "only the crates of this workspace use it; obvious fields need no comment")]
 
 pub mod access_list;
+pub mod audit_files;
 pub mod browser_opening;
 pub mod child_stderr;
 pub mod confined_mark;

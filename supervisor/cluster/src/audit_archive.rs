@@ -73,7 +73,7 @@ impl AuditArchive {
             folder: folder.join(host.as_str()).join(log.to_string()),
             broken: Vec::new(),
         });
-        let path = entry.folder.join(format!("{file}.jsonl"));
+        let path = entry.folder.join(file);
         let length = path.symlink_metadata().map_or(0, |metadata| metadata.len());
         if length != *start || end - start != value.len() as u64 {
             entry.broken.push(file.clone());

@@ -9,11 +9,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
+use lockhouse_base::audit_files::{INDEX, INDEX_LINE_BYTES_MAX};
 use lockhouse_base::files;
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 
-use crate::audit_part::{AuditPart, INDEX, LogId, file_names};
+use crate::audit_part::{AuditPart, LogId, segment_names};
 use crate::membership::Membership;
 use crate::settings::HostName;
 use crate::shared_state::{SharedState, Unavailable};
@@ -26,8 +27,6 @@ const FINISH_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum length of one part, in bytes.
 /// Bound: hosts of a cluster.
 const PART_BYTES_MAX: u64 = 512 * 1024;
-/// Maximum length of the first line of the index, in bytes.
-const LINE_BYTES_MAX: u64 = 16 * 1024;
 
 /// Why the log is not copied, as a clause.
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +102,7 @@ impl AuditCopies {
         };
         // The copy of the index comes last, and names nothing that has no copy.
         let index = self.length(INDEX)?;
-        let names = file_names(&self.directory);
+        let names = segment_names(&self.directory);
         let names = names.map_err(|source| CopyError::File { path: self.directory.clone(), source })?;
         let mut result = Ok(());
         for (name, until) in names.iter().map(|name| (name.as_str(), None)).chain([(INDEX, Some(index))]) {
@@ -126,7 +125,7 @@ impl AuditCopies {
             Err(source) => return Err(CopyError::File { path, source }),
         };
         let mut line = Vec::new();
-        let read = BufReader::new(file.take(LINE_BYTES_MAX)).read_until(b'\n', &mut line);
+        let read = BufReader::new(file.take(INDEX_LINE_BYTES_MAX)).read_until(b'\n', &mut line);
         read.map_err(|source| CopyError::File { path, source })?;
         Ok(line.ends_with(b"\n").then(|| LogId::of_first_line(&line)))
     }
@@ -197,6 +196,6 @@ impl AuditCopies {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.directory.join(format!("{name}.jsonl"))
+        self.directory.join(name)
     }
 }

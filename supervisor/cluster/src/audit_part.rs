@@ -5,14 +5,11 @@ use std::io;
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
+use lockhouse_base::audit_files::{EXTENSION, INDEX, is_segment};
 use sha2::{Digest as _, Sha256};
 
 use crate::settings::HostName;
 
-/// The name of the file with the index of a log, without its extension.
-pub(crate) const INDEX: &str = "segments";
-/// Number of characters of the name of a segment without its extension: a day, `-` and 32 hexadecimal digits.
-const SEGMENT_CHARS: usize = 43;
 /// Number of bytes of the digest that names a log.
 const ID_BYTES: usize = 8;
 /// Number of digits of a position, so that the keys of the parts of a file are sorted.
@@ -39,7 +36,7 @@ impl fmt::Display for LogId {
 pub(crate) struct AuditPart {
     pub(crate) host: HostName,
     pub(crate) log: LogId,
-    /// The name of the file without its extension.
+    /// The name of the file. A key has it without its extension.
     pub(crate) file: String,
     /// The position of its first byte in the file.
     pub(crate) start: u64,
@@ -50,39 +47,34 @@ pub(crate) struct AuditPart {
 impl AuditPart {
     pub(crate) fn key(&self) -> String {
         let Self { host, log, file, start, end } = self;
-        format!("{host}.{log}.{file}.{start:0POSITION_DIGITS$}-{end:0POSITION_DIGITS$}")
+        let name = file.strip_suffix(EXTENSION).unwrap_or(file);
+        format!("{host}.{log}.{name}.{start:0POSITION_DIGITS$}-{end:0POSITION_DIGITS$}")
     }
 
     /// Returns the part with this key. `None` if no host of this version has written it.
     pub(crate) fn of_key(key: &str) -> Option<Self> {
         let mut parts = key.split('.');
-        let (host, log, file, range) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let (host, log, name, range) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
         let (start, end) = range.split_once('-')?;
         let (start, end) = (start.parse().ok()?, end.parse().ok()?);
+        let file = format!("{name}{EXTENSION}");
         let is_log = log.len() == 2 * ID_BYTES && is_hexadecimal(log);
-        let is_valid = parts.next().is_none() && is_log && is_file(file) && start < end;
+        let is_file = file == INDEX || is_segment(&file);
+        let is_valid = parts.next().is_none() && is_log && is_file && start < end;
         let host = host.parse().ok()?;
-        is_valid.then(|| Self { host, log: LogId(log.to_owned()), file: file.to_owned(), start, end })
+        is_valid.then(|| Self { host, log: LogId(log.to_owned()), file, start, end })
     }
 }
 
-/// Returns the names of the segments in the directory of a log, without their extensions. The file with the names of clients is not
-/// copied: a name can be erased.
-pub(crate) fn file_names(directory: &Path) -> io::Result<Vec<String>> {
+/// Returns the names of the segments in the directory of a log. The file with the names of clients is not copied: a name can be erased.
+pub(crate) fn segment_names(directory: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let name = entry?.file_name();
-        let name = name.to_str().and_then(|name| name.strip_suffix(".jsonl"));
-        names.extend(name.filter(|name| is_file(name) && *name != INDEX).map(str::to_owned));
+        names.extend(name.to_str().filter(|name| is_segment(name)).map(str::to_owned));
     }
     names.sort();
     Ok(names)
-}
-
-fn is_file(name: &str) -> bool {
-    let is_segment =
-        || name.len() == SEGMENT_CHARS && name.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    name == INDEX || is_segment()
 }
 
 fn is_hexadecimal(text: &str) -> bool {
@@ -99,12 +91,12 @@ mod tests {
         let part = AuditPart {
             host: "h-1".parse().expect("a name"),
             log: LogId::of_first_line(b"{}\n"),
-            file: segment.clone(),
+            file: format!("{segment}.jsonl"),
             start: 0,
             end: 17,
         };
         let key = part.key();
-        assert!(key.ends_with(".000000000000000-000000000000017"), "{key}");
+        assert!(key.ends_with(&format!(".{segment}.000000000000000-000000000000017")), "{key}");
         assert_eq!(AuditPart::of_key(&key), Some(part));
         for (from, to) in [
             (segment.as_str(), "names"),

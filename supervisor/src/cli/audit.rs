@@ -17,6 +17,7 @@ pub(super) mod verify;
 use std::process::ExitCode;
 
 use lockhouse_audit::{AuditSettings, SinkAddress, present_key};
+use lockhouse_base::audit_files::INDEX;
 use lockhouse_config::{self as config, Files};
 
 use super::{UNAVAILABLE, print_config_error, print_error};
@@ -103,7 +104,7 @@ struct WrittenBySink(SinkAddress);
 /// Checks that the log is in files of this user. A log from before there was a sink can still be read.
 fn check_destination(settings: &AuditSettings) -> Result<(), WrittenBySink> {
     match &settings.sink {
-        Some(sink) if !settings.directory.join("segments.jsonl").exists() => Err(WrittenBySink(sink.clone())),
+        Some(sink) if !settings.directory.join(INDEX).exists() => Err(WrittenBySink(sink.clone())),
         Some(sink) => {
             eprintln!(
                 "lockhouse: note: the audit sink at {sink} writes the log; this is what is in {}",

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::super::hash_chain::Hash;
 use super::super::log_key;
 use super::super::segment::{SegmentName, segments};
-use super::super::segment_index::{self, INDEX, LINE_BYTES_MAX};
+use super::super::segment_index::{self, INDEX, INDEX_LINE_BYTES_MAX};
 use super::super::signing::PublicKey;
 use super::chain_check::{ChainRules, check_chain};
 use super::chain_members::ChainMembers;
@@ -114,7 +114,7 @@ fn collect_keys(file: &mut File, bytes: u64) -> io::Result<Vec<PublicKey>> {
     let (mut keys, mut seen) = (Vec::new(), HashSet::new());
     let mut reader = BufReader::new(file.take(bytes));
     let mut line = Vec::new();
-    while reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? > 0 {
+    while reader.by_ref().take(INDEX_LINE_BYTES_MAX).read_until(b'\n', &mut line)? > 0 {
         if let Ok(LineKeys { key, next: Some(next) }) = serde_json::from_slice(&line) {
             keys.extend(
                 [key, next]

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use lockhouse_audit::reader::ReadError;
 use lockhouse_audit::verify::{Finding, FindingKind, LogLocation, Trust, TrustedKey, VerificationSummary};
 use lockhouse_audit::{AuditSettings, LogHead, PublicKey, public_keys, verify as audit_verify};
+use lockhouse_base::audit_files::{INDEX, INDEX_LINE_BYTES_MAX};
 use lockhouse_policies::printable;
 use serde_json::{Value, json};
 
@@ -17,10 +18,6 @@ use crate::cli::USAGE;
 
 /// The exit status when the audit log or a stored program was modified.
 pub(super) const TAMPERED: u8 = 1;
-/// The name of the index of a log.
-const INDEX: &str = "segments.jsonl";
-/// Maximum length of a line of the index, in bytes.
-const INDEX_LINE_BYTES_MAX: u64 = 16 * 1024;
 /// The maximum number of findings of each kind (faults, notes) that are printed.
 const PRINTED_MAX: u64 = 200;
 

@@ -104,9 +104,7 @@ fn read_seed(path: &Path) -> Result<String, Box<dyn Error>> {
 fn report((host, log): (HostName, LogId), copy: ArchivedLog) -> Result<Report, Box<dyn Error>> {
     let mut verified = verify_copy(&copy.folder)?;
     let broken: BTreeSet<&String> = copy.broken.iter().collect();
-    verified
-        .faults
-        .extend(broken.iter().map(|file| format!("FAULT  {file}.jsonl  a part of its copy is missing")));
+    verified.faults.extend(broken.iter().map(|file| format!("FAULT  {file}  a part of its copy is missing")));
     let last = records(&copy.folder, &Filter::default())?.filter_map(Result::ok).last();
     let last = last.map(|located| located.record.time);
     Ok(Report { host, log, folder: copy.folder, verified, last })
