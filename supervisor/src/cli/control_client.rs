@@ -195,9 +195,9 @@ pub(super) fn to_json<T: serde::Serialize>(listed: &[(u32, T)]) -> serde_json::V
     listed.iter().map(row).collect()
 }
 
-/// Returns what is active on the other hosts of the clusters of which processes of this user are hosts. Prints which hosts have not
-/// answered.
-pub(super) async fn elsewhere() -> Vec<HostActivity> {
+/// Returns the items of one kind, such as runs, that are active on the other hosts of the clusters of which processes of this user are
+/// hosts, each with the name of its host. `items` returns those of one host. Prints which hosts have not answered.
+pub(super) async fn elsewhere<T>(items: impl Fn(HostActivity) -> Vec<T>) -> Vec<(String, T)> {
     let mut all = Vec::new();
     for (_, reply) in request_reachable(&OperatorRequest::ListElsewhere).await {
         if let Ok(OperatorResponse::Elsewhere(hosts)) = reply {
@@ -207,16 +207,17 @@ pub(super) async fn elsewhere() -> Vec<HostActivity> {
     for silent in all.iter().filter(|activity| !activity.has_answered) {
         eprintln!("lockhouse: the host {} of the cluster has not answered", silent.host);
     }
-    all
+    let of_host = |activity: HostActivity| {
+        let host = activity.host.clone();
+        items(activity).into_iter().map(move |one| (host.clone(), one))
+    };
+    all.into_iter().flat_map(of_host).collect()
 }
 
 /// Adds items of other hosts to a JSON array of items of this host. Each gets the name of its host as `host`.
-pub(super) fn add_elsewhere<T: serde::Serialize>(
-    own: &mut serde_json::Value,
-    elsewhere: impl Iterator<Item = (String, T)>,
-) {
+pub(super) fn add_elsewhere<T: serde::Serialize>(own: &mut serde_json::Value, elsewhere: Vec<(String, T)>) {
     if let Some(own) = own.as_array_mut() {
-        own.extend(elsewhere.map(|(host, one)| {
+        own.extend(elsewhere.into_iter().map(|(host, one)| {
             let mut row = serde_json::to_value(one).unwrap_or_default();
             row["host"] = host.into();
             row

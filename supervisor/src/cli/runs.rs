@@ -48,14 +48,11 @@ async fn running() -> Vec<(u32, RunListing)> {
 }
 
 async fn list(as_json: bool) -> ExitCode {
-    let (runs, elsewhere) = (running().await, control_client::elsewhere().await);
-    let of_others = elsewhere
-        .into_iter()
-        .flat_map(|activity| activity.runs.into_iter().map(move |run| (activity.host.clone(), run)));
-    let of_others: Vec<(String, RunListing)> = of_others.collect();
+    let runs = running().await;
+    let of_others = control_client::elsewhere(|activity| activity.runs).await;
     if as_json {
         let mut all = control_client::to_json(&runs);
-        control_client::add_elsewhere(&mut all, of_others.into_iter());
+        control_client::add_elsewhere(&mut all, of_others);
         println!("{all:#}");
     } else if runs.is_empty() && of_others.is_empty() {
         println!("No code is running.");

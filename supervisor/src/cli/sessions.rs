@@ -52,14 +52,11 @@ async fn open_sessions() -> Vec<OpenSession> {
 }
 
 async fn list(as_json: bool) -> ExitCode {
-    let (sessions, elsewhere) = (open_sessions().await, control_client::elsewhere().await);
-    let of_others = elsewhere.into_iter().flat_map(|activity| {
-        activity.sessions.into_iter().map(move |session| (activity.host.clone(), session))
-    });
-    let of_others: Vec<(String, SessionListing)> = of_others.collect();
+    let sessions = open_sessions().await;
+    let of_others = control_client::elsewhere(|activity| activity.sessions).await;
     if as_json {
         let mut all = control_client::to_json(&sessions);
-        control_client::add_elsewhere(&mut all, of_others.into_iter());
+        control_client::add_elsewhere(&mut all, of_others);
         println!("{all:#}");
     } else if sessions.is_empty() && of_others.is_empty() {
         println!("No session is open.");
