@@ -34,7 +34,7 @@ pub struct AuditArchive {
 }
 
 /// The copy of one log.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ArchivedLog {
     pub folder: PathBuf,
     /// The files whose copies lack a part, or have one twice.
@@ -55,15 +55,13 @@ impl AuditArchive {
                 None => Ok(()),
             })
             .await?;
-        let mut members = Vec::new();
         state
             .for_each(Table::Hosts, |key, value| {
-                members.extend(key.parse::<HostName>().ok().filter(|_| decode(value).is_some()));
+                archive.members.extend(key.parse::<HostName>().ok().filter(|_| decode(value).is_some()));
                 Ok::<_, ArchiveError>(())
             })
             .await?;
-        members.sort();
-        archive.members = members;
+        archive.members.sort();
         Ok(archive)
     }
 
