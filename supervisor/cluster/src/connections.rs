@@ -29,7 +29,7 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection between two hosts.
 pub type HostConnection = TlsStream<TcpStream>;
 
-/// What hosts use a connection for. It is the protocol of TLS (ALPN), so that no other server of this product takes part in one.
+/// The purpose of a connection between hosts. It is the protocol of TLS (ALPN), so that no other server of this product takes part in one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     /// Requests of AI clients.

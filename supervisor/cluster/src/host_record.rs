@@ -1,4 +1,4 @@
-//! What a host says of itself in its lease.
+//! The content of the lease of a host.
 
 use std::net::SocketAddr;
 
@@ -24,7 +24,7 @@ pub struct HostRecord {
     pub report: HostReport,
 }
 
-/// What changes while a host runs.
+/// The part of a lease that changes while the host runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostReport {

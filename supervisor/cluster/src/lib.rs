@@ -23,7 +23,7 @@
 //!
 //! # Decisions
 //!
-//! - What hosts share beside that is in the files of each host, as without a cluster, and sealed in NATS. So every part reads its files
+//! - All else that hosts share is in the files of each host, as without a cluster, and sealed in NATS. So every part reads its files
 //!   as before, and only changes that must see all earlier ones take a lock there.
 //! - The state in NATS is small, and no run needs it: an id of a run says which host has it
 //!   ([`lockhouse_messages::HostTag`]), and hosts exchange requests over connections of their own. Subjects of NATS prove no

@@ -35,11 +35,11 @@ struct MembershipInner {
     state: SharedState,
     fence: Fence,
     table: Mutex<HostTable>,
-    /// What this host says of itself, but for its clock and its report.
+    /// The lease of this host, but for its clock and its report.
     record: HostRecord,
     places: SessionPlaces,
     rates: LeasedRates,
-    /// What seals the items that all hosts share. `None` if they share none.
+    /// The key that seals the items that all hosts share. `None` if they share none.
     sealing: Option<SealingKey>,
     copies_audit: bool,
     /// Why the last renewal failed. `None` if it succeeded.
@@ -145,7 +145,7 @@ impl Membership {
         self.0.failure.lock().clone()
     }
 
-    /// Returns what seals the items that all hosts share. `None` if they share none.
+    /// Returns the key that seals the items that all hosts share. `None` if they share none.
     pub(crate) fn sealing(&self) -> Option<&SealingKey> {
         self.0.sealing.as_ref()
     }
@@ -178,8 +178,8 @@ impl Membership {
         revocations::share(&self.0.state, own, revoke).await
     }
 
-    /// Renews the lease of this host and hears those of the others, until the lease has ended. `report` returns what the host
-    /// says of itself. `all_agree` asks all other hosts whether they cannot reach the shared state either: then nobody can count
+    /// Renews the lease of this host and hears those of the others, until the lease has ended. `report` returns the part of
+    /// the lease that changes. `all_agree` asks all other hosts whether they cannot reach the shared state either: then nobody can count
     /// this host as ended.
     pub async fn keep(
         &self,

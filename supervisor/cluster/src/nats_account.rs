@@ -6,7 +6,7 @@ use crate::settings::HostName;
 use crate::shared_state::inbox_prefix;
 use crate::state_table::Table;
 
-/// What the servers of NATS and the hosts need.
+/// The account: what the servers of NATS and the hosts are configured with.
 #[derive(Clone, Debug)]
 pub struct NatsAccount {
     /// The configuration of a NATS server.

@@ -1,4 +1,4 @@
-//! What all hosts share, such as logins and skills. Each host has a copy of every item in its own files, and NATS has the newest
+//! The items that all hosts share, such as logins and skills. Each host has a copy of every item in its own files, and NATS has the newest
 //! content, sealed with a key of the hosts.
 //!
 //! Whoever changes an item on a host writes the copy there. Then the host publishes it, by compare-and-set, and the others replace
@@ -37,7 +37,7 @@ const INTERVAL: Duration = Duration::from_secs(5);
 /// A copy counts as changed later than what NATS has only if this is so by more than the clocks of this host and of NATS differ.
 const CLOCK_MARGIN: Duration = Duration::from_secs(10);
 
-/// What all hosts share. Clones are of the same items.
+/// The items that all hosts share. Clones are of the same items.
 #[derive(Clone, Debug)]
 pub struct SharedItems(Arc<SharedItemsInner>);
 
@@ -46,7 +46,7 @@ struct SharedItemsInner {
     membership: Membership,
     sealing: SealingKey,
     stores: Vec<Arc<dyn ItemStore>>,
-    /// What NATS has, by key.
+    /// The known items in NATS, by key.
     known: Mutex<HashMap<String, Known>>,
 }
 

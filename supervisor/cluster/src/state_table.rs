@@ -11,8 +11,8 @@ const SESSION_LIFETIME: Duration = Duration::from_hours(48);
 /// Time after its last use after which a rate is forgotten. No period of a rate is longer.
 const RATE_LIFETIME: Duration = Duration::from_hours(48);
 
-/// Time after which a lock that its holder has not released is free again. It is longer than the longest wait of what holds one, which is
-/// that for a token.
+/// Time after which a lock that its holder has not released is free again. It is longer than the longest time for which
+/// a host holds one, which is the wait for a token.
 const LOCK_LIFETIME: Duration = Duration::from_mins(1);
 /// Maximum length of a value, in bytes.
 /// Bound: hosts of a cluster.
@@ -28,11 +28,11 @@ pub(crate) enum Table {
     Hosts,
     /// The place of each session, under its client and name.
     Sessions,
-    /// What was used of each rate, under a digest of its name.
+    /// The use of each rate, under a digest of its name.
     Rates,
     /// The tokens that were revoked, under their digests.
     Revocations,
-    /// What all hosts share, sealed, under digests of the names.
+    /// The items that all hosts share, sealed, under digests of their names.
     Items,
     /// The hosts that change an item at present, under the key of the item.
     Locks,

@@ -1,4 +1,4 @@
-//! What a part of the supervisor needs of the shared items, which it may get before this process joins a cluster.
+//! Access to the shared items for the other parts of the supervisor, which may get it before this process joins a cluster.
 
 use std::sync::{Arc, OnceLock};
 
