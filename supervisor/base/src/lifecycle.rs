@@ -41,6 +41,8 @@ struct LifecycleInner {
     in_flight: watch::Sender<usize>,
     runs_in_flight: AtomicUsize,
     listening: watch::Sender<bool>,
+    /// Whether AI clients make connections to this process, each for some requests.
+    accepts_connections: AtomicBool,
     initialized: AtomicBool,
     config_generation: AtomicU64,
 }
@@ -65,6 +67,7 @@ impl Lifecycle {
             in_flight: watch::Sender::new(0),
             runs_in_flight: AtomicUsize::new(0),
             listening: watch::Sender::new(false),
+            accepts_connections: AtomicBool::new(false),
             initialized: AtomicBool::new(false),
             config_generation: AtomicU64::new(1),
         }))
@@ -98,6 +101,11 @@ impl Lifecycle {
     /// Records that AI clients can reach this process from now on.
     pub fn set_listening(&self) {
         self.0.listening.send_replace(true);
+    }
+
+    /// Records that AI clients make connections to this process. A drain then ends with [`Self::refusing`].
+    pub fn set_accepts_connections(&self) {
+        self.0.accepts_connections.store(true, Ordering::Relaxed);
     }
 
     pub fn is_listening(&self) -> bool {
@@ -184,9 +192,11 @@ impl Lifecycle {
             self.0.stopping.cancel();
             let _ = tokio::time::timeout(ANSWER_TIMEOUT, all_answered).await;
         }
-        self.0.refusing.cancel();
-        tokio::time::sleep(LAST_CONNECTIONS).await;
-        let _ = tokio::time::timeout(ANSWER_TIMEOUT, self.all_answered()).await;
+        if self.0.accepts_connections.load(Ordering::Relaxed) {
+            self.0.refusing.cancel();
+            tokio::time::sleep(LAST_CONNECTIONS).await;
+            let _ = tokio::time::timeout(ANSWER_TIMEOUT, self.all_answered()).await;
+        }
         self.close();
     }
 
@@ -221,6 +231,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_under_way_is_waited_for_and_nothing_is_stopped() {
         let lifecycle = Lifecycle::new(Duration::from_secs(3_600));
+        lifecycle.set_accepts_connections();
         let (run, request) = (lifecycle.begin_run(), lifecycle.begin_request());
         let draining = draining(&lifecycle);
         lifecycle.draining().cancelled().await;

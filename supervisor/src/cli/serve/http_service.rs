@@ -82,6 +82,7 @@ impl HttpService {
     /// A last front failed while the engine closed.
     pub(super) async fn serve(&self, supervisor: &Arc<Supervisor>) -> ServeResult<()> {
         supervisor.set_authenticator(self.authenticator.clone());
+        supervisor.lifecycle().set_accepts_connections();
         let mut serving: JoinSet<_> = self
             .fronts
             .iter()
