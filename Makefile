@@ -183,6 +183,7 @@ bench-peers: build-dist
 # Measures a cluster of three hosts on this machine.
 bench-cluster: build prepare-cluster
 	tests/cluster/bench.py target/release/lockhouse
+	tests/cluster/bench_catalogue.py target/release/lockhouse
 
 # Full forms of the tests of clusters: NATS is away for longer than a lease lasts, a host is stopped and wakes up, 200 kills. As root also
 # with three servers of NATS in network namespaces: its leader is killed, and a host is cut off. Last behind HAProxy: restarts, clocks, repeated requests.

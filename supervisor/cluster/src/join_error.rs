@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::host_key::HostKeyError;
+use crate::object_storage::NoStorage;
 use crate::settings::HostName;
 use crate::shared_state::Unavailable;
 
@@ -13,6 +14,8 @@ pub enum JoinError {
     Key(#[from] HostKeyError),
     #[error(transparent)]
     State(#[from] Unavailable),
+    #[error(transparent)]
+    Storage(#[from] NoStorage),
     #[error(
         "another host{} has joined the cluster as {name}; give each host a name of its own (name of [cluster]). If that host \
          has ended, its lease ends after 30 s",

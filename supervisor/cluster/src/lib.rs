@@ -9,6 +9,7 @@
 //! - [`ServerPlaces`] says which host runs a server of which all hosts use one process.
 //! - [`SharedItems`] are the logins, skills and result types that all hosts have copies of.
 //! - [`AuditCopies`] are copies of the audit log of this host, and [`AuditArchive`] reads those of all hosts.
+//! - [`ValueCopies`] are copies of stored values in S3, which survive the host that has made them.
 //! - [`HostListener`] and [`connect`] are connections between hosts, over TLS with the keys of both; `host_key.rs` has the key of
 //!   this host.
 //! - `shared_state.rs` has the state that the hosts share, in NATS JetStream; `state_table.rs` has its tables, `stored_forms.rs` the forms of their keys and values. [`NatsAccount`] is their account there.
@@ -17,6 +18,8 @@
 //!
 //! - Nothing here knows a run, a policy or MCP.
 //! - Nothing but `shared_state.rs` and `nats_account.rs` knows NATS, and each of its functions takes at most a second.
+//! - Nothing but `object_storage.rs` knows S3. No request to it has a condition, since servers differ in what they make of conditions:
+//!   each object is written once.
 //! - No host acts after its lease could have ended for others: see [`lockhouse_base::fence::Fence`]. Leases are measured by the
 //!   own clock of each host, which nobody sets.
 //! - No connection between hosts exists without the keys of both, which are in their leases.
@@ -43,6 +46,7 @@ mod audit_archive;
 mod audit_copies;
 mod audit_part;
 mod connections;
+mod copied_value;
 mod host_key;
 mod host_record;
 mod host_table;
@@ -51,7 +55,9 @@ mod lease;
 mod leased_rates;
 mod membership;
 mod nats_account;
+mod object_storage;
 mod revocations;
+mod sealed_storage;
 mod server_places;
 mod session_places;
 mod settings;
@@ -59,11 +65,14 @@ mod shared_items;
 mod shared_state;
 mod state_table;
 mod stored_forms;
+mod value_copies;
+mod value_settings;
 
 pub use audit_archive::{AUDITOR, ArchiveError, ArchivedLog, AuditArchive};
 pub use audit_copies::AuditCopies;
 pub use audit_part::LogId;
 pub use connections::{ConnectError, HostConnection, HostListener, Use, connect};
+pub use copied_value::{CopiedValue, ValueKind};
 pub use host_key::HostKeyError;
 pub use host_record::{HostRecord, HostReport};
 pub use host_table::{Host, HostStatus, Place};
@@ -72,6 +81,7 @@ pub use lease::{HostLease, LeaseEnd};
 pub use leased_rates::LeasedRates;
 pub use membership::Membership;
 pub use nats_account::{KeyError, NatsAccount};
+pub use object_storage::ObjectError;
 pub use revocations::TokenDigest;
 pub use server_places::{PlaceError, ServerPlace, ServerPlaces, read_server_name};
 pub use session_places::{SessionPlace, SessionPlaces};
@@ -80,3 +90,8 @@ pub use settings::{
 };
 pub use shared_items::{ItemLock, ItemStore, SharedItem, SharedItems, Sharing};
 pub use shared_state::Unavailable;
+pub use value_copies::{CopyUnreadable, ValueCopies};
+pub use value_settings::{
+    BucketName, InvalidBucketName, InvalidKeyPrefix, InvalidStorageAddress, KeyPrefix, StorageAddress,
+    StorageCredentials, ValuePlace, ValueSettings,
+};

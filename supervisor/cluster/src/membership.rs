@@ -19,6 +19,7 @@ use crate::join_error::JoinError;
 use crate::lease::{HostLease, LeaseEnd, RENEWAL_INTERVAL, Renewal, decode, is_right};
 use crate::leased_rates::LeasedRates;
 use crate::revocations::{self, TokenDigest};
+use crate::sealed_storage::SealedStorage;
 use crate::session_places::SessionPlaces;
 use crate::settings::{ClusterSettings, HostName};
 use crate::shared_state::{Change, SharedState, Unavailable};
@@ -42,6 +43,8 @@ struct MembershipInner {
     /// The key that seals the items that all hosts share. `None` if they share none.
     sealing: Option<SealingKey>,
     copies_audit: bool,
+    /// Where copies of stored values are. `None` if there are none.
+    value_storage: Option<Arc<SealedStorage>>,
     /// Why the last renewal failed. `None` if it succeeded.
     failure: Mutex<Option<Unavailable>>,
 }
@@ -53,6 +56,7 @@ impl Membership {
     /// [`JoinError`]
     pub async fn join(settings: &ClusterSettings, version: &str) -> Result<(Self, HostLease), JoinError> {
         let key = HostKey::load(&settings.key_file)?;
+        let value_storage = settings.values.as_ref().map(SealedStorage::new).transpose()?.map(Arc::new);
         let state = SharedState::connect(&settings.connection, settings.replicas).await?;
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|_| JoinError::NoRandomNumbers)?;
@@ -85,6 +89,7 @@ impl Membership {
             rates,
             sealing,
             copies_audit,
+            value_storage,
             failure,
         };
         let membership = Self(Arc::new(inner));
@@ -153,6 +158,11 @@ impl Membership {
     /// Whether the audit log of this host is copied to the shared state.
     pub(crate) fn copies_audit(&self) -> bool {
         self.0.copies_audit
+    }
+
+    /// Returns where copies of stored values are. `None` if there are none.
+    pub(crate) fn value_storage(&self) -> Option<&Arc<SealedStorage>> {
+        self.0.value_storage.as_ref()
     }
 
     pub(crate) fn state(&self) -> &SharedState {

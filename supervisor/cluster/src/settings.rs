@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 use lockhouse_base::sealing_key::SealingKey;
 
+use crate::value_settings::ValueSettings;
+
 /// Maximum length of the name of a host, in characters.
 /// Bound: hosts of a cluster.
 const NAME_CHARS_MAX: usize = 63;
@@ -112,6 +114,8 @@ pub struct ClusterSettings {
     pub shared_key: Option<SealingKey>,
     /// Whether the audit log of this host is copied to the shared state.
     pub copies_audit: bool,
+    /// How stored values are copied to S3. `None` if they are not.
+    pub values: Option<ValueSettings>,
     /// Number of NATS servers that keep each value, for buckets that this host creates.
     pub replicas: usize,
     /// Where this host accepts connections of the others.

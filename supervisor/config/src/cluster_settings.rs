@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use lockhouse_base::host_name::host_name;
-use lockhouse_base::sealing_key::{Purpose, SealingKey};
+use lockhouse_base::sealing_key::{Purpose, SealingKey, SealingKeys};
 use lockhouse_cluster::{ClusterSettings, HostName, StateAddress, StateConnection};
 
 use super::config_toml::ConfigToml;
@@ -13,6 +13,7 @@ use super::error::ConfigError;
 use super::http_tables::file;
 use super::placeholders::Environment;
 use super::tables::ClusterTable;
+use super::value_settings::{value_place, value_settings};
 
 /// Name of the file with the key of this host, in the directory of the state.
 const KEY_FILE: &str = "cluster-key";
@@ -38,6 +39,7 @@ pub(super) fn cluster_settings(
         let reason = "with a sink, this process cannot read the audit log; use forward of [audit]";
         return Err(unusable(format!("audit_copies of [cluster]: {reason}")));
     }
+    value_place(table).map_err(unusable)?;
     let key_file = lockhouse_base::directories::state().ok_or(ConfigError::NoStateDirectory)?.join(KEY_FILE);
     let authorities = table.nats_ca.as_ref().map(|path| file(path, configuration, environment));
     settings(table, key_file, authorities).map(Some).map_err(unusable)
@@ -71,8 +73,8 @@ fn settings(
     }
     let replicas = table.replicas as usize;
     let connection = StateConnection { name, servers, nkey: None, authorities };
-    let copies_audit = table.audit_copies;
-    Ok(ClusterSettings { connection, shared_key: None, copies_audit, replicas, listen, address, key_file })
+    let (shared_key, values, copies_audit) = (None, None, table.audit_copies);
+    Ok(ClusterSettings { connection, shared_key, values, copies_audit, replicas, listen, address, key_file })
 }
 
 /// Returns the name of this machine without its domain, in small letters.
@@ -105,9 +107,14 @@ pub(super) fn with_secrets(
         template.resolve(environment).map(Some).map_err(|error| unusable(key, &error))
     };
     let nkey = secret("nkey", &document.cluster.nkey)?.map(|seed| seed.trim().to_owned());
-    let shared_key = secret("shared_key", &document.cluster.shared_key)?;
-    let shared_key = shared_key.map(|secret| SealingKey::derive(&secret, Purpose::SharedItems)).transpose();
-    let shared_key = shared_key.map_err(|error| unusable("shared_key", &error))?;
+    let shared_secret = secret("shared_key", &document.cluster.shared_key)?;
+    let unusable_key = |error| unusable("shared_key", &error);
+    let shared_key = shared_secret.as_ref().map(|secret| SealingKey::derive(secret, Purpose::SharedItems));
+    let shared_key = shared_key.transpose().map_err(unusable_key)?;
+    let sealing = shared_secret.as_ref().map(|secret| SealingKeys::derive(secret, Purpose::ValueCopies));
+    let sealing = sealing.transpose().map_err(unusable_key)?;
+    let values = value_settings(&document.cluster, sealing, environment);
+    let values = values.map_err(|reason| ConfigError::Unusable { path: configuration.to_owned(), reason })?;
     let connection = StateConnection { nkey, ..settings.connection };
-    Ok(ClusterSettings { connection, shared_key, ..settings })
+    Ok(ClusterSettings { connection, shared_key, values, ..settings })
 }

@@ -100,6 +100,7 @@ mod unique_servers;
 mod unresolved_server;
 mod user_part;
 mod users_table;
+mod value_settings;
 mod worker_pools;
 
 pub use config_edit::{ConfigEdit, PreparedEdit};

@@ -331,6 +331,25 @@ table! {
         listen: Option<String> = None, else "required with nats", like "\"10.0.0.1:7303\"";
         /// IP:PORT at which the others reach it
         address: Option<String> = None, else "listen, or with 0.0.0.0 there the address with which it reaches NATS", like "\"10.0.0.1:7303\"";
+        table values: Option<ClusterValuesTable>;
+    }
+}
+
+table! {
+    /// copies of stored values in S3, which survive their host: see docs/cluster.md#values-that-survive-their-host
+    pub(super) struct ClusterValuesTable = "cluster.values" {
+        /// S3 server: https://HOST or https://HOST:PORT, or http://127.0.0.1:PORT on this machine
+        endpoint: String = String::new(), like "\"https://s3.eu-central-1.amazonaws.com\"", required = true;
+        /// bucket, which must exist
+        bucket: String = String::new(), like "\"lockhouse-values\"", required = true;
+        /// region that requests are signed for
+        region: String = "us-east-1".to_owned();
+        /// folder of the bucket in which the copies are. Nothing else may be there
+        prefix: String = "lockhouse".to_owned();
+        /// access key: `${cred:NAME}` or `${file:PATH}`
+        access_key: String = String::new(), like "\"${cred:lockhouse-s3-access}\"", required = true;
+        /// secret key: `${cred:NAME}` or `${file:PATH}`
+        secret_key: String = String::new(), like "\"${cred:lockhouse-s3-secret}\"", required = true;
     }
 }
 

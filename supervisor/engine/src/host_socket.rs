@@ -45,6 +45,7 @@ pub async fn serve_cluster(
         never = accept(supervisor, listener) => match never {},
         never = cluster.keep_items() => match never {},
         never = cluster.copy_audit() => match never {},
+        never = supervisor.keep_value_copies() => match never {},
         never = share_revocations(supervisor, cluster) => match never {},
         never = close_ended(cluster) => match never {},
     }

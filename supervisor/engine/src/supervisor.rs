@@ -18,6 +18,7 @@ mod run_code;
 mod server_logins;
 mod server_secrets;
 mod settings;
+mod stored_values;
 mod unavailable_engine;
 mod user_logins;
 mod worker_pools;

@@ -2,16 +2,18 @@
 //! handle. A handle cannot be guessed, and works only for the AI client whose program produced the result. The
 //! number and total size of stored results and the time for which they are stored are limited.
 
+mod copies;
 mod directory;
 mod memory;
 mod paging;
 
 use parking_lot::Mutex;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use lockhouse_base::own_host;
+use lockhouse_cluster::ValueCopies;
 use lockhouse_messages::{Owner, ResultListing};
 use lockhouse_protocol::ResultHandle;
 
@@ -84,6 +86,8 @@ pub struct Results {
     /// When the store was created.
     since: Instant,
     place: Storage,
+    /// Empty unless the hosts of a cluster copy their results.
+    copies: OnceLock<ValueCopies>,
 }
 
 /// Where results are stored.
@@ -97,11 +101,15 @@ enum Storage {
 
 impl Results {
     pub fn in_memory(bounds: ResultLimits) -> Self {
-        Self { bounds, since: Instant::now(), place: Storage::Memory(Mutex::default()) }
+        Self::at(Storage::Memory(Mutex::default()), bounds)
     }
 
     pub fn in_directory(path: PathBuf, bounds: ResultLimits) -> Self {
-        Self { bounds, since: Instant::now(), place: Storage::Directory(DirectoryStore::new(path)) }
+        Self::at(Storage::Directory(DirectoryStore::new(path)), bounds)
+    }
+
+    fn at(place: Storage, bounds: ResultLimits) -> Self {
+        Self { bounds, since: Instant::now(), place, copies: OnceLock::new() }
     }
 
     /// Stores a result, given as JSON, and returns its handle. Returns `None` if the result is larger than a quarter
@@ -113,15 +121,7 @@ impl Results {
         let handle = new_handle()?;
         match &self.place {
             Storage::Memory(memory) => {
-                let mut memory = memory.lock();
-                memory.store(
-                    owner,
-                    handle.clone(),
-                    ResultKind::Part,
-                    json.into(),
-                    &self.bounds,
-                    Instant::now(),
-                );
+                self.store_in_memory(memory, owner, &handle, ResultKind::Part, json.into());
             }
             Storage::Directory(directory) => {
                 if let Err(error) = directory.store(&handle, json, &self.bounds, SystemTime::now()) {
@@ -205,9 +205,20 @@ impl Results {
         if json.len() as u64 > self.bounds.bytes / RESULT_SHARE {
             return false;
         }
-        let mut memory = memory.lock();
-        memory.store(owner, handle.clone(), ResultKind::Answer, json.into(), &self.bounds, Instant::now());
+        self.store_in_memory(memory, owner, handle, ResultKind::Answer, json.into());
         true
+    }
+
+    fn store_in_memory(
+        &self,
+        memory: &Mutex<MemoryStore>,
+        owner: Owner,
+        handle: &ResultHandle,
+        kind: ResultKind,
+        json: Arc<str>,
+    ) {
+        memory.lock().store(owner, handle.clone(), kind, json.clone(), &self.bounds, Instant::now());
+        self.copy(owner, handle, kind, json);
     }
 
     /// Returns the stored answer of a background run as JSON. `None` if this owner has no answer with this handle,

@@ -14,7 +14,7 @@ use Kind::{Counter, Gauge, Histogram};
 type Metric = (&'static str, Kind, &'static [&'static str], &'static str);
 
 #[rustfmt::skip]
-const METRICS: [Metric; 44] = [
+const METRICS: [Metric; 45] = [
     ("lockhouse_build_info", Gauge, &["version"], "1, with the version of Lockhouse"),
     ("lockhouse_uptime_seconds", Gauge, &[], "Seconds since the process was started"),
     ("lockhouse_ready", Gauge, &[], "1 while runs are accepted, as /ready reports"),
@@ -57,6 +57,7 @@ const METRICS: [Metric; 44] = [
     ("lockhouse_cluster_hosts", Gauge, &[], "Hosts of the cluster that this one knows, with itself; 0 without a cluster"),
     ("lockhouse_cluster_state_reachable", Gauge, &[], "1 while the state that the hosts of the cluster share can be reached, and without a cluster"),
     ("lockhouse_cluster_audit_copied", Gauge, &[], "1 while the copies of this host's audit log in NATS are complete, and if there are none"),
+    ("lockhouse_cluster_values_copied", Gauge, &[], "1 while the values that this host stores are copied to S3, and if they need not be"),
     ("lockhouse_cluster_passed_on_total", Counter, &["outcome"], "Requests that were passed on to another host of the cluster"),
     ("lockhouse_process_resident_bytes", Gauge, &[], "Resident memory of the supervisor"),
 ];

@@ -74,6 +74,10 @@ impl Elsewhere {
         let may_have_run = matches!(request, Request::RunCode(_) | Request::ResumeCall(_));
         let peer = match self.cluster.peers().get(&host).await {
             Ok(peer) => peer,
+            // Until its lease ends, a host that has ended has its ids.
+            Err(_) if matches!(self.supervisor.restore_value(client, &request).await, Ok(true)) => {
+                return ControlFlow::Continue(request);
+            }
             Err(error) => {
                 telemetry::count_passed_on("unreachable");
                 return unavailable(format!(
@@ -150,7 +154,15 @@ impl Elsewhere {
             };
         }
         let Some(tag) = request.host_tag() else { return Server::ThisHost };
-        match (self.cluster.membership().locate(tag), request) {
+        let place = self.cluster.membership().locate(tag);
+        if !matches!(place, Place::At(_)) && self.caller.is_some() {
+            match self.supervisor.restore_value(client, request).await {
+                Ok(true) => return Server::ThisHost,
+                Ok(false) => {}
+                Err(unreadable) => return Server::Nobody(unreadable),
+            }
+        }
+        match (place, request) {
             (Place::Here, _) => Server::ThisHost,
             (Place::At(host), _) => Server::OtherHost(host),
             (Place::Nowhere, Request::ReadFile { handle }) => Server::Nobody(lost_id(handle)),

@@ -24,6 +24,7 @@ impl Supervisor {
         self.share_items(&cluster);
         self.gate().upstreams().places().begin(cluster.membership().clone());
         cluster.set_audit_directory(self.settings.audit.directory.clone());
+        self.results.begin_copies(cluster.membership());
         let _ = self.cluster.set(cluster);
     }
 

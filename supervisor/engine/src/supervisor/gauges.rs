@@ -40,6 +40,7 @@ pub fn set_gauges(supervisor: &Supervisor) {
     gauge!("lockhouse_cluster_state_reachable").set(flag(supervisor.cluster_failures().is_empty()));
     let audit_failure = supervisor.cluster().and_then(|cluster| cluster.audit_failure());
     gauge!("lockhouse_cluster_audit_copied").set(flag(audit_failure.is_none()));
+    gauge!("lockhouse_cluster_values_copied").set(flag(supervisor.value_copy_failure().is_none()));
     if let Some(bytes) = resident_bytes() {
         gauge!("lockhouse_process_resident_bytes").set(bytes as f64);
     }

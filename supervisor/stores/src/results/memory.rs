@@ -42,6 +42,19 @@ impl MemoryStore {
         bounds: &ResultLimits,
         now: Instant,
     ) {
+        self.store_since(owner, handle, kind, json, bounds, (now, now));
+    }
+
+    /// Stores a result like [`Self::store`], whose time began at the first of two instants. The second one is now.
+    pub(super) fn store_since(
+        &mut self,
+        owner: Owner,
+        handle: ResultHandle,
+        kind: ResultKind,
+        json: Arc<str>,
+        bounds: &ResultLimits,
+        (since, now): (Instant, Instant),
+    ) {
         self.remove_expired(bounds, now);
         let bytes = json.len() as u64;
         while self.0.len() >= COUNT_MAX {
@@ -56,7 +69,7 @@ impl MemoryStore {
             };
             self.0.remove(oldest);
         }
-        self.0.push_back(StoredResult { owner, handle, kind, json, since: now });
+        self.0.push_back(StoredResult { owner, handle, kind, json, since });
     }
 
     /// Returns the result of this AI client (`owner`) with this handle and kind, as JSON. Returns `None` if there
@@ -74,6 +87,18 @@ impl MemoryStore {
             |stored: &&StoredResult| stored.owner == owner && stored.handle == *handle && stored.kind == kind;
         let found = self.0.iter().find(is_it);
         found.map(|stored| stored.json.clone())
+    }
+
+    /// Whether this AI client (`owner`) has a result with this handle, whatever its kind.
+    pub(super) fn has(
+        &mut self,
+        owner: Owner,
+        handle: &ResultHandle,
+        bounds: &ResultLimits,
+        now: Instant,
+    ) -> bool {
+        self.remove_expired(bounds, now);
+        self.0.iter().any(|stored| stored.owner == owner && stored.handle == *handle)
     }
 
     /// Returns the result with this handle, whatever its owner and kind, as JSON.
