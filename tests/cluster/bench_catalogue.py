@@ -94,9 +94,7 @@ def resident_mib(pid):
 
 
 def search(client):
-    """Searches until the tools of all servers are known, and returns the number of tools found."""
-    answer = client.call("search_tools", {"query": "find records", "limit": 20})
-    return answer
+    return client.call("search_tools", {"query": "find records", "limit": 20})
 
 
 def wait_for_tools(host):
@@ -132,7 +130,7 @@ def measure(program, work, lists, nats):
         code = f"from mcp_tools import call_tool\nstr(call_tool('s57.{name}', {{}}))[:20]"
         took, _ = seconds(lambda: client.run(code))
         print(f"  run with a call: {took * 1_000:.0f} ms; the same again: {seconds(lambda: client.run(code))[0] * 1_000:.0f} ms")
-        for command in (["status"], ["cluster", "status"], ["tools"]):
+        for command in (["status"], ["cluster", "status"], ["tools", "list"]):
             took, text = seconds(lambda: hosts[0].command(*command))
             print(f"  lockhouse {' '.join(command)}: {took * 1_000:.0f} ms, {len(text.splitlines())} lines")
         print(f"  memory of the engine: {resident_mib(hosts[0].process.pid):.0f} MiB", flush=True)

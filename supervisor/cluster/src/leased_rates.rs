@@ -58,6 +58,10 @@ impl LeasedRates {
         Self(Arc::new(LeasedRatesInner { state, allowances, hosts, has_right_clock }))
     }
 
+    pub(crate) fn has_right_clock(&self) -> bool {
+        self.0.has_right_clock.load(Ordering::Relaxed)
+    }
+
     /// Says whether the clock of this host is right.
     pub(crate) fn set_clock(&self, is_right: bool) {
         let before = self.0.has_right_clock.swap(is_right, Ordering::Relaxed);

@@ -106,6 +106,11 @@ impl Membership {
         Ok((membership, lease))
     }
 
+    /// Whether the clock of this host was right at its last renewal.
+    pub(crate) fn has_right_clock(&self) -> bool {
+        self.0.rates.has_right_clock()
+    }
+
     pub fn name(&self) -> &HostName {
         &self.0.name
     }

@@ -22,8 +22,10 @@ use crate::value_settings::{StorageCredentials, ValuePlace};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum time to write one object.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum time to read one object. A client waits for it.
+/// Maximum time until the server answers a request for an object, and then until it sends each further part. A client waits for it.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum time to read one object.
+const WHOLE_READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum time to list the objects and to remove old ones. What is left is removed the next time.
 const REMOVE_TIMEOUT: Duration = Duration::from_secs(120);
 /// Further attempts for a request that failed.
@@ -102,14 +104,16 @@ impl ObjectStorage {
     pub(crate) async fn read(&self, name: &str, bytes_max: u64) -> Result<Option<Vec<u8>>, ObjectError> {
         let path = self.prefix.clone().join(name);
         let reading = async {
-            let found = match self.bucket.get(&path).await {
+            let found = match in_time(self.bucket.get(&path)).await? {
                 Ok(found) => found,
                 Err(Error::NotFound { .. }) => return Ok(None),
                 Err(error) => return Err(kind(&error, READ_TIMEOUT)),
             };
             // The length that the server says is not what it sends.
             let (mut content, mut parts) = (Vec::new(), found.into_stream());
-            while let Some(part) = parts.try_next().await.map_err(|error| kind(&error, READ_TIMEOUT))? {
+            while let Some(part) =
+                in_time(parts.try_next()).await?.map_err(|error| kind(&error, READ_TIMEOUT))?
+            {
                 if (content.len() + part.len()) as u64 > bytes_max {
                     return Err(ObjectError::TooLarge);
                 }
@@ -117,7 +121,7 @@ impl ObjectStorage {
             }
             Ok(Some(content))
         };
-        timeout(READ_TIMEOUT, reading).await.map_err(|_| ObjectError::TimedOut(READ_TIMEOUT))?
+        timeout(WHOLE_READ_TIMEOUT, reading).await.map_err(|_| ObjectError::TimedOut(WHOLE_READ_TIMEOUT))?
     }
 
     /// Removes the objects with names that `is_own` that were written before `time`, by the clock of the server. Returns their number.
@@ -131,8 +135,10 @@ impl ObjectStorage {
             let listed = self.bucket.list(Some(&self.prefix)).map_err(error);
             let is_old = |meta: &object_store::ObjectMeta| {
                 SystemTime::from(meta.last_modified) < time
-                    && meta.location.prefix_matches(&self.prefix)
-                    && meta.location.filename().is_some_and(&is_own)
+                    && meta
+                        .location
+                        .filename()
+                        .is_some_and(|name| is_own(name) && meta.location == self.prefix.clone().join(name))
             };
             let old = listed.try_filter(|meta| std::future::ready(is_old(meta)));
             let removed = old.map_ok(async |meta| match self.bucket.delete(&meta.location).await {
@@ -147,6 +153,11 @@ impl ObjectStorage {
         };
         timeout(REMOVE_TIMEOUT, removing).await.map_err(|_| ObjectError::TimedOut(REMOVE_TIMEOUT))?
     }
+}
+
+/// Waits for one step of a read.
+async fn in_time<T>(step: impl Future<Output = T>) -> Result<T, ObjectError> {
+    timeout(READ_TIMEOUT, step).await.map_err(|_| ObjectError::TimedOut(READ_TIMEOUT))
 }
 
 fn kind(error: &Error, limit: Duration) -> ObjectError {

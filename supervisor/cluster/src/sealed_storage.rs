@@ -51,14 +51,14 @@ impl SealedStorage {
         let read = self.storage.read(&name, bytes_max.saturating_add(HEAD_BYTES_MAX)).await;
         let Some(object) = read? else { return Ok(None) };
         let (key, context) = (self.sealing.key(handle), self.context(&name));
-        let decrypted = off_thread(move || key?.decrypt(&context, object)).await;
-        let Some(content) = decrypted else {
+        let value =
+            off_thread(move || Some(CopiedValue::decode(key?.decrypt(&context, object)?, owner))).await;
+        let Some(value) = value else {
             tracing::warn!(
                 "the copy {name} of a value is not used: it was not sealed with this shared_key of [cluster]"
             );
             return Ok(None);
         };
-        let value = CopiedValue::decode(content, owner);
         Ok(value.filter(|value| value.handle == handle))
     }
 

@@ -118,7 +118,7 @@ impl ValueCopies {
         }
         let bytes = value.json.len() as u64;
         if bytes > self.0.bytes_max {
-            return;
+            return self.0.failures.note("a value is too long for a copy");
         }
         let has_room = self.0.waiting.send_if_modified(|waiting| {
             let has_room = waiting.count < WAITING_MAX
@@ -156,14 +156,14 @@ impl ValueCopies {
         self.0.failures.reason()
     }
 
-    /// Removes the copies of expired values, of all hosts, until it is dropped.
-    pub async fn keep(&self) -> Infallible {
+    /// Removes the copies of expired values, of all hosts, until it is dropped. While the clock of this host is wrong, it removes none:
+    /// they would be those of values that others serve.
+    pub async fn keep(&self, membership: &Membership) -> Infallible {
         loop {
             // Not all hosts at the same time.
             sleep(REMOVAL_INTERVAL.mul_f64(0.75 + 0.5 * random_share())).await;
-            let Some(time) = SystemTime::now().checked_sub(self.0.lifetime + REMOVAL_MARGIN) else {
-                continue;
-            };
+            let limit = SystemTime::now().checked_sub(self.0.lifetime + REMOVAL_MARGIN);
+            let Some(time) = limit.filter(|_| membership.has_right_clock()) else { continue };
             match self.0.sealed.remove_older(time).await {
                 Ok(count) => tracing::debug!("{count} copies of expired values were removed"),
                 Err(error) => tracing::warn!("copies of expired values are not removed: {error}"),

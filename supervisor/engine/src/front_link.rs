@@ -99,7 +99,7 @@ impl FrontEndpoint for SocketFront {
         };
         if is_session_message {
             if !matches!(self.0.send(id, parts), Queued::Done) {
-                tracing::warn!("a message for an MCP session is dropped: the front does not read");
+                tracing::debug!("a message for an MCP session is dropped: the front does not read");
             }
             return None;
         }

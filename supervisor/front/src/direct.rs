@@ -210,22 +210,23 @@ impl McpHandler {
     ) -> Result<CallAnswer, ErrorData> {
         let access = self.access(context)?;
         let Call { target, action, arguments, responses, state } = call;
-        let arguments = Value::Object(arguments).to_string();
+        let arguments = Value::Object(arguments);
         let logs = self.log_threshold(context);
         if let Some(handle) = state.as_deref().and_then(suspended_call) {
             let handle = ResultHandle::new(handle).map_err(|error| invalid_params(&error.to_string()))?;
-            let request = Request::ResumeCall(ResumedCall { handle, target, arguments });
+            let digest = call::digest(&target, &arguments);
+            let request = Request::ResumeCall(ResumedCall { handle, digest });
             let mut exchange = self.open_direct(&access, context, None, request).await;
             let answered = call::answer_questions(&mut exchange, responses.unwrap_or_default()).await;
             return Ok(match answered {
-                Ok(()) => follow_call(exchange, context, logs).await,
+                Ok(()) => follow_call(exchange, (&target, &arguments), context, logs).await,
                 Err(response) => CallAnswer::Response(response),
             });
         }
         let call = DirectCall {
-            target,
+            target: target.clone(),
             action,
-            arguments,
+            arguments: arguments.to_string(),
             supports_input_requests: context.is_modern(),
             input_responses: responses,
             request_state: state,
@@ -236,7 +237,7 @@ impl McpHandler {
             DirectTarget::Prompt(_) | DirectTarget::Resource(_) => None,
         };
         let exchange = self.open_direct(&access, context, chosen, Request::Call(call)).await;
-        Ok(follow_call(exchange, context, logs).await)
+        Ok(follow_call(exchange, (&target, &arguments), context, logs).await)
     }
 
     /// Sends a request that comes from the AI client itself to the engine. Returns the exchange that delivers the events and the response. Unlike in calls from

@@ -226,8 +226,13 @@ impl HttpServer {
             accepting.cancel();
             std::future::pending().await
         };
+        let accept_all = async {
+            futures_util::future::join_all(accept_loops).await;
+            // The connections that wait are for the next process of the service, and not for another front of this one.
+            retiring.cancelled().await;
+        };
         tokio::select! {
-            _ = futures_util::future::join_all(accept_loops) => {}
+            () = accept_all => {}
             () = end_idle(&sessions) => {}
             never = sessions.receive_from_others() => match never {},
             () = end_accepting => {}

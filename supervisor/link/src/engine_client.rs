@@ -348,7 +348,7 @@ impl FrontEndpoint for EngineClientInner {
             ToFront::Settings(settings) => drop(self.settings.send_replace(settings)),
             ToFront::SessionMessage(message) => {
                 if self.session_messages.get().is_some_and(|messages| messages.try_send(message).is_err()) {
-                    tracing::warn!(
+                    tracing::debug!(
                         "a message for an MCP session is dropped: too many arrived at other hosts"
                     );
                 }

@@ -48,6 +48,17 @@ impl Default for PendingRequests {
 }
 
 impl PendingRequests {
+    /// Returns a table whose ids begin at a random one, so that they are no ids of another table: an answer that arrives at the
+    /// wrong one answers nothing there.
+    pub(crate) fn with_random_ids() -> Self {
+        let mut random = [0; 4];
+        let requests = Self::default();
+        if getrandom::fill(&mut random).is_ok() {
+            requests.0.lock().next_id = FIRST_ID + i64::from(u32::from_ne_bytes(random)) % LAST_ID;
+        }
+        requests
+    }
+
     /// Returns the id of a new request, whose answer goes to `waiting`; `None` if the connection has ended.
     pub(crate) fn register(&self, waiting: Waiting) -> Option<i64> {
         let State { next_id, requests } = &mut *self.0.lock();
@@ -107,5 +118,39 @@ impl PendingRequests {
     /// Fails all requests without an answer, because the connection has ended. Later requests fail, too.
     pub fn close(&self) {
         drop(self.0.lock().requests.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn register(requests: &PendingRequests) -> (i64, oneshot::Receiver<Result<String, ResponseError>>) {
+        let (answer, received) = oneshot::channel();
+        (requests.register(Waiting { answer, notifications: None }).expect("open"), received)
+    }
+
+    #[test]
+    fn an_answer_to_another_connection_answers_nothing_here() {
+        let tables: Vec<PendingRequests> = (0..64).map(|_| PendingRequests::with_random_ids()).collect();
+        let mut registered: Vec<_> = tables.iter().map(register).collect();
+        let (ids, first) = (registered.iter().map(|(id, _)| *id).collect::<Vec<_>>(), registered[0].0);
+        assert!(ids.iter().all(|id| (FIRST_ID..=LAST_ID).contains(id)), "{ids:?}");
+        for table in &tables {
+            table.complete(&RequestId::Number(first), Ok("yes".to_owned()));
+        }
+        let answered: Vec<bool> =
+            registered.iter_mut().map(|(_, answer)| answer.try_recv().is_ok()).collect();
+        assert_eq!(answered.iter().filter(|is_answered| **is_answered).count(), 1, "{ids:?}");
+        assert!(answered[0], "control");
+    }
+
+    #[test]
+    fn ids_begin_again_after_the_last_one() {
+        let requests = PendingRequests::default();
+        requests.0.lock().next_id = LAST_ID;
+        let (last, _last) = register(&requests);
+        let (first, _first) = register(&requests);
+        assert_eq!((last, first), (LAST_ID, FIRST_ID));
     }
 }

@@ -92,9 +92,9 @@ fn of_request(request: &mut Request) -> Vec<LargeValue<'_>> {
     match request {
         Request::RunCode(run) => vec![LargeValue::Text(&mut run.code)],
         Request::Call(call) => vec![LargeValue::Text(&mut call.arguments)],
-        Request::ResumeCall(call) => vec![LargeValue::Text(&mut call.arguments)],
         Request::McpSession(McpSessionRequest::Deliver { message, .. }) => vec![LargeValue::Text(message)],
         Request::FollowRun(_)
+        | Request::ResumeCall(_)
         | Request::McpSession(_)
         | Request::Search(_)
         | Request::DescribeCatalogue

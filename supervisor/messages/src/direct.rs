@@ -35,17 +35,20 @@ pub struct DirectCall {
     pub request_state: Option<String>,
 }
 
-/// A repeated direct call, with which the AI client answers the questions of one that was suspended ([`Input::Detach`]).
+/// A repeated direct call, with which the AI client answers the questions of one that was suspended ([`Input::Suspend`]).
 ///
-/// [`Input::Detach`]: crate::Input::Detach
+/// [`Input::Suspend`]: crate::Input::Suspend
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ResumedCall {
     /// The handle of the suspended call.
     pub handle: ResultHandle,
-    /// Target and arguments must be the same as at first.
-    pub target: DirectTarget,
-    pub arguments: String,
+    /// The digest of target and arguments, which must be the same as when the call was suspended.
+    pub digest: CallDigest,
 }
+
+/// SHA-256 of the target and the arguments of a direct call, whatever the order of their keys. It is the AI client's own front that
+/// computes it: it keeps a client from answering about another call than it was asked about.
+pub type CallDigest = [u8; 32];
 
 /// The target of a direct call: the name or the URI by which AI clients know it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -82,8 +82,8 @@ pub use client_certificate::{ClientCertificate, TokenCertificate};
 pub use credential::{ConnectionId, Credential};
 pub use definition_review::{ChangedDefinition, DefinitionChange, DefinitionReview};
 pub use direct::{
-    BUILT_IN_TOOL_NAMES, DirectAction, DirectCall, DirectReply, DirectTarget, ForwardedNotification,
-    JsonRpcError, ListChanges, ListKind, ResumedCall,
+    BUILT_IN_TOOL_NAMES, CallDigest, DirectAction, DirectCall, DirectReply, DirectTarget,
+    ForwardedNotification, JsonRpcError, ListChanges, ListKind, ResumedCall,
 };
 pub use failure::RequestFailure;
 pub use front_counters::{FrontCounters, HttpRefusal};

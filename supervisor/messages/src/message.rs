@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     Access, AccessRefusal, Answer, ApprovalEvent, ApprovalInput, AskError, Authentication,
-    BUILT_IN_TOOL_NAMES, ConnectionId, Credential, DirectCall, DirectReply, FinishedRun,
+    BUILT_IN_TOOL_NAMES, CallDigest, ConnectionId, Credential, DirectCall, DirectReply, FinishedRun,
     ForwardedNotification, FrontCounters, GrantId, HostTag, JsonRpcError, LifecycleState, ListChanges,
     ListKind, OpenQuestion, OperatorRequest, OperatorResponse, Owner, RequestHead, ResumedCall, Role,
     RunCode, RunView, SpanId, SpanOutcome, ToolCallSpan, UserLoginRequest, WatcherRole,
@@ -201,6 +201,12 @@ pub enum Request {
     /// Follows the background run with this handle, like [`FollowRun`](Self::FollowRun), or reads a page of the stored result. The
     /// page starts at `offset`, which counts items if the result is a list, otherwise characters. A page is answered with
     /// [`Response::Json`].
+    // Earlier builds read pages alone, under this name.
+    #[serde(alias = "ReadResult")]
+    // Earlier builds read pages alone, under this name.
+    #[serde(alias = "ReadResult")]
+    // Earlier builds read pages alone, under this name.
+    #[serde(alias = "ReadResult")]
     GetResult { handle: ResultHandle, offset: usize },
     /// Reads a stored file. Answered with [`Response::File`].
     ReadFile { handle: ResultHandle },
@@ -296,9 +302,12 @@ pub enum Input {
     Questions,
     /// Requests the state and the progress of the run. Answered with [`Event::View`].
     View,
-    /// Moves the run to the background, so that it continues after the exchange is closed. Suspends a direct call until
-    /// [`Request::ResumeCall`], or until its questions time out. Answered with [`Event::Detached`].
+    /// Moves the run to the background, so that it continues after the exchange is closed. Answered with
+    /// [`Event::Detached`].
     Detach,
+    /// Suspends a direct call until [`Request::ResumeCall`], or until its questions time out. Answered with
+    /// [`Event::Detached`].
+    Suspend(CallDigest),
     /// Cancels the run, even if other exchanges follow it.
     Cancel,
     /// The AI client no longer waits for the background run. The engine ends the run, unless another request
@@ -319,7 +328,7 @@ pub enum Event {
     Question(OpenQuestion),
     Questions(Vec<OpenQuestion>),
     View(RunView),
-    /// Answers [`Input::Detach`]. Contains the handle by which the AI client can ask for the background run, or resume the call.
+    /// Answers [`Input::Detach`] and [`Input::Suspend`]. Contains the handle by which the AI client can ask for the background run, or resume the call.
     /// Contains `None` if there are too many of them, for example.
     Detached(Option<ResultHandle>),
     /// A progress message of the run, for the AI client.

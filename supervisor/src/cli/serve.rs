@@ -245,8 +245,7 @@ async fn serve_until_closed(files: &Files, instance: Instance) -> ServeResult<()
     supervisor.lifecycle().close();
     supervisor.close().await;
     if let Some(cluster) = cluster {
-        supervisor.finish_value_copies().await;
-        cluster.leave().await;
+        cluster.leave(&supervisor).await;
     }
     forwarding.close().await;
     served

@@ -4,16 +4,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lockhouse_messages::{OpenQuestion, Owner};
+use lockhouse_messages::{CallDigest, OpenQuestion, Owner};
 use lockhouse_protocol::{ResultHandle, ServerName};
 use lockhouse_run_channel::RunFollower;
 use lockhouse_stores::results::Results;
 use parking_lot::Mutex;
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::pending_questions::PendingQuestions;
-use crate::runs::RequestDigest;
 use crate::supervisor::DirectCallOutcome;
 
 /// Maximum number of suspended calls, of all clients together (`SUSPENDED_MAX`) and per client (`SUSPENDED_PER_CLIENT_MAX`).
@@ -53,8 +52,17 @@ struct SuspendedCall {
     /// The client that made the call. No other one can resume it.
     owner: Owner,
     /// The digest of target and arguments, which the client repeats with its answers.
-    request: RequestDigest,
-    call: ActiveCall,
+    digest: CallDigest,
+    /// `None` when it is resumed.
+    call: Option<ActiveCall>,
+    /// Ends the call when its questions have timed out.
+    expiry: AbortHandle,
+}
+
+impl Drop for SuspendedCall {
+    fn drop(&mut self) {
+        self.expiry.abort();
+    }
 }
 
 /// Why a call cannot be resumed.
@@ -75,7 +83,7 @@ impl SuspendedCalls {
     pub(crate) fn suspend(
         &self,
         owner: Owner,
-        request: RequestDigest,
+        digest: CallDigest,
         mut call: ActiveCall,
     ) -> Result<ResultHandle, Box<ActiveCall>> {
         let mut calls = self.0.lock();
@@ -84,12 +92,13 @@ impl SuspendedCalls {
         let time_left = call.questions.all().iter().map(|OpenQuestion { time_left, .. }| *time_left).max();
         let handle = if has_room { Results::generate_handle() } else { None };
         let (Some(handle), Some(time_left)) = (handle, time_left) else { return Err(Box::new(call)) };
-        calls.insert(handle.clone(), SuspendedCall { owner, request, call });
         let (suspended, to_end) = (self.clone(), handle.clone());
-        tokio::spawn(async move {
+        let expiring = tokio::spawn(async move {
             tokio::time::sleep(time_left).await;
             suspended.0.lock().remove(&to_end);
         });
+        let expiry = expiring.abort_handle();
+        calls.insert(handle.clone(), SuspendedCall { owner, digest, call: Some(call), expiry });
         Ok(handle)
     }
 
@@ -101,13 +110,13 @@ impl SuspendedCalls {
         &self,
         owner: Owner,
         handle: &ResultHandle,
-        request: RequestDigest,
+        digest: CallDigest,
     ) -> Result<ActiveCall, NotResumed> {
         let mut calls = self.0.lock();
         let suspended = calls.get(handle).filter(|call| call.owner == owner).ok_or(NotResumed::Unknown)?;
-        if suspended.request != request {
+        if suspended.digest != digest {
             return Err(NotResumed::OtherRequest);
         }
-        calls.remove(handle).map(|suspended| suspended.call).ok_or(NotResumed::Unknown)
+        calls.remove(handle).and_then(|mut suspended| suspended.call.take()).ok_or(NotResumed::Unknown)
     }
 }

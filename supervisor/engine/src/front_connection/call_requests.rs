@@ -17,7 +17,7 @@ use tracing::Instrument;
 use super::exchange::{Credit, EngineExchange};
 use super::{ChosenId, digest_of};
 use crate::direct::{ActiveCall, LookupError, NotResumed, completion_request, json_rpc_error};
-use crate::runs::{Admission, RequestDigest};
+use crate::runs::Admission;
 use crate::supervisor::{DirectCallOutcome, Supervisor, stopped_failure};
 
 /// The name in place of the server in the response to a call that is made while no server is known.
@@ -43,7 +43,6 @@ pub(super) async fn serve(
         Err(LookupError::UnknownTool) => return Some(Response::NotFound),
         Err(LookupError::Invalid(error)) => return Some(Response::Error(error)),
     };
-    let digest = digest_of(&(&call.target, &call.arguments));
     let (direct_request, arguments) = match direct_request(call, &item) {
         Ok(request) => request,
         Err(error) => return Some(Response::Error(error)),
@@ -55,27 +54,33 @@ pub(super) async fn serve(
     let in_flight = supervisor.lifecycle().begin_request();
     let calling = async move {
         let calling = engine.call_directly(channel, direct_request, request, arguments.into_bytes(), &life);
-        let outcome = calling.await;
+        tokio::pin!(calling);
+        let outcome = tokio::select! {
+            outcome = &mut calling => outcome,
+            () = engine.lifecycle().stopping().cancelled() => {
+                life.cancel();
+                calling.await
+            }
+        };
         drop(in_flight);
         outcome
     };
     let calling = tokio::spawn(calling.in_current_span());
     let call = ActiveCall::new(server, calling, follower, cancelling);
-    follow(supervisor, client, digest, call, exchange).await
+    follow(supervisor, client, call, exchange).await
 }
 
 /// Resumes a suspended call: sends its questions once more, which the front answers, and follows it.
 pub(super) async fn resume(
     supervisor: &Arc<Supervisor>,
     client: &Principal,
-    ResumedCall { handle, target, arguments }: ResumedCall,
+    ResumedCall { handle, digest }: ResumedCall,
     exchange: &mut EngineExchange,
 ) -> Option<Response> {
-    let digest = digest_of(&(&target, &arguments));
     match supervisor.suspended_calls().resume(client.owner(), &handle, digest) {
         Ok(mut call) => {
             exchange.send(Event::Questions(call.questions.all())).await;
-            follow(supervisor, client, digest, call, exchange).await
+            follow(supervisor, client, call, exchange).await
         }
         Err(NotResumed::Unknown) => Some(Response::NotFound),
         Err(NotResumed::OtherRequest) => Some(Response::Invalid(
@@ -89,7 +94,6 @@ pub(super) async fn resume(
 async fn follow(
     supervisor: &Supervisor,
     client: &Principal,
-    digest: RequestDigest,
     mut call: ActiveCall,
     exchange: &mut EngineExchange,
 ) -> Option<Response> {
@@ -116,7 +120,7 @@ async fn follow(
             }),
             input = exchange.input() => match input? {
                 Input::Answer(key, answer) => call.questions.answer(&key, answer),
-                Input::Detach => match supervisor.suspended_calls().suspend(client.owner(), digest, call) {
+                Input::Suspend(digest) => match supervisor.suspended_calls().suspend(client.owner(), digest, call) {
                     Ok(handle) => {
                         exchange.send(Event::Detached(Some(handle))).await;
                         exchange.closed().await;
@@ -130,6 +134,7 @@ async fn follow(
                 // The others are about runs of code.
                 Input::Questions
                 | Input::View
+                | Input::Detach
                 | Input::Cancel
                 | Input::Abandon
                 | Input::ChangesDelivered

@@ -132,7 +132,7 @@ async fn follow(
                     run.end_if_abandoned(supervisor.settings().runs.abandoned);
                     return None;
                 }
-                Some(Input::ChangesDelivered | Input::Approval(_)) => {}
+                Some(Input::Suspend(_) | Input::ChangesDelivered | Input::Approval(_)) => {}
             },
             step = next_update(&credit, &run) => match step {
                 RunUpdate::Question(question) => exchange.send(Event::Question(question)).await,

@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use lockhouse_base::principal::Principal;
@@ -11,6 +12,8 @@ use lockhouse_cluster::{Host, Place, SessionPlace};
 use lockhouse_link::{Exchange, ExchangeStep};
 use lockhouse_messages::{Input, McpSessionRequest, Request, Response, RunCode, RunReference};
 use lockhouse_protocol::ResultHandle;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::exchange::{Credit, EngineExchange};
 use super::{ChosenId, FrontLife};
@@ -21,6 +24,12 @@ use crate::supervisor::Supervisor;
 /// Maximum number of hosts that a run is offered to.
 /// Bound: hosts of a cluster.
 const OFFERS_MAX: usize = 3;
+
+/// Maximum number of messages for MCP sessions that go to all other hosts at one time, and the maximum time for each.
+/// Bound: hosts of a cluster.
+static DELIVERIES: Semaphore = Semaphore::const_new(DELIVERIES_MAX);
+const DELIVERIES_MAX: usize = 32;
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Serves the requests that another host of the cluster must serve, and offers runs to others if this host has no worker.
 pub(super) struct Elsewhere {
@@ -40,6 +49,26 @@ enum Server {
     Nobody(Response),
 }
 
+/// A request that is passed on, by what its loss means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Passed {
+    /// It begins a run.
+    Run,
+    /// It resumes a direct call.
+    Call,
+    Other,
+}
+
+impl Passed {
+    fn of(request: &Request) -> Self {
+        match request {
+            Request::RunCode(_) => Self::Run,
+            Request::ResumeCall(_) => Self::Call,
+            _ => Self::Other,
+        }
+    }
+}
+
 impl Elsewhere {
     /// Serves a request if this host cannot serve it. Returns the request if it can.
     pub(super) async fn serve(
@@ -51,8 +80,9 @@ impl Elsewhere {
         life: &FrontLife,
     ) -> ControlFlow<Option<Response>, Request> {
         if let Request::McpSession(McpSessionRequest::Deliver { id, to: None, message }) = &request {
-            self.deliver_to_all(id, message).await;
-            return ControlFlow::Break(Some(Response::Text(None)));
+            self.deliver_to_others(id, message);
+            // Another front of this host may have the session, too.
+            return ControlFlow::Continue(request);
         }
         let host = match self.server(client, &request).await {
             Server::ThisHost => return self.place(id, request, exchange, life).await,
@@ -71,7 +101,7 @@ impl Elsewhere {
                  Nothing was run; use a token, or ask {name} itself"
             ));
         };
-        let may_have_run = matches!(request, Request::RunCode(_) | Request::ResumeCall(_));
+        let passed = Passed::of(&request);
         let peer = match self.cluster.peers().get(&host).await {
             Ok(peer) => peer,
             // Until its lease ends, a host that has ended has its ids.
@@ -92,7 +122,7 @@ impl Elsewhere {
         };
         let opened = peer.open(caller, id.is_chosen.then_some(id.id), request).await;
         let response = match opened {
-            Ok(remote) => relay(&peer, &host, remote, exchange, life, may_have_run).await,
+            Ok(remote) => relay(&peer, &host, remote, exchange, life, passed).await,
             Err(refusal) => Some(Response::Refused(refusal)),
         };
         if let (Some(Response::Unavailable(_)), Some(name)) = (&response, session) {
@@ -102,19 +132,26 @@ impl Elsewhere {
         ControlFlow::Break(response)
     }
 
-    /// Passes a message for an MCP session on to all other hosts.
-    async fn deliver_to_all(&self, session: &str, message: &str) {
-        let Some(caller) = self.caller.as_ref().filter(|_| !self.is_from_host) else { return };
-        let others = self.cluster.membership().others();
-        join_all(others.iter().map(async |host| {
-            let Ok(peer) = self.cluster.peers().get(host).await else { return };
-            let (id, message, to) = (session.to_owned(), message.to_owned(), Some(host.record.tag));
-            let request = Request::McpSession(McpSessionRequest::Deliver { id, to, message });
-            if let Ok(exchange) = peer.open(caller.clone(), None, request).await {
-                drop(exchange.response().await);
-            }
-        }))
-        .await;
+    /// Passes a message for an MCP session on to all other hosts, in the background. If too many are passed on, drops it.
+    fn deliver_to_others(&self, session: &str, message: &str) {
+        let Some(caller) = self.caller.clone().filter(|_| !self.is_from_host) else { return };
+        let Ok(permit) = DELIVERIES.try_acquire() else {
+            return tracing::debug!("a message for an MCP session is dropped: too many go to other hosts");
+        };
+        let (cluster, session, message) = (self.cluster.clone(), session.to_owned(), message.to_owned());
+        tokio::spawn(async move {
+            let others = cluster.membership().others();
+            let deliveries = others.iter().map(async |host| {
+                let Ok(peer) = cluster.peers().get(host).await else { return };
+                let (id, message, to) = (session.clone(), message.clone(), Some(host.record.tag));
+                let request = Request::McpSession(McpSessionRequest::Deliver { id, to, message });
+                if let Ok(exchange) = peer.open(caller.clone(), None, request).await {
+                    drop(exchange.response().await);
+                }
+            });
+            let _ = timeout(DELIVERY_TIMEOUT, join_all(deliveries)).await;
+            drop(permit);
+        });
     }
 
     /// Offers a run to hosts with a free worker, if this host has none. Returns the request if this host serves it.
@@ -137,7 +174,7 @@ impl Elsewhere {
             let Ok(peer) = self.cluster.peers().get(&host).await else { continue };
             let offered = Request::RunCode(RunCode { is_offered: true, ..program.clone() });
             let Ok(remote) = peer.open(caller.clone(), None, offered).await else { continue };
-            match relay(&peer, &host, remote, exchange, life, true).await {
+            match relay(&peer, &host, remote, exchange, life, Passed::Run).await {
                 Some(Response::NotFound) => {}
                 response => return ControlFlow::Break(response),
             }
@@ -218,7 +255,7 @@ async fn relay(
     mut remote: Exchange,
     exchange: &mut EngineExchange,
     life: &FrontLife,
-    may_have_run: bool,
+    passed: Passed,
 ) -> Option<Response> {
     let credit = exchange.credit();
     loop {
@@ -227,7 +264,7 @@ async fn relay(
             input = exchange.input() => match input {
                 Some(input) => remote.send(input),
                 None => {
-                    if life.is_lost() {
+                    if passed != Passed::Call && life.is_lost() {
                         remote.send(Input::Detach);
                     }
                     return None;
@@ -237,7 +274,7 @@ async fn relay(
                 ExchangeStep::Event(event) => exchange.send(event).await,
                 ExchangeStep::Finished(Response::EngineFailed) if peer.has_ended() => {
                     telemetry::count_passed_on("lost");
-                    return Some(lost(host, may_have_run));
+                    return Some(lost(host, passed));
                 }
                 ExchangeStep::Finished(response) => {
                     telemetry::count_passed_on("answered");
@@ -266,13 +303,14 @@ fn lost_id(handle: &ResultHandle) -> Response {
     ))
 }
 
-fn lost(host: &Host, may_have_run: bool) -> Response {
-    let consequence = match may_have_run {
-        true => {
+fn lost(host: &Host, passed: Passed) -> Response {
+    let consequence = match passed {
+        Passed::Run => {
             "The program may have run, in part or completely, and is not started again: check its effects, and repeat it only if \
              that is safe"
         }
-        false => "Send the request again",
+        Passed::Call => "The call may have been made: check its effects before you call again",
+        Passed::Other => "Send the request again",
     };
     Response::Unavailable(format!(
         "the connection to the host {} of the cluster was lost before it answered. {consequence}",

@@ -118,7 +118,7 @@ async fn answer(
             Response::Operator(operator_requests::carry_out(supervisor, request, by).await)
         }
         Request::UserLogin(request) => supervisor.user_login(client, request).await,
-        // `start_exchange` answers the first one, and `serve` the others.
+        // `start_exchange` answers the first one, and `serve_here` the others.
         Request::Authenticate(_)
         | Request::RunCode(_)
         | Request::FollowRun(_)

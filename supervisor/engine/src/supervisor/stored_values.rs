@@ -36,9 +36,9 @@ impl Supervisor {
 
     /// Removes old copies. Waits for ever if values are not copied.
     pub(crate) async fn keep_value_copies(&self) -> Infallible {
-        match self.results.copies() {
-            Some(copies) => copies.keep().await,
-            None => std::future::pending().await,
+        match (self.results.copies(), self.cluster()) {
+            (Some(copies), Some(cluster)) => copies.keep(cluster.membership()).await,
+            _ => std::future::pending().await,
         }
     }
 

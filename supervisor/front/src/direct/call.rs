@@ -6,13 +6,15 @@ use std::collections::BTreeMap;
 use lockhouse_link::{Exchange, ExchangeStep};
 use lockhouse_mcp::server::RequestContext;
 use lockhouse_messages::{
-    Answer, AskError, Event, ForwardedNotification, Input, OpenQuestion, Question, Response,
+    Answer, AskError, CallDigest, DirectTarget, Event, ForwardedNotification, Input, OpenQuestion, Question,
+    Response,
 };
 use rmcp::model::{
     CustomNotification, ErrorData, InputRequiredResult, InputResponses, ProgressNotification,
     ProgressNotificationParam, ServerNotification,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::elicitation;
 use crate::elicitation_queue::ElicitationQueue;
@@ -64,10 +66,18 @@ pub(super) async fn answer_questions(
     Ok(())
 }
 
+/// Returns the digest of a call, by which the engine knows that the AI client repeats it.
+pub(super) fn digest(target: &DirectTarget, arguments: &Value) -> CallDigest {
+    let mut call = json!([target, arguments]);
+    call.sort_all_objects();
+    Sha256::digest(call.to_string()).into()
+}
+
 /// Forwards the events of an AI client's call to a directly exposed upstream server until the call ends, or until questions to the
 /// user suspend it.
 pub(super) async fn follow_call(
     mut call: Exchange,
+    (target, arguments): (&DirectTarget, &Value),
     context: &RequestContext,
     log_threshold: Option<u8>,
 ) -> CallAnswer {
@@ -91,8 +101,10 @@ pub(super) async fn follow_call(
             Event::Question(OpenQuestion { key, question, .. }) if context.is_modern() => {
                 match elicitation::to_input_request(question) {
                     Ok(request) => {
+                        if input_requests.is_empty() {
+                            call.send(Input::Suspend(digest(target, arguments)));
+                        }
                         input_requests.insert(key, request);
-                        call.send(Input::Detach);
                     }
                     Err(unasked) => call.send(Input::Answer(key, Err(unasked))),
                 }

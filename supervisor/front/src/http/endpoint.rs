@@ -18,7 +18,7 @@ use rmcp::model::ErrorData;
 use tokio_util::sync::CancellationToken;
 
 use super::body::BodyReader;
-use super::mcp_sessions::{Full, McpSessions};
+use super::mcp_sessions::{Full, McpSessions, NotDelivered};
 use super::reply::to_response;
 use super::{counters, drain};
 use crate::McpHandler;
@@ -26,6 +26,9 @@ use crate::access::{ClientTurn, ClientTurns};
 
 const TOO_MANY_SESSIONS: &str = "too many MCP sessions are in use: end some with DELETE, or retry later";
 const SESSIONS_RETRY_AFTER_S: &str = "30";
+const NOT_DELIVERED: &str =
+    "the host that asked the question cannot be reached, and nothing was done: send the answer again";
+const ANSWER_RETRY_AFTER_S: &str = "1";
 const NO_SESSION_ID: &str = "Bad Request: Session ID is required";
 const UNKNOWN_SESSION: &str = "Not Found: Session not found";
 const UNEXPECTED_ANSWER: &str = "a JSON-RPC response answers no request here";
@@ -141,11 +144,11 @@ impl McpEndpoint {
                 }
             }
             message => {
-                match self.place_in_cluster() {
-                    Some(_) if !session.expects(&message) => {
-                        self.sessions.pass_on(access, id, &message).await
-                    }
-                    _ => session.receive(message, Some(head.clone())),
+                if session.expects(&message) {
+                    session.receive(message, Some(head.clone()));
+                } else if let Err(NotDelivered) = self.sessions.pass_on(access, id, &message).await {
+                    let retry = [(RETRY_AFTER, ANSWER_RETRY_AFTER_S)];
+                    return (StatusCode::SERVICE_UNAVAILABLE, retry, NOT_DELIVERED).into_response();
                 }
                 to_response(HttpReply::Accepted)
             }
@@ -153,7 +156,7 @@ impl McpEndpoint {
     }
 
     /// Returns the end of the ids of questions to clients, by which all hosts of a cluster know whose question is answered.
-    fn place_in_cluster(&self) -> Option<String> {
+    fn question_suffix(&self) -> Option<String> {
         self.engine.settings().host_tag.map(|tag| tag.to_string())
     }
 
@@ -173,7 +176,7 @@ impl McpEndpoint {
     ) -> Response {
         let session = Arc::new(HttpSession::new(
             self.handler.for_new_connection(),
-            self.place_in_cluster(),
+            self.question_suffix(),
             &self.closing,
         ));
         let Ok(events) = session.begin(request, head.clone()).await else {
@@ -224,7 +227,7 @@ impl McpEndpoint {
     ) -> Option<Arc<HttpSession<McpHandler>>> {
         let resume = |client| {
             let handler = self.handler.for_new_connection();
-            HttpSession::of_client(handler, self.place_in_cluster(), client, head, &self.closing)
+            HttpSession::of_client(handler, self.question_suffix(), client, head, &self.closing)
         };
         self.sessions.find_or_resume(access, id, resume).await
     }

@@ -29,6 +29,10 @@ struct Session {
     session: Arc<HttpSession<McpHandler>>,
 }
 
+/// An answer of the client does not reach the host that has asked.
+#[derive(Debug)]
+pub(super) struct NotDelivered;
+
 /// The maximum number of sessions is reached, and none can be ended to make room.
 #[derive(Debug)]
 pub(super) struct Full;
@@ -100,21 +104,28 @@ impl McpSessions {
         Ok(id)
     }
 
-    /// Passes a message of the client on to the host that waits for it: the one that has asked what it answers, or all others.
-    pub(super) async fn pass_on(&self, access: &GrantedAccess, id: &str, message: &ClientMessage) {
-        let (to, text) = match (message, message.to_text()) {
-            (ClientMessage::Answer(RequestId::String(question), _), Some(text)) => {
-                match HostTag::of_id(question) {
-                    Some(host) => (Some(host), text),
-                    // It answers no question.
-                    None => return,
-                }
-            }
-            (ClientMessage::Notification(_), Some(text)) => (None, text),
-            _ => return,
+    /// Passes a message of the client on to the front that waits for it: of the host that has asked what it answers, or of any.
+    ///
+    /// # Errors
+    /// An answer does not reach its host.
+    pub(super) async fn pass_on(
+        &self,
+        access: &GrantedAccess,
+        id: &str,
+        message: &ClientMessage,
+    ) -> Result<(), NotDelivered> {
+        let (to, is_answer) = match message {
+            ClientMessage::Answer(RequestId::String(question), _) => (HostTag::of_id(question), true),
+            ClientMessage::Answer(RequestId::Number(_), _) => (None, true),
+            ClientMessage::Notification(_) | ClientMessage::Request(_) => (None, false),
         };
-        let deliver = McpSessionRequest::Deliver { id: id.to_owned(), to, message: text };
-        drop(self.engine.ask(access, None, Request::McpSession(deliver)).await);
+        let Some(message) = message.to_text() else { return Ok(()) };
+        let deliver = McpSessionRequest::Deliver { id: id.to_owned(), to, message };
+        match self.engine.ask(access, None, Request::McpSession(deliver)).await {
+            Response::Text(_) => Ok(()),
+            _ if is_answer => Err(NotDelivered),
+            _ => Ok(()),
+        }
     }
 
     /// Handles the messages for the sessions of this front that other hosts have received.

@@ -184,7 +184,11 @@ impl McpHandler {
         };
         let request = Request::GetResult { handle: handle.clone(), offset };
         let mut exchange = self.open(access, context, None, request).await;
-        let run = match exchange.next().await {
+        let first = tokio::select! {
+            first = exchange.next() => first,
+            () = context.cancelled.cancelled() => return ToolAnswer::invalid_request("cancelled").into(),
+        };
+        let run = match first {
             ExchangeStep::Finished(Response::Json(page)) => return ToolAnswer::Part(handle, page).into(),
             ExchangeStep::Finished(response) => return response_to_answer(response).into(),
             ExchangeStep::Event(Event::Following(run)) => self.cluster_run(run),

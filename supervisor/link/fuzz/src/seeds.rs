@@ -9,7 +9,8 @@ use lockhouse_messages::{
     AccessRefusal, Answer, AskError, Bodies, Caller, ConnectionId, Credential, DirectReply, Event,
     ExchangeId, FinishedRun, FrontCounters, FrontSettings, GrantId, Input, InputSupport, JsonRpcError,
     LifecycleState, ListChanges, ListKind, OpenQuestion, Question, Request, RequestHead, RequestId, Response,
-    ResultFile, RunAnswer, ShownValue, SpanId, SpanOutcome, StoredFile, ToEngine, ToFront, ToolCallSpan,
+    ResultFile, ResumedCall, RunAnswer, ShownValue, SpanId, SpanOutcome, StoredFile, ToEngine, ToFront,
+    ToolCallSpan,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -142,7 +143,7 @@ fn from_front() -> Vec<Vec<u8>> {
         Request::Call(parsed(
             r#"{"target":{"Tool":"t"},"action":{"Complete":{"a":[1.5,null]}},"arguments":"{}","supports_input_requests":true,"input_responses":{"q":{"b":-0.0}},"request_state":"s"}"#,
         )),
-        Request::ResumeCall(parsed(r#"{"handle":"r-1","target":{"Tool":"t"},"arguments":"{}"}"#)),
+        Request::ResumeCall(ResumedCall { handle: parsed("\"r-1\""), digest: [7; 32] }),
         Request::FollowChanges,
         Request::Health,
         Request::ServiceHealth,

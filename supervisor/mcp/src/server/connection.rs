@@ -29,7 +29,7 @@ struct ClientConnectionInner {
     is_begun: AtomicBool,
     in_flight: Mutex<HashMap<RequestId, CancellationToken>>,
     asked: PendingRequests,
-    /// The end of the ids of the server's requests, if the client may answer them elsewhere, where other requests have other ends.
+    /// The end of the ids of the server's requests, by which another host knows where an answer belongs.
     id_suffix: Option<String>,
     /// Cancelled when the connection ends, which cancels its requests.
     closing: CancellationToken,
@@ -37,10 +37,20 @@ struct ClientConnectionInner {
 
 impl ClientConnection {
     pub(super) fn new(output: Arc<dyn Output>, closing: CancellationToken) -> Self {
-        Self::with_id_suffix(None, output, closing)
+        Self::with_ids(PendingRequests::default(), None, output, closing)
     }
 
-    pub(super) fn with_id_suffix(
+    /// Creates the connection of a client that may answer elsewhere, where the same client has other requests of the server.
+    pub(super) fn with_own_ids(
+        id_suffix: Option<String>,
+        output: Arc<dyn Output>,
+        closing: CancellationToken,
+    ) -> Self {
+        Self::with_ids(PendingRequests::with_random_ids(), id_suffix, output, closing)
+    }
+
+    fn with_ids(
+        asked: PendingRequests,
         id_suffix: Option<String>,
         output: Arc<dyn Output>,
         closing: CancellationToken,
@@ -50,7 +60,7 @@ impl ClientConnection {
             output,
             is_begun: AtomicBool::new(false),
             in_flight: Mutex::default(),
-            asked: PendingRequests::default(),
+            asked,
             id_suffix,
             closing,
         }))

@@ -61,7 +61,7 @@ impl<H: RequestHandler> HttpSession<H> {
     /// Begins a session, which `closing` ends. With `id_suffix`, the ids of the requests to the client are texts that end with it.
     pub fn new(handler: H, id_suffix: Option<String>, closing: &CancellationToken) -> Self {
         let common = Arc::new(EventLog::default());
-        let connection = ClientConnection::with_id_suffix(id_suffix, common.clone(), closing.child_token());
+        let connection = ClientConnection::with_own_ids(id_suffix, common.clone(), closing.child_token());
         let guard = connection.closing().clone().drop_guard();
         let usage = Arc::new(Mutex::new(Usage { last: Instant::now(), streams: 0 }));
         Self { handler, connection, common, streams: Mutex::default(), usage, _closing: guard }

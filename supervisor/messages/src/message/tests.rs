@@ -96,11 +96,7 @@ fn each_message_of_a_front_round_trips() {
         Request::McpSession(McpSessionRequest::Keep { id: "s".into(), client: "{}".into() }),
         Request::McpSession(McpSessionRequest::Find { id: "s".into() }),
         Request::McpSession(McpSessionRequest::End { id: "s".into() }),
-        Request::ResumeCall(ResumedCall {
-            handle: handle(),
-            target: DirectTarget::Tool("t".into()),
-            arguments: "{}".into(),
-        }),
+        Request::ResumeCall(ResumedCall { handle: handle(), digest: [7; 32] }),
         Request::McpSession(McpSessionRequest::Deliver {
             id: "s".into(),
             to: HostTag::of_id("0123456789"),

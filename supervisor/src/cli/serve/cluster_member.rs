@@ -46,9 +46,9 @@ impl ClusterMember {
         &self.cluster
     }
 
-    /// Copies the end of the audit log, and gives the lease up, unless it has ended.
-    pub(super) async fn leave(self) {
-        self.cluster.finish_audit_copies().await;
+    /// Copies the last values and the end of the audit log, and gives the lease up, unless it has ended.
+    pub(super) async fn leave(self, supervisor: &Supervisor) {
+        tokio::join!(supervisor.finish_value_copies(), self.cluster.finish_audit_copies());
         if !self.has_ended {
             self.lease.leave().await;
         }
