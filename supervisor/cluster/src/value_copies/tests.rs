@@ -58,8 +58,10 @@ async fn values_that_no_other_host_could_serve_are_not_copied() {
         copies.offer(value(owner, &small));
         assert_eq!(copies.read(owner, "a").await, Ok(None));
     }
-    copies.offer(value(Owner::of_digest([1; 16]), &"x".repeat(11).into()));
     assert_eq!((copies.0.waiting.borrow().count, copies.failure()), (0, None));
+    copies.offer(value(Owner::of_digest([1; 16]), &"x".repeat(11).into()));
+    assert_eq!(copies.0.waiting.borrow().count, 0);
+    assert_eq!(copies.failure().as_deref(), Some("a value is too long for a copy"));
 }
 
 #[tokio::test]

@@ -25,11 +25,12 @@ use crate::supervisor::Supervisor;
 /// Bound: hosts of a cluster.
 const OFFERS_MAX: usize = 3;
 
-/// Maximum number of messages for MCP sessions that go to all other hosts at one time, and the maximum time for each.
+/// Maximum number of messages for MCP sessions that go to all other hosts at one time (`DELIVERIES_MAX`), and the maximum time for
+/// each (`DELIVERY_TIMEOUT`).
 /// Bound: hosts of a cluster.
-static DELIVERIES: Semaphore = Semaphore::const_new(DELIVERIES_MAX);
 const DELIVERIES_MAX: usize = 32;
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
+static DELIVERIES: Semaphore = Semaphore::const_new(DELIVERIES_MAX);
 
 /// Serves the requests that another host of the cluster must serve, and offers runs to others if this host has no worker.
 pub(super) struct Elsewhere {
