@@ -25,13 +25,14 @@ fn config(server: &NpmServer) -> String {
     )
 }
 
-/// Returns whom the server took for the caller of a program of this client, or the error.
+/// Returns whom the server took for the caller of a program of this client, or the error; the whole answer, if it has no value.
 async fn caller(client: &HttpClient, name: &str) -> Value {
     let code = format!(
         "from mcp_tools import ToolError, call_tool\ntry: found = str(call_tool('s0', 'look', {{'at': '{name}'}}))\n\
          except ToolError as e: found = e.code\nfound"
     );
-    client.run_code("python", &code).await["value"].clone()
+    let answer = client.run_code("python", &code).await;
+    if answer["value"].is_null() { answer } else { answer["value"].clone() }
 }
 
 /// Waits until each host answers a client of the user like this.

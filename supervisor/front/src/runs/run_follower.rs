@@ -186,7 +186,10 @@ impl McpHandler {
         let mut exchange = self.open(access, context, None, request).await;
         let first = tokio::select! {
             first = exchange.next() => first,
-            () = context.cancelled.cancelled() => return ToolAnswer::invalid_request("cancelled").into(),
+            () = context.cancelled.cancelled() => {
+                exchange.send(Input::Abandon);
+                return ToolAnswer::invalid_request("cancelled").into();
+            }
         };
         let run = match first {
             ExchangeStep::Finished(Response::Json(page)) => return ToolAnswer::Part(handle, page).into(),
