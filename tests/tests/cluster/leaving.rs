@@ -32,6 +32,7 @@ async fn an_operator_drains_a_host_and_lets_it_leave() {
     hosts.run_in(0, "notes", "x = 41").await;
     let drained = named([("h0", "draining"), ("h1", "serving"), ("h2", "serving")]);
     table.row("cluster drain", equal(states(&hosts, 0, &["drain"]), drained.clone()));
+    table.row("cluster status at once", equal(states(&hosts, 0, &["status"]), drained.clone()));
     let client = hosts.client(0);
     let refused = client.post(&client.calling("run_code", json!({"language": "python", "code": "1"}))).await;
     let words = "this host takes no new requests, since an operator drains it; nothing was run. Send the request again in 1 s.";

@@ -11,10 +11,6 @@ use lockhouse_upstream::SharedFiles;
 use super::Supervisor;
 use crate::cluster::Cluster;
 
-/// The states of hosts, in lists.
-const SERVING: &str = "serving";
-const DRAINING: &str = "draining";
-
 impl Supervisor {
     /// Makes this engine a part of a cluster, before the first front connects. Later calls have no effect.
     pub fn set_cluster(&self, cluster: Arc<Cluster>) {
@@ -86,14 +82,7 @@ impl Supervisor {
         cluster.set_withdrawn(!undo);
         self.send_settings_to_fronts();
         tracing::info!("this host takes {} work", if undo { "new" } else { "no new" });
-        let mut listing = self.list_hosts();
-        let state = if self.host_report().draining { DRAINING } else { SERVING };
-        listing
-            .hosts
-            .iter_mut()
-            .filter(|host| host.is_this)
-            .for_each(|host| state.clone_into(&mut host.state));
-        Some(listing)
+        Some(self.list_hosts())
     }
 
     /// Returns what is active on the other hosts of the cluster, for operators. There are none without a cluster.
@@ -109,12 +98,14 @@ impl Supervisor {
         let hosts = self.cluster().map(|cluster| cluster.membership().list()).unwrap_or_default();
         let listed = |HostStatus { host, heard, is_this }: HostStatus| {
             let HostRecord { address, version, started, report, .. } = host.record;
+            // The lease has what this host was at its last renewal.
+            let report = if is_this { self.host_report() } else { report };
             ListedHost {
                 name: host.name.to_string(),
                 is_this,
                 address: address.to_string(),
                 version,
-                state: if report.draining { DRAINING } else { SERVING }.to_owned(),
+                state: if report.draining { "draining" } else { "serving" }.to_owned(),
                 runs: report.runs,
                 free: report.free,
                 sessions: report.sessions,
