@@ -6,7 +6,7 @@ use lockhouse_messages::{ExchangeId, OperatorRequest, Repetition, Request, Respo
 
 use super::FrontConnection;
 
-/// What a request of a front in another process holds until it has its response.
+/// The place in a drain and the memory that a request of a front in another process holds until it has its response.
 #[derive(Default)]
 pub(super) struct RemoteAdmission {
     /// Makes a drain wait for the request. `None` if it follows changes, which never ends by itself.

@@ -52,7 +52,7 @@ enum Server {
 
 /// A request that is passed on, by what its loss means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Passed {
+enum RequestKind {
     /// It begins a run.
     Run,
     /// It resumes a direct call.
@@ -60,7 +60,7 @@ enum Passed {
     Other,
 }
 
-impl Passed {
+impl RequestKind {
     fn of(request: &Request) -> Self {
         match request {
             Request::RunCode(_) => Self::Run,
@@ -102,7 +102,7 @@ impl Elsewhere {
                  Nothing was run; use a token, or ask {name} itself"
             ));
         };
-        let passed = Passed::of(&request);
+        let kind = RequestKind::of(&request);
         let peer = match self.cluster.peers().get(&host).await {
             Ok(peer) => peer,
             // Until its lease ends, a host that has ended has its ids.
@@ -123,7 +123,7 @@ impl Elsewhere {
         };
         let opened = peer.open(caller, id.is_chosen.then_some(id.id), request).await;
         let response = match opened {
-            Ok(remote) => relay(&peer, &host, remote, exchange, life, passed).await,
+            Ok(remote) => relay(&peer, &host, remote, exchange, life, kind).await,
             Err(refusal) => Some(Response::Refused(refusal)),
         };
         if let (Some(Response::Unavailable(_)), Some(name)) = (&response, session) {
@@ -175,7 +175,7 @@ impl Elsewhere {
             let Ok(peer) = self.cluster.peers().get(&host).await else { continue };
             let offered = Request::RunCode(RunCode { is_offered: true, ..program.clone() });
             let Ok(remote) = peer.open(caller.clone(), None, offered).await else { continue };
-            match relay(&peer, &host, remote, exchange, life, Passed::Run).await {
+            match relay(&peer, &host, remote, exchange, life, RequestKind::Run).await {
                 Some(Response::NotFound) => {}
                 response => return ControlFlow::Break(response),
             }
@@ -256,7 +256,7 @@ async fn relay(
     mut remote: Exchange,
     exchange: &mut EngineExchange,
     life: &FrontLife,
-    passed: Passed,
+    kind: RequestKind,
 ) -> Option<Response> {
     let credit = exchange.credit();
     loop {
@@ -265,7 +265,7 @@ async fn relay(
             input = exchange.input() => match input {
                 Some(input) => remote.send(input),
                 None => {
-                    if passed != Passed::Call && life.is_lost() {
+                    if kind != RequestKind::Call && life.is_lost() {
                         remote.send(Input::Detach);
                     }
                     return None;
@@ -275,7 +275,7 @@ async fn relay(
                 ExchangeStep::Event(event) => exchange.send(event).await,
                 ExchangeStep::Finished(Response::EngineFailed) if peer.has_ended() => {
                     telemetry::count_passed_on("lost");
-                    return Some(lost(host, passed));
+                    return Some(lost(host, kind));
                 }
                 ExchangeStep::Finished(response) => {
                     telemetry::count_passed_on("answered");
@@ -304,14 +304,14 @@ fn lost_id(handle: &ResultHandle) -> Response {
     ))
 }
 
-fn lost(host: &Host, passed: Passed) -> Response {
-    let consequence = match passed {
-        Passed::Run => {
+fn lost(host: &Host, kind: RequestKind) -> Response {
+    let consequence = match kind {
+        RequestKind::Run => {
             "The program may have run, in part or completely, and is not started again: check its effects, and repeat it only if \
              that is safe"
         }
-        Passed::Call => "The call may have been made: check its effects before you call again",
-        Passed::Other => "Send the request again",
+        RequestKind::Call => "The call may have been made: check its effects before you call again",
+        RequestKind::Other => "Send the request again",
     };
     Response::Unavailable(format!(
         "the connection to the host {} of the cluster was lost before it answered. {consequence}",
