@@ -184,12 +184,21 @@ impl Daemon {
         nix::sys::signal::kill(Pid::from_raw(self.pid() as i32), signal).expect("a signal");
     }
 
-    /// Kills the server with SIGKILL, and its front too, if that is a process of its own.
-    pub fn kill(&self) {
-        for pid in [self.front_pid(), self.pid()] {
+    /// Kills the server and its front with SIGKILL, and waits until both have ended, so that another server may listen at the same
+    /// address.
+    ///
+    /// # Panics
+    /// If they do not end in time.
+    pub async fn kill(&self) {
+        let processes = [self.front_pid(), self.pid()];
+        for pid in processes {
             // The server may end when its front has.
             let _ = nix::sys::signal::kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
         }
+        crate::wait_until("killed processes end", async || {
+            (!processes.into_iter().any(crate::is_alive)).then_some(())
+        })
+        .await;
     }
 
     /// Stops the server with SIGTERM, waits for its exit, and returns its exit status and log.

@@ -1,6 +1,6 @@
 //! Information about processes from `/proc`, and waiting for conditions, for tests.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -72,10 +72,12 @@ pub fn descendants(ancestor: u32) -> Vec<Process> {
     found
 }
 
-/// Whether a process is running. A zombie does not count as running.
+/// Whether a process is running. A zombie does not count as running, but for one whose threads have not all ended: they hold its
+/// files open.
 #[must_use]
 pub fn is_alive(pid: u32) -> bool {
-    process(pid).is_some()
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    threads.into_iter().any(|thread| state(&thread.path()).is_some_and(|(state, _)| is_running(&state)))
 }
 
 /// Sends SIGKILL to a process.
@@ -114,16 +116,24 @@ pub fn processes() -> Vec<Process> {
 
 fn process(pid: u32) -> Option<Process> {
     let directory = PathBuf::from(format!("/proc/{pid}"));
-    let stat = std::fs::read_to_string(directory.join("stat")).ok()?;
-    // The process name in this line may itself contain brackets.
-    let (_, fields) = stat.rsplit_once(") ")?;
-    let mut fields = fields.split(' ');
-    let state = fields.next()?;
-    let parent = fields.next()?.parse().ok()?;
-    if state == "Z" || state == "X" {
+    let (state, parent) = state(&directory)?;
+    if !is_running(&state) {
         return None;
     }
     let command = std::fs::read(directory.join("cmdline")).ok()?;
     let command = String::from_utf8_lossy(&command).replace('\0', " ");
     Some(Process { pid, parent, command })
+}
+
+/// Returns the state of a process or a thread, and the process ID of its parent, from its directory in `/proc`.
+fn state(directory: &Path) -> Option<(String, u32)> {
+    let stat = std::fs::read_to_string(directory.join("stat")).ok()?;
+    // The name in this line may itself contain brackets.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut fields = fields.split(' ');
+    Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
+}
+
+fn is_running(state: &str) -> bool {
+    state != "Z" && state != "X"
 }

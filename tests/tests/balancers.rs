@@ -273,7 +273,7 @@ async fn a_host_that_drains(table: &mut Table, hosts: &mut Hosts, fails: &[u16])
 async fn kill_a_host(hosts: &mut Hosts) -> ([Vec<Option<Value>>; 2], [Vec<String>; 2], Vec<usize>) {
     let [kept, lost] = hosts.owners.clone().map(|owners| owners.into_iter().take(3).collect::<Vec<_>>());
     let running = hosts.start_programs("kill", &[kept.clone(), lost.clone()].concat()).await;
-    hosts.daemons[1].take().expect("it runs").kill();
+    hosts.daemons[1].take().expect("it runs").kill().await;
     // All requests succeed again, on the other host.
     wait_until("the balancer leaves the host out", async || hosts.sweep().await.map(drop)).await;
     hosts.is_open.store(true, Ordering::SeqCst);

@@ -158,7 +158,7 @@ async fn no_credential_is_ever_used_for_another_user() {
         }
         // The next process finds access tokens that are not valid any more, and renews them.
         service.servers.iter().for_each(AccountServer::expire_all);
-        running.kill();
+        running.kill().await;
     }
     let calls: usize = service.servers.iter().map(AccountServer::calls).sum();
     let renewals: usize = service.servers.iter().map(AccountServer::renewals).sum();
@@ -234,7 +234,7 @@ async fn what_is_stored_is_encrypted_and_bound_to_its_user_server_and_key() {
     for (from, to) in one.iter().zip(&other) {
         std::fs::copy(from, to).expect("a copy");
     }
-    daemon.kill();
+    daemon.kill().await;
     daemon = service.daemon().await;
     let mut found = Vec::new();
     for user in &service.users {
@@ -248,7 +248,7 @@ async fn what_is_stored_is_encrypted_and_bound_to_its_user_server_and_key() {
         .row("files of another user are of no use", ensure(names.contains(&3) && names.contains(&0), &found));
 
     service.lockhouse.file("credentials/lockhouse-users", KEY.to_uppercase());
-    daemon.kill();
+    daemon.kill().await;
     daemon = service.daemon().await;
     let found = service.callers(&daemon, &service.users[0]).await;
     table.row("with another key", ensure(found.iter().all(|found| !found.starts_with("user-")), &found));

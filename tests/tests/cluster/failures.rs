@@ -82,7 +82,7 @@ async fn a_host_that_ends_is_lost_and_no_program_runs_twice() {
     // The request waits longer than the host lives.
     let running = tokio::spawn(async move { client.call("run_code", arguments).await });
     wait_until("the program runs", async || (gate.calls("killed") == 1).then_some(())).await;
-    hosts.daemons[1].take().expect("it runs").kill();
+    hosts.daemons[1].take().expect("it runs").kill().await;
     let lost = running.await.expect("an answer");
     let words = "The program may have run, in part or completely, and is not started again: check its effects, and repeat it only if \
                  that is safe";
@@ -151,7 +151,7 @@ async fn a_host_that_is_killed_during_a_request() {
         let running = tokio::spawn(async move { client.call("run_code", arguments).await });
         // From before the request has arrived until after its answer.
         tokio::time::sleep(Duration::from_micros(u64::from(round * 7_919 % 40_000))).await;
-        hosts.daemons[1].take().expect("it runs").kill();
+        hosts.daemons[1].take().expect("it runs").kill().await;
         let answer = running.await.expect("an answer");
         let (calls, text) = (gate.calls(&name), message(&answer));
         let is_right = if answer["value"] == json!(name) {
@@ -238,7 +238,7 @@ async fn requests_at_a_host_that_fails(nats: &Nats, fault: Fault, table: &mut Ta
     .await;
     let owner = hosts.daemons[1].take().expect("it runs");
     match fault {
-        Fault::Killed => owner.kill(),
+        Fault::Killed => owner.kill().await,
         Fault::Stopped => owner.signal(Signal::SIGSTOP),
     }
     let failed = Instant::now();

@@ -88,7 +88,7 @@ async fn a_login_at_one_host_serves_all_and_each_token_is_renewed_once() {
     }
     table.row("renewals", equal(server.figure("renewals").await, USERS as u64));
     // Its copies are older than what the others have meanwhile.
-    hosts.daemons[0].take().expect("it runs").kill();
+    hosts.daemons[0].take().expect("it runs").kill().await;
     each_answers_of(&hosts, &[1, 2], 0, "desk").await;
     hosts.start_host(0).await;
     each_answers(&hosts, 0, "desk").await;

@@ -68,7 +68,7 @@ async fn a_host_ends(table: &mut Table, hosts: &mut Hosts, s3: &S3) {
             .any(|text| content.windows(text.len()).any(|part| part == *text));
         table.row("a copy is not readable", equal(is_readable, false));
     }
-    hosts.daemons[1].take().expect("it runs").kill();
+    hosts.daemons[1].take().expect("it runs").kill().await;
     table.row("h0 at once: the value", equal(whole(&hosts.client(0), &value).await, Ok(long())));
     let other = whole(&hosts.other_client(0), &value).await;
     let refused = other.as_ref().err().is_some_and(|words| words.contains("cannot be reached"));
@@ -136,7 +136,7 @@ async fn the_server_is_away(table: &mut Table, hosts: &mut Hosts, s3: &mut S3) {
     table.row("without S3: an evicted value", equal(evicted, Err(expected(&handles[0]))));
     let read = whole(&hosts.client(2), &handles[5]).await;
     table.row("without S3: one that is not evicted", equal(read, Ok("5".repeat(250_000))));
-    hosts.daemons[1].take().expect("it runs").kill();
+    hosts.daemons[1].take().expect("it runs").kill().await;
     restart(hosts, 1, &value, 2, "cannot be read now").await;
     let expected = expected(&value);
     table.row("without S3 and h1", equal(whole(&hosts.client(0), &value).await, Err(expected)));
@@ -176,7 +176,7 @@ async fn without_copies_values_end_with_their_host() {
     let answer = hosts.client(1).run_code("python", LONG).await;
     let value = stored_handle(&answer);
     table.row("control: it is read", equal(whole(&hosts.client(0), &value).await, Ok(long())));
-    hosts.daemons[1].take().expect("it runs").kill();
+    hosts.daemons[1].take().expect("it runs").kill().await;
     restart(&mut hosts, 1, &value, 2, "no host of the cluster has").await;
     let read = whole(&hosts.client(0), &value).await;
     let is_lost = read.as_ref().err().is_some_and(|words| words.starts_with("no host of the cluster has"));

@@ -51,8 +51,7 @@ async fn the_socket_of_a_process_that_was_killed_is_replaced() {
     let lockhouse = Lockhouse::new().config(OPEN);
     let path = socket_path(&lockhouse, 0o700);
     let daemon = serve_at(&lockhouse, &path).await;
-    daemon.kill();
-    daemon.ended().await;
+    daemon.kill().await;
     assert!(std::path::Path::new(&path).exists());
     let daemon = serve_at(&lockhouse, &path).await;
     assert_eq!(daemon.http_client(None).run_code("python", "6 * 7").await["value"], 42);

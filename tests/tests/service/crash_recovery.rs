@@ -67,8 +67,7 @@ async fn a_stale_socket_is_replaced_at_the_start() {
     let place = format!("unix:{}", lockhouse.path("daemon.sock").display());
     let arguments = ["serve", "--listen", &place];
     let daemon = Daemon::open(lockhouse.command(&arguments)).await;
-    daemon.kill();
-    daemon.ended().await;
+    daemon.kill().await;
     assert!(lockhouse.path("daemon.sock").exists());
     let daemon = Daemon::open(lockhouse.command(&arguments)).await;
     assert_eq!(daemon.http_client(None).run_code("python", "6 * 7").await["value"], 42);

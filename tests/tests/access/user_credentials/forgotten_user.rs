@@ -129,7 +129,7 @@ async fn records_lose_the_name_of_a_forgotten_user_and_verify() {
     table.row("usage counts somebody", ensure(is_unnamed, &usage));
     let verified = service.lockhouse.run(&["audit", "verify"]);
     table.row("the log verifies", ensure(verified.status == Some(0), &verified));
-    drop(daemon);
+    daemon.kill().await;
     let again = service.daemon().await;
     table.row("after a restart", equal(service.callers(&again, bob).await, vec![bob.0.clone(); 2]));
     table.row("names after a restart", equal(files_with(&service, &ada.0), Vec::new()));

@@ -120,7 +120,7 @@ async fn users_log_in_at_an_authorization_server_of_npm() {
         for server in &servers {
             server.get("/expire").await;
         }
-        running.kill();
+        running.kill().await;
     }
     let calls = (3 * runs * count * users.len()) as u64;
     table.row("calls at the servers", equal(sum(&servers, "calls").await, calls));
