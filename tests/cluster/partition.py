@@ -96,6 +96,15 @@ class NatsServer:
         self.process.wait()
 
 
+def has_leader(server):
+    """Whether JetStream accepts requests, as a server sees it."""
+    try:
+        with urllib.request.urlopen(f"http://{address(server)}:8222/jsz", timeout=2) as answer:
+            return bool(json.load(answer).get("meta_cluster", {}).get("leader"))
+    except OSError:
+        return False
+
+
 def leader(servers):
     for number in servers:
         try:
@@ -193,7 +202,11 @@ def main():
         for number in (1, 2, 3):
             servers[number] = NatsServer(work, number)
             servers[number].start()
-        time.sleep(5)
+        until = time.monotonic() + 60
+        while not all(has_leader(number) for number in servers):
+            if time.monotonic() > until:
+                sys.exit("the servers of NATS have no leader after 60 s")
+            time.sleep(0.1)
         hosts = [ClusterHost(program, work, number).start() for number in (1, 2, 3)]
         for host in hosts:
             Client(host, token, host.where).run("x = 1", f"own-{host.number}")

@@ -244,6 +244,14 @@ impl Audit {
         self.append_act(body, Severity::of("process", &["stopped"]), by)
     }
 
+    /// Records that an operator lets this process, which is a host of a cluster, take no new work, or take it again.
+    pub fn process_drained(&self, command: &str, is_undone: bool, by: LocalUser) -> Result<(), AuditError> {
+        let outcome = if is_undone { "serving" } else { "draining" };
+        let body = RecordBody::new("process").text("command", command);
+        let body = body.text("through", Channel::of_operator(by).as_str()).text("outcome", outcome);
+        self.append_act(body, Severity::of("process", &[outcome]), by)
+    }
+
     /// Records that the viewer of the live page requests an action, or that the action has failed for this reason.
     pub fn page_action(
         &self,

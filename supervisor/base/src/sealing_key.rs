@@ -12,19 +12,19 @@ const VERSION: u8 = 1;
 /// Number of bytes before an encrypted text: the version and the nonce.
 const HEAD_BYTES: usize = 1 + NONCE_LEN;
 
-/// What a key encrypts. Keys of one secret for several purposes are different.
+/// The kind of data that a key encrypts. Keys of one secret for several purposes are different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The credentials of users for upstream servers.
     UserCredentials,
-    /// What the hosts of a cluster share.
+    /// Items that the hosts of a cluster share.
     SharedItems,
     /// The copies of stored results outside of the hosts of a cluster. Each has a key of its own: see [`SealingKeys`].
     ValueCopies,
 }
 
 impl Purpose {
-    /// Returns what HKDF derives the key of, beside the secret.
+    /// Returns the context of HKDF, which makes the keys of different purposes different.
     fn info(self) -> &'static [u8] {
         match self {
             Self::UserCredentials => b"lockhouse: credentials of users, version 1",
@@ -90,8 +90,8 @@ impl SealingKey {
     }
 }
 
-/// What keys for single items are derived of, each from the secret name of its item. Who has the secret of the keys, but not the name of an
-/// item, cannot decrypt it.
+/// Derives the keys of single items, each from the secret of all keys and the secret name of its item. Whoever has only the secret of all
+/// keys cannot decrypt an item.
 #[derive(Clone)]
 pub struct SealingKeys {
     pseudorandom: Prk,

@@ -13,7 +13,7 @@ pub(crate) const HEAD_BYTES_MAX: u64 = 1_024;
 /// Number of characters of the name of a copy: the hexadecimal digits of SHA-256.
 const NAME_CHARS: usize = 64;
 
-/// What a stored value is.
+/// The kind of a stored value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ValueKind {

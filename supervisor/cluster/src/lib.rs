@@ -58,6 +58,7 @@ mod nats_account;
 mod object_storage;
 mod revocations;
 mod sealed_storage;
+mod server_addresses;
 mod server_places;
 mod session_places;
 mod settings;
@@ -83,15 +84,13 @@ pub use membership::Membership;
 pub use nats_account::{KeyError, NatsAccount};
 pub use object_storage::ObjectError;
 pub use revocations::TokenDigest;
+pub use server_addresses::{InvalidStateAddress, InvalidStorageAddress, StateAddress, StorageAddress};
 pub use server_places::{PlaceError, ServerPlace, ServerPlaces, read_server_name};
 pub use session_places::{SessionPlace, SessionPlaces};
-pub use settings::{
-    ClusterSettings, HostName, InvalidHostName, InvalidStateAddress, StateAddress, StateConnection,
-};
+pub use settings::{ClusterSettings, HostName, InvalidHostName, StateConnection};
 pub use shared_items::{ItemLock, ItemStore, SharedItem, SharedItems, Sharing};
 pub use shared_state::Unavailable;
 pub use value_copies::{CopyUnreadable, ValueCopies};
 pub use value_settings::{
-    BucketName, InvalidBucketName, InvalidKeyPrefix, InvalidStorageAddress, KeyPrefix, StorageAddress,
-    StorageCredentials, ValuePlace, ValueSettings,
+    BucketName, InvalidBucketName, InvalidKeyPrefix, KeyPrefix, StorageCredentials, ValuePlace, ValueSettings,
 };

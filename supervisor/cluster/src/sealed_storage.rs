@@ -18,7 +18,7 @@ pub(crate) enum WriteError {
     Sealing,
 }
 
-/// What seals the copies, and where they are.
+/// The copies in their bucket, and the keys that seal them.
 #[derive(Debug)]
 pub(crate) struct SealedStorage {
     storage: ObjectStorage,

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use lockhouse_base::sealing_key::SealingKey;
 
+use crate::server_addresses::StateAddress;
 use crate::value_settings::ValueSettings;
 
 /// Maximum length of the name of a host, in characters.
@@ -46,52 +47,6 @@ impl fmt::Display for HostName {
     }
 }
 
-/// The address of a NATS server: `tls://HOST:PORT`, or `nats://HOST:PORT` on this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StateAddress(String);
-
-/// A text is no address of a NATS server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected tls://HOST:PORT, or nats://127.0.0.1:PORT for a server on this machine")]
-pub struct InvalidStateAddress;
-
-impl StateAddress {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Returns the host and the port.
-    pub(crate) fn host_and_port(&self) -> &str {
-        self.0.split_once("://").map_or(&self.0, |(_, rest)| rest)
-    }
-
-    /// Whether the connection to the server is encrypted.
-    pub fn uses_tls(&self) -> bool {
-        self.0.starts_with("tls://")
-    }
-}
-
-impl FromStr for StateAddress {
-    type Err = InvalidStateAddress;
-
-    fn from_str(text: &str) -> Result<Self, InvalidStateAddress> {
-        let (is_local_only, rest) = match (text.strip_prefix("tls://"), text.strip_prefix("nats://")) {
-            (Some(rest), _) => (false, rest),
-            (None, Some(rest)) => (true, rest),
-            (None, None) => return Err(InvalidStateAddress),
-        };
-        let (host, port) = rest.rsplit_once(':').ok_or(InvalidStateAddress)?;
-        let has_port = port.parse::<u16>().is_ok_and(|port| port > 0);
-        let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
-        // A name and a password in the address would be in the configuration as plain text.
-        let is_name = !host.is_empty() && !host.contains(['@', '/', '?', '#', ' ']);
-        match has_port && is_name && (is_local || !is_local_only) {
-            true => Ok(Self(text.to_owned())),
-            false => Err(InvalidStateAddress),
-        }
-    }
-}
-
 /// How to connect to the state that the hosts share.
 #[derive(Clone, Debug)]
 pub struct StateConnection {
@@ -110,7 +65,7 @@ pub struct StateConnection {
 pub struct ClusterSettings {
     /// The name is that of this host, which no other one has.
     pub connection: StateConnection,
-    /// What seals the logins and skills that all hosts share. `None` if each host has its own.
+    /// The key that seals the logins and skills that all hosts share. `None` if each host has its own.
     pub shared_key: Option<SealingKey>,
     /// Whether the audit log of this host is copied to the shared state.
     pub copies_audit: bool,
@@ -144,25 +99,5 @@ mod tests {
             assert_eq!(name.parse::<HostName>().is_ok(), is_valid, "{name}");
         }
         assert!("a".repeat(63).parse::<HostName>().is_ok() && "a".repeat(64).parse::<HostName>().is_err());
-    }
-
-    #[test]
-    fn only_servers_of_this_machine_go_without_tls() {
-        for (address, uses_tls) in [
-            ("tls://nats.example.com:4222", Some(true)),
-            ("tls://10.0.0.1:4222", Some(true)),
-            ("nats://127.0.0.1:4222", Some(false)),
-            ("nats://[::1]:4222", Some(false)),
-            ("nats://10.0.0.1:4222", None),
-            ("nats://nats.example.com:4222", None),
-            ("tls://user:password@nats.example.com:4222", None),
-            ("tls://nats.example.com", None),
-            ("tls://:4222", None),
-            ("tls://nats.example.com:0", None),
-            ("ws://nats.example.com:4222", None),
-        ] {
-            let parsed = address.parse::<StateAddress>();
-            assert_eq!(parsed.ok().map(|address| address.uses_tls()), uses_tls, "{address}");
-        }
     }
 }

@@ -12,7 +12,8 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use tokio::time::{sleep, timeout};
 
-use crate::settings::{HostName, StateAddress, StateConnection};
+use crate::server_addresses::StateAddress;
+use crate::settings::{HostName, StateConnection};
 use crate::state_table::Table;
 
 /// Maximum time of one operation. What needs it fails after this time, with the reason.

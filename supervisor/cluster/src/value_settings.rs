@@ -5,55 +5,10 @@ use std::str::FromStr;
 
 use lockhouse_base::sealing_key::SealingKeys;
 
+use crate::server_addresses::StorageAddress;
+
 /// Maximum length of the prefix of keys, in characters.
 const PREFIX_CHARS_MAX: usize = 200;
-
-/// The address of an S3 server: `https://HOST` or `https://HOST:PORT`, or `http://` on this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StorageAddress(String);
-
-/// A text is no address of an S3 server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected https://HOST or https://HOST:PORT, or http://127.0.0.1:PORT for a server on this machine")]
-pub struct InvalidStorageAddress;
-
-impl StorageAddress {
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether the connection to the server is encrypted.
-    pub(crate) fn uses_tls(&self) -> bool {
-        self.0.starts_with("https://")
-    }
-}
-
-impl FromStr for StorageAddress {
-    type Err = InvalidStorageAddress;
-
-    fn from_str(text: &str) -> Result<Self, InvalidStorageAddress> {
-        let (is_local_only, rest) = match (text.strip_prefix("https://"), text.strip_prefix("http://")) {
-            (Some(rest), _) => (false, rest),
-            (None, Some(rest)) => (true, rest),
-            (None, None) => return Err(InvalidStorageAddress),
-        };
-        // The address of IPv6 has colons in brackets.
-        let (host, port) = match rest.rsplit_once(':') {
-            Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
-            _ => (rest, None),
-        };
-        let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
-        let has_valid_port = port.is_none_or(is_port);
-        let is_local = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
-        // A name and a password in the address would be in the configuration as plain text.
-        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._[]:".contains(&byte);
-        let is_name = !host.is_empty() && host.bytes().all(is_allowed);
-        match has_valid_port && is_name && (is_local || !is_local_only) {
-            true => Ok(Self(text.to_owned())),
-            false => Err(InvalidStorageAddress),
-        }
-    }
-}
 
 /// The name of a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,7 +76,7 @@ pub struct ValuePlace {
     pub prefix: KeyPrefix,
 }
 
-/// What signs requests to the S3 server.
+/// The keys that sign requests to the S3 server.
 #[derive(Clone)]
 pub struct StorageCredentials {
     pub access_key: String,
@@ -140,38 +95,13 @@ impl fmt::Debug for StorageCredentials {
 pub struct ValueSettings {
     pub place: ValuePlace,
     pub credentials: StorageCredentials,
-    /// What seals the copies, each with a key of its handle.
+    /// The keys that seal the copies, one for each handle.
     pub sealing: SealingKeys,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_servers_of_this_machine_go_without_tls() {
-        for (address, uses_tls) in [
-            ("https://s3.example.com", Some(true)),
-            ("https://s3.example.com:9000", Some(true)),
-            ("https://[2001:db8::1]:9000", Some(true)),
-            ("https://[2001:db8::1]", Some(true)),
-            ("http://127.0.0.1:9000", Some(false)),
-            ("http://localhost", Some(false)),
-            ("http://[::1]:9000", Some(false)),
-            ("http://10.0.0.1:9000", None),
-            ("http://s3.example.com", None),
-            ("https://user:password@s3.example.com", None),
-            ("https://s3.example.com/path", None),
-            ("https://s3.example.com:0", None),
-            ("https://s3.example.com:70000", None),
-            ("https://s3.example.com:", None),
-            ("https://", None),
-            ("s3://bucket", None),
-        ] {
-            let parsed = address.parse::<StorageAddress>();
-            assert_eq!(parsed.ok().map(|address| address.uses_tls()), uses_tls, "{address}");
-        }
-    }
 
     #[test]
     fn names_and_prefixes_are_plain() {

@@ -100,10 +100,7 @@ impl FrontConnection {
 
     /// Sends the front the settings that concern it, now and when they change.
     fn send_settings(&self) {
-        self.supervisor.add_front(self.front.clone());
-        if self.grants.is_http() {
-            self.supervisor.add_http_front(self.front.clone());
-        }
+        self.supervisor.add_front(self.front.clone(), self.grants.is_http());
         self.report_lifecycle();
         let (supervisor, closed) = (self.supervisor.clone(), self.closed.clone());
         tokio::spawn(async move {

@@ -24,7 +24,7 @@ mod user_logins;
 mod worker_pools;
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -35,7 +35,6 @@ use lockhouse_approvals::{Approvers, Presence, level_of_rule};
 use lockhouse_audit::{Audit, AuditError};
 use lockhouse_base::lifecycle::Lifecycle;
 use lockhouse_gate::{Gate, GateStores};
-use lockhouse_link::FrontEndpoint;
 use lockhouse_messages::{Incarnation, Owner};
 use lockhouse_policies::Policy;
 use lockhouse_pool::{ControlGroups, PoolError, ZygoteInfo};
@@ -45,6 +44,7 @@ use lockhouse_stores::results::Results;
 use lockhouse_stores::skills::Skills;
 use lockhouse_upstream::Upstreams;
 
+use self::fronts::RegisteredFront;
 use crate::cluster::Cluster;
 use crate::connected_clients::ConnectedClients;
 use crate::direct::{DirectServers, SuspendedCalls};
@@ -89,9 +89,7 @@ pub struct Supervisor {
     runs: Runs,
     direct: DirectServers,
     suspended_calls: SuspendedCalls,
-    /// The fronts, and those of them that serve HTTP.
-    fronts: Mutex<Vec<Weak<dyn FrontEndpoint>>>,
-    http_fronts: Mutex<Vec<Weak<dyn FrontEndpoint>>>,
+    fronts: Mutex<Vec<RegisteredFront>>,
     /// Verifies the credentials of AI clients. Empty if no front serves clients over HTTP.
     authenticator: OnceLock<Arc<Authenticator>>,
     connected_clients: ConnectedClients,
@@ -175,7 +173,6 @@ impl Supervisor {
             direct: DirectServers::default(),
             suspended_calls: SuspendedCalls::default(),
             fronts: Mutex::default(),
-            http_fronts: Mutex::default(),
             authenticator: OnceLock::new(),
             connected_clients: ConnectedClients::default(),
             mcp_sessions: McpSessions::default(),

@@ -18,7 +18,7 @@ use lockhouse_messages::{Owner, ResultListing};
 use lockhouse_protocol::ResultHandle;
 
 use directory::DirectoryStore;
-use memory::{MemoryStore, ResultKind};
+use memory::{MemoryStore, ResultKind, StoredResult};
 pub use paging::page;
 
 /// Maximum number of stored results of all AI clients together.
@@ -217,7 +217,9 @@ impl Results {
         kind: ResultKind,
         json: Arc<str>,
     ) {
-        memory.lock().store(owner, handle.clone(), kind, json.clone(), &self.bounds, Instant::now());
+        let now = Instant::now();
+        let result = StoredResult { owner, handle: handle.clone(), kind, json: json.clone(), since: now };
+        memory.lock().store(result, &self.bounds, now);
         self.copy(owner, handle, kind, json);
     }
 

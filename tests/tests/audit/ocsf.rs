@@ -86,6 +86,8 @@ fn every_kind_of_record_is_exported_in_a_class_whose_schema_accepts_it() {
         ("a server that is lost", format!(r#""event":"server","server":"s","outcome":"lost","exit_status":1,{act}"#), "6002 4", 3),
         ("a process", format!(r#""event":"process","command":"serve","outcome":"started",{act}"#), "6002 3", 1),
         ("its end", format!(r#""event":"process","command":"serve","outcome":"stopped","reason":"a signal",{act}"#), "6002 4", 1),
+        ("a host that is drained", format!(r#""event":"process","command":"serve","through":"operator","outcome":"draining",{act}"#), "6002 7", 1),
+        ("a host that serves again", format!(r#""event":"process","command":"serve","through":"operator","outcome":"serving",{act}"#), "6002 6", 1),
         ("an action", format!(r#""event":"action","action":"reload","client":"ann","through":"page","outcome":"requested",{act}"#), "6003 99", 1),
         ("a gap", r#""event":"gap","since":"2026-01-31T12:00:00Z","records":2,"reason":"r""#.into(), "1008 99", 4),
         ("a clock", r#""event":"clock","from":"2026-01-31T12:00:00Z","to":"2026-01-31T13:00:00Z","difference_s":3600.0"#.into(), "1008 99", 3),

@@ -13,8 +13,11 @@ fn states(hosts: &Hosts, host: usize, arguments: &[&str]) -> Vec<(String, String
     listed(&serde_json::from_str(&output.stdout).unwrap_or_default())
 }
 
+fn text(from: &Value, key: &str) -> String {
+    from[key].as_str().unwrap_or_default().to_owned()
+}
+
 fn listed(listing: &Value) -> Vec<(String, String)> {
-    let text = |host: &Value, key: &str| host[key].as_str().unwrap_or_default().to_owned();
     let hosts = listing["hosts"].as_array().into_iter().flatten();
     hosts.map(|host| (text(host, "name"), text(host, "state"))).collect()
 }
@@ -63,6 +66,10 @@ async fn an_operator_drains_a_host_and_lets_it_leave() {
     table.row("its process", equal(ended.status, Some(0)));
     let remaining: Vec<String> = states(&hosts, 1, &["status"]).into_iter().map(|(name, _)| name).collect();
     table.row("the other hosts", equal(remaining, vec!["h1".to_owned(), "h2".to_owned()]));
+    let records = hosts.lockhouses[0].records();
+    let processes = records.iter().filter(|record| record["event"] == "process");
+    let outcomes: Vec<String> = processes.map(|record| text(record, "outcome")).collect();
+    table.row("in its audit log", equal(outcomes.join(" "), "started draining serving stopped".to_owned()));
     let nobody = Lockhouse::new().run(&["cluster", "leave"]);
     let expected =
         "lockhouse: no service on this machine is part of a cluster; docs/cluster.md describes [cluster]\n";

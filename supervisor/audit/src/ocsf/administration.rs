@@ -44,6 +44,8 @@ fn classify(event: &AdministrativeEvent) -> (Class, Activity) {
         ("change", ..) if of(["create", "init"]) => (ENTITY_MANAGEMENT, (1, "Create")),
         ("change", _, _) if action == "removed" => (ENTITY_MANAGEMENT, (4, "Delete")),
         ("change" | "definition", ..) => (ENTITY_MANAGEMENT, (3, "Update")),
+        ("process", _, "serving") => (APPLICATION_LIFECYCLE, (6, "Enable")),
+        ("process", _, "draining") => (APPLICATION_LIFECYCLE, (7, "Disable")),
         ("process" | "server", _, "started" | "failed") => (APPLICATION_LIFECYCLE, (3, "Start")),
         ("process" | "server", ..) | ("termination", "process" | "all processes", _) => {
             (APPLICATION_LIFECYCLE, (4, "Stop"))

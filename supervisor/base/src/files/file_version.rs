@@ -23,14 +23,14 @@ impl FileVersion {
     /// Returns the version of a file, folder or symbolic link. `None` if there is none, or it cannot be found.
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
-        std::fs::symlink_metadata(path).ok().map(|found| Self::of_found(&found))
+        std::fs::symlink_metadata(path).ok().map(|found| Self::from(&found))
     }
 
     /// Returns the version of the file or folder to which a path leads, also if it is a symbolic link. `None` if there is none, or it
     /// cannot be found.
     #[must_use]
     pub fn following_links(path: &Path) -> Option<Self> {
-        std::fs::metadata(path).ok().map(|found| Self::of_found(&found))
+        std::fs::metadata(path).ok().map(|found| Self::from(&found))
     }
 
     /// Returns the version of a file, folder or symbolic link. `None` if there is none.
@@ -39,19 +39,9 @@ impl FileVersion {
     /// It cannot be found out whether there is one.
     pub fn try_of(path: &Path) -> io::Result<Option<Self>> {
         match std::fs::symlink_metadata(path) {
-            Ok(found) => Ok(Some(Self::of_found(&found))),
+            Ok(found) => Ok(Some(Self::from(&found))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
-        }
-    }
-
-    fn of_found(found: &Metadata) -> Self {
-        Self {
-            device: found.dev(),
-            inode: found.ino(),
-            bytes: found.len(),
-            written: (found.mtime(), found.mtime_nsec()),
-            changed: (found.ctime(), found.ctime_nsec()),
         }
     }
 
@@ -62,5 +52,17 @@ impl FileVersion {
         let (seconds, nanoseconds) =
             (seconds.try_into().unwrap_or_default(), nanoseconds.try_into().unwrap_or_default());
         UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds)
+    }
+}
+
+impl From<&Metadata> for FileVersion {
+    fn from(found: &Metadata) -> Self {
+        Self {
+            device: found.dev(),
+            inode: found.ino(),
+            bytes: found.len(),
+            written: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
     }
 }

@@ -4,11 +4,11 @@
 //! directory that is created later, nor a file that is mounted.
 
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use lockhouse_audit::digest;
+use lockhouse_base::files::FileVersion;
 
 /// A file that was changed at most this long before it was read may change again without a difference in its metadata:
 /// the kernel's clock for files is coarse, and some file systems count in seconds.
@@ -31,8 +31,7 @@ struct WatchedFile {
 pub(crate) enum FileState {
     Absent,
     Unreadable(ErrorKind),
-    /// Device, inode, size, and the times of the last changes of content and metadata.
-    Present([i128; 5]),
+    Present(FileVersion),
 }
 
 impl WatchedFiles {
@@ -83,18 +82,7 @@ impl WatchedFile {
 impl FileState {
     fn of(path: &Path) -> Self {
         match std::fs::metadata(path) {
-            Ok(found) => {
-                let time = |seconds: i64, nanoseconds: i64| {
-                    i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
-                };
-                Self::Present([
-                    found.dev().into(),
-                    found.ino().into(),
-                    found.size().into(),
-                    time(found.mtime(), found.mtime_nsec()),
-                    time(found.ctime(), found.ctime_nsec()),
-                ])
-            }
+            Ok(found) => Self::Present(FileVersion::from(&found)),
             Err(error) if is_absent(&error) => Self::Absent,
             Err(error) => Self::Unreadable(error.kind()),
         }
@@ -102,10 +90,8 @@ impl FileState {
 
     /// Whether the file has changed only now, or in the future of the clock.
     fn is_recent(&self) -> bool {
-        let Self::Present([.., changed]) = self else { return false };
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let since = i128::try_from(now.as_nanos()).unwrap_or(i128::MAX).saturating_sub(*changed);
-        since < i128::try_from(COARSE_CLOCK.as_nanos()).unwrap_or(i128::MAX)
+        let Self::Present(version) = self else { return false };
+        version.made_at().elapsed().ok().is_none_or(|elapsed| elapsed < COARSE_CLOCK)
     }
 }
 

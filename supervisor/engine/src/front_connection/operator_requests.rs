@@ -51,12 +51,11 @@ pub(super) async fn carry_out(
         OperatorRequest::Health => OperatorResponse::Health(supervisor.complete_health()),
         OperatorRequest::ListHosts => OperatorResponse::Hosts(supervisor.list_hosts()),
         OperatorRequest::ListElsewhere => OperatorResponse::Elsewhere(supervisor.list_elsewhere().await),
-        OperatorRequest::DrainHost { undo } => match supervisor.drain_host(undo) {
-            Some(listing) => OperatorResponse::Hosts(listing),
-            None => refused(NO_CLUSTER.to_owned()),
-        },
+        OperatorRequest::DrainHost { undo } if supervisor.drain_host(undo, by) => {
+            OperatorResponse::Hosts(supervisor.list_hosts())
+        }
         OperatorRequest::LeaveCluster if supervisor.leave_cluster(by) => OperatorResponse::Stopping,
-        OperatorRequest::LeaveCluster => refused(NO_CLUSTER.to_owned()),
+        OperatorRequest::DrainHost { .. } | OperatorRequest::LeaveCluster => refused(NO_CLUSTER.to_owned()),
         OperatorRequest::ListSessions => OperatorResponse::Sessions(supervisor.sessions().list()),
         OperatorRequest::EndSessions(ended) => end_sessions(supervisor, &ended, by),
         OperatorRequest::ListRuns => OperatorResponse::Runs(supervisor.runs().list()),

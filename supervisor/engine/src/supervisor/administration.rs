@@ -103,13 +103,18 @@ impl Supervisor {
         self.runs.end(None, &Cancellation::Stopped(words.as_str().into()));
         // All sessions are never ambiguous.
         let _ = self.sessions.end(SessionSelector::All, &words);
-        let lifecycle = self.lifecycle.clone();
-        tokio::spawn(async move {
-            // A drain does not wait for the response to the operator.
-            tokio::time::sleep(RESPONSE_TIME).await;
-            let _ = tokio::time::timeout(STOP_TIMEOUT, lifecycle.drain()).await;
-            lifecycle.close();
-        });
+        self.end_after_response(STOP_TIMEOUT);
+    }
+
+    /// Lets this host of a cluster take no new work for an operator, or take it again. Returns `false` without a cluster.
+    pub(crate) fn drain_host(&self, is_undone: bool, by: Option<LocalUser>) -> bool {
+        let Some(cluster) = self.cluster() else { return false };
+        let (command, by) = (*self.serving_process.command.lock(), by.unwrap_or_else(LocalUser::current));
+        log_audit_error(self.gate().audit().process_drained(command.unwrap_or_default(), is_undone, by));
+        cluster.set_withdrawn(!is_undone);
+        self.send_settings_to_fronts();
+        tracing::info!("this host takes {} work", if is_undone { "new" } else { "no new" });
+        true
     }
 
     /// Ends this process for an operator as a host of a cluster: no run begins, and the process closes when the active ones have
@@ -121,13 +126,20 @@ impl Supervisor {
         let by = by.unwrap_or_else(LocalUser::current);
         log_audit_error(self.gate().audit().termination(Ended::Process, Some(LEAVES_CLUSTER), by));
         self.set_end_reason(LEAVES_CLUSTER);
+        self.end_after_response(Duration::MAX);
+        true
+    }
+
+    /// Ends this process when the operator has the response and the active runs have ended, at the latest after `at_most` and after the
+    /// drain timeout.
+    fn end_after_response(&self, at_most: Duration) {
         let lifecycle = self.lifecycle.clone();
         tokio::spawn(async move {
             // A drain does not wait for the response to the operator.
             tokio::time::sleep(RESPONSE_TIME).await;
-            lifecycle.drain().await;
+            let _ = tokio::time::timeout(at_most, lifecycle.drain()).await;
+            lifecycle.close();
         });
-        true
     }
 
     /// Returns the digests of what is in force, for operators.

@@ -1,4 +1,4 @@
-//! What the supervisor says of itself to the other hosts of a cluster.
+//! The supervisor's reports of itself to the other hosts of a cluster, and of the hosts to operators.
 
 use std::sync::Arc;
 
@@ -73,16 +73,6 @@ impl Supervisor {
     /// Whether an operator has let this host of a cluster take no new work.
     pub(crate) fn is_withdrawn(&self) -> bool {
         self.cluster().is_some_and(|cluster| cluster.is_withdrawn())
-    }
-
-    /// Lets this host of a cluster take no new work for an operator, or take it again. Returns the hosts, or `None` without a
-    /// cluster.
-    pub(crate) fn drain_host(&self, undo: bool) -> Option<HostListing> {
-        let cluster = self.cluster()?;
-        cluster.set_withdrawn(!undo);
-        self.send_settings_to_fronts();
-        tracing::info!("this host takes {} work", if undo { "new" } else { "no new" });
-        Some(self.list_hosts())
     }
 
     /// Returns what is active on the other hosts of the cluster, for operators. There are none without a cluster.

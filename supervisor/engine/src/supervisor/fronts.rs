@@ -27,6 +27,13 @@ use crate::execution;
 /// Limits the files that are read at one time, each of which is in memory as a whole.
 static FILE_READS: Semaphore = Semaphore::const_new(4);
 
+/// A front that has connected.
+#[derive(Debug)]
+pub(super) struct RegisteredFront {
+    endpoint: Weak<dyn FrontEndpoint>,
+    serves_http: bool,
+}
+
 impl Supervisor {
     /// Sets what verifies the credentials of AI clients over HTTP. Later calls have no effect.
     pub fn set_authenticator(&self, authenticator: Arc<Authenticator>) {
@@ -37,37 +44,35 @@ impl Supervisor {
         self.authenticator.get().map(Arc::as_ref)
     }
 
-    /// Registers a front. The front gets the settings that concern it now and after every reload of the
-    /// configuration.
-    pub(crate) fn add_front(&self, front: Weak<dyn FrontEndpoint>) {
-        if let Some(front) = front.upgrade() {
+    /// Registers a front. It gets the settings that concern it now and after every reload of the configuration, and messages for MCP
+    /// sessions if it `serves_http`.
+    pub(crate) fn add_front(&self, endpoint: Weak<dyn FrontEndpoint>, serves_http: bool) {
+        if let Some(front) = endpoint.upgrade() {
             front.notify(ToFront::Settings(self.front_settings()));
         }
         let mut fronts = self.fronts.lock();
-        fronts.retain(|front| front.strong_count() > 0);
-        fronts.push(front);
-    }
-
-    /// Registers a front for HTTP, which gets messages for MCP sessions.
-    pub(crate) fn add_http_front(&self, front: Weak<dyn FrontEndpoint>) {
-        let mut fronts = self.http_fronts.lock();
-        fronts.retain(|front| front.strong_count() > 0);
-        fronts.push(front);
+        fronts.retain(|front| front.endpoint.strong_count() > 0);
+        fronts.push(RegisteredFront { endpoint, serves_http });
     }
 
     pub(super) fn send_settings_to_fronts(&self) {
-        let fronts = self.fronts.lock().clone();
-        for front in fronts.iter().filter_map(Weak::upgrade) {
+        for front in self.connected_fronts(|_| true) {
             front.notify(ToFront::Settings(self.front_settings()));
         }
     }
 
     /// Passes a message on to the front that has its MCP session.
     pub(crate) fn deliver(&self, message: &SessionMessage) {
-        let fronts = self.http_fronts.lock().clone();
-        for front in fronts.iter().filter_map(Weak::upgrade) {
+        for front in self.connected_fronts(|front| front.serves_http) {
             front.notify(ToFront::SessionMessage(message.clone()));
         }
+    }
+
+    /// Returns the fronts that have not ended and for which `is_meant` is true.
+    fn connected_fronts(&self, is_meant: fn(&RegisteredFront) -> bool) -> Vec<Arc<dyn FrontEndpoint>> {
+        let fronts = self.fronts.lock();
+        let meant = fronts.iter().filter(|front| is_meant(front));
+        meant.filter_map(|front| front.endpoint.upgrade()).collect()
     }
 
     /// Waits until the protections of the sandbox on this host are known. If any is missing, sends the list

@@ -7,7 +7,7 @@ use lockhouse_cluster::{CopiedValue, CopyUnreadable, Membership, ValueCopies, Va
 use lockhouse_messages::Owner;
 use lockhouse_protocol::ResultHandle;
 
-use super::memory::ResultKind;
+use super::memory::{ResultKind, StoredResult};
 use super::{RESULT_SHARE, Results, Storage};
 
 impl Results {
@@ -38,18 +38,15 @@ impl Results {
         memory.lock().has(owner, handle, &self.bounds, Instant::now())
     }
 
-    /// Reads the copy of a result into memory, if the result is not there, so that its further parts are read from memory. Returns whether
-    /// this owner has a result in memory with this handle then.
+    /// Reads the copy of a result that is not in memory into memory, so that its further parts are read from there. Returns whether this
+    /// owner has a result in memory with this handle then.
     ///
     /// # Errors
     /// [`CopyUnreadable`]
     pub async fn restore(&self, owner: Owner, handle: &ResultHandle) -> Result<bool, CopyUnreadable> {
         let (Some(copies), Storage::Memory(memory)) = (self.copies.get(), &self.place) else {
-            return Ok(self.has_in_memory(owner, handle));
+            return Ok(false);
         };
-        if self.has_in_memory(owner, handle) {
-            return Ok(true);
-        }
         let Some(CopiedValue { kind, expires, json, .. }) = copies.read(owner, handle.as_str()).await? else {
             return Ok(false);
         };
@@ -61,7 +58,8 @@ impl Results {
         if let Some(since) = now.checked_sub(age)
             && !memory.has(owner, handle, &self.bounds, now)
         {
-            memory.store_since(owner, handle.clone(), kind.into(), json, &self.bounds, (since, now));
+            let result = StoredResult { owner, handle: handle.clone(), kind: kind.into(), json, since };
+            memory.store(result, &self.bounds, now);
         }
         Ok(memory.has(owner, handle, &self.bounds, now))
     }

@@ -23,53 +23,33 @@ pub(super) enum ResultKind {
 }
 
 #[derive(Debug)]
-struct StoredResult {
-    owner: Owner,
-    handle: ResultHandle,
-    kind: ResultKind,
-    json: Arc<str>,
-    since: Instant,
+pub(super) struct StoredResult {
+    pub(super) owner: Owner,
+    pub(super) handle: ResultHandle,
+    pub(super) kind: ResultKind,
+    pub(super) json: Arc<str>,
+    /// When its lifetime began.
+    pub(super) since: Instant,
 }
 
 impl MemoryStore {
     /// Stores a result. Before that, removes expired results, and evicts others if the limits require it.
-    pub(super) fn store(
-        &mut self,
-        owner: Owner,
-        handle: ResultHandle,
-        kind: ResultKind,
-        json: Arc<str>,
-        bounds: &ResultLimits,
-        now: Instant,
-    ) {
-        self.store_since(owner, handle, kind, json, bounds, (now, now));
-    }
-
-    /// Stores a result like [`Self::store`], whose time began at the first of two instants. The second one is now.
-    pub(super) fn store_since(
-        &mut self,
-        owner: Owner,
-        handle: ResultHandle,
-        kind: ResultKind,
-        json: Arc<str>,
-        bounds: &ResultLimits,
-        (since, now): (Instant, Instant),
-    ) {
+    pub(super) fn store(&mut self, result: StoredResult, bounds: &ResultLimits, now: Instant) {
         self.remove_expired(bounds, now);
-        let bytes = json.len() as u64;
+        let (owner, bytes) = (result.owner, result.json.len());
         while self.0.len() >= COUNT_MAX {
             // Evicts a result of the client with the most results: an AI client with a thousand small results must not
             // displace a large result of another client.
             let Some(oldest) = self.eviction_candidate(|_| 1, owner, 1) else { break };
             self.0.remove(oldest);
         }
-        while self.bytes() + bytes > bounds.bytes {
-            let Some(oldest) = self.eviction_candidate(|stored| stored.json.len(), owner, json.len()) else {
+        while self.bytes() + bytes as u64 > bounds.bytes {
+            let Some(oldest) = self.eviction_candidate(|stored| stored.json.len(), owner, bytes) else {
                 break;
             };
             self.0.remove(oldest);
         }
-        self.0.push_back(StoredResult { owner, handle, kind, json, since });
+        self.0.push_back(result);
     }
 
     /// Returns the result of this AI client (`owner`) with this handle and kind, as JSON. Returns `None` if there
@@ -183,11 +163,16 @@ mod tests {
         ResultHandle::new(name).expect("a handle")
     }
 
+    fn value(owner: Owner, name: &str, bytes: usize, since: Instant) -> StoredResult {
+        let json = "1".repeat(bytes).into();
+        StoredResult { owner, handle: handle(name), kind: ResultKind::Part, json, since }
+    }
+
     #[test]
     fn a_result_belongs_to_its_owner_until_it_expires() {
         let (mut memory, now) = (MemoryStore::default(), Instant::now());
         let (one, other) = (Owner::of_connection(1), Owner::of_connection(2));
-        memory.store(one, handle("a"), ResultKind::Part, "1".into(), &LIMITS, now);
+        memory.store(value(one, "a", 1, now), &LIMITS, now);
         let mut get = |owner, name, after| {
             memory.get(owner, &handle(name), ResultKind::Part, &LIMITS, now + Duration::from_secs(after))
         };
@@ -201,9 +186,9 @@ mod tests {
     fn results_of_the_largest_user_are_evicted_first() {
         let (mut memory, now) = (MemoryStore::default(), Instant::now());
         let (little, much) = (Owner::of_connection(3), Owner::of_connection(4));
-        memory.store(little, handle("little"), ResultKind::Part, "x".repeat(10).into(), &LIMITS, now);
+        memory.store(value(little, "little", 10, now), &LIMITS, now);
         for name in ["a", "b", "c", "d"] {
-            memory.store(much, handle(name), ResultKind::Part, "x".repeat(25).into(), &LIMITS, now);
+            memory.store(value(much, name, 25, now), &LIMITS, now);
         }
         let mut is_there =
             |owner, name| memory.get(owner, &handle(name), ResultKind::Part, &LIMITS, now).is_some();
@@ -216,7 +201,7 @@ mod tests {
         let (mut memory, now) = (MemoryStore::default(), Instant::now());
         let (honest, greedy) = (Owner::of_connection(5), Owner::of_connection(6));
         let mut keep = |owner, name: &str, bytes: usize| {
-            memory.store(owner, handle(name), ResultKind::Part, "x".repeat(bytes).into(), &LIMITS, now);
+            memory.store(value(owner, name, bytes, now), &LIMITS, now);
         };
         keep(honest, "one", 25);
         keep(honest, "two", 25);
@@ -236,9 +221,9 @@ mod tests {
         let (mut memory, now) = (MemoryStore::default(), Instant::now());
         let (few, many) = (Owner::of_connection(7), Owner::of_connection(8));
         let bounds = ResultLimits { bytes: 1 << 20, ..LIMITS };
-        memory.store(few, handle("large"), ResultKind::Part, "x".repeat(100_000).into(), &bounds, now);
+        memory.store(value(few, "large", 100_000, now), &bounds, now);
         for number in 0..2 * COUNT_MAX {
-            memory.store(many, handle(&number.to_string()), ResultKind::Part, "1".into(), &bounds, now);
+            memory.store(value(many, &number.to_string(), 1, now), &bounds, now);
         }
         assert!(memory.get(few, &handle("large"), ResultKind::Part, &bounds, now).is_some());
         assert_eq!(memory.0.len(), COUNT_MAX);
@@ -249,14 +234,7 @@ mod tests {
         let (mut memory, now) = (MemoryStore::default(), Instant::now());
         let bounds = ResultLimits { bytes: 1 << 20, ..LIMITS };
         for number in 0..=COUNT_MAX {
-            memory.store(
-                Owner::LOCAL,
-                handle(&number.to_string()),
-                ResultKind::Part,
-                "1".into(),
-                &bounds,
-                now,
-            );
+            memory.store(value(Owner::LOCAL, &number.to_string(), 1, now), &bounds, now);
         }
         assert!(memory.get(Owner::LOCAL, &handle("0"), ResultKind::Part, &bounds, now).is_none());
         assert!(memory.get(Owner::LOCAL, &handle("1"), ResultKind::Part, &bounds, now).is_some());
