@@ -53,7 +53,9 @@ fn is_about_service(command: &Command) -> bool {
         command,
         Command::Approvals(_)
             | Command::Audit(_)
-            | Command::Cluster(cluster::Command::Status { .. })
+            | Command::Cluster(
+                cluster::Command::Status { .. } | cluster::Command::Drain { .. } | cluster::Command::Leave
+            )
             | Command::Config(_)
             | Command::Doctor(_)
             | Command::Page(_)

@@ -154,7 +154,7 @@ impl Supervisor {
             pid: std::process::id(),
             uptime_s: self.lifecycle.age().as_millis() as f64 / 1000.0,
             ready: reasons.is_empty(),
-            draining: self.lifecycle.draining().is_cancelled(),
+            draining: self.lifecycle.draining().is_cancelled() || self.is_withdrawn(),
             serving: self.lifecycle.is_listening(),
             running: self.lifecycle.runs_in_flight(),
             queue,
