@@ -4,6 +4,7 @@ mod account;
 mod audit_copies;
 mod behind_balancer;
 mod failures;
+mod hostile_host;
 mod hosts;
 mod leaving;
 mod nats;

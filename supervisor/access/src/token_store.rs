@@ -187,7 +187,12 @@ impl TokenStore {
     /// Revokes a token that was revoked on another host, and ends the connections of its client.
     pub(super) fn revoke_elsewhere(&self, digest: Digest) {
         let mut cache = self.cache.lock();
-        if cache.revoked_elsewhere.len() < REVOKED_ELSEWHERE_MAX {
+        if cache.revoked_elsewhere.contains(&digest) {
+            return;
+        }
+        // A host that was taken over can revoke tokens that do not exist. Those of the file are always revoked.
+        let is_issued = cache.issued.iter().any(|issued| issued.sha256 == digest);
+        if is_issued || cache.revoked_elsewhere.len() < REVOKED_ELSEWHERE_MAX {
             cache.revoked_elsewhere.insert(digest);
             cache.revoke_invalid();
         } else {

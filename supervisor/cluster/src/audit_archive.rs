@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use lockhouse_base::files;
 
 use crate::audit_part::{AuditPart, LogId};
-use crate::lease::decode;
 use crate::settings::{HostName, StateConnection};
 use crate::shared_state::{SharedState, Unavailable};
+use crate::signed_lease::verify;
 use crate::state_table::Table;
 
 /// The name under which an auditor connects.
@@ -57,7 +57,8 @@ impl AuditArchive {
             .await?;
         state
             .for_each(Table::Hosts, |key, value| {
-                archive.members.extend(key.parse::<HostName>().ok().filter(|_| decode(value).is_some()));
+                let is_member = verify(key, value).is_some_and(|lease| !lease.has_left);
+                archive.members.extend(key.parse::<HostName>().ok().filter(|_| is_member));
                 Ok::<_, ArchiveError>(())
             })
             .await?;

@@ -30,7 +30,7 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 pub type HostConnection = TlsStream<TcpStream>;
 
 /// The purpose of a connection between hosts. It is the protocol of TLS (ALPN), so that no other server of this product takes part in one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Use {
     /// Requests of AI clients.
     Requests,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
 use lockhouse_base::files;
+use tokio_rustls::rustls::SignatureScheme;
 use tokio_rustls::rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::rustls::sign::CertifiedKey;
@@ -47,6 +48,11 @@ impl HostKey {
     /// Returns the public key, in DER (`SubjectPublicKeyInfo`).
     pub(crate) fn public(&self) -> &[u8] {
         self.0.cert.first().map(AsRef::as_ref).unwrap_or_default()
+    }
+
+    /// Signs a text with ECDSA on the curve P-256 and SHA-256. Returns the signature in ASN.1. `None` if the crypto library fails.
+    pub(crate) fn sign(&self, text: &[u8]) -> Option<Vec<u8>> {
+        self.0.key.choose_scheme(&[SignatureScheme::ECDSA_NISTP256_SHA256])?.sign(text).ok()
     }
 }
 

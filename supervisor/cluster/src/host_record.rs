@@ -20,6 +20,9 @@ pub struct HostRecord {
     pub started: u64,
     /// The clock of the host when it wrote this, in milliseconds since 1970.
     pub clock: u64,
+    /// Whether this life has ended.
+    #[serde(default)]
+    pub has_left: bool,
     #[serde(default)]
     pub report: HostReport,
 }

@@ -1,6 +1,6 @@
 //! Which hosts there are: the leases that this host has heard of, and whether they have ended. The table does no I/O.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lockhouse_messages::HostTag;
@@ -42,12 +42,27 @@ pub enum Place {
     Nowhere,
 }
 
+/// Why the lease of a host is not accepted, as a clause. The first lease that was heard counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum LeaseRefusal {
+    #[error("it has another key than the host of this name")]
+    OtherKey,
+    #[error("it is of an earlier life of the host")]
+    EarlierLife,
+    #[error("another host has the ids that it claims")]
+    TagOfOther,
+    #[error("there are {HOSTS_MAX} hosts")]
+    TooManyHosts,
+}
+
 /// The known hosts.
 #[derive(Debug)]
 pub(crate) struct HostTable {
     own: HostName,
-    own_tag: HostTag,
+    own_record: HostRecord,
     hosts: BTreeMap<HostName, KnownHost>,
+    /// The tags that two hosts claimed before this host heard its own lease: nobody knows which one came first.
+    disputed: BTreeSet<HostTag>,
     /// Since when this host has heard its own lease without a longer pause.
     hearing_since: Option<Instant>,
 }
@@ -59,12 +74,22 @@ struct KnownHost {
 }
 
 impl HostTable {
-    pub(crate) fn new(own: HostName, own_tag: HostTag) -> Self {
-        Self { own, own_tag, hosts: BTreeMap::new(), hearing_since: None }
+    pub(crate) fn new(own: HostName, own_record: HostRecord) -> Self {
+        let (hosts, disputed) = (BTreeMap::new(), BTreeSet::new());
+        Self { own, own_record, hosts, disputed, hearing_since: None }
     }
 
-    /// Records a lease that was written now, or that a host has given up.
-    pub(crate) fn change(&mut self, name: HostName, record: Option<HostRecord>, now: Instant) {
+    /// Records a lease that was written now.
+    ///
+    /// # Errors
+    /// [`LeaseRefusal`]
+    pub(crate) fn change(
+        &mut self,
+        name: HostName,
+        record: HostRecord,
+        now: Instant,
+    ) -> Result<(), LeaseRefusal> {
+        self.check(&name, &record)?;
         if name == self.own {
             let has_paused =
                 self.hosts.get(&name).is_none_or(|own| now.duration_since(own.heard) > PAUSE_MAX);
@@ -72,14 +97,37 @@ impl HostTable {
                 self.hearing_since = Some(now);
             }
         }
-        match record {
-            Some(record) if self.hosts.contains_key(&name) || self.hosts.len() < HOSTS_MAX => {
-                self.hosts.insert(name, KnownHost { record, heard: now });
-            }
-            Some(_) => {}
-            None => drop(self.hosts.remove(&name)),
+        match record.has_left {
+            true => drop(self.hosts.remove(&name)),
+            false => drop(self.hosts.insert(name, KnownHost { record, heard: now })),
         }
         self.remove_ended();
+        Ok(())
+    }
+
+    /// Whether a lease can be one of the host of this name: a host that was taken over writes leases, too.
+    fn check(&mut self, name: &HostName, record: &HostRecord) -> Result<(), LeaseRefusal> {
+        let known = match *name == self.own {
+            true => Some(&self.own_record),
+            false => self.hosts.get(name).map(|known| &known.record),
+        };
+        if known.is_some_and(|known| known.key != record.key) {
+            return Err(LeaseRefusal::OtherKey);
+        }
+        if known.is_some_and(|known| known.tag != record.tag && known.started > record.started) {
+            return Err(LeaseRefusal::EarlierLife);
+        }
+        if known.is_none() && self.hosts.len() >= HOSTS_MAX {
+            return Err(LeaseRefusal::TooManyHosts);
+        }
+        let is_own = *name != self.own && self.own_record.tag == record.tag;
+        if is_own || self.others().any(|(other, known)| other != name && known.record.tag == record.tag) {
+            if self.hearing_since.is_none() {
+                self.disputed.insert(record.tag);
+            }
+            return Err(LeaseRefusal::TagOfOther);
+        }
+        Ok(())
     }
 
     /// Removes the leases that have ended: this host has heard its own lease for so long, and those not. While it hears nothing, such
@@ -93,10 +141,20 @@ impl HostTable {
     }
 
     pub(crate) fn locate(&self, tag: HostTag) -> Place {
-        if tag == self.own_tag {
+        if tag == self.own_record.tag {
             return Place::Here;
         }
+        if self.disputed.contains(&tag) {
+            return Place::Nowhere;
+        }
         self.find(|record| record.tag == tag).map_or(Place::Nowhere, |host| Place::At(Box::new(host)))
+    }
+
+    /// Counts another host as alive now: this host has said that it cannot hear whether it is.
+    pub(crate) fn note_alive(&mut self, name: &HostName, now: Instant) {
+        if let Some(known) = self.hosts.get_mut(name) {
+            known.heard = now;
+        }
     }
 
     /// Returns another host.
@@ -151,6 +209,7 @@ mod tests {
             version: "0".into(),
             started: 0,
             clock: 0,
+            has_left: false,
             report: HostReport::default(),
         }
     }
@@ -163,18 +222,22 @@ mod tests {
         }
     }
 
+    fn hear(table: &mut HostTable, host: &str, tag: u128, now: Instant) {
+        assert_eq!(table.change(name(host), record(tag), now), Ok(()));
+    }
+
     /// Renews the lease of `a`, which is this host, at intervals from one second to another.
     fn hear_own(table: &mut HostTable, begun: Instant, seconds: std::ops::RangeInclusive<u64>) {
         for second in seconds.step_by(4) {
-            table.change(name("a"), Some(record(1)), begun + Duration::from_secs(second));
+            hear(table, "a", 1, begun + Duration::from_secs(second));
         }
     }
 
     #[test]
     fn a_lease_ends_only_while_this_host_hears_its_own() {
         let begun = Instant::now();
-        let mut table = HostTable::new(name("a"), HostTag::of_bits(1));
-        table.change(name("b"), Some(record(2)), begun);
+        let mut table = HostTable::new(name("a"), record(1));
+        hear(&mut table, "b", 2, begun);
         assert_eq!([1, 2, 3].map(|tag| place(&table, tag)), ["here", "there", "nowhere"]);
         hear_own(&mut table, begun, 0..=28);
         assert_eq!(place(&table, 2), "there");
@@ -185,14 +248,14 @@ mod tests {
     #[test]
     fn after_a_pause_each_host_has_the_whole_time_to_renew_its_lease() {
         let begun = Instant::now();
-        let mut table = HostTable::new(name("a"), HostTag::of_bits(1));
-        table.change(name("b"), Some(record(2)), begun);
-        table.change(name("c"), Some(record(3)), begun);
+        let mut table = HostTable::new(name("a"), record(1));
+        hear(&mut table, "b", 2, begun);
+        hear(&mut table, "c", 3, begun);
         hear_own(&mut table, begun, 0..=8);
         // Nothing is heard for an hour, and then this host before the others.
         hear_own(&mut table, begun, 3_600..=3_600);
         assert_eq!([2, 3].map(|tag| place(&table, tag)), ["there", "there"]);
-        table.change(name("c"), Some(record(3)), begun + Duration::from_secs(3_603));
+        hear(&mut table, "c", 3, begun + Duration::from_secs(3_603));
         hear_own(&mut table, begun, 3_604..=3_628);
         assert_eq!([2, 3].map(|tag| place(&table, tag)), ["there", "there"]);
         hear_own(&mut table, begun, 3_632..=3_632);
@@ -202,24 +265,70 @@ mod tests {
     #[test]
     fn another_life_of_a_host_has_none_of_the_ids_of_before() {
         let now = Instant::now();
-        let mut table = HostTable::new(name("a"), HostTag::of_bits(1));
-        table.change(name("b"), Some(record(2)), now);
-        table.change(name("b"), Some(record(3)), now);
+        let mut table = HostTable::new(name("a"), record(1));
+        hear(&mut table, "b", 2, now);
+        hear(&mut table, "b", 3, now);
         assert_eq!([2, 3].map(|tag| place(&table, tag)), ["nowhere", "there"]);
-        table.change(name("b"), None, now);
+        table.change(name("b"), HostRecord { has_left: true, ..record(3) }, now).expect("accepted");
         assert_eq!(place(&table, 3), "nowhere");
     }
 
     #[test]
     fn the_number_of_hosts_is_bounded() {
         let now = Instant::now();
-        let mut table = HostTable::new(name("a"), HostTag::of_bits(0));
+        let mut table = HostTable::new(name("a"), record(9_999));
         for number in 0..=HOSTS_MAX {
-            table.change(name(&format!("h{number}")), Some(record(number as u128)), now);
+            let heard = table.change(name(&format!("h{number}")), record(number as u128), now);
+            let expected = if number < HOSTS_MAX { Ok(()) } else { Err(LeaseRefusal::TooManyHosts) };
+            assert_eq!(heard, expected);
         }
         assert_eq!(table.list(now).len(), HOSTS_MAX);
         // A known one still renews its lease.
-        table.change(name("h0"), Some(record(5_000)), now);
+        hear(&mut table, "h0", 5_000, now);
         assert_eq!(place(&table, 5_000), "there");
+    }
+
+    #[test]
+    fn a_host_cannot_take_the_name_or_the_ids_of_another() {
+        let now = Instant::now();
+        let mut table = HostTable::new(name("a"), HostRecord { started: 10, ..record(1) });
+        let of_other = |record: HostRecord| HostRecord { key: Base64Bytes(vec![2]), ..record };
+        assert_eq!(table.change(name("a"), of_other(record(1)), now), Err(LeaseRefusal::OtherKey));
+        assert_eq!(table.change(name("a"), record(7), now), Err(LeaseRefusal::EarlierLife));
+        table.change(name("a"), HostRecord { started: 10, ..record(1) }, now).expect("its own");
+        table.change(name("b"), HostRecord { started: 10, ..record(2) }, now).expect("the first of its name");
+        assert_eq!(table.change(name("b"), of_other(record(2)), now), Err(LeaseRefusal::OtherKey));
+        let has_left = HostRecord { has_left: true, ..of_other(record(2)) };
+        assert_eq!(table.change(name("b"), has_left, now), Err(LeaseRefusal::OtherKey));
+        assert_eq!(table.change(name("b"), record(3), now), Err(LeaseRefusal::EarlierLife));
+        assert_eq!(table.change(name("c"), of_other(record(2)), now), Err(LeaseRefusal::TagOfOther));
+        assert_eq!(table.change(name("c"), of_other(record(1)), now), Err(LeaseRefusal::TagOfOther));
+        assert_eq!(table.list_others().len(), 1);
+        assert_eq!([1, 2].map(|tag| place(&table, tag)), ["here", "there"]);
+        table.change(name("c"), of_other(record(3)), now).expect("another host");
+        assert_eq!(place(&table, 3), "there");
+    }
+
+    #[test]
+    fn ids_that_two_hosts_claimed_before_this_one_joined_are_those_of_neither() {
+        let now = Instant::now();
+        let mut table = HostTable::new(name("a"), record(1));
+        hear(&mut table, "b", 2, now);
+        assert_eq!(table.change(name("c"), record(2), now), Err(LeaseRefusal::TagOfOther));
+        hear(&mut table, "d", 3, now);
+        assert_eq!([2, 3].map(|tag| place(&table, tag)), ["nowhere", "there"]);
+    }
+
+    #[test]
+    fn a_host_that_was_told_that_nobody_can_hear_it_is_alive_for_as_long_as_a_lease() {
+        let begun = Instant::now();
+        let mut table = HostTable::new(name("a"), record(1));
+        hear(&mut table, "b", 2, begun);
+        hear_own(&mut table, begun, 0..=16);
+        table.note_alive(&name("b"), begun + Duration::from_secs(16));
+        hear_own(&mut table, begun, 20..=44);
+        assert_eq!(place(&table, 2), "there");
+        hear_own(&mut table, begun, 48..=48);
+        assert_eq!(place(&table, 2), "nowhere");
     }
 }

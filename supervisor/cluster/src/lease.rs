@@ -5,16 +5,21 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use lockhouse_base::fence::{Fence, since_boot};
 
+use crate::host_key::HostKey;
 use crate::host_record::HostRecord;
 use crate::join_error::JoinError;
 use crate::settings::HostName;
 use crate::shared_state::{SharedState, Unavailable};
+use crate::signed_lease::{sign, verify};
 use crate::state_table::Table;
 
 /// Time between two renewals.
 pub(crate) const RENEWAL_INTERVAL: Duration = Duration::from_secs(4);
 /// Time after the start of its last renewal after which the host itself counts its lease as ended, before the others do.
 const FENCE_AFTER: Duration = Duration::from_secs(20);
+/// Age up to which a life of a host ends if another host writes leases under its name. An older one writes over them: the others ignore the
+/// lease of a host that is not the first one of its name.
+const YIELDS_UNTIL: Duration = Duration::from_mins(1);
 /// Maximum difference between the clocks of this host and of the NATS servers.
 const CLOCK_SKEW_MAX: Duration = Duration::from_secs(5);
 
@@ -44,7 +49,12 @@ pub enum LeaseEnd {
 pub struct HostLease {
     state: SharedState,
     name: HostName,
+    key: HostKey,
+    /// As it was at the start of this life.
+    record: HostRecord,
     revision: u64,
+    /// When this life began, since the start of the machine.
+    begun: Duration,
     fence: Fence,
 }
 
@@ -60,17 +70,17 @@ impl HostLease {
     /// Takes the lease of this host. An earlier life of the host, which has the same key, loses its own.
     pub(crate) async fn take(
         state: SharedState,
-        name: HostName,
+        (name, key): (HostName, HostKey),
         record: &HostRecord,
         fence: Fence,
     ) -> Result<Self, JoinError> {
         let begun = since_boot();
-        let value = encode(record);
+        let value = signed(&key, &name, record)?;
         let revision = match state.create(Table::Hosts, name.as_str(), value.clone()).await? {
             Some(revision) => revision,
             None => replace(&state, &name, record, value).await?,
         };
-        let lease = Self { state, name, revision, fence };
+        let lease = Self { state, name, key, record: record.clone(), revision, begun, fence };
         if let Err(error) = lease.check_clock().await {
             lease.leave().await;
             return Err(error);
@@ -117,18 +127,25 @@ impl HostLease {
 
     /// Writes the lease. Returns its revision, or `None` if another process has the name.
     async fn write(&self, record: &HostRecord) -> Result<Option<u64>, Unavailable> {
-        let (name, value) = (self.name.as_str(), encode(record));
+        let (name, value) = (self.name.as_str(), signed(&self.key, &self.name, record)?);
         if let Some(revision) = self.state.update(Table::Hosts, name, value.clone(), self.revision).await? {
             return Ok(Some(revision));
         }
-        // Either the answer to an earlier renewal was lost, or NATS was away for longer than a lease lasts.
+        // The answer to an earlier renewal was lost, NATS was away for longer than a lease lasts, or another one wrote.
         match self.state.get(Table::Hosts, name).await? {
             None => self.state.create(Table::Hosts, name, value).await,
-            Some(stored) if decode(&stored.value).is_some_and(|stored| stored.tag == record.tag) => {
-                self.state.update(Table::Hosts, name, value, stored.revision).await
-            }
-            Some(_) => Ok(None),
+            Some(stored) if self.is_superseded_by(verify(name, &stored.value), record) => Ok(None),
+            Some(stored) => self.state.update(Table::Hosts, name, value, stored.revision).await,
         }
+    }
+
+    /// Whether a lease under the name of this host ends the lease of this life. What is not signed does not.
+    fn is_superseded_by(&self, found: Option<HostRecord>, own: &HostRecord) -> bool {
+        let is_young = || since_boot().saturating_sub(self.begun) < YIELDS_UNTIL;
+        found.is_some_and(|found| match found.key == own.key {
+            true => found.tag != own.tag && found.started >= own.started,
+            false => is_young(),
+        })
     }
 
     /// Lets this host act for [`FENCE_AFTER`] from a moment on.
@@ -138,7 +155,13 @@ impl HostLease {
 
     /// Gives the lease up, so that the others know at once that this host has ended.
     pub async fn leave(self) {
-        if let Err(error) = self.state.delete(Table::Hosts, self.name.as_str(), self.revision).await {
+        let last = HostRecord { has_left: true, ..self.record };
+        let name = self.name.as_str();
+        let written = match signed(&self.key, &self.name, &last) {
+            Ok(value) => self.state.update(Table::Hosts, name, value, self.revision).await.map(drop),
+            Err(unavailable) => Err(unavailable),
+        };
+        if let Err(error) = written {
             tracing::warn!("the lease of this host stays until it ends by itself: {error}");
         }
     }
@@ -154,21 +177,15 @@ async fn replace(
     let Some(stored) = state.get(Table::Hosts, name.as_str()).await? else {
         return state.create(Table::Hosts, name.as_str(), value).await?.ok_or_else(|| taken(None));
     };
-    let other = decode(&stored.value);
+    let other = verify(name.as_str(), &stored.value);
     let address = other.as_ref().map(|other| other.address);
-    if other.is_none_or(|other| other.key != record.key) {
+    if other.is_some_and(|other| other.key != record.key && !other.has_left) {
         return Err(taken(address));
     }
     let replaced = state.update(Table::Hosts, name.as_str(), value, stored.revision).await?;
     replaced.ok_or_else(|| taken(address))
 }
 
-fn encode(record: &HostRecord) -> Bytes {
-    // Its members are texts and numbers.
-    serde_json::to_vec(record).unwrap_or_default().into()
-}
-
-/// Reads a lease. `None` if it is none that this version understands.
-pub(crate) fn decode(value: &[u8]) -> Option<HostRecord> {
-    serde_json::from_slice(value).ok()
+fn signed(key: &HostKey, name: &HostName, record: &HostRecord) -> Result<Bytes, Unavailable> {
+    sign(key, name, record).ok_or_else(Unavailable::unsigned)
 }

@@ -113,7 +113,10 @@ impl LeasedRates {
                 let now = Instant::now();
                 // Until NATS is there again, each host has its part of the rate.
                 let wait = match charged {
-                    Ok(wait) => allowance.share_again(wait),
+                    Ok(wait) => {
+                        allowance.share_again();
+                        wait
+                    }
                     Err(_) => allowance.charge_alone(rate, block, hosts, now),
                 };
                 allowance.wait_until(now + wait);
@@ -129,7 +132,7 @@ impl LeasedRates {
     /// Takes units from the shared bucket, even if it has not so many. Returns the time until they are there.
     async fn charge(&self, name: &str, rate: Rate, units: u32) -> Result<Duration, Unavailable> {
         if !self.0.has_right_clock.load(Ordering::Relaxed) {
-            return Err(Unavailable::too_many("the clock of this host is wrong"));
+            return Err(Unavailable::wrong_clock());
         }
         let key = HEXLOWER.encode(&Sha256::digest(name));
         let hosts = u64::try_from(self.0.hosts.load(Ordering::Relaxed)).unwrap_or(u64::MAX);

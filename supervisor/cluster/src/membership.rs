@@ -10,20 +10,25 @@ use lockhouse_base::sealing_key::SealingKey;
 use lockhouse_messages::{Base64Bytes, HostTag};
 use parking_lot::Mutex;
 use tokio::net::UdpSocket;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::host_key::HostKey;
 use crate::host_record::{HostRecord, HostReport};
 use crate::host_table::{Host, HostStatus, HostTable, Place};
 use crate::join_error::JoinError;
-use crate::lease::{HostLease, LeaseEnd, RENEWAL_INTERVAL, Renewal, decode, is_right};
+use crate::lease::{HostLease, LeaseEnd, RENEWAL_INTERVAL, Renewal, is_right};
 use crate::leased_rates::LeasedRates;
 use crate::revocations::{self, TokenDigest};
 use crate::sealed_storage::SealedStorage;
 use crate::session_places::SessionPlaces;
 use crate::settings::{ClusterSettings, HostName};
 use crate::shared_state::{Change, SharedState, Unavailable};
+use crate::signed_lease::verify;
 use crate::state_table::Table;
+
+/// Minimum time between two readings of all leases, and maximum time for one.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+const REFRESH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The part of this host in its cluster. Clones share it.
 #[derive(Clone, Debug)]
@@ -38,6 +43,8 @@ struct MembershipInner {
     table: Mutex<HostTable>,
     /// The lease of this host, but for its clock and its report.
     record: HostRecord,
+    /// When the leases were last read at once.
+    refreshed: tokio::sync::Mutex<Option<Instant>>,
     places: SessionPlaces,
     rates: LeasedRates,
     /// The key that seals the items that all hosts share. `None` if they share none.
@@ -67,12 +74,14 @@ impl Membership {
             version: version.to_owned(),
             started: unix_time().as_secs(),
             clock: 0,
+            has_left: false,
             report: HostReport::default(),
         };
         let (name, fence) = (settings.connection.name.clone(), Fence::default());
         let first = with_clock(&record, HostReport::default());
-        let lease = HostLease::take(state.clone(), name.clone(), &first, fence.clone()).await?;
-        let table = Mutex::new(HostTable::new(name.clone(), record.tag));
+        let identity = (name.clone(), key.clone());
+        let lease = HostLease::take(state.clone(), identity, &first, fence.clone()).await?;
+        let table = Mutex::new(HostTable::new(name.clone(), record.clone()));
         let places = SessionPlaces::new(state.clone(), record.tag);
         let rates = LeasedRates::new(state.clone());
         let failure = Mutex::default();
@@ -85,6 +94,7 @@ impl Membership {
             fence,
             table,
             record,
+            refreshed: tokio::sync::Mutex::default(),
             places,
             rates,
             sealing,
@@ -97,8 +107,8 @@ impl Membership {
         let state = membership.0.state.clone();
         state
             .for_each(Table::Hosts, |key, value| {
-                if let Some(record) = decode(value) {
-                    membership.note(key, Some(record));
+                if let Some(record) = verify(key, value) {
+                    membership.note(key, record);
                 }
                 Ok::<_, Unavailable>(())
             })
@@ -140,6 +150,17 @@ impl Membership {
         self.0.table.lock().locate(tag)
     }
 
+    /// Returns the host that made an id with this tag, if this host or NATS knows it.
+    pub async fn find(&self, tag: HostTag) -> Place {
+        match self.locate(tag) {
+            Place::Nowhere => {
+                self.refresh().await;
+                self.locate(tag)
+            }
+            place => place,
+        }
+    }
+
     /// Returns the other hosts.
     pub fn others(&self) -> Vec<Host> {
         self.0.table.lock().list_others()
@@ -148,6 +169,36 @@ impl Membership {
     /// Returns all hosts, for reports.
     pub fn list(&self) -> Vec<HostStatus> {
         self.0.table.lock().list(Instant::now())
+    }
+
+    /// Reads the leases that this host has not heard of, before something counts as that of a host that has ended. At most once a second,
+    /// and not while NATS is away.
+    async fn refresh(&self) {
+        let mut refreshed = self.0.refreshed.lock().await;
+        if refreshed.is_some_and(|at| at.elapsed() < REFRESH_INTERVAL) || self.failure().is_some() {
+            return;
+        }
+        let note = |key: &str, value: &[u8]| {
+            if let Some(record) = verify(key, value)
+                && matches!(self.locate(record.tag), Place::Nowhere)
+            {
+                self.note(key, record);
+            }
+            Ok::<_, Unavailable>(())
+        };
+        let read = timeout(REFRESH_TIMEOUT, self.0.state.for_each(Table::Hosts, note)).await;
+        if !matches!(read, Ok(Ok(()))) {
+            tracing::debug!("the leases could not be read");
+        }
+        *refreshed = Some(Instant::now());
+    }
+
+    /// Answers another host which asks whether this one reaches the shared state: why not, or `None` if it does. If not, the other host
+    /// counts as alive from now on for as long as after a renewal of its lease, because it goes on then.
+    pub fn failure_for(&self, asking: &HostName) -> Option<Unavailable> {
+        let failure = self.failure()?;
+        self.0.table.lock().note_alive(asking, Instant::now());
+        Some(failure)
     }
 
     /// Returns why the last renewal of the lease failed. `None` if it succeeded.
@@ -229,23 +280,30 @@ impl Membership {
     /// Hears the leases of all hosts.
     async fn hear(&self) -> Infallible {
         let hear = async |Change { key, value }: Change| {
-            let Some(stored) = value else { return self.note(&key, None) };
-            let Some(record) = decode(&stored.value) else { return };
-            if key == self.0.name.as_str() {
+            // A lease that NATS has removed ends by its age, as one that nobody renews.
+            let Some(stored) = value else { return };
+            let Some(record) = verify(&key, &stored.value) else {
+                return tracing::warn!(
+                    "what NATS has as the lease of {key:?} is not signed by a host, and does not count"
+                );
+            };
+            if key == self.0.name.as_str() && record.tag == self.0.record.tag {
                 let clock = UNIX_EPOCH + Duration::from_millis(record.clock);
                 self.0.rates.set_clock(is_right(clock, stored.written));
             }
-            self.note(&key, Some(record));
+            self.note(&key, record);
         };
         self.0.state.follow(Table::Hosts, hear).await
     }
 
-    /// Notes a lease that was written, or that a host has given up.
-    fn note(&self, key: &str, record: Option<HostRecord>) {
+    /// Notes a lease that was written.
+    fn note(&self, key: &str, record: HostRecord) {
         // Other versions may have keys of other forms.
         let Ok(name) = key.parse::<HostName>() else { return };
         let mut table = self.0.table.lock();
-        table.change(name, record, Instant::now());
+        if let Err(refusal) = table.change(name, record, Instant::now()) {
+            tracing::warn!("a lease of the host {key} is not accepted: {refusal}");
+        }
         self.0.rates.set_hosts(table.count());
     }
 }

@@ -65,7 +65,11 @@ impl ServerPlaces {
                     None => continue,
                 }
             };
-            match tag_of_value(&stored.value).map_or(Place::Nowhere, |tag| membership.locate(tag)) {
+            let place = match tag_of_value(&stored.value) {
+                Some(tag) => membership.find(tag).await,
+                None => Place::Nowhere,
+            };
+            match place {
                 Place::Here => return Ok(ServerPlace::Here),
                 Place::At(host) => {
                     let connected = open(membership, &host, server).await;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use lockhouse_base::keyed_limiter::KeyedLimiter;
@@ -26,7 +26,18 @@ const REMEMBER_OTHERS: Duration = Duration::from_hours(1);
 /// Bound: hosts of a cluster.
 const REMEMBERED_MAX: usize = 65_536;
 /// Rate at which the sessions of one client get places from this host, so that no client fills the table.
-const NEW_PLACES: Rate = Rate::new(30, Duration::from_mins(1), 30);
+const NEW_PLACES: Rate = Rate::new(120, Duration::from_hours(1), 60);
+
+/// Why the place of a session is not known, as a clause.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceFault {
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    #[error("this client has begun too many sessions; wait some minutes, or use one that it has")]
+    TooManySessions,
+    #[error("a host of another version has written it")]
+    Unreadable,
+}
 
 /// Where a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,21 +91,20 @@ impl SessionPlaces {
     /// ended.
     ///
     /// # Errors
-    /// [`Unavailable`] if this host does not remember where the session is, and NATS cannot say it.
+    /// [`PlaceFault`] if this host does not remember where the session is, and NATS does not say it.
     pub async fn find(
         &self,
         owner: Owner,
         name: &str,
         is_alive: impl Fn(HostTag) -> bool,
-    ) -> Result<SessionPlace, Unavailable> {
+    ) -> Result<SessionPlace, PlaceFault> {
         let key = key(owner, name);
         let remembered = self.0.remembered.lock().get(&key).copied();
         if let Some(Remembered { host, revision, at }) = remembered {
             let age = at.elapsed();
             if host == self.0.own && age < REMEMBER_OWN {
                 if age >= REWRITE_AFTER {
-                    let (places, key) = (self.clone(), key.clone());
-                    tokio::spawn(async move { drop(places.write(&key, revision).await) });
+                    self.rewrite(key, revision);
                 }
                 return Ok(SessionPlace::Here);
             }
@@ -105,15 +115,19 @@ impl SessionPlaces {
         let Some(stored) = self.0.state.get(Table::Sessions, &key).await? else {
             let now = Instant::now().into_std();
             if self.0.new_places.bucket(owner, NEW_PLACES, now).reserve(Duration::ZERO, now).is_err() {
-                return Err(Unavailable::too_many("this client has begun too many sessions; wait a minute"));
+                return Err(PlaceFault::TooManySessions);
             }
             let created = self.0.state.create(Table::Sessions, &key, self.value()).await?;
             self.remember(key, self.0.own, created.ok_or_else(Unavailable::changing)?);
             return Ok(SessionPlace::Here);
         };
         let record = serde_json::from_slice::<Record>(&stored.value);
-        let Record { host } = record.map_err(|_| Unavailable::changing())?;
-        self.remember(key, host, stored.revision);
+        let Record { host } = record.map_err(|_| PlaceFault::Unreadable)?;
+        self.remember(key.clone(), host, stored.revision);
+        let age = SystemTime::now().duration_since(stored.written).unwrap_or_default();
+        if host == self.0.own && age >= REWRITE_AFTER {
+            self.rewrite(key, stored.revision);
+        }
         Ok(match host == self.0.own {
             true => SessionPlace::Here,
             false => SessionPlace::At(host, Revision(stored.revision)),
@@ -134,6 +148,12 @@ impl SessionPlaces {
             true => Ok(()),
             false => Err(Unavailable::changing()),
         }
+    }
+
+    /// Writes a place of this host again, in the background, so that NATS keeps it.
+    fn rewrite(&self, key: String, revision: u64) {
+        let places = self.clone();
+        tokio::spawn(async move { drop(places.write(&key, revision).await) });
     }
 
     /// Writes this host as the place of a session over the write that was seen last. Returns `false` if there was another one.

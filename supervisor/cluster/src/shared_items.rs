@@ -8,7 +8,7 @@ mod item_lock;
 mod item_store;
 mod sharing;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
@@ -48,6 +48,8 @@ struct SharedItemsInner {
     stores: Vec<Arc<dyn ItemStore>>,
     /// The known items in NATS, by key.
     known: Mutex<HashMap<String, Known>>,
+    /// The keys of items whose copies could not be replaced, so that this is tried again.
+    not_copied: parking_lot::Mutex<HashSet<String>>,
 }
 
 /// The newest known content of an item in NATS.
@@ -78,8 +80,8 @@ impl SharedItems {
     /// have no key for it.
     pub fn new(membership: &Membership, stores: Vec<Arc<dyn ItemStore>>) -> Option<Self> {
         let sealing = membership.sealing()?.clone();
-        let (membership, known) = (membership.clone(), Mutex::default());
-        Some(Self(Arc::new(SharedItemsInner { membership, sealing, stores, known })))
+        let (membership, known, not_copied) = (membership.clone(), Mutex::default(), Default::default());
+        Some(Self(Arc::new(SharedItemsInner { membership, sealing, stores, known, not_copied })))
     }
 
     /// Waits until no other host changes an item, and then until this host has its newest content.
@@ -89,10 +91,10 @@ impl SharedItems {
     pub async fn lock(&self, kind: &'static str, item: &str) -> Result<ItemLock, Unavailable> {
         let lock = ItemLock::take(self, kind, item).await?;
         let key = key(kind, item);
-        if let Some(stored) = self.state().get(Table::Items, &key).await? {
-            self.receive(&mut *self.0.known.lock().await, &key, &stored).await;
+        match self.read_again(&key).await? {
+            true => Ok(lock),
+            false => Err(Unavailable::not_copied()),
         }
-        Ok(lock)
     }
 
     /// Tells the other hosts what was changed here.
@@ -115,6 +117,21 @@ impl SharedItems {
             for name in removed(&known, store.kind(), &copies) {
                 self.publish_copy(&mut known, store, &name, None).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// Reads an item from NATS. Returns whether this host has its newest content then, or nobody has any.
+    async fn read_again(&self, key: &str) -> Result<bool, Unavailable> {
+        let Some(stored) = self.state().get(Table::Items, key).await? else { return Ok(true) };
+        Ok(self.receive(&mut *self.0.known.lock().await, key, &stored).await)
+    }
+
+    /// Replaces the copies that could not be replaced before.
+    async fn copy_again(&self) -> Result<(), Unavailable> {
+        let keys = self.0.not_copied.lock().clone();
+        for key in keys {
+            self.read_again(&key).await?;
         }
         Ok(())
     }
@@ -179,6 +196,9 @@ impl SharedItems {
                 if let Err(error) = self.publish().await {
                     tracing::debug!("the other hosts do not know all changes yet: {error}");
                 }
+                if let Err(error) = self.copy_again().await {
+                    tracing::debug!("some copies of this host are not the newest ones: {error}");
+                }
                 sleep(INTERVAL).await;
             }
         };
@@ -193,14 +213,14 @@ impl SharedItems {
         }
     }
 
-    /// Replaces the copy of an item with what NATS has, unless the copy was changed later.
-    async fn receive(&self, known: &mut HashMap<String, Known>, key: &str, stored: &StoredValue) {
+    /// Replaces the copy of an item with what NATS has, unless the copy was changed later. Returns `false` if it cannot be replaced.
+    async fn receive(&self, known: &mut HashMap<String, Known>, key: &str, stored: &StoredValue) -> bool {
         let revision = stored.revision;
         let before = match known.get(key) {
             Some(Known::Foreign { revision: known } | Known::Item { revision: known, .. })
                 if *known >= revision =>
             {
-                return;
+                return true;
             }
             Some(Known::Item { copy, .. }) => *copy,
             Some(Known::Foreign { .. }) | None => None,
@@ -210,17 +230,17 @@ impl SharedItems {
                 "what another host shares as {key} is not used: it is sealed with another shared_key of [cluster]"
             );
             known.insert(key.to_owned(), Known::Foreign { revision });
-            return;
+            return true;
         };
         let kind = kind_of(key);
-        let Some(store) = self.store(kind) else { return };
+        let Some(store) = self.store(kind) else { return true };
         let digest = content.as_ref().map(|content| digest(&content.0));
         let copy = store.version(&name);
         let is_newer = copy.is_some_and(|copy| copy.made_at() > stored.written + CLOCK_MARGIN);
         if copy != before && is_newer {
             // It is published after this.
             known.insert(key.to_owned(), Known::Item { revision, name, digest, copy: None });
-            return;
+            return true;
         }
         let item = name.clone();
         let write = move |store: &dyn ItemStore| {
@@ -228,10 +248,16 @@ impl SharedItems {
             Ok(store.version(&item))
         };
         match in_files(store, write).await {
-            Ok(copy) => drop(known.insert(key.to_owned(), Known::Item { revision, name, digest, copy })),
+            Ok(copy) => {
+                self.0.not_copied.lock().remove(key);
+                known.insert(key.to_owned(), Known::Item { revision, name, digest, copy });
+                true
+            }
             Err(error) => {
-                tracing::warn!("the copy of {kind} {name} of this host is not replaced: {error}");
-                known.insert(key.to_owned(), Known::Foreign { revision });
+                if self.0.not_copied.lock().insert(key.to_owned()) {
+                    tracing::warn!("the copy of {kind} {name} of this host is not replaced yet: {error}");
+                }
+                false
             }
         }
     }

@@ -49,9 +49,19 @@ impl Unavailable {
         Self("another host has changed it at the same time; try again".to_owned())
     }
 
-    /// This host refuses to use more of it.
-    pub(crate) fn too_many(what: &str) -> Self {
-        Self(what.to_owned())
+    /// The clock of this host is wrong, so that it cannot use times of the others.
+    pub(crate) fn wrong_clock() -> Self {
+        Self("the clock of this host is wrong".to_owned())
+    }
+
+    /// This host cannot store what another one has changed.
+    pub(crate) fn not_copied() -> Self {
+        Self("this host cannot store the newest content; its log says why".to_owned())
+    }
+
+    /// The crypto library cannot sign what this host would write.
+    pub(crate) fn unsigned() -> Self {
+        Self("this host cannot sign its lease".to_owned())
     }
 
     fn timed_out() -> Self {
@@ -302,15 +312,22 @@ async fn create(context: &Context, table: Table, replicas: usize) -> Result<(), 
         discard: DiscardPolicy::New,
         storage: StorageType::File,
         num_replicas: replicas,
-        // Of an archive, nothing is replaced or removed.
+        // Of an archive, nothing is replaced.
         discard_new_per_subject: table.is_archive(),
-        deny_purge: table.is_archive(),
-        allow_rollup: !table.is_archive(),
+        // Otherwise, one message with the header of a rollup would replace the whole table.
+        allow_rollup: false,
+        deny_purge: true,
         deny_delete: true,
         // A copy may be older than what this host has just written.
         allow_direct: false,
         ..stream::Config::default()
     };
-    context.get_or_create_stream(config).await.map_err(Unavailable::new)?;
+    let stream = context.get_or_create_stream(config).await.map_err(Unavailable::new)?;
+    if stream.cached_info().config.allow_rollup {
+        tracing::warn!(
+            "NATS permits each host to replace the whole stream KV_{bucket}, which an earlier version has made: delete the stream while no \
+             host runs"
+        );
+    }
     Ok(())
 }

@@ -164,12 +164,6 @@ impl FrontConnection {
         self.grants.count_request();
         let RequestHead { id: request_id, is_chosen, caller, deadline, span } = head;
         let request_id = ChosenId { id: request_id, is_chosen };
-        let elsewhere = self.supervisor.cluster().map(|cluster| Elsewhere {
-            supervisor: self.supervisor.clone(),
-            cluster: cluster.clone(),
-            caller: self.forwarded_caller(&caller),
-            is_from_host: self.grants.is_host(),
-        });
         // Before it counts as in flight, which a drain waits for.
         if let Some(refusal) = self.refuse_while_draining(&request) {
             return self.respond(id, refusal);
@@ -182,6 +176,12 @@ impl FrontConnection {
         if let Request::Authenticate(credential) = request {
             return self.authenticate(id, credential, deadline, admission);
         }
+        let elsewhere = self.supervisor.cluster().map(|cluster| Elsewhere {
+            supervisor: self.supervisor.clone(),
+            cluster: cluster.clone(),
+            caller: self.forwarded_caller(&caller),
+            is_from_host: self.grants.is_host(),
+        });
         // The one place that decides whether a request is served.
         let client = match self.client(caller, request.role()) {
             Ok(_) if !self.may_send(&request) => {
@@ -191,6 +191,9 @@ impl FrontConnection {
             Ok(client) => client,
             Err(refusal) => return self.respond(id, Response::Refused(refusal)),
         };
+        if let (Request::SharedState, Some(host)) = (&request, self.grants.host()) {
+            return self.respond(id, self.supervisor.shared_state_for(host));
+        }
         let mut exchange = self.open_exchanges.open(id, self.front.clone(), deadline);
         let span = self.reports.span(span);
         let (supervisor, life) = (self.supervisor.clone(), self.life());
@@ -273,6 +276,12 @@ impl FrontConnection {
             ToEngine::Request(..) | ToEngine::Input(..) => {}
             ToEngine::Credit(id, count) => self.open_exchanges.add_credit(id, count),
             ToEngine::Close(id) => drop(self.open_exchanges.close(id)),
+            ToEngine::Goodbye => {
+                self.closed.cancel();
+                self.reports.end();
+            }
+            // A host has no clients here: its own engine gets these reports.
+            _ if self.grants.is_host() => {}
             ToEngine::Listening => {
                 // First of all, so that a drain waits for the front from the moment in which clients can reach it.
                 self.reports.set_in_flight(self.supervisor.lifecycle(), true);
@@ -289,10 +298,6 @@ impl FrontConnection {
             ToEngine::Counters(counters) => self.reports.count(*counters),
             ToEngine::BeginSpan(id, call) => self.reports.begin_span(id, *call),
             ToEngine::EndSpan(id, outcome) => self.reports.end_span(id, outcome),
-            ToEngine::Goodbye => {
-                self.closed.cancel();
-                self.reports.end();
-            }
         }
     }
 

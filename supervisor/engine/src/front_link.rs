@@ -36,9 +36,9 @@ pub(crate) async fn serve(
     let limits = match &kind {
         FrontKind::Operator(_) => FROM_OPERATOR,
         FrontKind::Client(_) | FrontKind::Http(_) => FROM_FRONT,
-        FrontKind::Host => FROM_HOST,
+        FrontKind::Host(_) => FROM_HOST,
     };
-    let needs_begun = !matches!(kind, FrontKind::Http(_) | FrontKind::Host);
+    let needs_begun = !matches!(kind, FrontKind::Http(_) | FrontKind::Host(_));
     let (sender, outbox) = outbox();
     let front: Arc<dyn FrontEndpoint> = Arc::new(SocketFront(sender.clone()));
     let connection = FrontConnection::remote(supervisor, Arc::downgrade(&front), kind);

@@ -3,11 +3,12 @@
 
 use std::convert::Infallible;
 use std::io::{Error, ErrorKind, Result};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lockhouse_access::Authenticator;
-use lockhouse_cluster::{HostConnection, HostLease, HostListener, LeaseEnd, Use, read_server_name};
+use lockhouse_cluster::{HostConnection, HostLease, HostListener, HostName, LeaseEnd, Use, read_server_name};
 use lockhouse_link::greetings;
 use lockhouse_messages::{Greeting, GreetingReply, VERSIONS};
 use lockhouse_protocol::ServerName;
@@ -19,17 +20,33 @@ use tokio::time::timeout;
 use crate::cluster::Cluster;
 use crate::front_connection::FrontKind;
 use crate::front_link;
+use crate::open_counts::{OpenCount, OpenCounts};
 use crate::supervisor::Supervisor;
 
 /// Maximum number of handshakes at one time. Further connections wait.
 /// Bound: hosts of a cluster.
 const HANDSHAKES_MAX: usize = 64;
+/// Maximum number of handshakes with one address at one time. Further connections are closed.
+/// Bound: hosts of a cluster.
+const HANDSHAKES_PER_ADDRESS_MAX: usize = 8;
+/// Maximum number of connections of one host for requests of clients at one time, and for servers. A host needs one, and one for each
+/// server with `cluster = "one"`.
+/// Bound: hosts of a cluster.
+const REQUEST_CONNECTIONS_MAX: usize = 8;
+const SERVER_CONNECTIONS_MAX: usize = 256;
 /// Maximum time until another host sends its first message.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval at which connections to hosts that have ended are closed.
 const CLOSE_INTERVAL: Duration = Duration::from_secs(1);
 /// Pause after the socket failed to accept a connection.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
+
+/// The connections of other hosts that are open.
+#[derive(Clone, Debug, Default)]
+struct OpenConnections {
+    handshakes: OpenCounts<Option<IpAddr>>,
+    of_hosts: OpenCounts<(HostName, Use)>,
+}
 
 /// Serves the other hosts and keeps the lease of this one, until the lease has ended.
 pub async fn serve_cluster(
@@ -71,7 +88,7 @@ async fn share_revocations(supervisor: &Supervisor, cluster: &Cluster) -> Infall
 
 /// Accepts other hosts until this future is dropped.
 async fn accept(supervisor: &Arc<Supervisor>, listener: &HostListener) -> Infallible {
-    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+    let (handshakes, open) = (Arc::new(Semaphore::new(HANDSHAKES_MAX)), OpenConnections::default());
     // Dropped with this future, which ends the connections.
     let mut serving = tokio::task::JoinSet::new();
     loop {
@@ -80,9 +97,18 @@ async fn accept(supervisor: &Arc<Supervisor>, listener: &HostListener) -> Infall
         let Ok(handshake) = handshakes.clone().acquire_owned().await else { continue };
         match listener.accept().await {
             Ok(stream) => {
-                let (supervisor, listener) = (supervisor.clone(), listener.clone());
+                let address = stream.peer_addr().ok().map(|address| address.ip());
+                let Some(shaking) = open.handshakes.open(address, HANDSHAKES_PER_ADDRESS_MAX) else {
+                    tracing::warn!(
+                        "a connection of {address:?} is closed: it has too many without a handshake"
+                    );
+                    continue;
+                };
+                let (supervisor, listener, open) = (supervisor.clone(), listener.clone(), open.clone());
                 serving.spawn(async move {
-                    if let Err(error) = serve(&supervisor, &listener, stream, handshake).await {
+                    if let Err(error) =
+                        serve(&supervisor, &listener, &open, stream, (handshake, shaking)).await
+                    {
                         tracing::warn!("the connection of another host ended: {error}");
                     }
                 });
@@ -98,14 +124,21 @@ async fn accept(supervisor: &Arc<Supervisor>, listener: &HostListener) -> Infall
 async fn serve(
     supervisor: &Arc<Supervisor>,
     listener: &HostListener,
+    open: &OpenConnections,
     stream: TcpStream,
-    handshake: OwnedSemaphorePermit,
+    handshake: (OwnedSemaphorePermit, OpenCount<Option<IpAddr>>),
 ) -> Result<()> {
     let (connection, host, what_for) = listener.shake_hands(stream).await?;
     drop(handshake);
     tracing::debug!("the host {} has connected", host.name);
+    let max = match what_for {
+        Use::Requests => REQUEST_CONNECTIONS_MAX,
+        Use::Server => SERVER_CONNECTIONS_MAX,
+    };
+    let too_many = || Error::other(format!("the host {} has {max} of this kind", host.name));
+    let _open = open.of_hosts.open((host.name.clone(), what_for), max).ok_or_else(too_many)?;
     match what_for {
-        Use::Requests => serve_host(supervisor, connection).await,
+        Use::Requests => serve_host(supervisor, host.name, connection).await,
         Use::Server => serve_server(supervisor, connection).await,
     }
 }
@@ -125,7 +158,7 @@ async fn serve_server(supervisor: &Supervisor, mut connection: HostConnection) -
     }
 }
 
-async fn serve_host(supervisor: &Arc<Supervisor>, connection: HostConnection) -> Result<()> {
+async fn serve_host(supervisor: &Arc<Supervisor>, host: HostName, connection: HostConnection) -> Result<()> {
     let (reader, mut writer) = tokio::io::split(connection);
     let mut reader = BufReader::new(reader);
     let greeting = timeout(GREETING_TIMEOUT, greetings::read::<Greeting>(&mut reader)).await;
@@ -139,5 +172,5 @@ async fn serve_host(supervisor: &Arc<Supervisor>, connection: HostConnection) ->
         // The other host looks for an earlier life of this one.
         return greetings::write(&mut writer, &GreetingReply::OtherSetup).await;
     }
-    front_link::serve(supervisor, version, &mut reader, &mut writer, FrontKind::Host, false).await
+    front_link::serve(supervisor, version, &mut reader, &mut writer, FrontKind::Host(host), false).await
 }

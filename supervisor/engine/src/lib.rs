@@ -62,6 +62,7 @@ pub mod front_socket;
 mod host_socket;
 pub mod launcher_socket;
 mod mcp_sessions;
+mod open_counts;
 mod pending_questions;
 mod runs;
 pub mod sessions;

@@ -50,7 +50,8 @@ pub(crate) struct EngineClientInner {
     pub(crate) last_span: AtomicU64,
     lifecycle: EngineLifecycle,
     pub(crate) settings: watch::Sender<FrontSettings>,
-    open: Mutex<HashMap<ExchangeId, ExchangeSenders>>,
+    /// The open exchanges. `None` after the end of the connection: nobody would end another one.
+    open: Mutex<Option<HashMap<ExchangeId, ExchangeSenders>>>,
     grants: Mutex<KnownGrants>,
     /// Where messages for MCP sessions go. Empty if the front has none.
     session_messages: OnceLock<mpsc::Sender<SessionMessage>>,
@@ -98,7 +99,7 @@ impl EngineClient {
                 last: AtomicU64::new(0),
                 last_span: AtomicU64::new(0),
                 settings: watch::Sender::default(),
-                open: Mutex::default(),
+                open: Mutex::new(Some(HashMap::new())),
                 grants: Mutex::default(),
                 session_messages: OnceLock::new(),
             }
@@ -311,7 +312,9 @@ impl EngineClient {
         let id = ExchangeId(self.shared.last.fetch_add(1, Ordering::Relaxed) + 1);
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let (respond, response) = oneshot::channel();
-        self.shared.open.lock().insert(id, ExchangeSenders { events: sender, response: respond });
+        if let Some(open) = self.shared.open.lock().as_mut() {
+            open.insert(id, ExchangeSenders { events: sender, response: respond });
+        }
         let shared = self.shared.clone();
         let exchange = Exchange { id, shared, access, events, passed_on: 0, response: Some(response) };
         if let Some(waiting) = self.shared.send(ToEngine::Request(id, Box::new(head), Box::new(request))) {
@@ -334,7 +337,7 @@ impl EngineClientInner {
 
     /// Ends all open exchanges, because the connection to the engine has ended.
     pub(crate) fn end_all(&self) {
-        self.open.lock().clear();
+        drop(self.open.lock().take());
     }
 }
 
@@ -355,18 +358,18 @@ impl FrontEndpoint for EngineClientInner {
             }
             ToFront::Event(id, event) => {
                 let mut open = self.open.lock();
-                let exchange = open.get(&id)?;
+                let exchange = open.as_ref()?.get(&id)?;
                 if exchange.events.try_send(event).is_err_and(|error| matches!(error, TrySendError::Full(_)))
                 {
                     tracing::error!("the engine sent more events than the front can pass on");
                     // The exchange ends with `Response::EngineFailed`.
-                    drop(open.remove(&id));
+                    drop(open.as_mut()?.remove(&id));
                     drop(open);
                     drop(self.engine.receive(ToEngine::Close(id)));
                 }
             }
             ToFront::Response(id, response) => {
-                let open = self.open.lock().remove(&id);
+                let open = self.open.lock().as_mut()?.remove(&id);
                 if let Some(open) = open {
                     let _ = open.response.send(response);
                 }
@@ -422,7 +425,7 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        let is_open = self.shared.open.lock().remove(&self.id).is_some();
+        let is_open = self.shared.open.lock().as_mut().is_some_and(|open| open.remove(&self.id).is_some());
         if is_open {
             self.shared.notify(ToEngine::Close(self.id));
         }

@@ -203,10 +203,6 @@ pub enum Request {
     /// [`Response::Json`].
     // Earlier builds read pages alone, under this name.
     #[serde(alias = "ReadResult")]
-    // Earlier builds read pages alone, under this name.
-    #[serde(alias = "ReadResult")]
-    // Earlier builds read pages alone, under this name.
-    #[serde(alias = "ReadResult")]
     GetResult { handle: ResultHandle, offset: usize },
     /// Reads a stored file. Answered with [`Response::File`].
     ReadFile { handle: ResultHandle },

@@ -1,20 +1,16 @@
 //! `lockhouse cluster`: the hosts that serve the same AI clients, and their account in NATS.
 
+mod account;
 mod audit;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lockhouse_base::files;
-use lockhouse_cluster::{AUDITOR, HostName, NatsAccount};
 use lockhouse_link::OperatorError;
 use lockhouse_messages::{HostListing, ListedHost, OperatorRequest, OperatorResponse};
 
-use super::{UNAVAILABLE, USAGE, all_users, control_client, print_error, table};
+use super::{UNAVAILABLE, all_users, control_client, table};
 
-/// Name of the file with the configuration of a NATS server.
-const CONFIGURATION: &str = "nats-server.conf";
 /// Number of digits of a digest that are shown.
 const DIGEST_DIGITS: usize = 12;
 
@@ -40,14 +36,7 @@ pub(super) enum Command {
     /// Verify the copies of the audit logs of all hosts, which `audit_copies` of [cluster] makes
     Audit(audit::Arguments),
     /// Make an account in NATS: a server's configuration, and a file with the seed of each host's NKEY and of an auditor's
-    Account {
-        /// The names of the hosts
-        #[arg(required = true, value_name = "HOST")]
-        hosts: Vec<HostName>,
-        /// The folder into which the files are written; files that exist are not replaced
-        #[arg(long, value_name = "DIR")]
-        out: PathBuf,
-    },
+    Account(account::Arguments),
 }
 
 pub(super) async fn cluster(command: Command) -> ExitCode {
@@ -56,7 +45,7 @@ pub(super) async fn cluster(command: Command) -> ExitCode {
         Command::Drain { undo, json } => drain(undo, json).await,
         Command::Leave => leave().await,
         Command::Audit(arguments) => audit::audit(&arguments).await,
-        Command::Account { hosts, out } => account(&hosts, &out),
+        Command::Account(arguments) => account::account(&arguments),
     }
 }
 
@@ -175,39 +164,4 @@ pub(super) fn problems(listing: &HostListing) -> Vec<String> {
         listing.problem.as_ref().map(|problem| format!("This host cannot renew its lease: {problem}.")),
     );
     problems
-}
-
-fn account(hosts: &[HostName], out: &Path) -> ExitCode {
-    let Ok(auditor) = AUDITOR.parse::<HostName>() else { return ExitCode::from(USAGE) };
-    if hosts.contains(&auditor) {
-        let error = std::io::Error::other(format!("{AUDITOR} is the name of the auditor, and not of a host"));
-        return print_error(&error, USAGE);
-    }
-    let account = match NatsAccount::generate(hosts, &auditor) {
-        Ok(account) => account,
-        Err(error) => return print_error(&error, UNAVAILABLE),
-    };
-    let seeds = account.seeds.iter().map(|(host, seed)| (format!("{host}.nkey"), format!("{seed}\n")));
-    let all: Vec<(String, String)> =
-        std::iter::once((CONFIGURATION.to_owned(), account.configuration)).chain(seeds).collect();
-    if let Some((name, _)) = all.iter().find(|(name, _)| out.join(name).exists()) {
-        let error =
-            std::io::Error::other(format!("{} exists, and nothing was written", out.join(name).display()));
-        return print_error(&error, USAGE);
-    }
-    for (name, content) in &all {
-        if let Err(error) = files::replace(&out.join(name), content.as_bytes()) {
-            return print_error(
-                &std::io::Error::other(format!("{}: {error}", out.join(name).display())),
-                UNAVAILABLE,
-            );
-        }
-        println!("{}", out.join(name).display());
-    }
-    println!(
-        "\nStart NATS with {CONFIGURATION}, and give each host its own file, readable for the account of its service alone:\n\
-         [cluster]\nnkey = \"${{file:/etc/lockhouse/HOST.nkey}}\"\n\n\
-         Keep {AUDITOR}.nkey elsewhere: `lockhouse cluster audit` reads the copies of all audit logs with it."
-    );
-    ExitCode::SUCCESS
 }

@@ -99,6 +99,37 @@ async fn a_host_writes_its_own_lease_only() {
         "an account is not replaced",
         ensure(again.status == Some(2) && again.stderr.contains("nothing was written"), &again),
     );
+    let files = Lockhouse::new();
+    let (out, configuration) = (files.path("account"), files.path("account/nats-server.conf"));
+    let out = out.display().to_string();
+    let made = files.run(&["cluster", "account", "h0", "--out", &out]);
+    table.row("an account", equal(made.status, Some(0)));
+    let seed = std::fs::read_to_string(files.path("account/h0.nkey")).expect("a seed");
+    let before = std::fs::read_to_string(&configuration).expect("a configuration");
+    let edited = before.replace("port: 4222", "port: 4222\nserver_name: n1");
+    std::fs::write(&configuration, edited).expect("it is written");
+    std::fs::remove_file(files.path("account/auditor.nkey")).expect("it is kept elsewhere");
+    let updated = files.run(&["cluster", "account", "h1", "--update", "--out", &out]);
+    let names = |text: &str| -> Vec<String> {
+        text.lines().filter_map(|line| Some(line.strip_prefix("      # ")?.to_owned())).collect()
+    };
+    let after = std::fs::read_to_string(&configuration).expect("a configuration");
+    table.row("with a further host: status", ensure(updated.status == Some(0), &updated));
+    table.row("with a further host: users", equal(names(&after).join(" "), "h0 h1 auditor".to_owned()));
+    table.row("with a further host: what was edited", ensure(after.contains("server_name: n1"), &after));
+    let keys = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| line.contains("nkey:")).map(str::to_owned).collect()
+    };
+    let kept = keys(&before).iter().all(|key| keys(&after).contains(key));
+    table.row("with a further host: keys of the others", ensure(kept && keys(&after).len() == 3, &after));
+    let files_after = ["h0.nkey", "h1.nkey", "auditor.nkey"]
+        .map(|name| std::fs::read_to_string(files.path(&format!("account/{name}"))).ok());
+    let is_right =
+        files_after[0].as_deref() == Some(&seed) && files_after[1].is_some() && files_after[2].is_none();
+    table.row("with a further host: seeds", ensure(is_right, ()));
+    let twice = files.run(&["cluster", "account", "h1", "--update", "--out", &out]);
+    let words = "nats-server.conf: there are two hosts of the name h1";
+    table.row("the same host again", ensure(twice.status == Some(2) && twice.stderr.contains(words), &twice));
     let none = Lockhouse::new().run(&["cluster", "status"]);
     table.row("status without a cluster", equal(none.status, Some(7)));
     table.finish();

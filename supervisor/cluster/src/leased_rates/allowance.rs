@@ -59,10 +59,9 @@ impl Allowance {
         bucket.charge(block, now).unwrap_or_default()
     }
 
-    /// The hosts share the rate again. Returns the time after which a block is there in it.
-    pub(super) fn share_again(&mut self, wait: Duration) -> Duration {
+    /// The hosts share the rate again.
+    pub(super) fn share_again(&mut self) {
         self.alone = None;
-        wait
     }
 
     pub(super) fn wait_until(&mut self, refilled_at: Instant) {
@@ -112,7 +111,7 @@ mod tests {
             [0, 0, 0, 0, 6, 9],
             "a third of what may be used at once, and then a third of the rate"
         );
-        assert_eq!(allowance.share_again(second), second);
+        allowance.share_again();
         assert_eq!(allowance.charge_alone(rate, 1, 3, now), Duration::ZERO, "it begins anew");
     }
 }

@@ -33,6 +33,9 @@ pub(crate) struct Peers {
 /// A connection that is open or being opened. All requests that need it wait for the same attempt.
 type Connecting = Shared<BoxFuture<'static, Result<Arc<HostPeer>, Arc<ConnectError>>>>;
 
+/// The question whether another host accepts a credential, and its answer.
+type Verification = Shared<BoxFuture<'static, Result<GrantedAccess, AccessRefusal>>>;
+
 /// Who asks, as another host learns it: it verifies the credential itself.
 #[derive(Clone)]
 pub(crate) struct ForwardedCaller {
@@ -48,8 +51,9 @@ pub(crate) struct HostPeer {
     client: EngineClient,
     /// Cancelled when the connection has ended. Cancelling it ends the connection.
     closing: CancellationToken,
-    /// The accesses that the other host has granted for credentials.
-    accesses: Mutex<HashMap<GrantId, (Arc<Credential>, GrantedAccess)>>,
+    /// The accesses that the other host has granted for credentials, or is asked for. Requests with the same credential wait for the same
+    /// answer: a proof of a client for its key is valid once.
+    accesses: Mutex<HashMap<GrantId, (Arc<Credential>, Verification)>>,
 }
 
 impl std::fmt::Debug for HostPeer {
@@ -152,20 +156,27 @@ impl HostPeer {
     }
 
     async fn access(&self, caller: &ForwardedCaller) -> Result<GrantedAccess, AccessRefusal> {
-        let known = self.accesses.lock().get(&caller.grant).cloned();
-        if let Some((credential, access)) = known
-            && credential == caller.credential
-            && !access.has_ended()
-        {
-            return Ok(access.for_another_request());
-        }
-        let access = self.client.authenticate(Credential::clone(&caller.credential)).await?;
+        let verification = self.verification(caller);
+        let access = verification.await?;
+        Ok(access.for_another_request())
+    }
+
+    fn verification(&self, caller: &ForwardedCaller) -> Verification {
         let mut accesses = self.accesses.lock();
+        if let Some((credential, known)) = accesses.get(&caller.grant)
+            && *credential == caller.credential
+            && !matches!(known.peek(), Some(Ok(access)) if access.has_ended())
+            && !matches!(known.peek(), Some(Err(_)))
+        {
+            return known.clone();
+        }
         if accesses.len() >= ACCESSES_MAX {
             accesses.clear();
         }
-        accesses.insert(caller.grant, (caller.credential.clone(), access.clone()));
-        Ok(access)
+        let (client, credential) = (self.client.clone(), Credential::clone(&caller.credential));
+        let verification = async move { client.authenticate(credential).await }.boxed().shared();
+        accesses.insert(caller.grant, (caller.credential.clone(), verification.clone()));
+        verification
     }
 
     /// Returns the runs and the sessions of the other host. `None` if it does not say them.

@@ -2,7 +2,9 @@
 
 use lockhouse_base::lifecycle::InFlightGuard;
 use lockhouse_link::Counted;
-use lockhouse_messages::{ExchangeId, OperatorRequest, Repetition, Request, Response, RunCode};
+use lockhouse_messages::{
+    ExchangeId, McpSessionRequest, OperatorRequest, Repetition, Request, Response, RunCode,
+};
 
 use super::FrontConnection;
 
@@ -23,6 +25,8 @@ impl FrontConnection {
                 self.grants.is_operator() || self.grants.is_host()
             }
             Request::Operator(_) | Request::WatchApprovals(_) => self.grants.is_operator(),
+            // Each host keeps the sessions that its own fronts begin.
+            Request::McpSession(McpSessionRequest::Keep { .. }) => !self.grants.is_host(),
             _ => true,
         }
     }

@@ -25,10 +25,11 @@ use crate::supervisor::Supervisor;
 /// Bound: hosts of a cluster.
 const OFFERS_MAX: usize = 3;
 
-/// Maximum number of messages for MCP sessions that go to all other hosts at one time (`DELIVERIES_MAX`), and the maximum time for
-/// each (`DELIVERY_TIMEOUT`).
+/// Maximum number of messages for MCP sessions that go to all other hosts at one time, the maximum length of each, in bytes, and the
+/// maximum time for it: each is a notification, such as a cancellation.
 /// Bound: hosts of a cluster.
 const DELIVERIES_MAX: usize = 32;
+const DELIVERY_BYTES_MAX: usize = 4 * 1024;
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
 static DELIVERIES: Semaphore = Semaphore::const_new(DELIVERIES_MAX);
 
@@ -136,6 +137,9 @@ impl Elsewhere {
     /// Passes a message for an MCP session on to all other hosts, in the background. If too many are passed on, drops it.
     fn deliver_to_others(&self, session: &str, message: &str) {
         let Some(caller) = self.caller.clone().filter(|_| !self.is_from_host) else { return };
+        if message.len() > DELIVERY_BYTES_MAX {
+            return tracing::debug!("a message for an MCP session is dropped: it is too long for all hosts");
+        }
         let Ok(permit) = DELIVERIES.try_acquire() else {
             return tracing::debug!("a message for an MCP session is dropped: too many go to other hosts");
         };
@@ -192,8 +196,9 @@ impl Elsewhere {
             };
         }
         let Some(tag) = request.host_tag() else { return Server::ThisHost };
-        let place = self.cluster.membership().locate(tag);
-        if !matches!(place, Place::At(_)) && self.caller.is_some() {
+        let place = self.cluster.membership().find(tag).await;
+        // Whoever has a credential that hosts can verify owns copies.
+        if !matches!(place, Place::At(_)) && (self.caller.is_some() || self.is_from_host) {
             match self.supervisor.restore_value(client, request).await {
                 Ok(true) => return Server::ThisHost,
                 Ok(false) => {}
@@ -234,7 +239,7 @@ impl Elsewhere {
             Ok(SessionPlace::At(tag, seen)) => (tag, seen),
             Err(error) => return nothing_run(&error),
         };
-        if let Place::At(host) = membership.locate(tag) {
+        if let Place::At(host) = membership.find(tag).await {
             return Server::OtherHost(host);
         }
         // One run learns that the variables are lost. The next one begins a session on this host.

@@ -10,6 +10,7 @@ use lockhouse_approvals::Approver;
 use lockhouse_audit::LocalUser;
 use lockhouse_base::own_host;
 use lockhouse_base::principal::Principal;
+use lockhouse_cluster::HostName;
 use lockhouse_link::FrontEndpoint;
 use lockhouse_messages::{
     Access, AccessRefusal, ConnectionId, Credential, GrantId, Presence, Role, Roles, ToFront,
@@ -29,8 +30,8 @@ pub(crate) enum FrontKind {
     Client(Principal),
     /// It serves AI clients over HTTP, and passes their credentials on.
     Http(HttpFront),
-    /// It is another host of the cluster, which passes requests of AI clients on with their credentials.
-    Host,
+    /// It is another host of the cluster, of this name, which passes requests of AI clients on with their credentials.
+    Host(HostName),
     /// It is an operator's command, whose peer the engine has checked itself.
     Operator(OperatorPeer),
 }
@@ -126,7 +127,7 @@ impl Grants {
     pub(super) fn operator(&self) -> Option<&OperatorPeer> {
         match &self.kind {
             FrontKind::Operator(operator) => Some(operator),
-            FrontKind::Client(_) | FrontKind::Http(_) | FrontKind::Host => None,
+            FrontKind::Client(_) | FrontKind::Http(_) | FrontKind::Host(_) => None,
         }
     }
 
@@ -135,7 +136,7 @@ impl Grants {
         match self.kind {
             FrontKind::Client(_) | FrontKind::Operator(_) => 1_024,
             // It serves many AI clients.
-            FrontKind::Http(_) | FrontKind::Host => 16 * 1_024,
+            FrontKind::Http(_) | FrontKind::Host(_) => 16 * 1_024,
         }
     }
 
@@ -143,7 +144,7 @@ impl Grants {
     pub(super) fn only_client(&self) -> Option<&Principal> {
         match &self.kind {
             FrontKind::Client(client) => Some(client),
-            FrontKind::Http(_) | FrontKind::Host | FrontKind::Operator(_) => None,
+            FrontKind::Http(_) | FrontKind::Host(_) | FrontKind::Operator(_) => None,
         }
     }
 
@@ -168,7 +169,15 @@ impl Grants {
 
     /// Whether the front is another host of the cluster.
     pub(super) fn is_host(&self) -> bool {
-        matches!(self.kind, FrontKind::Host)
+        self.host().is_some()
+    }
+
+    /// Returns the name of the front as a host of the cluster. `None` if it is none.
+    pub(super) fn host(&self) -> Option<&HostName> {
+        match &self.kind {
+            FrontKind::Host(name) => Some(name),
+            FrontKind::Client(_) | FrontKind::Http(_) | FrontKind::Operator(_) => None,
+        }
     }
 
     /// Returns the credential with which the client of a grant was authenticated last, to pass it on to another host. `None` if
@@ -209,7 +218,7 @@ impl Grants {
                 Evidence::User(connections.peer(*id).ok_or(AccessRefusal::UnknownConnection)?)
             }
             (Credential::None, FrontKind::Http(_)) => Evidence::Nothing,
-            (Credential::UnixConnection(_) | Credential::None, FrontKind::Host) => {
+            (Credential::UnixConnection(_) | Credential::None, FrontKind::Host(_)) => {
                 return Err(AccessRefusal::CredentialNotAccepted);
             }
         };
@@ -259,7 +268,7 @@ impl Grants {
     fn connection(&self, policy: &Policy) -> (Principal, Roles) {
         match &self.kind {
             FrontKind::Client(principal) => (principal.clone(), Roles::only(Role::Run)),
-            FrontKind::Http(_) | FrontKind::Host => (Principal::local(), Roles::only(Role::Operate)),
+            FrontKind::Http(_) | FrontKind::Host(_) => (Principal::local(), Roles::only(Role::Operate)),
             FrontKind::Operator(OperatorPeer { rights: OperatorRights::Fixed(roles), .. }) => {
                 (Principal::local(), *roles)
             }

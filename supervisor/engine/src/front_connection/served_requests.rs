@@ -102,7 +102,7 @@ async fn answer(
             Response::Text(None)
         }
         Request::McpSession(request) => {
-            Response::Text(supervisor.mcp_sessions().carry_out(client.owner(), request))
+            Response::Text(supervisor.carry_out_for_session(client.owner(), request))
         }
         Request::Search(search) => Response::Json(search_requests::serve(supervisor, client, &search).await),
         Request::List(list) => Response::Entries(supervisor.direct().list(supervisor, client, list).await),
@@ -111,15 +111,15 @@ async fn answer(
         Request::Health => Response::Json(supervisor.health_for(client)),
         Request::ServiceHealth => Response::Json(supervisor.complete_health()),
         Request::Readiness => Response::Reasons(supervisor.unready_reasons()),
-        Request::SharedState => Response::Reasons(supervisor.cluster_failures()),
         Request::Metrics => Response::Text(supervisor.render_metrics()),
         Request::Operator(request) => {
             let by = operator.as_ref().and_then(OperatorPeer::user);
             Response::Operator(operator_requests::carry_out(supervisor, request, by).await)
         }
         Request::UserLogin(request) => supervisor.user_login(client, request).await,
-        // `start_exchange` answers the first one, and `serve_here` the others.
+        // `start_exchange` answers the first ones, and `serve_here` the others.
         Request::Authenticate(_)
+        | Request::SharedState
         | Request::RunCode(_)
         | Request::FollowRun(_)
         | Request::GetResult { .. }

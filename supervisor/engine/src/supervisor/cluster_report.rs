@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use lockhouse_base::directories;
-use lockhouse_cluster::{HostRecord, HostReport, HostStatus, ItemStore};
-use lockhouse_messages::{HostActivity, HostListing, ListedHost};
+use lockhouse_cluster::{HostName, HostRecord, HostReport, HostStatus, ItemStore};
+use lockhouse_messages::{HostActivity, HostListing, ListedHost, Response};
 use lockhouse_protocol::Language;
 use lockhouse_upstream::SharedFiles;
 
@@ -47,6 +47,12 @@ impl Supervisor {
     pub(crate) fn cluster_failures(&self) -> Vec<String> {
         let failure = self.cluster().and_then(|cluster| cluster.membership().failure());
         failure.into_iter().map(|failure| failure.to_string()).collect()
+    }
+
+    /// Answers another host which asks whether this one reaches the shared state.
+    pub(crate) fn shared_state_for(&self, asking: &HostName) -> Response {
+        let failure = self.cluster().and_then(|cluster| cluster.membership().failure_for(asking));
+        Response::Reasons(failure.into_iter().map(|failure| failure.to_string()).collect())
     }
 
     /// Whether a run in this language would begin at once.

@@ -18,7 +18,7 @@ use rmcp::model::ErrorData;
 use tokio_util::sync::CancellationToken;
 
 use super::body::BodyReader;
-use super::mcp_sessions::{Full, McpSessions, NotDelivered};
+use super::mcp_sessions::{Full, HostNotReached, McpSessions, NotDelivered};
 use super::reply::to_response;
 use super::{counters, drain};
 use crate::McpHandler;
@@ -30,6 +30,8 @@ const NOT_DELIVERED: &str =
     "the host that asked the question cannot be reached, and nothing was done: send the answer again";
 const ANSWER_RETRY_AFTER_S: &str = "1";
 const NO_SESSION_ID: &str = "Bad Request: Session ID is required";
+const HOST_NOT_REACHED: &str =
+    "the host that began this session cannot be reached, and nothing was done: send the request again";
 const UNKNOWN_SESSION: &str = "Not Found: Session not found";
 const UNEXPECTED_ANSWER: &str = "a JSON-RPC response answers no request here";
 
@@ -121,8 +123,9 @@ impl McpEndpoint {
                 _ => to_response(HttpReply::Text(StatusCode::BAD_REQUEST, NO_SESSION_ID.into())),
             };
         };
-        let Some(session) = self.session(access, id, head).await else {
-            return to_response(unknown_session());
+        let session = match self.session(access, id, head).await {
+            Ok(session) => session,
+            Err(refused) => return to_response(refused),
         };
         match message {
             ClientMessage::Request(request) => {
@@ -202,7 +205,7 @@ impl McpEndpoint {
     async fn get(&self, access: &GrantedAccess, head: &Arc<Parts>) -> Result<HttpReply, HttpReply> {
         let headers = &head.headers;
         http_head::check_get(headers)?;
-        let session = self.session(access, session_id(headers)?, head).await.ok_or_else(unknown_session)?;
+        let session = self.session(access, session_id(headers)?, head).await?;
         let events = match header(headers, LAST_EVENT_ID) {
             // An error would make some clients try the same again for ever.
             Some(last) => session.resume(last).unwrap_or_else(|| stream::empty().boxed()),
@@ -213,23 +216,32 @@ impl McpEndpoint {
 
     async fn delete(&self, access: &GrantedAccess, head: &Arc<Parts>) -> Result<HttpReply, HttpReply> {
         let id = session_id(&head.headers)?;
-        self.session(access, id, head).await.ok_or_else(unknown_session)?;
+        self.session(access, id, head).await?;
         self.sessions.end(access, id).await;
         Ok(HttpReply::Accepted)
     }
 
     /// Returns a session of the client, also if another front has begun it.
+    ///
+    /// # Errors
+    /// The refusal of the request.
     async fn session(
         &self,
         access: &GrantedAccess,
         id: &str,
         head: &Arc<Parts>,
-    ) -> Option<Arc<HttpSession<McpHandler>>> {
+    ) -> Result<Arc<HttpSession<McpHandler>>, HttpReply> {
         let resume = |client| {
             let handler = self.handler.for_new_connection();
             HttpSession::of_client(handler, self.question_suffix(), client, head, &self.closing)
         };
-        self.sessions.find_or_resume(access, id, resume).await
+        match self.sessions.find_or_resume(access, id, resume).await {
+            Ok(Some(session)) => Ok(session),
+            Ok(None) => Err(HttpReply::Text(StatusCode::NOT_FOUND, UNKNOWN_SESSION.into())),
+            Err(HostNotReached) => {
+                Err(HttpReply::Text(StatusCode::SERVICE_UNAVAILABLE, HOST_NOT_REACHED.into()))
+            }
+        }
     }
 }
 
@@ -244,8 +256,4 @@ fn session_id(headers: &HeaderMap) -> Result<&str, HttpReply> {
         HttpLifecycle::Session => header(headers, SESSION_ID)
             .ok_or_else(|| HttpReply::Text(StatusCode::BAD_REQUEST, NO_SESSION_ID.into())),
     }
-}
-
-fn unknown_session() -> HttpReply {
-    HttpReply::Text(StatusCode::NOT_FOUND, UNKNOWN_SESSION.into())
 }

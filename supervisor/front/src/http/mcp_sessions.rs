@@ -33,6 +33,10 @@ struct Session {
 #[derive(Debug)]
 pub(super) struct NotDelivered;
 
+/// The host that began a session cannot say whether it has ended.
+#[derive(Debug)]
+pub(super) struct HostNotReached;
+
 /// The maximum number of sessions is reached, and none can be ended to make room.
 #[derive(Debug)]
 pub(super) struct Full;
@@ -52,39 +56,42 @@ impl McpSessions {
 
     /// Returns a session, if the client owns it: one of this front, or one that another front has begun, which `resume` makes of
     /// what its client said in the handshake.
+    ///
+    /// # Errors
+    /// [`HostNotReached`]
     pub(super) async fn find_or_resume(
         &self,
         access: &GrantedAccess,
         id: &str,
         resume: impl FnOnce(InitializeRequestParams) -> HttpSession<McpHandler>,
-    ) -> Option<Arc<HttpSession<McpHandler>>> {
+    ) -> Result<Option<Arc<HttpSession<McpHandler>>>, HostNotReached> {
         let (owner, known) = (access.owner(), self.find(access.owner(), id));
         // In a cluster, a session may have ended at another host.
         if known.is_some() && self.engine.settings().host_tag.is_none() {
-            return known;
+            return Ok(known);
         }
         if known.is_none() && self.table.lock().contains_key(id) {
-            return None;
+            return Ok(None);
         }
         let find = Request::McpSession(McpSessionRequest::Find { id: id.to_owned() });
         let client = match self.engine.ask(access, None, find).await {
             Response::Text(Some(client)) => client,
-            response => {
-                if matches!(response, Response::Text(None)) {
-                    self.forget(id);
-                }
-                return None;
+            Response::Text(None) => {
+                self.forget(id);
+                return Ok(None);
             }
+            _ => return Err(HostNotReached),
         };
         if known.is_some() {
-            return known;
+            return Ok(known);
         }
-        let session = Arc::new(resume(serde_json::from_str(&client).ok()?));
+        let Ok(client) = serde_json::from_str(&client) else { return Ok(None) };
+        let session = Arc::new(resume(client));
         // Another request of the client may have resumed it meanwhile.
-        self.find(owner, id).or_else(|| {
+        Ok(self.find(owner, id).or_else(|| {
             self.insert(owner, id.to_owned(), session.clone()).ok()?;
             Some(session)
-        })
+        }))
     }
 
     /// Adds a session, and returns its id. May end another one to make room.
@@ -119,6 +126,10 @@ impl McpSessions {
             ClientMessage::Answer(RequestId::Number(_), _) => (None, true),
             ClientMessage::Notification(_) | ClientMessage::Request(_) => (None, false),
         };
+        // The id of a question of a cluster names its host: this answers none.
+        if is_answer && to.is_none() && self.engine.settings().host_tag.is_some() {
+            return Ok(());
+        }
         let Some(message) = message.to_text() else { return Ok(()) };
         let deliver = McpSessionRequest::Deliver { id: id.to_owned(), to, message };
         match self.engine.ask(access, None, Request::McpSession(deliver)).await {
@@ -172,13 +183,17 @@ impl McpSessions {
         self.engine.report_session_end(id);
     }
 
-    /// Ends the sessions that exceeded their idle time.
+    /// Ends the sessions that exceeded their idle time. In a cluster, other hosts may use a session: only this front's part of it ends, and
+    /// the engine of the host that began it ends the session.
     pub(super) fn end_idle(&self) {
+        let is_cluster = self.engine.settings().host_tag.is_some();
         self.table.lock().retain(|id, session| {
             session.session.forget_answers();
             let is_idle = session.session.last_used().elapsed() >= self.limits.session_idle;
-            if is_idle {
-                self.end_session(id.clone(), session);
+            match is_idle && is_cluster {
+                true => session.session.end(),
+                false if is_idle => self.end_session(id.clone(), session),
+                false => {}
             }
             !is_idle
         });

@@ -117,8 +117,9 @@ impl McpHandler {
             Ok(resumed) => resumed,
             Err(NotResumed::Unknown(responses)) => {
                 match self.resume_elsewhere(access, arguments, follower, responses, context).await {
-                    Some(resumed) => resumed,
-                    None => return ToolAnswer::invalid_request(NO_SUSPENDED_REQUEST).into(),
+                    Ok(Some(resumed)) => resumed,
+                    Err(response) => return response_to_answer(response).into(),
+                    Ok(None) => return ToolAnswer::invalid_request(NO_SUSPENDED_REQUEST).into(),
                 }
             }
             Err(NotResumed::OtherArguments) => return ToolAnswer::invalid_request(OTHER_ARGUMENTS).into(),
@@ -145,6 +146,9 @@ impl McpHandler {
 
     /// Resumes a request that another front of the cluster has suspended: follows its run, and passes the user's answers on to it.
     /// Returns the exchange and the keys of the answered questions. `None` if there is no such run.
+    ///
+    /// # Errors
+    /// The response of the engine, if it cannot say whether there is.
     async fn resume_elsewhere(
         &self,
         access: &GrantedAccess,
@@ -152,18 +156,22 @@ impl McpHandler {
         state: &str,
         responses: InputResponses,
         context: &RequestContext,
-    ) -> Option<(Exchange, Vec<String>)> {
-        self.engine.settings().host_tag?;
-        let run = request_state::run_of(state, arguments)?;
+    ) -> Result<Option<(Exchange, Vec<String>)>, Response> {
+        let run = self.engine.settings().host_tag.and_then(|_| request_state::run_of(state, arguments));
+        let Some(run) = run else { return Ok(None) };
         let request = Request::FollowRun(RunReference::Execution(run));
         let mut exchange = self.open(access, context, None, request).await;
-        let ExchangeStep::Event(Event::Following(_)) = exchange.next().await else { return None };
+        match exchange.next().await {
+            ExchangeStep::Event(Event::Following(_)) => {}
+            ExchangeStep::Event(_) | ExchangeStep::Finished(Response::NotFound) => return Ok(None),
+            ExchangeStep::Finished(response) => return Err(response),
+        }
         let mut answered = Vec::new();
         for (key, response) in responses {
             exchange.send(Input::Answer(key.clone(), Ok(elicitation::parse_answer(response))));
             answered.push(key);
         }
-        Some((exchange, answered))
+        Ok(Some((exchange, answered)))
     }
 
     /// Serves the tool `get_result`: follows a run, or reads a page of a stored result.
