@@ -7,6 +7,7 @@ mod failures;
 mod hostile_host;
 mod hosts;
 mod leaving;
+mod mcp_sessions;
 mod nats;
 mod questions;
 mod s3;

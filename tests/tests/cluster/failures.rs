@@ -213,7 +213,11 @@ async fn requests_at_a_host_that_fails(nats: &Nats, fault: Fault, table: &mut Ta
         able(1).post(&able(1).calling("run_code", asking.clone())).await.answer()["result"].clone();
     let file_bytes = if is_full() { 60_000_000 } else { 4_000_000 };
     let code = format!("open('/out/big.txt', 'w').write('x' * {file_bytes})\n1");
-    let file = hosts.client(1).run_code("python", &code).await;
+    let mut file = hosts.client(1).run_code("python", &code).await;
+    if file["status"] == "running" {
+        let ask = json!({"handle": file["handle"], "wait_s": 100});
+        file = hosts.client(1).call("get_result", ask).await;
+    }
     let uri = format!("lockhouse://result/{}", file["files"][0]["handle"].as_str().unwrap_or_default());
     let read = hosts.client(0).request("resources/read", json!({"uri": uri})).await.answer();
     let length = |read: &Value| read["result"]["contents"][0]["text"].as_str().map(str::len);

@@ -1,6 +1,7 @@
 //! The connections to the other hosts: one to each life of a host, opened when it is needed.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -82,7 +83,10 @@ impl Peers {
             });
             let connect = || {
                 let (membership, host) = (self.membership.clone(), host.clone());
-                async move { HostPeer::connect(&membership, &host).await.map_err(Arc::new) }.boxed().shared()
+                // It goes on if whoever waits for it gives up.
+                let attempt = tokio::spawn(async move { HostPeer::connect(&membership, &host).await });
+                let attempt = async move { attempt.await.map_err(io::Error::other)? };
+                attempt.map(|connected| connected.map_err(Arc::new)).boxed().shared()
             };
             connections.entry(host.record.tag).or_insert_with(connect).clone()
         };
