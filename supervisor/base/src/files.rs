@@ -26,6 +26,19 @@ pub fn replace_durably(path: &Path, content: &[u8]) -> io::Result<()> {
     replace_with(path, content, File::sync_all)
 }
 
+/// Replaces a file durably with one of the same owner and mode.
+///
+/// # Errors
+/// There is no such file, or it cannot be replaced.
+pub fn replace_content(path: &Path, content: &[u8]) -> io::Result<()> {
+    let old = std::fs::metadata(path)?;
+    replace_with(path, content, |file| {
+        std::os::unix::fs::fchown(file, Some(old.uid()), Some(old.gid()))?;
+        file.set_permissions(old.permissions())?;
+        file.sync_all()
+    })
+}
+
 /// Replaces the file atomically and syncs it to disk, for a service that may run as another user: if root writes the
 /// file, the owner of the file's directory becomes the owner of the file.
 pub fn replace_for_service(path: &Path, content: &[u8]) -> io::Result<()> {

@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockhouse_messages::HostTag;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use tokio_rustls::rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use tokio_rustls::rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature_with_raw_key};
@@ -19,7 +20,7 @@ use tokio_rustls::rustls::{
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
-use crate::host_table::Host;
+use crate::host_table::{Host, Place};
 use crate::membership::Membership;
 
 /// Maximum time until another host has accepted a connection, and for its handshake.
@@ -109,6 +110,13 @@ impl HostListener {
         self.listener.accept().await.map(|(stream, _)| stream)
     }
 
+    /// Waits until the life of a host with this tag has ended.
+    pub async fn ended(&self, tag: HostTag) {
+        while !matches!(self.membership.locate(tag), Place::Nowhere) {
+            sleep(END_INTERVAL).await;
+        }
+    }
+
     /// Shakes hands with the host at the other end of a connection. Returns which one it is, and what it uses the connection for.
     ///
     /// # Errors
@@ -126,6 +134,9 @@ impl HostListener {
         Ok((TlsStream::Server(accepted), host, what_for))
     }
 }
+
+/// Interval at which a host looks whether others have ended.
+const END_INTERVAL: Duration = Duration::from_secs(1);
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())

@@ -89,7 +89,8 @@ impl HostTable {
         record: HostRecord,
         now: Instant,
     ) -> Result<(), LeaseRefusal> {
-        self.check(&name, &record)?;
+        self.remove_ended(now);
+        self.admit(&name, &record)?;
         if name == self.own {
             let has_paused =
                 self.hosts.get(&name).is_none_or(|own| now.duration_since(own.heard) > PAUSE_MAX);
@@ -101,12 +102,12 @@ impl HostTable {
             true => drop(self.hosts.remove(&name)),
             false => drop(self.hosts.insert(name, KnownHost { record, heard: now })),
         }
-        self.remove_ended();
+        self.remove_ended(now);
         Ok(())
     }
 
-    /// Whether a lease can be one of the host of this name: a host that was taken over writes leases, too.
-    fn check(&mut self, name: &HostName, record: &HostRecord) -> Result<(), LeaseRefusal> {
+    /// Accepts a lease as one of the host of this name, or refuses it: a host that was taken over writes leases, too.
+    fn admit(&mut self, name: &HostName, record: &HostRecord) -> Result<(), LeaseRefusal> {
         let known = match *name == self.own {
             true => Some(&self.own_record),
             false => self.hosts.get(name).map(|known| &known.record),
@@ -120,24 +121,35 @@ impl HostTable {
         if known.is_none() && self.hosts.len() >= HOSTS_MAX {
             return Err(LeaseRefusal::TooManyHosts);
         }
-        let is_own = *name != self.own && self.own_record.tag == record.tag;
-        if is_own || self.others().any(|(other, known)| other != name && known.record.tag == record.tag) {
-            if self.hearing_since.is_none() {
-                self.disputed.insert(record.tag);
-            }
-            return Err(LeaseRefusal::TagOfOther);
+        if known.is_some_and(|known| known.tag == record.tag) {
+            return Ok(());
         }
-        Ok(())
+        let claims_own = self.own_record.tag == record.tag;
+        let claims_other = self.others().any(|(_, known)| known.record.tag == record.tag);
+        match self.hearing_since {
+            _ if claims_own => Err(LeaseRefusal::TagOfOther),
+            Some(_) if claims_other => Err(LeaseRefusal::TagOfOther),
+            None if claims_other => {
+                self.disputed.insert(record.tag);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Removes the leases that have ended: this host has heard its own lease for so long, and those not. While it hears nothing, such
     /// as during a failure of NATS, no lease ends; after that, each host has the whole time to renew its own.
-    fn remove_ended(&mut self) {
+    fn remove_ended(&mut self, now: Instant) {
         let own_heard = self.hosts.get(&self.own).map(|own| own.heard);
         let (Some(own_heard), Some(hearing_since)) = (own_heard, self.hearing_since) else {
             return;
         };
-        self.hosts.retain(|_, host| own_heard.duration_since(host.heard.max(hearing_since)) < LEASE_LIFETIME);
+        let heard_until = if now.duration_since(own_heard) <= PAUSE_MAX { now } else { own_heard };
+        self.hosts
+            .retain(|_, host| heard_until.duration_since(host.heard.max(hearing_since)) < LEASE_LIFETIME);
+        let hosts = &self.hosts;
+        let claims = |tag: &HostTag| hosts.values().filter(|known| known.record.tag == *tag).count();
+        self.disputed.retain(|tag| claims(tag) > 1);
     }
 
     pub(crate) fn locate(&self, tag: HostTag) -> Place {
@@ -314,8 +326,27 @@ mod tests {
         let now = Instant::now();
         let mut table = HostTable::new(name("a"), record(1));
         hear(&mut table, "b", 2, now);
-        assert_eq!(table.change(name("c"), record(2), now), Err(LeaseRefusal::TagOfOther));
+        hear(&mut table, "c", 2, now);
         hear(&mut table, "d", 3, now);
+        assert_eq!(table.list_others().len(), 3);
+        hear_own(&mut table, now, 0..=0);
+        // Both renew their leases.
+        ["b", "c"].into_iter().for_each(|host| hear(&mut table, host, 2, now + Duration::from_secs(4)));
+        assert_eq!([2, 3].map(|tag| place(&table, tag)), ["nowhere", "there"]);
+        table.change(name("c"), HostRecord { has_left: true, ..record(2) }, now).expect("accepted");
+        assert_eq!([2, 3].map(|tag| place(&table, tag)), ["there", "there"], "one of them has ended");
+    }
+
+    #[test]
+    fn a_host_with_a_new_key_is_accepted_when_the_lease_of_the_old_one_has_ended() {
+        let begun = Instant::now();
+        let mut table = HostTable::new(name("a"), record(1));
+        hear(&mut table, "b", 2, begun);
+        hear_own(&mut table, begun, 0..=28);
+        let new = || HostRecord { key: Base64Bytes(vec![2]), ..record(3) };
+        let early = table.change(name("b"), new(), begun + Duration::from_secs(29));
+        assert_eq!(early, Err(LeaseRefusal::OtherKey));
+        assert_eq!(table.change(name("b"), new(), begun + Duration::from_secs(31)), Ok(()));
         assert_eq!([2, 3].map(|tag| place(&table, tag)), ["nowhere", "there"]);
     }
 

@@ -132,15 +132,18 @@ impl HostLease {
             return Ok(Some(revision));
         }
         // The answer to an earlier renewal was lost, NATS was away for longer than a lease lasts, or another one wrote.
-        match self.state.get(Table::Hosts, name).await? {
-            None => self.state.create(Table::Hosts, name, value).await,
-            Some(stored) if self.is_superseded_by(verify(name, &stored.value), record) => Ok(None),
-            Some(stored) => self.state.update(Table::Hosts, name, value, stored.revision).await,
-        }
+        let written = match self.state.get(Table::Hosts, name).await? {
+            None => self.state.create(Table::Hosts, name, value).await?,
+            Some(stored) if self.is_superseded_by(verify(name, &stored.value)) => return Ok(None),
+            Some(stored) => self.state.update(Table::Hosts, name, value, stored.revision).await?,
+        };
+        // The next renewal sees who wrote meanwhile.
+        written.map(Some).ok_or_else(Unavailable::changing)
     }
 
     /// Whether a lease under the name of this host ends the lease of this life. What is not signed does not.
-    fn is_superseded_by(&self, found: Option<HostRecord>, own: &HostRecord) -> bool {
+    fn is_superseded_by(&self, found: Option<HostRecord>) -> bool {
+        let own = &self.record;
         let is_young = || since_boot().saturating_sub(self.begun) < YIELDS_UNTIL;
         found.is_some_and(|found| match found.key == own.key {
             true => found.tag != own.tag && found.started >= own.started,
@@ -155,13 +158,8 @@ impl HostLease {
 
     /// Gives the lease up, so that the others know at once that this host has ended.
     pub async fn leave(self) {
-        let last = HostRecord { has_left: true, ..self.record };
-        let name = self.name.as_str();
-        let written = match signed(&self.key, &self.name, &last) {
-            Ok(value) => self.state.update(Table::Hosts, name, value, self.revision).await.map(drop),
-            Err(unavailable) => Err(unavailable),
-        };
-        if let Err(error) = written {
+        let last = HostRecord { has_left: true, ..self.record.clone() };
+        if let Err(error) = self.write(&last).await {
             tracing::warn!("the lease of this host stays until it ends by itself: {error}");
         }
     }

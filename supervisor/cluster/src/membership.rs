@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lockhouse_base::fence::{Fence, since_boot};
+use lockhouse_base::log_throttle::LogThrottle;
 use lockhouse_base::sealing_key::SealingKey;
 use lockhouse_messages::{Base64Bytes, HostTag};
 use parking_lot::Mutex;
@@ -54,6 +55,8 @@ struct MembershipInner {
     value_storage: Option<Arc<SealedStorage>>,
     /// Why the last renewal failed. `None` if it succeeded.
     failure: Mutex<Option<Unavailable>>,
+    /// Warnings of leases that do not count.
+    warnings: LogThrottle,
 }
 
 impl Membership {
@@ -101,6 +104,7 @@ impl Membership {
             copies_audit,
             value_storage,
             failure,
+            warnings: LogThrottle::default(),
         };
         let membership = Self(Arc::new(inner));
         // Before the first request: an id of a host that is not known yet would count as lost.
@@ -150,8 +154,8 @@ impl Membership {
         self.0.table.lock().locate(tag)
     }
 
-    /// Returns the host that made an id with this tag, if this host or NATS knows it.
-    pub async fn find(&self, tag: HostTag) -> Place {
+    /// Returns the host that made an id with this tag. Asks NATS if this host does not know it.
+    pub async fn locate_or_read(&self, tag: HostTag) -> Place {
         match self.locate(tag) {
             Place::Nowhere => {
                 self.refresh().await;
@@ -283,9 +287,11 @@ impl Membership {
             // A lease that NATS has removed ends by its age, as one that nobody renews.
             let Some(stored) = value else { return };
             let Some(record) = verify(&key, &stored.value) else {
-                return tracing::warn!(
-                    "what NATS has as the lease of {key:?} is not signed by a host, and does not count"
-                );
+                return self.0.warnings.write(|times| {
+                    tracing::warn!(
+                        "what NATS has as the lease of {key:?} is not signed by a host, and does not count{times}"
+                    );
+                });
             };
             if key == self.0.name.as_str() && record.tag == self.0.record.tag {
                 let clock = UNIX_EPOCH + Duration::from_millis(record.clock);
@@ -302,7 +308,9 @@ impl Membership {
         let Ok(name) = key.parse::<HostName>() else { return };
         let mut table = self.0.table.lock();
         if let Err(refusal) = table.change(name, record, Instant::now()) {
-            tracing::warn!("a lease of the host {key} is not accepted: {refusal}");
+            self.0.warnings.write(|times| {
+                tracing::warn!("a lease of the host {key} is not accepted: {refusal}{times}");
+            });
         }
         self.0.rates.set_hosts(table.count());
     }

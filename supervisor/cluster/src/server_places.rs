@@ -66,7 +66,7 @@ impl ServerPlaces {
                 }
             };
             let place = match tag_of_value(&stored.value) {
-                Some(tag) => membership.find(tag).await,
+                Some(tag) => membership.locate_or_read(tag).await,
                 None => Place::Nowhere,
             };
             match place {

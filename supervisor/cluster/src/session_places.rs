@@ -25,8 +25,11 @@ const REMEMBER_OTHERS: Duration = Duration::from_hours(1);
 /// Maximum number of places that this host remembers. Further ones are read from NATS for each run.
 /// Bound: hosts of a cluster.
 const REMEMBERED_MAX: usize = 65_536;
-/// Rate at which the sessions of one client get places from this host, so that no client fills the table.
-const NEW_PLACES: Rate = Rate::new(120, Duration::from_hours(1), 60);
+/// Maximum number of sessions with new names of one client in an hour, after 60 at once, so that no client fills the table of places, which
+/// keeps each for two days.
+/// Bound: hosts of a cluster.
+const NEW_PLACES_PER_HOUR: u32 = 600;
+const NEW_PLACES: Rate = Rate::new(NEW_PLACES_PER_HOUR, Duration::from_hours(1), 60);
 
 /// Why the place of a session is not known, as a clause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

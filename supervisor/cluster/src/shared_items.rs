@@ -123,8 +123,14 @@ impl SharedItems {
 
     /// Reads an item from NATS. Returns whether this host has its newest content then, or nobody has any.
     async fn read_again(&self, key: &str) -> Result<bool, Unavailable> {
-        let Some(stored) = self.state().get(Table::Items, key).await? else { return Ok(true) };
-        Ok(self.receive(&mut *self.0.known.lock().await, key, &stored).await)
+        let is_newest = match self.state().get(Table::Items, key).await? {
+            Some(stored) => self.receive(&mut *self.0.known.lock().await, key, &stored).await,
+            None => true,
+        };
+        if is_newest {
+            self.0.not_copied.lock().remove(key);
+        }
+        Ok(is_newest)
     }
 
     /// Replaces the copies that could not be replaced before.
@@ -196,10 +202,15 @@ impl SharedItems {
                 if let Err(error) = self.publish().await {
                     tracing::debug!("the other hosts do not know all changes yet: {error}");
                 }
+                sleep(INTERVAL).await;
+            }
+        };
+        let copy_again = async {
+            loop {
+                sleep(INTERVAL).await;
                 if let Err(error) = self.copy_again().await {
                     tracing::debug!("some copies of this host are not the newest ones: {error}");
                 }
-                sleep(INTERVAL).await;
             }
         };
         let hear = async |Change { key, value }: Change| {
@@ -209,6 +220,7 @@ impl SharedItems {
         };
         tokio::select! {
             never = publish => never,
+            never = copy_again => never,
             never = self.state().follow(Table::Items, hear) => never,
         }
     }
@@ -249,7 +261,6 @@ impl SharedItems {
         };
         match in_files(store, write).await {
             Ok(copy) => {
-                self.0.not_copied.lock().remove(key);
                 known.insert(key.to_owned(), Known::Item { revision, name, digest, copy });
                 true
             }

@@ -62,7 +62,6 @@ pub(super) fn engine_settings(
         stop: None,
         clients: client_access::client_limits(&document.clients),
         drain: Duration::from_secs_f64(document.service.drain_seconds),
-        mcp_session_idle: Duration::from_secs_f64(document.http.limits.mcp_session_seconds),
         operators: document.service.operators.clone(),
         builtin_tools: BuiltinTools {
             health: document.tools.health,

@@ -29,8 +29,8 @@ const HANDSHAKES_MAX: usize = 64;
 /// Maximum number of handshakes with one address at one time. Further connections are closed.
 /// Bound: hosts of a cluster.
 const HANDSHAKES_PER_ADDRESS_MAX: usize = 8;
-/// Maximum number of connections of one host for requests of clients at one time, and for servers. A host needs one, and one for each
-/// server with `cluster = "one"`.
+/// Maximum number of connections of one host at one time for requests of clients (`REQUEST_CONNECTIONS_MAX`), of which a host needs one,
+/// and for servers (`SERVER_CONNECTIONS_MAX`), one for each with `cluster = "one"`.
 /// Bound: hosts of a cluster.
 const REQUEST_CONNECTIONS_MAX: usize = 8;
 const SERVER_CONNECTIONS_MAX: usize = 256;
@@ -137,9 +137,15 @@ async fn serve(
     };
     let too_many = || Error::other(format!("the host {} has {max} of this kind", host.name));
     let _open = open.of_hosts.open((host.name.clone(), what_for), max).ok_or_else(too_many)?;
-    match what_for {
-        Use::Requests => serve_host(supervisor, host.name, connection).await,
-        Use::Server => serve_server(supervisor, connection).await,
+    let serving = async {
+        match what_for {
+            Use::Requests => serve_host(supervisor, host.name, connection).await,
+            Use::Server => serve_server(supervisor, connection).await,
+        }
+    };
+    tokio::select! {
+        served = serving => served,
+        () = listener.ended(host.record.tag) => Err(Error::other("that life of the host has ended")),
     }
 }
 

@@ -35,7 +35,7 @@ use lockhouse_approvals::{Approvers, Presence, level_of_rule};
 use lockhouse_audit::{Audit, AuditError};
 use lockhouse_base::lifecycle::Lifecycle;
 use lockhouse_gate::{Gate, GateStores};
-use lockhouse_messages::{Incarnation, McpSessionRequest, Owner};
+use lockhouse_messages::{Incarnation, Owner};
 use lockhouse_policies::Policy;
 use lockhouse_pool::{ControlGroups, PoolError, ZygoteInfo};
 use lockhouse_protocol::Language;
@@ -286,12 +286,6 @@ impl Supervisor {
     /// Returns the MCP sessions that fronts for HTTP keep in the engine.
     pub(crate) fn mcp_sessions(&self) -> &McpSessions {
         &self.mcp_sessions
-    }
-
-    /// Carries out a request of a front about an MCP session of this owner.
-    pub(crate) fn carry_out_for_session(&self, owner: Owner, request: McpSessionRequest) -> Option<String> {
-        let idle = self.cluster().map(|_| self.settings.mcp_session_idle);
-        self.mcp_sessions.carry_out(owner, request, idle)
     }
 
     /// Ends the sessions of an AI client that has disconnected for ever, and deletes its stored results.

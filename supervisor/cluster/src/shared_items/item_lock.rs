@@ -42,8 +42,8 @@ impl ItemLock {
             }
             if let Some(held) = state.get(Table::Locks, &key).await? {
                 // A host that has ended gives nothing up.
-                if tag_of_value(&held.value)
-                    .is_some_and(|tag| matches!(membership.locate(tag), Place::Nowhere))
+                if let Some(tag) = tag_of_value(&held.value)
+                    && matches!(membership.locate_or_read(tag).await, Place::Nowhere)
                 {
                     drop(state.delete(Table::Locks, &key, held.revision).await);
                     continue;

@@ -75,7 +75,7 @@ impl Peers {
     pub(crate) async fn get(&self, host: &Host) -> Result<Arc<HostPeer>, Arc<ConnectError>> {
         let connecting = {
             let mut connections = self.connections.lock();
-            connections.retain(|_, connecting| match connecting.peek() {
+            connections.retain(|_, connecting| match connecting.clone().now_or_never() {
                 Some(Ok(peer)) => !peer.has_ended(),
                 // The next request tries again.
                 Some(Err(_)) => false,

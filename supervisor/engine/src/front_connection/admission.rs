@@ -25,6 +25,7 @@ impl FrontConnection {
                 self.grants.is_operator() || self.grants.is_host()
             }
             Request::Operator(_) | Request::WatchApprovals(_) => self.grants.is_operator(),
+            Request::SharedState => self.grants.is_host(),
             // Each host keeps the sessions that its own fronts begin.
             Request::McpSession(McpSessionRequest::Keep { .. }) => !self.grants.is_host(),
             _ => true,

@@ -25,8 +25,8 @@ use crate::supervisor::Supervisor;
 /// Bound: hosts of a cluster.
 const OFFERS_MAX: usize = 3;
 
-/// Maximum number of messages for MCP sessions that go to all other hosts at one time, the maximum length of each, in bytes, and the
-/// maximum time for it: each is a notification, such as a cancellation.
+/// Maximum number of messages for MCP sessions that go to all other hosts at one time (`DELIVERIES_MAX`), and the maximum length
+/// (`DELIVERY_BYTES_MAX`, in bytes) and time (`DELIVERY_TIMEOUT`) of each. Each is a notification, such as a cancellation.
 /// Bound: hosts of a cluster.
 const DELIVERIES_MAX: usize = 32;
 const DELIVERY_BYTES_MAX: usize = 4 * 1024;
@@ -196,7 +196,7 @@ impl Elsewhere {
             };
         }
         let Some(tag) = request.host_tag() else { return Server::ThisHost };
-        let place = self.cluster.membership().find(tag).await;
+        let place = self.cluster.membership().locate_or_read(tag).await;
         // Whoever has a credential that hosts can verify owns copies.
         if !matches!(place, Place::At(_)) && (self.caller.is_some() || self.is_from_host) {
             match self.supervisor.restore_value(client, request).await {
@@ -239,7 +239,7 @@ impl Elsewhere {
             Ok(SessionPlace::At(tag, seen)) => (tag, seen),
             Err(error) => return nothing_run(&error),
         };
-        if let Place::At(host) = membership.find(tag).await {
+        if let Place::At(host) = membership.locate_or_read(tag).await {
             return Server::OtherHost(host);
         }
         // One run learns that the variables are lost. The next one begins a session on this host.

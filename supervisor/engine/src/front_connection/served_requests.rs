@@ -102,7 +102,7 @@ async fn answer(
             Response::Text(None)
         }
         Request::McpSession(request) => {
-            Response::Text(supervisor.carry_out_for_session(client.owner(), request))
+            Response::Text(supervisor.mcp_sessions().carry_out(client.owner(), request))
         }
         Request::Search(search) => Response::Json(search_requests::serve(supervisor, client, &search).await),
         Request::List(list) => Response::Entries(supervisor.direct().list(supervisor, client, list).await),
@@ -117,7 +117,7 @@ async fn answer(
             Response::Operator(operator_requests::carry_out(supervisor, request, by).await)
         }
         Request::UserLogin(request) => supervisor.user_login(client, request).await,
-        // `start_exchange` answers the first ones, and `serve_here` the others.
+        // `start_exchange` answers the first two, and `serve_here` the others.
         Request::Authenticate(_)
         | Request::SharedState
         | Request::RunCode(_)

@@ -61,8 +61,6 @@ pub struct EngineSettings {
     pub operators: Option<PathBuf>,
     /// How long active runs may continue after a shutdown was requested.
     pub drain: Duration,
-    /// After this time without a request, an MCP session ends.
-    pub mcp_session_idle: Duration,
     /// Which of Lockhouse's own tools AI clients get, and under which names.
     pub builtin_tools: BuiltinTools,
     /// Whether the list of tools of an AI client includes direct tools that the policy denies, each with the reason of

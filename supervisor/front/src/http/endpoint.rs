@@ -30,8 +30,6 @@ const NOT_DELIVERED: &str =
     "the host that asked the question cannot be reached, and nothing was done: send the answer again";
 const ANSWER_RETRY_AFTER_S: &str = "1";
 const NO_SESSION_ID: &str = "Bad Request: Session ID is required";
-const HOST_NOT_REACHED: &str =
-    "the host that began this session cannot be reached, and nothing was done: send the request again";
 const UNKNOWN_SESSION: &str = "Not Found: Session not found";
 const UNEXPECTED_ANSWER: &str = "a JSON-RPC response answers no request here";
 
@@ -238,8 +236,8 @@ impl McpEndpoint {
         match self.sessions.find_or_resume(access, id, resume).await {
             Ok(Some(session)) => Ok(session),
             Ok(None) => Err(HttpReply::Text(StatusCode::NOT_FOUND, UNKNOWN_SESSION.into())),
-            Err(HostNotReached) => {
-                Err(HttpReply::Text(StatusCode::SERVICE_UNAVAILABLE, HOST_NOT_REACHED.into()))
+            Err(HostNotReached(reason)) => {
+                Err(HttpReply::Text(StatusCode::SERVICE_UNAVAILABLE, reason.into()))
             }
         }
     }

@@ -17,6 +17,9 @@ use super::limits::HttpLimits;
 use crate::McpHandler;
 use crate::runs::new_handle;
 
+const NO_ANSWER: &str =
+    "it is not known now whether this session has ended, and nothing was done: send the request again";
+
 /// The sessions of all clients.
 pub(super) struct McpSessions {
     engine: EngineClient,
@@ -33,9 +36,9 @@ struct Session {
 #[derive(Debug)]
 pub(super) struct NotDelivered;
 
-/// The host that began a session cannot say whether it has ended.
+/// The host that began a session cannot say now whether it has ended, for this reason.
 #[derive(Debug)]
-pub(super) struct HostNotReached;
+pub(super) struct HostNotReached(pub(super) String);
 
 /// The maximum number of sessions is reached, and none can be ended to make room.
 #[derive(Debug)]
@@ -80,7 +83,8 @@ impl McpSessions {
                 self.forget(id);
                 return Ok(None);
             }
-            _ => return Err(HostNotReached),
+            Response::Unavailable(reason) => return Err(HostNotReached(reason)),
+            _ => return Err(HostNotReached(NO_ANSWER.to_owned())),
         };
         if known.is_some() {
             return Ok(known);
@@ -178,22 +182,21 @@ impl McpSessions {
         }
     }
 
+    /// Ends a session. In a cluster, other hosts may use it: only this front's part of it ends, and the engine keeps it for them.
     fn end_session(&self, id: String, session: &Session) {
         session.session.end();
-        self.engine.report_session_end(id);
+        if self.engine.settings().host_tag.is_none() {
+            self.engine.report_session_end(id);
+        }
     }
 
-    /// Ends the sessions that exceeded their idle time. In a cluster, other hosts may use a session: only this front's part of it ends, and
-    /// the engine of the host that began it ends the session.
+    /// Ends the sessions that exceeded their idle time.
     pub(super) fn end_idle(&self) {
-        let is_cluster = self.engine.settings().host_tag.is_some();
         self.table.lock().retain(|id, session| {
             session.session.forget_answers();
             let is_idle = session.session.last_used().elapsed() >= self.limits.session_idle;
-            match is_idle && is_cluster {
-                true => session.session.end(),
-                false if is_idle => self.end_session(id.clone(), session),
-                false => {}
+            if is_idle {
+                self.end_session(id.clone(), session);
             }
             !is_idle
         });

@@ -148,7 +148,7 @@ impl McpHandler {
     /// Returns the exchange and the keys of the answered questions. `None` if there is no such run.
     ///
     /// # Errors
-    /// The response of the engine, if it cannot say whether there is.
+    /// The response of the engine, if it does not follow a run: the run has ended, or its host cannot be reached.
     async fn resume_elsewhere(
         &self,
         access: &GrantedAccess,

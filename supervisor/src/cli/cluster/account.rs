@@ -47,14 +47,15 @@ pub(super) fn account(arguments: &Arguments) -> ExitCode {
         return print_error(&error, USAGE);
     }
     // Last, so that it names no key that is not there.
-    written.push((configuration, account.configuration));
+    written.push((configuration, account.configuration.clone()));
     for (path, content) in &written {
-        if let Err(error) = files::replace(path, content.as_bytes()) {
+        let write = if path.exists() { files::replace_content } else { files::replace_durably };
+        if let Err(error) = write(path, content.as_bytes()) {
             return print_error(&named(path, error), UNAVAILABLE);
         }
         println!("{}", path.display());
     }
-    print_next_steps(*update);
+    print_next_steps(&account, *update);
     ExitCode::SUCCESS
 }
 
@@ -62,17 +63,20 @@ fn named(path: &std::path::Path, error: impl std::fmt::Display) -> io::Error {
     io::Error::other(format!("{}: {error}", path.display()))
 }
 
-fn print_next_steps(update: bool) {
+fn print_next_steps(account: &NatsAccount, update: bool) {
     let start = match update {
         true => format!(
             "Give each NATS server {CONFIGURATION}, and let it reload (`nats-server --signal reload`)."
         ),
         false => format!("Start NATS with {CONFIGURATION}."),
     };
-    println!(
-        "\n{start} Each new host gets its own file, readable for the account of its service alone:\n\
-         [cluster]\nnkey = \"${{file:/etc/lockhouse/HOST.nkey}}\""
-    );
+    println!("\n{start}");
+    if !account.seeds.is_empty() {
+        println!(
+            "Give each of these hosts its own file, readable for the account of its service alone:\n\
+             [cluster]\nnkey = \"${{file:/etc/lockhouse/HOST.nkey}}\""
+        );
+    }
     if !update {
         println!(
             "\nKeep {AUDITOR}.nkey elsewhere: `lockhouse cluster audit` reads the copies of all audit logs with it."
