@@ -4,7 +4,7 @@
 //!
 //! - [`ClusterSettings`] is the table `[cluster]` of the configuration.
 //! - [`Membership`] is the part of this host in the cluster: it keeps the lease of this host, and knows those of the others.
-//!   `lease.rs` renews the lease, `host_table.rs` decides without I/O which hosts there are.
+//!   `lease.rs` renews the lease, `signed_lease.rs` has its form, `host_table.rs` decides without I/O which hosts there are.
 //! - [`SessionPlaces`] says on which host a session is, and [`LeasedRates`] are the rates of all hosts together.
 //! - [`ServerPlaces`] says which host runs a server of which all hosts use one process.
 //! - [`SharedItems`] are the logins, skills and result types that all hosts have copies of.
@@ -23,11 +23,12 @@
 //! - No host acts after its lease could have ended for others: see [`lockhouse_base::fence::Fence`]. Leases are measured by the
 //!   own clock of each host, which nobody sets.
 //! - No connection between hosts exists without the keys of both, which are in their leases.
+//! - No lease counts that was not signed with its key, and while a lease lasts, no other key counts for its name.
 //!
 //! # Decisions
 //!
-//! - All else that hosts share is in the files of each host, as without a cluster, and sealed in NATS. So every part reads its files
-//!   as before, and only changes that must see all earlier ones take a lock there.
+//! - Logins, skills and learned types are in the files of each host, as without a cluster, and sealed in NATS. So every part reads its
+//!   files as before, and only changes that must see all earlier ones take a lock there.
 //! - The state in NATS is small, and no run needs it: an id of a run says which host has it
 //!   ([`lockhouse_messages::HostTag`]), and hosts exchange requests over connections of their own. Subjects of NATS prove no
 //!   sender and drop messages of slow receivers.
