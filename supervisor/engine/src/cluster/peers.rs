@@ -144,6 +144,11 @@ impl HostPeer {
         self.closing.is_cancelled()
     }
 
+    /// Whether the other host has said that it drains: it begins no run any more, and would not read a request that arrives as it ends.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.client.lifecycle().is_draining()
+    }
+
     /// Opens an exchange with the other host on behalf of an AI client, whose credential that host verifies.
     ///
     /// # Errors

@@ -8,6 +8,10 @@ use lockhouse_messages::{
 
 use super::FrontConnection;
 
+/// The response to a run at a host that drains, and to one that another host does not send it any more.
+pub(super) const HOST_ENDS: &str =
+    "the host that has what this request names ends. Nothing was run; send it again when it has ended";
+
 /// The place in a drain and the memory that a request of a front in another process holds until it has its response.
 #[derive(Default)]
 pub(super) struct RemoteAdmission {
@@ -39,10 +43,7 @@ impl FrontConnection {
         match request {
             _ if !self.grants.is_host() || !is_draining => None,
             Request::RunCode(RunCode { is_offered: true, .. }) => Some(Response::NotFound),
-            Request::RunCode(_) | Request::Call(_) => {
-                let reason = "the host that has what this request names ends. Nothing was run; send it again when it has ended";
-                Some(Response::Unavailable(reason.to_owned()))
-            }
+            Request::RunCode(_) | Request::Call(_) => Some(Response::Unavailable(HOST_ENDS.to_owned())),
             _ => None,
         }
     }

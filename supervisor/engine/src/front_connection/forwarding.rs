@@ -15,6 +15,7 @@ use lockhouse_protocol::ResultHandle;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::admission::HOST_ENDS;
 use super::exchange::{Credit, EngineExchange};
 use super::{ChosenId, FrontLife};
 use crate::cluster::{Cluster, ForwardedCaller, HostPeer};
@@ -118,6 +119,9 @@ impl Elsewhere {
                 ));
             }
         };
+        if kind == RequestKind::Run && peer.is_draining() {
+            return unavailable(HOST_ENDS.to_owned());
+        }
         let session = match &request {
             Request::RunCode(program) => program.session.clone(),
             _ => None,
@@ -176,7 +180,8 @@ impl Elsewhere {
             return ControlFlow::Continue(request);
         }
         for host in self.cluster.hosts_with_room().into_iter().take(OFFERS_MAX) {
-            let Ok(peer) = self.cluster.peers().get(&host).await else { continue };
+            let peer = self.cluster.peers().get(&host).await;
+            let Some(peer) = peer.ok().filter(|peer| !peer.is_draining()) else { continue };
             let offered = Request::RunCode(RunCode { is_offered: true, ..program.clone() });
             let Ok(remote) = peer.open(caller.clone(), None, offered).await else { continue };
             match relay(&peer, &host, remote, exchange, life, RequestKind::Run).await {
