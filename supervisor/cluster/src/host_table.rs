@@ -112,29 +112,23 @@ impl HostTable {
             true => Some(&self.own_record),
             false => self.hosts.get(name).map(|known| &known.record),
         };
-        if known.is_some_and(|known| known.key != record.key) {
-            return Err(LeaseRefusal::OtherKey);
+        match known {
+            Some(known) if known.key != record.key => return Err(LeaseRefusal::OtherKey),
+            Some(known) if known.tag == record.tag => return Ok(()),
+            Some(known) if known.started > record.started => return Err(LeaseRefusal::EarlierLife),
+            None if self.hosts.len() >= HOSTS_MAX => return Err(LeaseRefusal::TooManyHosts),
+            _ => {}
         }
-        if known.is_some_and(|known| known.tag != record.tag && known.started > record.started) {
-            return Err(LeaseRefusal::EarlierLife);
+        if self.own_record.tag == record.tag {
+            return Err(LeaseRefusal::TagOfOther);
         }
-        if known.is_none() && self.hosts.len() >= HOSTS_MAX {
-            return Err(LeaseRefusal::TooManyHosts);
-        }
-        if known.is_some_and(|known| known.tag == record.tag) {
-            return Ok(());
-        }
-        let claims_own = self.own_record.tag == record.tag;
-        let claims_other = self.others().any(|(_, known)| known.record.tag == record.tag);
-        match self.hearing_since {
-            _ if claims_own => Err(LeaseRefusal::TagOfOther),
-            Some(_) if claims_other => Err(LeaseRefusal::TagOfOther),
-            None if claims_other => {
-                self.disputed.insert(record.tag);
-                Ok(())
+        if self.others().any(|(_, known)| known.record.tag == record.tag) {
+            if self.hearing_since.is_some() {
+                return Err(LeaseRefusal::TagOfOther);
             }
-            _ => Ok(()),
+            self.disputed.insert(record.tag);
         }
+        Ok(())
     }
 
     /// Removes the leases that have ended: this host has heard its own lease for so long, and those not. While it hears nothing, such

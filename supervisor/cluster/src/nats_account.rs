@@ -214,7 +214,7 @@ mod tests {
             let (_, rest) = configuration.split_once(FIRST_LINE).expect("users");
             parsed(rest.split_once("\n    ]\n").expect("their end").0).expect("users")
         };
-        // What an operator and an earlier version have written.
+        // An operator has edited the file, and an earlier version gave fewer permissions.
         let edited = made.configuration.replace("port: 4222", "port: 4333\nserver_name: n1");
         let edited = edited.replace("            \"$KV.lockhouse_items.>\"\n", "");
         let updated = NatsAccount::update(&edited, &names(&["h3"])).expect("an update");

@@ -34,11 +34,7 @@ async fn can_write(client: &Client, bucket: &str, key: &str) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_writes_its_own_lease_only() {
     let Some(nats) = Nats::start_secured(Lockhouse::new(), &NAMES).await else { return };
-    let config = format!(
-        "nkey = \"${{file:{}/HOST.nkey}}\"\nnats_ca = \"{}\"\n[runs]\nwait_seconds = 1.0\n",
-        nats.path("account").display(),
-        nats.path("nats.pem").display()
-    );
+    let config = nats.login() + "[runs]\nwait_seconds = 1.0\n";
     let hosts = Hosts::start(&nats, &config, |lockhouse| lockhouse).await;
     let mut table = Table::new("permissions in NATS");
     hosts.run_in(0, "s", "x = 5").await;

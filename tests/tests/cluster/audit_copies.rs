@@ -46,11 +46,7 @@ fn closed_segments(host: &Lockhouse) -> Vec<PathBuf> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_logs_of_all_hosts_are_verified_from_their_copies() {
     let Some(nats) = Nats::start_secured(Lockhouse::new(), &NAMES).await else { return };
-    let config = format!(
-        "nkey = \"${{file:{}/HOST.nkey}}\"\nnats_ca = \"{}\"\naudit_copies = true\n",
-        nats.path("account").display(),
-        nats.path("nats.pem").display()
-    );
+    let config = nats.login() + "audit_copies = true\n";
     let policy = "version = 1\n[servers.fixture]\nallow = [\"*\"]\n";
     let mut hosts = Hosts::start(&nats, &config, |lockhouse| lockhouse.policy(policy)).await;
     let mut table = Table::new("copies of the audit logs of three hosts");

@@ -1,5 +1,4 @@
-//! What a host that was taken over writes into NATS, with the permissions of its account or even without limits, ends and replaces no other
-//! host.
+//! A host that was taken over ends and replaces no other host by writing into NATS, with the permissions of its account or without limits.
 
 use std::time::Duration;
 
@@ -40,11 +39,7 @@ fn tag(lease: &str) -> Option<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_message_replaces_no_table() {
     let Some(nats) = Nats::start_secured(Lockhouse::new(), &NAMES).await else { return };
-    let config = format!(
-        "nkey = \"${{file:{}/HOST.nkey}}\"\nnats_ca = \"{}\"\n{CONFIG}",
-        nats.path("account").display(),
-        nats.path("nats.pem").display()
-    );
+    let config = nats.login() + CONFIG;
     let _hosts = Hosts::start(&nats, &config, |lockhouse| lockhouse).await;
     let mut table = Table::new("a message instead of a whole table");
     let one = connect(&nats, "h1", "_INBOX_h1").await.expect("h1");

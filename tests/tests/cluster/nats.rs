@@ -66,6 +66,17 @@ impl Nats {
         format!("{scheme}://127.0.0.1:{}", self.port)
     }
 
+    /// Returns the keys of `[cluster]` with which each host logs in to a server that [`Self::start_secured`] has started. `HOST` stands for
+    /// its name.
+    pub(super) fn login(&self) -> String {
+        let (account, authorities) = (self.path("account"), self.path("nats.pem"));
+        format!(
+            "nkey = \"${{file:{}/HOST.nkey}}\"\nnats_ca = \"{}\"\n",
+            account.display(),
+            authorities.display()
+        )
+    }
+
     /// Returns the path of a file of the server.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.files.path(name)

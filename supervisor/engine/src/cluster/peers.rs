@@ -83,7 +83,7 @@ impl Peers {
             });
             let connect = || {
                 let (membership, host) = (self.membership.clone(), host.clone());
-                // It goes on if whoever waits for it gives up.
+                // The attempt continues if its callers stop waiting.
                 let attempt = tokio::spawn(async move { HostPeer::connect(&membership, &host).await });
                 let attempt = async move { attempt.await.map_err(io::Error::other)? };
                 attempt.map(|connected| connected.map_err(Arc::new)).boxed().shared()

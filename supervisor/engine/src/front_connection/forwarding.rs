@@ -202,7 +202,7 @@ impl Elsewhere {
         }
         let Some(tag) = request.host_tag() else { return Server::ThisHost };
         let place = self.cluster.membership().locate_or_read(tag).await;
-        // Whoever has a credential that hosts can verify owns copies.
+        // Only clients whose credentials other hosts can verify have copies.
         if !matches!(place, Place::At(_)) && (self.caller.is_some() || self.is_from_host) {
             match self.supervisor.restore_value(client, request).await {
                 Ok(true) => return Server::ThisHost,
